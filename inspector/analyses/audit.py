@@ -143,7 +143,8 @@ def audit(  # noqa: PLR0913 - each is an option of the command
     maximum: Annotated[
         Mapping[str, str | float],
         View(
-            "Exit with 1 if a number is above this, such as state.bytes=8GiB, heap.bytes=16GiB, "
+            "Exit with 1 if a metric exceeds this value, such as state.bytes=8GiB, "
+            "heap.bytes=16GiB, "
             "leftovers.ratio=1% or growth.bytes_per_hour=100MiB; repeatable.",
             metavar="METRIC=VALUE",
             flag="--max",
@@ -152,16 +153,15 @@ def audit(  # noqa: PLR0913 - each is an option of the command
     baseline: Annotated[
         str | None,
         Option(
-            "JSON report of an earlier audit: say what got better, worse, is new and gone, and "
-            "exit with 1 only for what is new or worse.",
+            "JSON report of an earlier audit to compare with: report what is new, worse, "
+            "better or gone, and exit with 1 only for what is new or worse.",
             metavar="FILE",
         ),
     ] = None,
     tolerance: Annotated[
         str,
         View(
-            "By how much of its earlier value a number may differ from the baseline and count as "
-            "the same.",
+            "Relative change from the baseline that counts as unchanged.",
             metavar="PERCENT",
         ),
     ] = "10%",
@@ -306,9 +306,7 @@ def _changes(judged: Judged) -> Table:
                 removals=window.removals,
             )
         )
-    return StoreChangesRow.table(
-        "what the versions changed, as far back as all partitions show it", rows
-    )
+    return StoreChangesRow.table("changes of the versions that all partitions can show", rows)
 
 
 def _unbroken(
@@ -331,7 +329,7 @@ def _unbroken(
 def _examples(judged: Judged) -> Table:
     words = LeftoverWords.of(judged.checkpoint, judged.options.redact or Redact.HASH)
     return ExampleRow.table(
-        "the oldest leftovers (the command leftovers lists them all)",
+        "oldest leftovers (inspector leftovers lists all of them)",
         [
             ExampleRow(
                 operator_id=row.operator_id,

@@ -36,8 +36,10 @@ def changes(
     path: str | Run,
     options: Options | None = None,
     *,
-    from_batch: Annotated[int, View("Leave out changes of older batches.", minimum=0)] = 0,
-    raw: Annotated[bool, View("Add key_hex and value_hex: the UnsafeRow bytes.")] = False,
+    from_batch: Annotated[int, View("Leave out changes before this batch.", minimum=0)] = 0,
+    raw: Annotated[
+        bool, View("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
+    ] = False,
 ) -> Report:
     """Every record of every delta that can be replayed, with what it did to its key."""
     run = Run.start(path, options)

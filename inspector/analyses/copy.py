@@ -63,9 +63,9 @@ from inspector.operators.eviction import REMOVAL
 from inspector.passes.copying import KEYS_SHOWN
 from inspector.passes.key_filter import KeyFilter
 from inspector.providers.chain import chain_for
+from inspector.quantities import short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report, Table
-from inspector.render.units import counted
 
 FACTS = Request(fit=True)
 _CLASSES = tuple(kind.value for kind in LeftoverClass)
@@ -342,7 +342,9 @@ class _Copy:
         """
         damage = list(_damage(self._run, facts))
         if damage:
-            more = f" (and {counted(len(damage) - 1, 'more problem')})" if damage[1:] else ""
+            more = (
+                f" (and {short_count_text(len(damage) - 1, 'more problem')})" if damage[1:] else ""
+            )
             raise SourceNotWholeError(
                 f"{damage[0].message}{more}; nothing was written. Copy a batch before the damage "
                 "(--batch); the command verify lists all of it",
@@ -361,7 +363,7 @@ class _Copy:
             if count and effect.refused:
                 raise CheckpointError(
                     f"operator {name.operator_id}, store {name.store_name}: "
-                    f"{counted(count, 'row')} cannot be evicted. {effect.words}",
+                    f"{short_count_text(count, 'row')} cannot be evicted. {effect.words}",
                     self._checkpoint.root,
                 )
 
@@ -408,8 +410,8 @@ class _Copy:
             made_ms=time.time_ns() // 1_000_000,
             made_by=__version__,
             evicted=tuple(
-                f"{counted(fact.rows, 'row')} ({kind}) of operator {name.operator_id}, store "
-                f"{name.store_name}, by {self._ways[name].way}"
+                f"{short_count_text(fact.rows, 'row')} ({kind}) of operator {name.operator_id}, "
+                f"store {name.store_name}, by {self._ways[name].way}"
                 for name, by_class in sorted(done.merged(Evicted).items())
                 for kind, fact in sorted(by_class.items())
             ),
@@ -557,7 +559,7 @@ class _Copy:
 
     def _erasure(self, rows: int) -> str:
         """Where the bytes of the keys that were named are gone, and where they are not."""
-        these = counted(rows, "row")
+        these = short_count_text(rows, "row")
         if self._compact:
             gone = f"No state file of the copy holds the bytes of the {these} that were evicted"
         else:

@@ -141,11 +141,9 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     options: Options | None = None,
     *,
     from_batch: Annotated[
-        int | None, View("Compare the state that this batch made ...", minimum=0)
+        int | None, View("Compare the state as of this batch ...", minimum=0)
     ] = None,
-    to_batch: Annotated[
-        int | None, View("... with the state that this batch made.", minimum=0)
-    ] = None,
+    to_batch: Annotated[int | None, View("... with the state as of this batch.", minimum=0)] = None,
     from_version: Annotated[int | None, View(_END, minimum=0)] = None,
     to_version: Annotated[int | None, View(_END, minimum=0)] = None,
     raw: Annotated[bool, View("Add the UnsafeRow bytes in hex.")] = False,

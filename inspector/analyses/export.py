@@ -43,11 +43,13 @@ def _check(options: Mapping[str, Any]) -> str | None:
 
 @analysis(uses=(ENGINE, KEYS, SCHEMAS, PART, AT_VERSION), files=True, check=_check)
 def export(
-    what: Annotated[Literal["rows", "changes"], Option("Rows of a version, or every change.")],
+    what: Annotated[
+        Literal["rows", "changes"], Option("Export the rows of a version, or all changes.")
+    ],
     path: str | Run,
     options: Options | None = None,
     *,
-    from_batch: Annotated[int, Option("Leave out changes of older batches.", minimum=0)] = 0,
+    from_batch: Annotated[int, Option("Leave out changes before this batch.", minimum=0)] = 0,
     raw: Annotated[bool, Option("Add the UnsafeRow bytes of key and value.")] = False,
     mode: str = ProblemMode.PERMISSIVE.value,
 ) -> list[StoreTable]:

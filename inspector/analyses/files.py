@@ -271,7 +271,7 @@ def files_report(subject: Subject, shared: Shared) -> Report:
         "snapshots and the table files that they share", list(snapshot_rows(layouts, shared))
     )
     others = OtherFilesRow.table(
-        "other files in the stores' folders",
+        "other files in the folders of the stores",
         [row for layout in layouts for row in _other_rows(layout, shared)],
     )
     tables = (chains, snapshots, others) if shared else (chains, others)

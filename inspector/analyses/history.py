@@ -53,7 +53,7 @@ HISTORY_NOTE = (
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryRow(
-    t.Row, table="history", empty="no version that can be restored has, or had, such a key"
+    t.Row, table="history", empty="no restorable version contains or contained this key"
 ):
     """A put or a removal of the key."""
 
@@ -86,7 +86,7 @@ class HistoryRow(
 
 def _check(options: Mapping[str, Any]) -> str | None:
     if not options["key"] and not options["where"]:
-        return "say which key: --key user=a, or the sha256:... of a redacted one"
+        return "use --key user=a, or the sha256:... of a redacted key"
     return None
 
 
@@ -99,10 +99,10 @@ def history(
     path: str | Run,
     options: Options | None = None,
     *,
-    uncommitted: Annotated[
-        bool, View("Also read the files of versions whose batch was not committed.")
+    uncommitted: Annotated[bool, View("Also read versions whose batch was not committed.")] = False,
+    raw: Annotated[
+        bool, View("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
     ] = False,
-    raw: Annotated[bool, View("Add key_hex and value_hex: the UnsafeRow bytes.")] = False,
     limit: Annotated[int, LIMIT] = 0,
 ) -> Report:
     """Every put and removal of a key, with the clocks of its batch.
@@ -164,7 +164,7 @@ def history_report(
     }
     more = f", the newest {len(listed)} of {len(dated)}" if len(listed) < len(dated) else ""
     table = HistoryRow.table(
-        f"what happened to the key, oldest first{more}",
+        f"changes of the key, oldest first{more}",
         listed,
         columns=HistoryRow.columns(raw=raw and bool(dated)),
     ).with_wide(*_wide(dated))

@@ -67,9 +67,9 @@ from inspector.model import Certainty, Redact, StoreId
 from inspector.operators.rule import Clock, StoreRule
 from inspector.passes.key_filter import FORMS, KeyFilter, filter_of
 from inspector.passes.run import rows_of, run_rows
+from inspector.quantities import short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report, Table
-from inspector.render.units import counted
 
 ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]
 """What reads the live rows of a task that meet its filter, as :data:`inspector.schemas.ROWS`."""
@@ -246,7 +246,7 @@ def leftovers(
     explain: Annotated[
         str | None,
         View(
-            "Tell the story of a key, in any form of --key, or of a class, batch by batch.",
+            "Explain a key (in any form of --key), or a class of leftovers, batch by batch.",
             metavar="KEY|CLASS",
         ),
     ] = None,
@@ -323,7 +323,7 @@ def _report_of_keys(run: Run, limit: int) -> Report:
         "leftovers",
         (
             LeftoverRow.table(
-                f"leftover keys that are looked for{more}",
+                f"matching leftover keys{more}",
                 words.rows(listed, LeftoverRow),
                 empty=f"none of the {total:,} leftovers is such a key",
             ),
@@ -387,18 +387,18 @@ def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
     open_ = sum(total.fact.rows for total in facts.undecided_totals)
     if open_:
         be = "be a leftover" if open_ == 1 else "be leftovers"
-        return f"none is known, but {counted(open_, 'key')} may {be}: see below"
+        return f"none known, but {short_count_text(open_, 'key')} may {be}: see below"
     rules = [rule for *_, rule in _rules_of(checkpoint, facts)]
     unknown = sum(rule.unknown is not None and not rule.needs_none for rule in rules)
     if any(rule.expiry is not None for rule in rules):
-        words = "none: every key that has expired is gone"
+        words = "none: every expired key has been removed"
         if not unknown:
             return words
         text = "rule of 1 store is" if unknown == 1 else f"rules of {unknown} stores are"
         return f"{words}; the {text} not known: see below"
     if unknown:
-        return "none is known, for no store has a rule that is known: see below"
-    return "no store has a rule by which its rows expire, so there can be none: see below"
+        return "none known, because no store has a known rule: see below"
+    return "none possible, because no store has a rule by which rows expire: see below"
 
 
 def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
@@ -419,7 +419,7 @@ def _rules_of(checkpoint: Checkpoint, facts: Facts) -> Iterator[tuple[Operator, 
 
 def _rules(checkpoint: Checkpoint, facts: Facts) -> Table:
     return RuleRow.table(
-        "the rule by which each store's rows should go",
+        "expiry rule of each store",
         [
             RuleRow(
                 operator_id=operator.operator_id,

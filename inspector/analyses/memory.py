@@ -49,9 +49,9 @@ from inspector.exceptions import CheckpointError
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Certainty, FileKind, StoreName
+from inspector.quantities import bytes_text, short_count_text
 from inspector.render import tabular as t
-from inspector.render.report import Report, Table
-from inspector.render.units import bytes_text, counted
+from inspector.render.report import Estimate, Report, Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +86,7 @@ class ShapeRow(t.Row, table="shapes"):
     executor_heap_bytes: Annotated[
         t.Bytes, "Heap of an executor: spark.executor.memory.", t.Title("executor heap"), t.Rank(1)
     ]
-    cores: Annotated[t.Count, "Tasks that an executor runs at a time.", t.Rank(3)]
+    cores: Annotated[t.Count, "Number of tasks that an executor runs at a time.", t.Rank(3)]
     room_bytes: Annotated[t.Bytes, "What of that heap is left to the state.", t.ESTIMATE]
     executors: Annotated[
         t.Count | None,
@@ -173,7 +173,7 @@ class Sizing:
             return
         heap = self.options.heap_bytes
         shapes = SHAPES if heap is None else (Shape(heap, self.options.cores),)
-        yield ShapeRow.table("executors that would hold the state", list(map(self._row, shapes)))
+        yield ShapeRow.table("executors needed for the state", list(map(self._row, shapes)))
 
     def notes(self) -> Iterator[str]:
         """What can be said in sentences, the answer first."""
@@ -192,17 +192,18 @@ class Sizing:
     def _now(self) -> str:
         usual, most = self.usual, self.most
         return (
-            f"{counted(self.options.retain, 'version')} of the state "
-            f"{'take' if self.options.retain != 1 else 'takes'} about {bytes_text(sum(usual))} of "
-            f"heap, all executors together, and up to {bytes_text(sum(most))} while a batch runs. "
-            f"The largest of {counted(len(usual), 'partition')} takes about "
-            f"{bytes_text(max(usual))}, up to {bytes_text(max(most))} in a batch."
+            f"{short_count_text(self.options.retain, 'version')} of the state "
+            f"{'take' if self.options.retain != 1 else 'takes'} about "
+            f"{bytes_text(sum(usual))} of "
+            f"heap, all executors together, and up to {bytes_text(sum(most))} during a batch. "
+            f"The largest of {short_count_text(len(usual), 'partition')} takes about "
+            f"{bytes_text(max(usual))}, and up to {bytes_text(max(most))} during a batch."
         )
 
     def _needed(self, shape: Shape) -> str:
         number, even = self._executors(shape)
         size = bytes_text(shape.heap_bytes)
-        with_cores = f"with {counted(shape.cores, 'core')}"
+        with_cores = f"with {short_count_text(shape.cores, 'core')}"
         if number is None:
             alone = self.load(shape.heap_bytes).spread(len(self.usual), shape.cores).worst
             return (
@@ -212,11 +213,15 @@ class Sizing:
             )
         each = "would hold it" if number != 1 else "would hold all of it"
         less = "" if even in (None, number) else f"; {even} if the partitions are spread evenly"
-        return f"About {counted(number, 'executor')} of {size} {with_cores} {each}{less}."
+        return f"About {short_count_text(number, 'executor')} of {size} {with_cores} {each}{less}."
 
     def _held(self, executors: int, heap: int | None) -> str:
         need = self.load(heap).spread(executors, self.options.cores)
-        each = f"Each of {counted(executors, 'executor')}" if executors != 1 else "The executor"
+        each = (
+            f"Each of {short_count_text(executors, 'executor')}"
+            if executors != 1
+            else "The executor"
+        )
         text = f"{each} holds about {bytes_text(need.even)}"
         if need.worst != need.even:
             text += f", up to {bytes_text(need.worst)} if the largest partitions are at work there"
@@ -232,15 +237,14 @@ class Sizing:
     def _assumption(self) -> str:
         percent = self.options.state_percent
         if percent is not None:
-            return f"The state is taken to fill at most {percent} % of an executor's heap."
+            return f"This assumes that the state fills at most {percent} % of an executor's heap."
         fraction = MANAGED_PERCENT / 100
         return (
-            f"It is assumed that the state fills no more of a heap than Spark leaves to it: of all "
-            f"but {bytes_text(RESERVED_BYTES)}, which are reserved, spark.memory.fraction "
-            f"({fraction} by default) is for shuffles, joins and caches; the rest, "
+            "This assumes that the state uses only the heap that Spark's memory manager leaves "
+            f"free: after {bytes_text(RESERVED_BYTES)} of reserved memory, spark.memory.fraction "
+            f"({fraction} by default) is used for shuffles, joins and caches; the rest, "
             f"{bytes_text(room_bytes(_TYPICAL.heap_bytes))} of {bytes_text(_TYPICAL.heap_bytes)}, "
-            "is for the state and all other objects of the executor. --state-percent says "
-            "otherwise."
+            "is left for the state and all other objects. Use --state-percent to change this."
         )
 
     # -- numbers -----------------------------------------------------------------------------------
@@ -275,7 +279,7 @@ class Sizing:
             )
             for spread, amount in (("evenly", need.even), ("at worst", need.worst))
         ]
-        cores = counted(self.options.cores, "core")
+        cores = short_count_text(self.options.cores, "core")
         which = f"each of {executors:,} executors" if executors != 1 else "one executor"
         return ExecutorRow.table(f"state on {which} with {cores}", rows)
 
@@ -350,18 +354,28 @@ def exact_rungs(judged: Judged, newest: VersionFacts) -> tuple[tuple[str, int, b
     of_files = file_bytes(judged.checkpoint)
     raw = sum(version_facts.raw_bytes for version_facts in judged.facts.versions.values())
     result = (
-        ("delta files", of_files.get(FileKind.DELTA, 0), True, "compressed; what each batch wrote"),
-        ("snapshot files", of_files.get(FileKind.SNAPSHOT, 0), True, "compressed; whole versions"),
+        (
+            "delta files",
+            of_files.get(FileKind.DELTA, 0),
+            True,
+            "compressed; the changes of each batch",
+        ),
+        (
+            "snapshot files",
+            of_files.get(FileKind.SNAPSHOT, 0),
+            True,
+            "compressed; complete versions",
+        ),
         (
             "table files",
             of_files.get(FileKind.TABLE, 0),
             True,
             "compressed; the rows of the snapshots, which share them",
         ),
-        ("raw bytes", raw, True, "the files that were replayed, decompressed: keys once per put"),
+        ("raw bytes", raw, True, "the replayed files, decompressed; each put repeats its key"),
         ("keys", newest.key_bytes, True, "UnsafeRow bytes of the judged version"),
         ("values", newest.value_bytes, True, "UnsafeRow bytes of the judged version"),
-        ("rows", newest.row_bytes, True, "keys and values: what the UI's sizes should start from"),
+        ("rows", newest.row_bytes, True, "keys and values together"),
     )
     return tuple(rung for rung in result if rung[1] or rung[0] != "table files")
 
@@ -372,7 +386,10 @@ def ladder_table(rungs: Sequence[tuple[str, int, bool, str]]) -> Table:
         "size ladder",
         [
             RungRow(
-                rung=rung, bytes=amount, counted="exact" if exact else "estimate", meaning=meaning
+                rung=rung,
+                bytes=amount if exact else Estimate(amount),
+                counted="exact" if exact else "estimate",
+                meaning=meaning,
             )
             for rung, amount, exact, meaning in rungs
         ],
@@ -383,10 +400,13 @@ WHAT_IF_VERSIONS = (1, 2)
 RETAIN = "spark.sql.streaming.maxBatchesToRetainInMemory"
 _WORD = 8
 FOOTNOTE = (
-    "Counts of objects are exact; bytes of the heap are estimates, because they take the JVM's "
-    "object layout for granted ({layout}; {spark}). Spark's own memoryUsedBytes and "
-    "stateOnCurrentVersionSizeBytes come from SizeEstimator, which samples arrays of more than "
-    "400 slots: held against live heaps they said from 42 % less to 11 % more than was there."
+    "Counts of objects are exact. Bytes of the heap are estimates, which assume the "
+    "JVM's object layout"
+    " ({layout}; {spark}). Spark's own memoryUsedBytes and "
+    "stateOnCurrentVersionSizeBytes come from SizeEstimator, which samples arrays of "
+    "more than "
+    "400 slots: compared with live heaps they were between 42 % too low and 11 % too "
+    "high."
 )
 
 
@@ -447,33 +467,38 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     *,
     retain: Annotated[
         int,
-        View("Versions in memory: spark.sql.streaming.maxBatchesToRetainInMemory.", minimum=1),
+        View(
+            "Number of versions in memory (spark.sql.streaming.maxBatchesToRetainInMemory).",
+            minimum=1,
+        ),
     ] = 2,
     executors: Annotated[
-        int | None, View("Executors that share the partitions.", minimum=1)
+        int | None, View("Number of executors that share the partitions.", minimum=1)
     ] = None,
-    cores: Annotated[int, View("Tasks that an executor runs at a time.", minimum=1)] = 1,
+    cores: Annotated[int, View("Number of tasks that an executor runs at a time.", minimum=1)] = 1,
     heap: Annotated[
-        int | None, View("Heap of an executor: spark.executor.memory (8GiB).", size=True)
+        int | None, View("Heap of an executor (spark.executor.memory), such as 8GiB.", size=True)
     ] = None,
     state_percent: Annotated[
         int | None,
         View(
-            "Percent of a heap that the state may fill.  "
-            "[default: what Spark's memory manager leaves]",
+            "Percentage of the executor heap that the state may fill.  [default: what "
+            "Spark's memory manager leaves]",
             minimum=1,
         ),
     ] = None,
-    jdk: Annotated[int, View("Java of the executors.", minimum=8)] = 17,
+    jdk: Annotated[int, View("Java version of the executors.", minimum=8)] = 17,
     spark: Annotated[
         str | None,
-        View("Spark that runs the query.  [default: as the checkpoint shows]"),
+        View("Spark version that runs the query.  [default: as the checkpoint shows]"),
     ] = None,
     rocksdb_confs: Annotated[
         Mapping[str, str],
         View(
-            "Conf of the query below spark.sql.streaming.stateStore.rocksdb, such as "
-            "writeBufferSizeMB=32 or boundedMemoryUsage=true; repeatable.  [default: Spark's own]",
+            "Configuration of the query below spark.sql.streaming.stateStore.rocksdb, such "
+            "as "
+            "writeBufferSizeMB=32 or boundedMemoryUsage=true; repeatable.  [default: Spark's "
+            "own]",
             metavar="CONF=VALUE",
             flag="--rocksdb-conf",
         ),
@@ -543,7 +568,7 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
 def _ladder(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> Table:
     newest = sum((store.versions[judged.version] for store in stores), VersionFacts())
     least = min((len(held(store.versions, options.retain)) for store in stores), default=0)
-    n = counted(options.retain, "version")
+    n = short_count_text(options.retain, "version")
     short = "" if least >= options.retain else f"; {_no_more_than(least)}"
     rungs: tuple[tuple[str, int, bool, str], ...] = (
         *exact_rungs(judged, newest),
@@ -551,25 +576,25 @@ def _ladder(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions)
             "heap of 1 version",
             sum(store.retained(1).total for store in stores),
             False,
-            "for each row two UnsafeRows with their arrays, a map node and slots of a table",
+            "two UnsafeRows with their arrays, a map node and table slots for each row",
         ),
         (
             f"heap of {n}",
             sum(store.held.total for store in stores),
             False,
-            f"what executors hold between batches: shared rows once{short}",
+            f"held by executors between batches; shared rows are counted once{short}",
         ),
         (
             f"heap of {n} without sharing",
             sum(store.unshared.total for store in stores),
             False,
-            "the same if every version had rows of its own",
+            "the same if no rows were shared",
         ),
         (
-            "peak in a batch",
+            "peak heap in a batch",
             sum(store.peak.total for store in stores),
             False,
-            "with the working copies of the last batch, all partitions at once",
+            "including the working copies of the last batch, with all partitions at once",
         ),
     )
     return ladder_table(rungs)
@@ -597,7 +622,7 @@ def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> Table:
 def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> Table:
     now = sum(store.held.total for store in stores)
     return WhatIfRow.table(
-        f"what if (now: ~{bytes_text(now)} for {counted(options.retain, 'version')})",
+        f"what if (now: ~{bytes_text(now)} for {short_count_text(options.retain, 'version')})",
         [
             WhatIfRow(change=change, heap_bytes=amount, saved_bytes=now - amount, how=how)
             for change, amount, how in _changes(judged, stores, options)
@@ -615,11 +640,11 @@ def _changes(
             total = sum(store.retained(n).total for store in stores)
             changes = min((len(held(store.versions, n)) for store in stores), default=0)
             short = "" if changes >= n else f"; {_no_more_than(changes)}"
-            yield f"{counted(n, 'version')} retained", total, f"{RETAIN}{short}"
+            yield f"{short_count_text(n, 'version')} retained", total, f"{RETAIN}{short}"
     rows, saved = _leftovers(judged.facts, stores, options)
     if rows:
         how = "inspector leftovers lists them" + _how_sure(judged.facts)
-        yield f"{counted(rows, 'leftover row')} removed", max(0, now - saved), how
+        yield f"{short_count_text(rows, 'leftover row')} removed", max(0, now - saved), how
     objects = [
         (store, distinct(store.versions, options.retain, store.prefixes)) for store in stores
     ]
@@ -653,19 +678,25 @@ def _how_sure(facts: Facts) -> str:
     inferred = rows[Certainty.INFERRED]
     if not rows[Certainty.PROVEN]:
         return "; that they are leftovers is inferred"
-    return f"; {counted(inferred, 'of them is', 'of them are')} inferred" if inferred else ""
+    return (
+        f"; {short_count_text(inferred, 'of them is', 'of them are')} inferred" if inferred else ""
+    )
 
 
 def _rocksdb(stores: int, confs: RocksDbMemory) -> str:
     """What RocksDB keeps instead."""
     return (
-        "spark.sql.streaming.stateStore.providerClass, and a new checkpoint: rows lie on local "
-        f"disk; {confs.sentence(stores)}"
+        "spark.sql.streaming.stateStore.providerClass, and a new checkpoint: rows are "
+        "kept on local disk; "
+        f"{confs.sentence(stores)}"
     )
 
 
 def _no_more_than(versions: int) -> str:
-    return f"the files can restore {counted(versions, 'version')} only, so this is a lower bound"
+    return (
+        f"the files can restore {short_count_text(versions, 'version')} only, so this is a "
+        "lower bound"
+    )
 
 
 def _saved_by_format_2(checkpoint: Checkpoint, store: StoreHeap, found: HeapFacts) -> int:

@@ -75,8 +75,8 @@ class RowsRequest:
         """What to say where there is no row."""
         if not self.keys:
             return "this version has no rows"
-        hint = "; history looks for it in older versions too" if self.keys.key else ""
-        return f"this version has no such row{hint}"
+        hint = "; inspector history searches older versions too" if self.keys.key else ""
+        return f"this version has no matching row{hint}"
 
 
 @analysis(
@@ -88,7 +88,9 @@ def rows(
     path: str | Run,
     options: Options | None = None,
     *,
-    raw: Annotated[bool, View("Add key_hex and value_hex: the UnsafeRow bytes.")] = False,
+    raw: Annotated[
+        bool, View("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
+    ] = False,
     limit: Annotated[int, LIMIT] = 0,
 ) -> Report:
     """The live rows of a version, decoded by the state schema.

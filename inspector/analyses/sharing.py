@@ -1,4 +1,4 @@
-"""``sharing``: what each version changed, and what it shares with the one before."""
+"""``sharing``: changes of each version, and rows shared with the version before."""
 
 from __future__ import annotations
 
@@ -222,7 +222,9 @@ def sharing(
     path: str | Run,
     options: Options | None = None,
     *,
-    by: Annotated[str, View("What a line stands for.", choices=tuple(PLACES))] = "store",
+    by: Annotated[
+        str, View("What each line of the table stands for.", choices=tuple(PLACES))
+    ] = "store",
 ) -> Report:
     """Per version: new, changed, same-value and removed rows, and what is shared."""
     run = Run.start(path, options)
@@ -233,7 +235,7 @@ def sharing(
 def sharing_report(judged: Judged, by: str) -> Report:
     """One row per version and store (or operator, or partition), oldest first."""
     table = VersionRow.table(
-        "what each version changed, and what it shares with the one before",
+        "changes of each version, and rows shared with the version before",
         list(_version_rows(judged, by)),
         columns=VersionRow.columns(without=PLACES[by]),
     )
@@ -262,7 +264,7 @@ def _rewrites(judged: Judged) -> Table:
                         share_of_rows=keys / live if live else None,
                     )
                 )
-    return RewriteRow.table("keys that were put in every one of the newest versions", rows)
+    return RewriteRow.table("keys written in every one of the newest versions", rows)
 
 
 def _version_rows(judged: Judged, by: str) -> Iterator[VersionRow]:

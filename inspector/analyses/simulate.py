@@ -26,14 +26,13 @@ from inspector.estimates.heap import of_rows
 from inspector.exceptions import CheckpointError
 from inspector.facts.simulated import SimulatedRows
 from inspector.facts.versions import VersionFacts
-from inspector.findings.durations import duration_text
 from inspector.model import StoreName
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.user_rules import parse_duration
 from inspector.operators.what_if import WhatIf
+from inspector.quantities import bytes_text, long_duration_text, short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
-from inspector.render.units import bytes_text, counted
 
 EXACT, AT_LEAST, INFERRED, UNCHANGED = "exact", "at least", "inferred", "unchanged"
 _CHANGES = {
@@ -157,7 +156,7 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
     name = next(name for name in _CHANGES if name in times)
     run = Run.start(path, options)
     request = replace(FACTS, what_if=change, timeout_kind=_kind(run, change))
-    sentence = f"{_CHANGES[name]} {duration_text(times[name])}"
+    sentence = f"{_CHANGES[name]} {long_duration_text(times[name])}"
     return simulate_report(run.judge(run.facts(request)), change, sentence)
 
 
@@ -187,8 +186,9 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
     changed = [row for row in rows if row.certainty != UNCHANGED]
     least = "at least " if any(row.certainty == AT_LEAST for row in changed) else ""
     text = (
-        f"With {sentence} the state would hold {least}{counted(later, 'row')} "
-        f"({bytes_text(size_then)}) in place of {counted(now, 'row')} ({bytes_text(size)})."
+        f"With {sentence} the state would hold {least}{short_count_text(later, 'row')} "
+        f"({bytes_text(size_then)}) in place of {short_count_text(now, 'row')} "
+        f"({bytes_text(size)})."
     )
     if not changed:
         reasons = "; ".join(sorted({str(row.why) for row in rows})) or "the state is empty"

@@ -190,7 +190,9 @@ def sizes(
     path: str | Run,
     options: Options | None = None,
     *,
-    by: Annotated[str, View("What a line stands for.", choices=(*PLACES, FIELD))] = "store",
+    by: Annotated[
+        str, View("What each line of the table stands for.", choices=(*PLACES, FIELD))
+    ] = "store",
 ) -> Report:
     """Rows, key and value bytes with their quantiles; or what each field takes. All exact."""
     run = Run.start(path, options)

@@ -36,9 +36,9 @@ from inspector.findings.verdict import TOO_SHORT
 from inspector.merge.collect import Facts
 from inspector.model import StoreName, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule
+from inspector.quantities import bytes_rate_text, bytes_text, duration_text
 from inspector.render import tabular as t
 from inspector.render.report import Report, Table
-from inspector.render.units import bytes_rate_text, bytes_text, duration_text
 from inspector.time_text import time_ms_text
 
 MOST_LINES = 72
@@ -124,7 +124,7 @@ def expiring_table(judged: Judged) -> Table:
             rows += _without_times(store, rule, versions[version])
     by = " and ".join(_BY.get(width, "longer times") for width in sorted(widths))
     title = "what will expire" + (f", by {by}" if by else "")
-    return ExpiringRow.table(f"{title}: the state to come if nothing leaks", rows)
+    return ExpiringRow.table(f"{title}: forecast, assuming no leaks", rows)
 
 
 def unknown_timers(judged: Judged) -> Iterator[str]:
@@ -386,10 +386,11 @@ def timeline(
     *,
     capacity: Annotated[
         int | None,
-        View("Say when row bytes and heap will reach so many bytes (8GiB).", size=True),
+        View("Estimate when the row bytes and the heap reach this size, such as 8GiB.", size=True),
     ] = None,
     last: Annotated[
-        int | None, View("Only so many of the newest batches; growth is by all.", minimum=1)
+        int | None,
+        View("Show only the last N batches. Growth is computed from all of them.", minimum=1),
     ] = None,
 ) -> Report:
     """Per batch: clock, watermark, lag, rows, bytes, changes; growth; what will expire and when."""
@@ -585,10 +586,10 @@ def _capacity_notes(
         return
     size = bytes_text(capacity)
     if growth is None:
-        yield f"Whether the state will reach {size} is not known: its versions span no time."
+        yield f"It is unknown whether the state will reach {size}: its versions span no time."
         return
     if not growth.bytes.judged:
-        yield f"Whether the state will reach {size} is not known."
+        yield f"It is unknown whether the state will reach {size}."
         return
     lines = [("The row bytes", growth.bytes.line, ""), ("The heap estimate", growth.heap, "~")]
     for text, line, about in lines if with_heap else lines[:1]:
@@ -598,18 +599,20 @@ def _capacity_notes(
         if line.newest >= capacity:
             yield f"{all_stores} {'has' if about else 'have'} reached {size}."
         elif when is None:
-            yield f"{all_stores} will not reach {size} by the growth of the batches seen here."
+            yield (
+                f"{all_stores} will not reach {size} at the growth of the batches that can be read."
+            )
         else:
             later = duration_text(when - line.newest_ms)
             yield (
                 f"{all_stores} will reach {size} {later} after the newest batch, on "
-                f"{time_ms_text(when)}, if {'it goes' if about else 'they go'} on growing by "
+                f"{time_ms_text(when)}, if {'it keeps' if about else 'they keep'} growing by "
                 f"~{rate}."
             )
     if not growth.bytes.growing:
         yield (
-            "The batches seen here do not show that the state grows for good: while it fills, or "
-            "as rows come and expire, it looks the same."
+            "These batches do not prove permanent growth: a state that is still filling, or "
+            "whose rows come and expire in waves, looks the same."
         )
 
 

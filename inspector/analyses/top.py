@@ -112,8 +112,8 @@ def top(
     path: str | Run,
     options: Options | None = None,
     *,
-    limit: Annotated[int, View("Keys by each ranking.", minimum=1)] = KEYS_BY_RANK.top,
-    by: Annotated[TopBy | None, View("Only this ranking.  [default: all]")] = None,
+    limit: Annotated[int, View("Number of keys in each ranking.", minimum=1)] = KEYS_BY_RANK.top,
+    by: Annotated[TopBy | None, View("Show only this ranking.  [default: all]")] = None,
 ) -> Report:
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions."""
     run = Run.start(path, options)
@@ -220,7 +220,7 @@ def _of(facts: Facts, store: StoreName, by: TopBy) -> list[Observed[TopKey]]:
 def skew_table(judged: Judged) -> Table:
     """How evenly the partitions of each store share its rows and bytes."""
     return SkewRow.table(
-        f"how evenly the partitions share the rows of version {judged.version}",
+        f"distribution of the rows of version {judged.version} over the partitions",
         list(_skews(judged)),
     )
 

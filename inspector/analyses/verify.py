@@ -47,8 +47,9 @@ class CheckRow(t.Row, table="checks"):
     ]
     files_without_checksum: Annotated[
         t.Count,
-        "Those of them that hold no checksum: neither their blocks nor their rows do, nor a "
-        "file beside them. A byte that changed there may go unnoticed.",
+        "Those of them that hold no checksum: neither their blocks nor their rows do, "
+        "nor a "
+        "file beside them. A change of their bytes may go unnoticed.",
         t.Rank(3),
     ]
     files_confirmed_by_snapshot: Annotated[
@@ -220,7 +221,7 @@ def _by_store(facts: Facts) -> Table:
         )
         for name, store in sorted(stores.items())
     ]
-    return CheckRow.table("what vouches for the files of each store", rows)
+    return CheckRow.table("checksum coverage by store", rows)
 
 
 def _partition(layout: StoreLayout) -> tuple[int, int]:

@@ -171,7 +171,7 @@ class Following:
             if isinstance(error, OutpacedError):
                 self._outpaced = error
             else:
-                self._notes.append(f"the storage did not answer, and was asked again: {error}")
+                self._notes.append(f"the storage did not respond; retrying: {error}")
         else:
             self._failures, self._outpaced = 0, None
 
@@ -198,8 +198,8 @@ class Following:
                 self._pass_over(checkpoint)
             else:
                 raise OutpacedError(
-                    f"{OUTPACED}: at each of {MORE_LOOKS + 1} looks, each by a new listing, other "
-                    "files were gone than before",
+                    f"{OUTPACED}: different files had disappeared each of the {MORE_LOOKS + 1} "
+                    f"times that the checkpoint was listed and read",
                     checkpoint.root,
                 )
 
@@ -254,11 +254,13 @@ class Following:
             return
         if None not in (query, self._query) and query != self._query:
             self._followed, self._seen = Followed(), -1
-            self._notes.append(f"another query has begun here: {self._query}, it was {query}")
+            self._notes.append(
+                f"the checkpoint now belongs to another query: {self._query}, it was {query}"
+            )
         elif newest < self._seen:
             self._notes.append(
-                f"the query was set back from batch {self._seen} to batch {newest}; batches that "
-                "it runs again are shown again"
+                f"the query was reset from batch {self._seen} to batch {newest}; batches that run "
+                f"again are shown again"
             )
             self._seen = newest
 
@@ -350,17 +352,18 @@ def watch(
     options: Options | None = None,
     *,
     interval: Annotated[
-        float, Option("Seconds between two looks at the checkpoint.", metavar="SECONDS")
+        float, Option("Seconds between two checks of the checkpoint.", metavar="SECONDS")
     ] = 10.0,
     until: Annotated[
-        int | None, Option("End after this batch.", minimum=0, metavar="BATCH")
+        int | None, Option("Stop after this batch.", minimum=0, metavar="BATCH")
     ] = None,
     duration: Annotated[
-        str | None, Option("End after this time: 90s, 10m, 2h.", metavar="DURATION", flag="--for")
+        str | None,
+        Option("Stop after this time, such as 90s, 10m or 2h.", metavar="DURATION", flag="--for"),
     ] = None,
     last: Annotated[
         int,
-        Option("Begin with so many of the batches that are there and can be restored.", minimum=0),
+        Option("Start from the last N restorable batches.", minimum=0),
     ] = 1,
 ) -> Iterator[Report]:
     """Follow a running query: a line for each batch, and findings as they appear and go.

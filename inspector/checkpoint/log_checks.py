@@ -106,7 +106,7 @@ def offset_checks(like_json: Mapping[BatchId, Mapping[str, bool]]) -> Iterator[P
         like_json: batch -> source -> whether its offset looks like JSON, where it has one.
     """
     for (batch, name), other in sorted(_changed_offsets(like_json).items()):
-        message = f"the offset of source {name[:80]!r} is no JSON, in offsets/{other} it is"
+        message = f"the offset of source {name[:80]!r} is not JSON, in offsets/{other} it is"
         yield _differs(batch, message)
 
 

@@ -249,7 +249,7 @@ class _Reader:
         ]
         result = [(batch, entry) for batch, entry in every if batch <= MAX_BATCH]
         for _, entry in every[len(result) :]:
-            message = "got a number that no batch of a query has; the entry is not taken for one"
+            message = "got a number that no batch can have; the entry is ignored"
             path = self._storage.full_path(entry.path)
             self.problems.append(Problem(DecodeError.slug, message, path))
         if len(result) > self._most:
@@ -288,7 +288,7 @@ class _Reader:
         second look says it too.
         """
         if not was_oldest:
-            message = "it was listed, and was gone when it was read; nothing of it is known"
+            message = "the entry was listed, but had been removed when it was read; it is ignored"
             path = self._storage.full_path(entry.path)
             self.problems.append(Problem(VANISHED_SLUG, message, path))
 

@@ -55,7 +55,7 @@ def command_of(analysis: Analysis) -> click.Command:
         run, params = _reports, [*params, *many_options()]
 
     def callback(**parsed: Any) -> None:
-        say_files(click.get_current_context(), verbose=parsed.pop("verbose"), quiet=parsed["quiet"])
+        say_files(click.get_current_context(), verbose=parsed["verbose"], quiet=parsed["quiet"])
         if "output" in parsed and "output_file" in parsed:
             parsed["output"] = output_format(parsed, formats)
         message = analysis.check(parsed)

@@ -52,11 +52,13 @@ def config_options() -> Iterator[click.Option]:
         expose_value=False,
         callback=_config,
         metavar="FILE",
-        help="TOML file with values for the options of this command, under their names; "
-        "what [tool.inspector] of the nearest pyproject.toml says about the view is used too.",
+        help="TOML file with option values. Display options are also read from "
+        "[tool.inspector] in the nearest pyproject.toml.",
     )
     yield click.Option(
-        ["-v", "--verbose"], is_flag=True, help="Say on stderr which files of options are used."
+        ["-v", "--verbose"],
+        is_flag=True,
+        help="Print the engine and the option files in use on stderr.",
     )
 
 
@@ -139,7 +141,7 @@ def _found(file: Path) -> tuple[bytes, str | None]:
     number = os.open(file, os.O_RDONLY | os.O_NONBLOCK)  # of a pipe no writer is waited for
     with open(number, "rb") as source:
         status = os.fstat(number)
-        fault = None if stat.S_ISREG(status.st_mode) else "it is no regular file"
+        fault = None if stat.S_ISREG(status.st_mode) else "it is not a regular file"
         fault = fault or _others(status, str(file)) or _others_on_way(file)
         return source.read(LARGEST_BYTES + 1) if stat.S_ISREG(status.st_mode) else b"", fault
 

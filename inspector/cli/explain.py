@@ -37,7 +37,7 @@ def explain(words: tuple[str, ...]) -> None:
         text = for_programs or (lookup(topic) if words else contents())
     except FileNotFoundError:
         raise click.UsageError(
-            "this copy of the package has no pages: it was packed for the workers of a Spark"
+            "this copy of the package has no documentation: it was packed for Spark workers"
         ) from None
     if text is None:
         raise click.UsageError(_unknown(topic))
@@ -101,7 +101,7 @@ def _unknown(topic: str) -> str:
     hint = f"did you mean {', '.join(found)}?" if found else "inspector explain lists all topics"
     if len(topic.split()) > _MOST_WORDS:
         return f"the text has no error class and no words that are known here; {hint}"
-    return f"no topic {topic[:_SHOWN]!r}; {hint}"
+    return f"unknown topic {topic[:_SHOWN]!r}; {hint}"
 
 
 def _to_terminal(text: str) -> None:

@@ -42,14 +42,15 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
             ["-O", "--output-file"],
             required=True,
             type=click.Path(),
-            help="File for one store; folder for several, or where the name ends with a slash.",
+            help="Output file for one store, or folder for several stores. A name that ends with "
+            "a slash is a folder.",
         ),
         click.Option(
             ["--format", "form"],
             type=click.Choice(list(SUFFIXES)),
             help="Format.  [default: by the file's name, else parquet]",
         ),
-        click.Option(["--force"], is_flag=True, help="Overwrite files that are there."),
+        click.Option(["--force"], is_flag=True, help="Overwrite existing files."),
         *(each for each in parameters if each not in arguments),
         quiet_option(),
         no_progress_option(),

@@ -78,8 +78,10 @@ class _Commands(click.Group):
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             near = difflib.get_close_matches(name, commands(), cutoff=SIMILAR)
-            hint = f"Did you mean {' or '.join(near)}?" if near else "Its commands: inspector -h"
-            ctx.fail(f"There is no command {name!r}. {hint}")
+            hint = (
+                f"Did you mean {' or '.join(near)}?" if near else "inspector -h lists all commands"
+            )
+            ctx.fail(f"Unknown command {name!r}. {hint}")
         return super().resolve_command(ctx, args)
 
 
@@ -144,7 +146,7 @@ def _run() -> None:
 def _say_fault(error: Exception) -> None:
     click.echo(
         escape(redact(f"internal error: {type(error).__name__}: {error}"))
-        + "\nThis is a fault of the inspector; INSPECTOR_DEBUG=1 shows where it happened.",
+        + "\nThis is a bug in the inspector; INSPECTOR_DEBUG=1 shows where it happened.",
         err=True,
     )
     if os.environ.get("INSPECTOR_DEBUG"):

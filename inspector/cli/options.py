@@ -39,7 +39,7 @@ def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
             type=click.Choice(FAIL_ON),
             default=analysis.fail_on,
             show_default=True,
-            help="Exit with 1 at findings of this severity or above.",
+            help="Exit with 1 if there is a finding of this severity or higher.",
         )
     for group in analysis.uses:
         yield from map(_option, group)
@@ -55,13 +55,14 @@ def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
     yield ViewOption(
         ["-o", "--output"],
         type=click.Choice([*FORMATS, *formats]),
-        help="Format; ndjson and csv hold the command's own table only.  "
-        "[default: by the end of the output file's name, else table]",
+        help="Output format; ndjson and csv contain the main table only.  [default: by the "
+        "suffix of the output file, else table]",
     )
     yield click.Option(
         ["-O", "--output-file"],
         type=click.Path(),
-        help="Write the report to this file, whole or not at all.",
+        help="Write the report to this file. The file is replaced only when the report is "
+        "complete.",
     )
     yield click.Option(["--force"], is_flag=True, help="Overwrite the output file.")
     yield from display_options()
@@ -74,18 +75,18 @@ def many_options() -> Iterator[click.Option]:
     yield click.Option(
         ["-r", "--recursive"],
         is_flag=True,
-        help="Every checkpoint that lies in or below PATH.",
+        help="Read every checkpoint in or below PATH.",
     )
     yield click.Option(
         ["--at-once"],
         type=click.IntRange(1),
         metavar="N",
-        help="Checkpoints read at the same time: 4 by default, 64 on Spark.",
+        help="Number of checkpoints to read at the same time.  [default: 4, or 64 on Spark]",
     )
     yield ViewOption(
         ["--details"],
         is_flag=True,
-        help="Of several checkpoints show the whole report of each.",
+        help="With several checkpoints, show the whole report of each.",
     )
 
 
@@ -120,7 +121,7 @@ def output_format(parsed: Mapping[str, Any], formats: tuple[str, ...]) -> str:
 
 def quiet_option() -> click.Option:
     """Whether anything but errors is said on stderr."""
-    return ViewOption(["-q", "--quiet"], is_flag=True, help="Say nothing on stderr but errors.")
+    return ViewOption(["-q", "--quiet"], is_flag=True, help="Print only errors on stderr.")
 
 
 def no_progress_option() -> click.Option:
@@ -128,7 +129,7 @@ def no_progress_option() -> click.Option:
     return ViewOption(
         ["--no-progress"],
         is_flag=True,
-        help="Show no progress; there is some only if stderr is a terminal.",
+        help="Do not show progress, which is shown only if stderr is a terminal.",
     )
 
 
@@ -175,7 +176,12 @@ def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if engine:
-        values["engine"] = EngineOptions(**engine, notify=_messages(parsed), watch=watch_of(parsed))
+        values["engine"] = EngineOptions(
+            **engine,
+            notify=_messages(parsed),
+            watch=watch_of(parsed),
+            verbose=bool(parsed.get("verbose")),
+        )
     return Options(**values)
 
 

@@ -24,7 +24,7 @@ def page_options(analysis: Analysis) -> Iterator[click.Option]:
         yield click.Option(
             ["--html"],
             type=click.Path(),
-            help="Write an HTML page with charts to this file too; it opens offline.",
+            help="Also write an HTML page with charts to this file. It needs no network.",
         )
 
 

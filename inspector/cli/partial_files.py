@@ -82,7 +82,7 @@ def is_written_through(target: Path) -> bool:
     if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):
         return True
     if not stat.S_ISREG(mode):
-        raise click.UsageError(f"{target} is no regular file, so nothing is written over it")
+        raise click.UsageError(f"{target} is not a regular file and is not overwritten")
     return False
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from inspector.cli.terminal import AUTO, has_color
 from inspector.engines.engine import BYTES, Measure, Watch
-from inspector.render.units import bytes_text, duration_text
+from inspector.quantities import bytes_text, duration_text
 
 if TYPE_CHECKING:
     from rich.console import Console

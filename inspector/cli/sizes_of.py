@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from inspector.findings.quantities import bytes_of
+from inspector.quantities import bytes_of
 
 
 class ByteSize(click.ParamType[int]):
@@ -20,5 +20,5 @@ class ByteSize(click.ParamType[int]):
             return value
         size = bytes_of(str(value))
         if size is None:
-            self.fail(f"{value!r} is no size, expected one like 8GiB", param, ctx)
+            self.fail(f"{value!r} is not a size, expected one such as 8GiB", param, ctx)
         return size

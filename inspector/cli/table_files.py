@@ -66,7 +66,7 @@ def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
     targets = [real_target(str(path)) for path in paths]
     for target in targets:
         if is_written_through(target):
-            raise click.UsageError(f"{target} is no regular file, expected one for data")
+            raise click.UsageError(f"{target} is not a regular file, expected a file for data")
         if target.exists() and not force:
             raise click.UsageError(f"{target} exists; --force overwrites it")
     with ExitStack() as files:

@@ -37,7 +37,7 @@ def display_options() -> Iterator[click.Option]:
         type=click.Choice([AUTO, ALWAYS, NEVER]),
         default=AUTO,
         show_default=True,
-        help="Colours for severities; auto: on a terminal, unless NO_COLOR is set.",
+        help="Colour the severities; auto: on a terminal, unless NO_COLOR is set.",
     )
 
 

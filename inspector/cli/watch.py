@@ -27,15 +27,15 @@ def watch_options() -> Iterator[click.Option]:
         type=click.Choice(["table", "ndjson"]),
         default="table",
         show_default=True,
-        help="A line of text for each batch, or a JSON object.",
+        help="Print a line of text for each batch, or a JSON object.",
     )
     yield click.Option(
         ["--prometheus"],
         type=click.Path(dir_okay=False),
         metavar="FILE",
-        help="Write the metrics of the newest batch to this file, anew for each; for the textfile "
-        "collector of Prometheus' node exporter. A file of this name is replaced, without --force "
-        "too.",
+        help="Write the metrics of the newest batch to this file, for the textfile collector "
+        "of the Prometheus node exporter. It is rewritten for every batch, and an "
+        "existing file is replaced even without --force.",
     )
     yield from display_options()
     yield quiet_option()

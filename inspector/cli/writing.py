@@ -41,7 +41,7 @@ def outside(checkpoint: str, output: str) -> None:
     else:
         inside = f"{target.target}/".startswith(f"{root.target.rstrip('/')}/")
     if inside:
-        raise click.UsageError(f"{output} lies in the checkpoint, which is never written to")
+        raise click.UsageError(f"{output} is inside the checkpoint, which is never written to")
 
 
 def history_options(analysis: Analysis) -> Iterator[click.Option]:

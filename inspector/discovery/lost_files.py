@@ -66,8 +66,9 @@ def lost_files(
         if metadata and layout.metadata is None and not _is_named(reported, storage, folder):
             yield Problem(
                 LOST_METADATA,
-                "the operator's metadata is missing, though the release that ran the query writes "
-                "it: the operator is recognised by its schemas alone",
+                "the operator's metadata is missing, though the release that ran the query "
+                "writes "
+                "it: the operator is identified by its schemas alone",
                 path,
             )
         for store in layout.store_names if any_schema else ():
@@ -78,13 +79,15 @@ def lost_files(
                 continue
             listed = storage.stat(location)
             if listed is not None and listed.is_file:
-                message = "it was listed, and was gone when it was read"
-                yield Problem(VANISHED_SLUG, f"{message}; nothing that hangs on it is known", path)
+                message = "the file was listed, but had been removed when it was read"
+                yield Problem(
+                    VANISHED_SLUG, f"{message}; what depends on it is missing from the report", path
+                )
             else:
                 yield Problem(
                     LOST_SCHEMA,
                     "the state schema is missing, though the release that ran the query writes "
-                    "it: nothing that hangs on the schema is known of this store",
+                    "it: what depends on the schema is missing from the report for this store",
                     path,
                 )
 

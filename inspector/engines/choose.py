@@ -46,8 +46,9 @@ class EngineOptions:
         conf: Spark confs of a session that is started here. May hold credentials: never shown.
         session: a session of the user's own, which is used as it is.
         io: how workers read: ``fsspec``, or ``hadoop`` by the file systems that Spark has.
-        notify: is called with one line: the choice and its reason, where ``auto`` had to choose;
-            what a user is to know of Spark's workers.
+        notify: is called with one line: the choice and its reason, where ``auto`` chose Spark or
+            could not; what a user has to know about Spark's workers.
+        verbose: report the choice of this process too, where nothing asks for Spark.
         watch: is entered while tasks run, with a function that says how far they are.
         tune_workers: take imported modules out of the garbage collections of Spark's Python
             workers (``gc.freeze``), and acknowledge what the JVM sends at once (``TCP_QUICKACK``):
@@ -63,6 +64,7 @@ class EngineOptions:
     notify: Callable[[str], None] = field(default=_silent, compare=False)
     watch: Watch = field(default=_no_watch, compare=False)
     tune_workers: bool | None = None
+    verbose: bool = field(default=False, compare=False)
 
     @property
     def chooses_work(self) -> bool:
@@ -100,7 +102,7 @@ def requested_engine(options: EngineOptions, workers: int | None) -> Engine | No
     if needs_spark:
         return _spark(options, workers, f"{needs_spark[0]} is given")
     if workers is not None:
-        return _local(options, workers, "--workers is given")
+        return _local(options, workers, "--workers is given", expected=True)
     reason = _reason_for_spark()
     return None if reason is None else _spark(options, workers, reason)
 
@@ -114,19 +116,21 @@ def choose(options: EngineOptions, workers: int | None, state_bytes: int) -> Eng
         state_bytes: bytes of the state files.
     """
     if state_bytes < LOCAL_SPARK_BYTES:
-        reason = f"no Spark is given; {_bytes(state_bytes)} of state files"
-    elif find_spec("pyspark") is None:
+        reason = f"no Spark session; {_bytes(state_bytes)} of state files"
+        return _local(options, workers, reason, expected=True)
+    if find_spec("pyspark") is None:
         reason = f"PySpark is not installed; {_bytes(state_bytes)} of state files"
     else:
         try:
             return _spark(options, workers, f"{_bytes(state_bytes)} of state files")
         except EngineError as error:
             reason = f"Spark cannot be started: {error}; {_bytes(state_bytes)} of state files"
-    return _local(options, workers, reason)
+    return _local(options, workers, reason, expected=False)
 
 
-def _local(options: EngineOptions, workers: int | None, reason: str) -> Engine:
-    options.notify(f"engine: {LOCAL} ({reason})")
+def _local(options: EngineOptions, workers: int | None, reason: str, *, expected: bool) -> Engine:
+    if options.verbose or not expected:
+        options.notify(f"engine: {LOCAL} ({reason})")
     return LocalEngine(workers)
 
 

@@ -47,7 +47,7 @@ def provide_java() -> None:
     home = os.environ.get("JAVA_HOME")
     if home:
         if not (Path(home) / "bin" / "java").is_file():
-            raise EngineError(f"JAVA_HOME is {home}, where there is no bin/java")
+            raise EngineError(f"JAVA_HOME is {home}, which has no bin/java")
         return
     if shutil.which("java") is not None:
         return
@@ -55,16 +55,18 @@ def provide_java() -> None:
         os.environ["JAVA_HOME"] = str(packaged_home())
     except ImportError:
         raise EngineError(
-            "no Java is found, which Spark needs: install Java 17 and set JAVA_HOME, or "
-            "pip install 'spark-state-inspector[java]'; --engine local needs none, and no sc:// "
-            "server does"
+            "Spark needs Java, and none was found: install Java 17 and set JAVA_HOME, or run "
+            "pip install 'spark-state-inspector[java]'; --engine local and sc:// servers "
+            "need no Java here"
         ) from None
 
 
 def java_note() -> str | None:
     """Which Java was taken, where it is not the machine's own."""
     if packaged_home.cache_info().currsize and os.environ.get("JAVA_HOME") == str(packaged_home()):
-        return f"Spark runs on the Java of the package {PACKAGE}: this machine has none of its own"
+        return (
+            f"Spark runs on the Java of the package {PACKAGE}: this machine has no Java of its own"
+        )
     return None
 
 

@@ -81,7 +81,8 @@ class SharedEngines:
                     self._spark = choose(self._options, self._workers, state_bytes)
                 return self._spark
             if self._local is None:
-                self._options.notify(f"engine: {LOCAL} (no Spark is given)")
+                if self._options.verbose:
+                    self._options.notify(f"engine: {LOCAL} (no Spark session)")
                 self._local = self._to_share(LocalEngine(self._workers))
             return self._local
 

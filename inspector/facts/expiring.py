@@ -1,4 +1,4 @@
-"""When the live rows will expire, by their own clocks: the state to come if nothing leaks.
+"""When the live rows will expire, by their own clocks: forecast, assuming no leaks.
 
 A row's expiry time is the first reading of its clock at which the operator's rule lets it go: for
 ``field <= watermark`` the field itself, for a timeout, ``field < clock``, one millisecond later,

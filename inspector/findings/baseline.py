@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.metrics import METRICS, Metric, Value, Values
-from inspector.findings.quantities import counted
+from inspector.quantities import count_text
 
 TOLERANCE = 0.1
 """By how much of its earlier value a number may differ and still count as the same: a query that
@@ -93,7 +93,7 @@ class Amount:
         """For people."""
         if self.rows is None:
             return self.severity.word
-        return f"{self.severity.word}, {counted(self.rows, 'row')}"
+        return f"{self.severity.word}, {count_text(self.rows, 'row')}"
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ def earlier_of(report: Mapping[str, Any]) -> Earlier:
         checkpoint, query_id = report["checkpoint"], summary.get("query_id")
         batch_id, complete = summary.get("batch_id"), bool(report["complete"])
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"got no report of an audit: {error!r}") from None
+        raise ValueError(f"expected the report of an audit: {error!r}") from None
     if not isinstance(checkpoint, str):
         raise ValueError("got a report without its path")  # noqa: TRY004 - a value of the file
     query_id = query_id if isinstance(query_id, str) else None

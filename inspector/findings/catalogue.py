@@ -282,8 +282,8 @@ CHANGED_FILE = Kind(
     "org.apache.hadoop.fs.ChecksumException",
     _PROVEN,
     means="The bytes of a small file are not those that Hadoop's `.NAME.crc` beside it was made "
-    "of. Spark 4.3 reads its logs without that comparison, and runs by what they say now. Nothing "
-    "here is taken from such a file: a batch whose entry it is has no clock, a store whose schema "
+    "of. Spark 4.3 reads its logs without that comparison, and runs by what they say now. Such "
+    "an entry is ignored: a batch whose entry it is has no clock, a store whose schema "
     "it is has no rule.",
     to_do="restore the file from a backup; one that was edited on purpose is read again when its "
     "`.NAME.crc` is removed",

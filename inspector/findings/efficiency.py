@@ -16,10 +16,10 @@ from inspector.findings.catalogue import (
     SKEWED,
 )
 from inspector.findings.finding import Finding
-from inspector.findings.quantities import bytes_text, counted, share_text
 from inspector.findings.thresholds import Thresholds
 from inspector.model import Certainty
 from inspector.operators.rewrites import rewrite_advice
+from inspector.quantities import bytes_text, count_text, share_text
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ def _skewed(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     yield Finding(
         SKEWED,
         Certainty.PROVEN,
-        f"partition {largest} has {counted(facts.rows, 'row')} ({share_text(share)} of all); half "
-        f"of the {spread.partitions} partitions have at most {counted(half, 'row')} each",
+        f"partition {largest} has {count_text(facts.rows, 'row')} ({share_text(share)} of all); "
+        f"half of the {spread.partitions} partitions have at most {count_text(half, 'row')} each",
         SKEWED.to_do,
         costs.operator_id,
         costs.store_name,
@@ -135,16 +135,16 @@ def _oversized(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     yield Finding(
         OVERSIZED_VALUE,
         Certainty.PROVEN,
-        f"the largest value has {counted(largest, 'byte')}, {largest / median:,.0f} times the "
-        f"median of {counted(median, 'byte')}; it is in partition {where}; "
-        f"{counted(rows, 'value')} of {total.rows:,} {'is' if rows == 1 else 'are'} as far from "
+        f"the largest value has {count_text(largest, 'byte')}, {largest / median:,.0f} times the "
+        f"median of {count_text(median, 'byte')}; it is in partition {where}; "
+        f"{count_text(rows, 'value')} of {total.rows:,} {'is' if rows == 1 else 'are'} as far from "
         "the median",
         OVERSIZED_VALUE.to_do,
         costs.operator_id,
         costs.store_name,
         rows,
         size,
-        f"The state has {counted(rows, 'value')} far larger than the others: the largest has "
+        f"The state has {count_text(rows, 'value')} far larger than the others: the largest has "
         f"{bytes_text(largest)}, {largest / median:,.0f} times the median.",
     )
 
@@ -158,8 +158,8 @@ def _rewrites(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     yield Finding(
         SAME_VALUE,
         Certainty.PROVEN,
-        f"{total.same_value_puts:,} of {counted(total.updates, 'update')} wrote the value that was "
-        f"there already, in {_span(costs.versions)}",
+        f"{total.same_value_puts:,} of {count_text(total.updates, 'update')} wrote the value that "
+        f"was there already, in {_span(costs.versions)}",
         rewrite_advice(costs.operator_name),
         costs.operator_id,
         costs.store_name,
@@ -183,11 +183,15 @@ def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         for version_facts in costs.versions.values()
     )
     partitions = len(costs.partitions)
-    words = f"{empty:,} of {counted(is_known, 'delta')} change nothing, in {_span(costs.versions)}"
+    words = (
+        f"{empty:,} of {count_text(is_known, 'delta')} change nothing, in {_span(costs.versions)}"
+    )
     if whole:
-        words += f"; in {whole:,} of {counted(len(costs.versions), 'version')} no partition changed"
+        words += (
+            f"; in {whole:,} of {count_text(len(costs.versions), 'version')} no partition changed"
+        )
     few = (
-        f"Most of the {counted(partitions, 'partition')} have nothing to write in most batches"
+        f"Most of the {count_text(partitions, 'partition')} have nothing to write in most batches"
         if whole < len(costs.versions) / 2
         else "Most batches change nothing in the state"
     )

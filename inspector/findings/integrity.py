@@ -35,9 +35,9 @@ from inspector.findings.catalogue import (
     WRONG_PARTITION,
 )
 from inspector.findings.finding import Finding, Kind, Severity
-from inspector.findings.quantities import counted
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import COMPARED, Certainty, Problem, StoreId
+from inspector.quantities import count_text
 
 KIND_OF_PROBLEM: dict[str, Kind] = {
     "missing-delta": MISSING_DELTA,
@@ -164,14 +164,14 @@ def judge_replay(
     yield Finding(
         REPLAY_DEPTH,
         Certainty.PROVEN,
-        f"{counted(most, 'delta')} after the newest snapshot of store {store.store_name} in "
-        f"partition {store.partition_id}; {counted(partitions, 'partition')} of "
+        f"{count_text(most, 'delta')} after the newest snapshot of store {store.store_name} in "
+        f"partition {store.partition_id}; {count_text(partitions, 'partition')} of "
         f"{len({depth.partition_id for depth in depths})} "
         f"{'has' if partitions == 1 else 'have'} {thresholds.replay_deltas:,} or more",
         REPLAY_DEPTH.to_do,
         operator_id,
-        cause=f"A restart has to replay up to {counted(most, 'delta')} in a partition, because no "
-        "snapshot was made for long.",
+        cause=f"A restart has to replay up to {count_text(most, 'delta')} in a partition, because "
+        "no snapshot was made for long.",
     )
 
 
@@ -196,13 +196,13 @@ def judge_placement(
     yield Finding(
         WRONG_PARTITION,
         Certainty.PROVEN,
-        f"{total.misplaced:,} of {counted(total.checked, 'key')} belong to another partition than "
-        f"the one that has them: partition{'s' * (len(where) > 1)} {named}{more}",
+        f"{total.misplaced:,} of {count_text(total.checked, 'key')} belong to another partition "
+        f"than the one that has them: partition{'s' * (len(where) > 1)} {named}{more}",
         WRONG_PARTITION.to_do,
         operator_id,
         store_name,
         total.misplaced,
         total.misplaced_bytes,
-        f"The state has {counted(total.misplaced, 'key')} in a partition where Spark does not look "
-        f"for {'it' if total.misplaced == 1 else 'them'}.",
+        f"The state has {count_text(total.misplaced, 'key')} in a partition where Spark does not "
+        f"look for {'it' if total.misplaced == 1 else 'them'}.",
     )

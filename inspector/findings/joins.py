@@ -15,9 +15,9 @@ from inspector.facts.joins import JoinCheck
 from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE
 from inspector.findings.finding import Finding
-from inspector.findings.quantities import counted, duration_text
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty
+from inspector.quantities import count_text, duration_text
 
 
 @dataclass(frozen=True)
@@ -90,13 +90,13 @@ def judge_join(life: JoinLifetime, thresholds: Thresholds = DEFAULTS) -> Iterato
 def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention | None) -> Finding:
     beside = ""
     if opposite is not None and opposite.removed:
-        beside = f"; the other side removed {counted(opposite.removed, 'row')}"
+        beside = f"; the other side removed {count_text(opposite.removed, 'row')}"
     both = opposite is not None and opposite.keeps_passed_rows
     return Finding(
         JOIN_SIDE,
         Certainty.INFERRED,
-        f"no row was removed in {counted(side.versions, 'version')}, though the watermark moved "
-        f"by {duration_text(side.moved_ms)}; {counted(side.newest.rows, 'row')}, the oldest "
+        f"no row was removed in {count_text(side.versions, 'version')}, though the watermark moved "
+        f"by {duration_text(side.moved_ms)}; {count_text(side.newest.rows, 'row')}, the oldest "
         f"{duration_text(side.most_ms or 0)} behind the watermark{beside}",
         _BOUND_BOTH if both else JOIN_SIDE.to_do,
         life.operator_id,
@@ -127,8 +127,8 @@ def _copied(life: JoinLifetime, store: str, side: Retention) -> Finding:
         JOIN_COPY,
         Certainty.INFERRED,
         f"the join key holds the event time of every row, and carries no watermark: of "
-        f"{counted(side.newest.rows, 'row')} {life.covered[store]:,} would have been removed by "
-        f"one; none was in {counted(side.versions, 'version')}, though the watermark moved by "
+        f"{count_text(side.newest.rows, 'row')} {life.covered[store]:,} would have been removed by "
+        f"one; none was in {count_text(side.versions, 'version')}, though the watermark moved by "
         f"{duration_text(side.moved_ms)}",
         JOIN_COPY.to_do,
         life.operator_id,
@@ -146,7 +146,7 @@ def _side(store: str) -> str:
 
 def _counters(life: JoinLifetime, store: str, check: JoinCheck) -> Iterator[Finding]:
     counters = {name: getattr(check, name) for name in _WRONG}
-    words = [f"{counted(rows, *_WRONG[name])}" for name, rows in counters.items() if rows]
+    words = [f"{count_text(rows, *_WRONG[name])}" for name, rows in counters.items() if rows]
     if not words:
         return
     yield Finding(

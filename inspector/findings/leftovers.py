@@ -15,9 +15,9 @@ from inspector.findings.catalogue import (
     UNDECIDED,
 )
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.quantities import counted
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import RowKind
+from inspector.quantities import count_text
 
 PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
 
@@ -50,7 +50,7 @@ class LeftoverTotal:
     @property
     def keys(self) -> str:
         """``1 key``, ``68 keys``."""
-        return counted(self.rows, "key")
+        return count_text(self.rows, "key")
 
     @property
     def them(self) -> str:
@@ -118,7 +118,7 @@ def judge_undecided(
     if rows:
         reasons = "; ".join(sorted({total.reason for total in result}))
         timers = subject.row_kind is RowKind.TIMER
-        text = counted(rows, "timer" if timers else "key")
+        text = count_text(rows, "timer" if timers else "key")
         yield Finding(
             UNDECIDED,
             Certainty.UNDECIDED,
@@ -136,7 +136,7 @@ def _by_option(provable: Mapping[TimeoutKind, int]) -> str:
     """What each value of ``--timeout-kind`` would prove; empty if none does."""
     options = [
         f"if the query uses {kind.value}-time timeouts, with --timeout-kind {kind.value} "
-        f"{counted(keys, 'key')} {'is' if keys == 1 else 'are'} proven to be left behind; "
+        f"{count_text(keys, 'key')} {'is' if keys == 1 else 'are'} proven to be left behind; "
         for kind, keys in provable.items()
     ]
     return "".join(options)
@@ -177,12 +177,12 @@ def _cause(total: LeftoverTotal) -> str:
     keys, them = total.keys, total.them
     sure = total.certainty is Certainty.PROVEN
     if total.kind is LeftoverClass.PAST_WATERMARK:
-        rows = counted(total.rows, "row")
+        rows = count_text(total.rows, "row")
         kept = "" if sure else ", as complete output mode keeps every group"
         return f"The watermark has passed {rows} that the operator still keeps{kept}."
     if total.kind is LeftoverClass.PAST_PROCESSING_TIME:
         return (
-            f"The time to remove {counted(total.rows, 'row')} has come and the state still has "
+            f"The time to remove {count_text(total.rows, 'row')} has come and the state still has "
             f"{them}."
         )
     likely = "The timeout of" if sure else "Most likely the timeout of"
@@ -205,20 +205,20 @@ def _cause(total: LeftoverTotal) -> str:
 
 def _ttl_cause(total: LeftoverTotal) -> str:
     they = "it has" if total.rows == 1 else "they have"
-    return f"The TTL of {counted(total.rows, 'value')} has run out, and {they} not been removed."
+    return f"The TTL of {count_text(total.rows, 'value')} has run out, and {they} not been removed."
 
 
 def _timer_cause(total: LeftoverTotal) -> str:
     is_single = total.rows == 1
     return (
-        f"The time of {counted(total.rows, 'timer')} has come, and "
+        f"The time of {count_text(total.rows, 'timer')} has come, and "
         f"{'it was' if is_single else 'they were'} neither fired nor deleted."
     )
 
 
 def _evidence(subject: Place, total: LeftoverTotal) -> str:
     text = _NOUNS[subject.row_kind] if total.kind in PAST else "key"
-    return f"{counted(total.rows, text)}: {_said(total)}{_details(total)}; {_since(total)}"
+    return f"{count_text(total.rows, text)}: {_said(total)}{_details(total)}; {_since(total)}"
 
 
 def _said(total: LeftoverTotal) -> str:

@@ -16,7 +16,6 @@ from inspector.findings.catalogue import (
     NO_WATERMARK,
     UNIQUE_KEYS,
 )
-from inspector.findings.durations import duration_text
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.leftovers import (
     LeftoverTotal,
@@ -24,12 +23,12 @@ from inspector.findings.leftovers import (
     judge_leftovers,
     judge_undecided,
 )
-from inspector.findings.quantities import counted
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.rule import Clock, RowKind, StoreRule
+from inspector.quantities import count_text, long_duration_text
 
 _DAY_MS = 86_400_000
 
@@ -121,11 +120,12 @@ def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
             NO_WATERMARK,
             Certainty.PROVEN,
             f"rows go when {expiry.name} is at or below the watermark, and the judged batch "
-            f"has none after {counted(life.data_batches, 'batch', 'batches')} with data",
+            f"has none after {count_text(life.data_batches, 'batch', 'batches')} with data",
             NO_WATERMARK.to_do,
             rows,
             life.newest.row_bytes,
-            cause=f"There is no watermark yet, so none of the {counted(rows, 'row')} can expire.",
+            cause=f"There is no watermark yet, so none of the {count_text(rows, 'row')} can "
+            "expire.",
         )
 
 
@@ -144,14 +144,14 @@ def _stay_either_way(life: StoreLifetime, thresholds: Thresholds) -> bool:
 
 
 def _warning(life: StoreLifetime, finding: Finding) -> Finding:
-    keys = counted(life.newest.rows, "key")
+    keys = count_text(life.newest.rows, "key")
     them = "it" if life.newest.rows == 1 else "them"
     return replace(
         finding,
         severity=Severity.WARNING,
         evidence=f"{finding.evidence}; by processing time they are left behind, and by event time "
         f"none can expire, as the judged batch has no watermark after "
-        f"{counted(life.data_batches, 'batch', 'batches')} with data",
+        f"{count_text(life.data_batches, 'batch', 'batches')} with data",
         cause=f"The store holds {keys}, and no timeout removes {them}, whether the timeouts follow "
         "processing time or event time.",
     )
@@ -169,13 +169,13 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         life,
         NEVER_EXPIRES,
         Certainty.PROVEN,
-        f"{rule.never}; {counted(newest.rows, 'row')}, none removed in the "
-        f"{counted(life.window, 'version')} whose changes can be read",
+        f"{rule.never}; {count_text(newest.rows, 'row')}, none removed in the "
+        f"{count_text(life.window, 'version')} whose changes can be read",
         rule.advice,
         newest.rows,
         newest.row_bytes,
         cause=f"{rule.never[0].upper()}{rule.never[1:]}"
-        + (f"; no key was new in {counted(life.window, 'version')}." if steady else "."),
+        + (f"; no key was new in {count_text(life.window, 'version')}." if steady else "."),
     )
     yield replace(found, severity=Severity.INFO) if steady else found
 
@@ -192,12 +192,13 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         life,
         UNIQUE_KEYS,
         Certainty.INFERRED,
-        f"{life.inserts:,} of {counted(life.puts, 'put')} in {counted(life.window, 'version')} "
-        "were of keys that were not there, and no key was removed",
+        f"{life.inserts:,} of {count_text(life.puts, 'put')} in "
+        f"{count_text(life.window, 'version')} were of keys that were not there, and no key was "
+        "removed",
         UNIQUE_KEYS.to_do,
         life.newest.rows,
         life.newest.row_bytes,
-        cause=f"{life.inserts:,} of {counted(life.puts, 'put')} were new keys, and none was "
+        cause=f"{life.inserts:,} of {count_text(life.puts, 'put')} were new keys, and none was "
         "removed: the key is unique to each event.",
     )
 
@@ -220,13 +221,13 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         life,
         FAR_EXPIRY,
         Certainty.PROVEN,
-        f"{counted(rows, what)} of {life.newest.rows:,} can go {duration_text(ahead)} after the "
-        "clock of the judged batch at the earliest",
+        f"{count_text(rows, what)} of {life.newest.rows:,} can go {long_duration_text(ahead)} "
+        "after the clock of the judged batch at the earliest",
         FAR_EXPIRY.to_do,
         rows,
         size,
-        cause=f"The expiry of {counted(rows, what)} lies {duration_text(ahead)} or more ahead of "
-        "the clock: the unit of the time or of the delay may be wrong.",
+        cause=f"The expiry of {count_text(rows, what)} lies {long_duration_text(ahead)} or more "
+        "ahead of the clock: the unit of the time or of the delay may be wrong.",
     )
 
 
@@ -250,13 +251,13 @@ def _never_armed(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findin
         life,
         NEVER_EXPIRES,
         certainty,
-        f"{rows:,} of {counted(life.newest.rows, 'row')}: {said} "
-        f"({counted(life.window, 'version')}); only new data for them can call the function",
+        f"{rows:,} of {count_text(life.newest.rows, 'row')}: {said} "
+        f"({count_text(life.window, 'version')}); only new data for them can call the function",
         "call state.setTimeoutDuration or state.setTimeoutTimestamp in every call that keeps the "
         "state: each call clears the timer that was set before",
         rows,
         size,
-        cause=f"The function never set a timeout for {counted(rows, 'key')}, so nothing but new "
+        cause=f"The function never set a timeout for {count_text(rows, 'key')}, so nothing but new "
         f"data can have {'it' if rows == 1 else 'them'} removed.",
     )
 
@@ -274,13 +275,13 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         life,
         NO_REMOVES,
         Certainty.INFERRED,
-        f"{counted(grown, 'row')} more than {counted(life.window, 'version')} before, and none "
-        f"was removed ({rule.unknown})",
+        f"{count_text(grown, 'row')} more than {count_text(life.window, 'version')} before, and "
+        f"none was removed ({rule.unknown})",
         rule.advice or NO_REMOVES.to_do,
         life.newest.rows,
         life.newest.row_bytes,
-        cause=f"The store gained {counted(grown, 'row')} in {counted(life.window, 'version')} and "
-        "lost none.",
+        cause=f"The store gained {count_text(grown, 'row')} in "
+        f"{count_text(life.window, 'version')} and lost none.",
     )
 
 

@@ -11,10 +11,9 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from inspector.findings.durations import duration_text
-from inspector.findings.quantities import bytes_text, number_of
 from inspector.findings.verdict import StateGrowth, Verdict
 from inspector.operators.user_rules import parse_duration
+from inspector.quantities import bytes_text, long_duration_text, number_of
 
 Value = float | int | None
 Values = Mapping[str, Value]
@@ -104,7 +103,7 @@ class Metric:
         if self.quantity is Quantity.SHARE:
             return f"{100 * value:.4g} %"
         if self.quantity is Quantity.SECONDS:
-            return duration_text(round(value * 1000))
+            return long_duration_text(round(value * 1000))
         return f"{value:,.0f}"
 
 
@@ -152,7 +151,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("findings.errors", Quantity.COUNT, "Findings of severity error."),
     Metric("findings.warnings", Quantity.COUNT, "Findings of severity warning."),
-    Metric("problems", Quantity.COUNT, "What could not be read as it should."),
+    Metric("problems", Quantity.COUNT, "Files that are unreadable or inconsistent."),
 )
 BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
 
@@ -166,8 +165,8 @@ def metric_of(name: str) -> Metric:
     if name in BY_NAME:
         return BY_NAME[name]
     near = difflib.get_close_matches(name, BY_NAME, 1)
-    meant = f", did you mean {near[0]}?" if near else ","
-    raise ValueError(f"no metric is called {name!r}{meant} There are: {', '.join(BY_NAME)}")
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise ValueError(f"unknown metric {name!r}{hint}; expected one of {', '.join(BY_NAME)}")
 
 
 def values_of(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from inspector.findings.quantities import number_of
+from inspector.quantities import number_of
 
 _ID = re.compile(r"SS[123]\d\d")
 
@@ -92,7 +92,7 @@ class Thresholds:
         """Those of a user, ``NAME=VALUE`` each, and the defaults of all others.
 
         Raises:
-            ValueError: no threshold is called so, or the value is no number for it.
+            ValueError: unknown threshold so, or the value is no number for it.
         """
         result: dict[str, Any] = {}
         ids: dict[str, int] = {}
@@ -103,8 +103,9 @@ class Thresholds:
                 ids[name] = int(_whole(name, value, amount))
             elif name not in numbers:
                 raise ValueError(
-                    f"no threshold is called {name!r}; there are {', '.join(sorted(numbers))}, "
-                    "and the ids of findings (SS202=100: reported from 100 rows on)"
+                    f"unknown threshold {name!r}; expected one of {', '.join(sorted(numbers))}, or "
+                    f"the id of a finding"
+                    " (SS202=100: reported from 100 rows on)"
                 )
             elif isinstance(numbers[name].default, float):
                 result[name] = _amount(name, value, amount)

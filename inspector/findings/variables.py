@@ -9,10 +9,10 @@ from inspector.facts.variables import EntriesPerKey, TimersWithoutState
 from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import GROWING_ENTRIES, TIMER_WITHOUT_STATE, UNDECLARED
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.quantities import counted
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty
 from inspector.operators.transform_with_state import Family
+from inspector.quantities import count_text
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def judge_variable(life: VariableLife, thresholds: Thresholds = DEFAULTS) -> Ite
 
 
 def _without_state(life: VariableLife, found: TimersWithoutState) -> Finding:
-    timers, keys = counted(found.without, "timer"), counted(found.keys, "key")
+    timers, keys = count_text(found.without, "timer"), count_text(found.keys, "key")
     return Finding(
         TIMER_WITHOUT_STATE,
         Certainty.PROVEN,
@@ -71,8 +71,8 @@ def _undeclared(life: VariableLife) -> Finding:
     return Finding(
         UNDECLARED,
         Certainty.PROVEN,
-        f"{counted(rows, 'row')} of the {life.family.value} state {life.store_name!r}, which the "
-        "newest metadata of the operator does not list",
+        f"{count_text(rows, 'row')} of the {life.family.value} state {life.store_name!r}, which "
+        "the newest metadata of the operator does not list",
         f"call handle.deleteIfExists({life.store_name!r}) in the init of the processor, once it is "
         "sure that no later run needs it",
         life.operator_id,
@@ -85,7 +85,7 @@ def _undeclared(life: VariableLife) -> Finding:
 
 
 def _left_behind(life: VariableLife, variable: str) -> Finding:
-    rows = counted(life.newest.rows, "row")
+    rows = count_text(life.newest.rows, "row")
     return Finding(
         UNDECLARED,
         Certainty.PROVEN,
@@ -112,14 +112,14 @@ def _growing(
     yield Finding(
         GROWING_ENTRIES,
         Certainty.INFERRED,
-        f"{counted(keys, 'key')} with {thresholds.entries_per_key:,} entries or more, to which "
-        f"entries were added in {counted(entries.versions or 0, 'version')} and of which none was "
-        f"removed; the most that a key has are {entries.most:,}",
+        f"{count_text(keys, 'key')} with {thresholds.entries_per_key:,} entries or more, to which "
+        f"entries were added in {count_text(entries.versions or 0, 'version')} and of which none "
+        f"was removed; the most that a key has are {entries.most:,}",
         GROWING_ENTRIES.to_do,
         life.operator_id,
         life.store_name,
         keys,
         None,
         f"The {text} of {'a key' if keys == 1 else f'{keys:,} keys'} in {life.store_name!r} only "
-        f"grows, up to {counted(entries.most, 'entry', 'entries')}.",
+        f"grows, up to {count_text(entries.most, 'entry', 'entries')}.",
     )

@@ -11,7 +11,7 @@ from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
 from inspector.model import READABLE, Problem
 
 TOO_SHORT = (
-    "the batches that can be read are too few, or too close in time, to see whether the state grows"
+    "too few batches can be read, or they are too close in time, to tell whether the state grows"
 )
 """What is said of growth where no trend is judged."""
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from inspector.checkpoint.source_offsets import SourceOffset
 from inspector.findings.catalogue import WATERMARK_AHEAD, WATERMARK_FLAT
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.quantities import counted, duration_text
 from inspector.findings.rule_inputs import NewestTime
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import BatchClock, Certainty
+from inspector.quantities import count_text, duration_text
 from inspector.time_text import time_ms_text
 
 MS_PER_HOUR = 3_600_000
@@ -205,7 +205,7 @@ def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Findi
         words.append(f"the data of batch {jump} brought it there")
     if flat is not None and stuck:
         words.append(
-            f"{counted(flat.with_data, 'batch', 'batches')} with new data since then did not "
+            f"{count_text(flat.with_data, 'batch', 'batches')} with new data since then did not "
             "move it"
         )
     late = (

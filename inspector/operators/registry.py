@@ -43,7 +43,7 @@ def rule_for(shape: OperatorShape, store: str) -> StoreRule:
     rule = _RULES.get(shape.name)
     if shape.name == UNKNOWN:
         return StoreRule(
-            unknown="the operator cannot be recognised: its name (Spark 4.0 and later) and its "
+            unknown="the operator cannot be identified: its name (Spark 4.0 and later) and its "
             "state schema (Spark 3.1 and later) are missing or cannot be read"
         )
     if rule is None:

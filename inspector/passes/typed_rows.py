@@ -158,8 +158,8 @@ class _Typed:
             store_id = self.request.task.store_id(store)
             folder = store.files[0].path.rpartition("/")[0]
             message = (
-                f"keys or values that do not fit the schema and are null: {misfits}; the command "
-                "verify names them"
+                f"keys or values that do not match the schema and are shown as null: {misfits}; "
+                f"inspector verify lists them"
             )
             yield from self._problems([Problem("bad-row", message, folder, store=store_id)])
 

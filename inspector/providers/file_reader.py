@@ -91,9 +91,11 @@ def check_unchanged(storage: Storage, file: StoreFile) -> None:
     """
     entry = storage.stat(storage.relative(file.path))
     if entry is None:
-        raise FileNotFoundError(f"{file.path}: it was listed, and was gone when it was read")
+        raise FileNotFoundError(
+            f"{file.path}: the file was listed, but had been removed when it was read"
+        )
     if entry.is_file and entry.size != file.size:
-        raise FileNotFoundError(f"{file.path}: it was written anew while it was read")
+        raise FileNotFoundError(f"{file.path}: the file was rewritten while it was being read")
 
 
 class FileReader(ABC):

@@ -52,7 +52,7 @@ def junit_suite(report: Report) -> str:
     if report.complete:
         suite.passed("readable", shown)
     else:
-        suite.broken("readable", "a part of the checkpoint could not be read", shown)
+        suite.broken("readable", "part of the checkpoint could not be read", shown)
     if report.judged:
         _add_rules(suite, report)
     for gate in report.gates:

@@ -44,7 +44,7 @@ NAMES: dict[str, tuple[str, float]] = {
 }
 """Metric -> its name here, and what its values are multiplied by."""
 
-_LEVEL = "0 ok, 1 info, 2 warning, 3 error, 4 a part of the checkpoint could not be read."
+_LEVEL = "0 ok, 1 info, 2 warning, 3 error, 4 part of the checkpoint could not be read."
 
 
 @dataclass(frozen=True)

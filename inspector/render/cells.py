@@ -7,14 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from inspector.plain_text import escape
-from inspector.render.report import Column, Unit
-from inspector.render.units import (
-    bytes_rate_text,
-    bytes_text,
-    duration_text,
-    percent_text,
-    rate_text,
-)
+from inspector.quantities import bytes_rate_text, bytes_text, duration_text, percent_text, rate_text
+from inspector.render.report import Column, Estimate, Unit
 from inspector.time_text import time_ms_text
 
 NUMBERS = (
@@ -44,13 +38,17 @@ def cell_text(column: Column, value: Any) -> str:
         return UNKNOWN
     words = _WORDS.get(column.unit)
     if words is not None and not isinstance(value, str):
-        about = "" if column.exact or column.unit is Unit.TIME_MS else "~"
-        return about + words(value)
+        return about(column, value) + words(value)
     if isinstance(value, (dict, list)):
         return escape(json.dumps(value, ensure_ascii=False))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return escape(str(value))
+
+
+def about(column: Column, value: Any) -> str:
+    """The sign of an estimate, before a value of a column that is one."""
+    return "" if column.exact and not isinstance(value, Estimate) else "~"
 
 
 def summary_text(name: str, value: Any) -> str:
@@ -78,14 +76,14 @@ _LABELS = {
     "batch_timestamp_ms": "batch time",
     "raw_bytes": "bytes after decompression",
     "heap_estimate_bytes": "heap",
-    "heap_peak_estimate_bytes": "heap at most in a batch",
-    "largest_partition_estimate_bytes": "heap of the largest partition",
-    "largest_partition_peak_estimate_bytes": "its most in a batch",
-    "median_partition_estimate_bytes": "heap of the median partition",
-    "heap_needed_estimate_bytes": "heap that an executor needs",
-    "executors_needed": "executors that are needed",
+    "heap_peak_estimate_bytes": "peak heap in a batch",
+    "largest_partition_estimate_bytes": "largest partition",
+    "largest_partition_peak_estimate_bytes": "its peak heap in a batch",
+    "median_partition_estimate_bytes": "median partition",
+    "heap_needed_estimate_bytes": "executor heap needed",
+    "executors_needed": "executors needed",
     "batches_with_watermark": "batches with a watermark",
-    "watermark_moves": "batches that moved it on",
+    "watermark_moves": "batches that advanced the watermark",
 }
 """Names of a report's summary that do not say plainly what they are, in words."""
 

@@ -11,13 +11,8 @@ from typing import Any, NamedTuple
 
 from inspector.findings.gates import Passed
 from inspector.findings.verdict import TOO_SHORT, Cause, Level, StateGrowth, StateSize, Verdict
+from inspector.quantities import bytes_rate_text, bytes_text, share_text, short_count_text
 from inspector.render.report import Part, Report
-from inspector.render.units import (
-    bytes_rate_text,
-    bytes_text,
-    counted,
-    share_text,
-)
 from inspector.time_text import time_ms_text
 
 _WORDS = {
@@ -35,12 +30,13 @@ _LEAST_SHARE = 0.01
 _SHORT_S = 600
 """Seconds of history below which a rate per hour says what it was made of."""
 _OF_NEW_KEYS = (
-    "If so many keys are not expected, look for one that takes a new value in each row, such as "
-    "an id or an exact time; if they are, a shorter window, watermark delay or timeout keeps fewer."
+    "If this many keys are unexpected, look for a key field that differs in every "
+    "row, such as an id or an exact time. If they are expected, use a shorter "
+    "window, watermark delay or timeout to keep fewer."
 )
 _OF_LARGE_VALUES = (
-    "If the values are not expected to grow, bound the lists and maps in them, or keep a count or "
-    "a sketch in their place."
+    "If the values are not expected to grow, bound the lists and maps in them, or "
+    "store a count or a sketch instead."
 )
 
 
@@ -98,9 +94,10 @@ def part_text(part: Part) -> str:
         version = f", at state version {part.version} (batch {part.version - 1}) of the file named"
     return (
         f"This is a part of the checkpoint: {_selected(part)}{version}. It has "
-        f"{part.partitions:,} of {counted(part.of_partitions, 'partition')}, "
-        f"{part.stores:,} of {counted(part.of_stores, 'store')} and {share_text(share)} of the "
-        f"bytes of state files ({bytes_text(part.file_bytes)} of {bytes_text(part.of_file_bytes)})."
+        f"{part.partitions:,} of {short_count_text(part.of_partitions, 'partition')}, "
+        f"{part.stores:,} of {short_count_text(part.of_stores, 'store')} and {share_text(share)} "
+        f"of the bytes of state files ({bytes_text(part.file_bytes)} of "
+        f"{bytes_text(part.of_file_bytes)})."
     )
 
 
@@ -148,9 +145,9 @@ def _lines(report: Report) -> Iterator[Line]:
 
 
 def _next(to_do: str, command: str, report: Report) -> Iterator[Line]:
-    yield Line("to_do", f"What to do: {to_do}")
+    yield Line("to_do", f"Recommended action: {to_do}")
     code = command_line(command, report)
-    yield Line("more", f"To see more: {code}", code)
+    yield Line("more", f"For details: {code}", code)
 
 
 def _of_growth(growth: StateGrowth) -> tuple[str, str]:
@@ -163,7 +160,7 @@ def _of_growth(growth: StateGrowth) -> tuple[str, str]:
 def _first(verdict: Verdict, report: Report) -> str:
     cause, growth = verdict.cause, verdict.growth
     if verdict.level is Level.UNREADABLE:
-        what = f"{_WORDS[verdict.level]}, {counted(verdict.problems, 'problem')}"
+        what = f"{_WORDS[verdict.level]}, {short_count_text(verdict.problems, 'problem')}"
         return f"{what}: {cause.sentence}{_place(cause)}" if cause is not None else f"{what}."
     if cause is not None:
         return f"{_WORDS[verdict.level]}: {cause.sentence}{_place(cause)}"
@@ -173,7 +170,7 @@ def _first(verdict: Verdict, report: Report) -> str:
     standing = "" if verdict.size is None else f"; {_standing(growth, verdict.size)}"
     if restart is not None and restart.again:
         return f"Not finished: {restart.unfinished} No findings{standing}."
-    healthy = "Healthy" if report.part is None else "Healthy as far as this part shows"
+    healthy = "Healthy" if report.part is None else "Healthy, as far as this part shows"
     return f"{healthy}: no findings{standing}."
 
 
@@ -181,7 +178,7 @@ def _gates(report: Report) -> Iterator[Line]:
     """The limits that are exceeded, which fail a checkpoint without findings too."""
     exceeded = [gate.sentence for gate in report.gates if gate.passed is Passed.EXCEEDED]
     if exceeded:
-        of_all = f"{len(exceeded)} of {counted(len(report.gates), 'limit')}"
+        of_all = f"{len(exceeded)} of {short_count_text(len(report.gates), 'limit')}"
         verb = "is" if len(exceeded) == 1 else "are"
         yield Line("gates", f"{of_all} {verb} exceeded: {'; '.join(exceeded)}.")
 
@@ -199,7 +196,7 @@ def _place(cause: Cause) -> str:
 
 
 def _held(size: StateSize) -> str:
-    return f"{counted(size.rows, 'row')}, {bytes_text(size.bytes)}"
+    return f"{short_count_text(size.rows, 'row')}, {bytes_text(size.bytes)}"
 
 
 def _standing(growth: StateGrowth | None, size: StateSize) -> str:
@@ -221,15 +218,17 @@ def growth_text(growth: StateGrowth) -> str:
         come = "comes" if round(new) == 1 else "come"
         # A share, as the difference of two averages is not the slope of the line told below.
         removed = f"~{share_text(gone / new)} as many go" if gone and new else "none has gone yet"
-        what = f"by new keys only: ~{counted(round(new), 'key')} {come} per hour, {removed}"
-    return f"Growing {what}, and nothing that has expired is left."
+        what = (
+            f"by new keys only: ~{short_count_text(round(new), 'key')} {come} per hour, {removed}"
+        )
+    return f"Growing {what}; no expired rows remain."
 
 
 def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> str:
     growth, level = verdict.growth, verdict.level
     read = ", as far as it could be read" if level is Level.UNREADABLE else ""
     if not size.rows and level is Level.UNREADABLE:
-        return "No row of the state could be read, so that its size is not known."
+        return "No row of the state could be read, so its size is unknown."
     if not size.rows:
         return "The state is empty."
     holds = f"It holds {_held(size)} now{read}."
@@ -239,14 +238,14 @@ def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> st
         return f"The state does not grow. {holds}"
     since = f"since batch {growth.since_batch} ({time_ms_text(growth.since_ms)})"
     if growth.since_oldest:
-        since += " or before, which can no longer be read"
+        since += " or earlier, which can no longer be read"
     # Without a finding the line before has said how many keys come and go.
     keys = verdict.cause is not None and bool(round(growth.rows_per_hour))
     rows = f"~{_rows(growth)} and " if keys else ""
     newest = summary.get("batch_timestamp_ms")
     seconds = _SHORT_S if newest is None else (newest - growth.since_ms) / 1000
     if seconds < _SHORT_S:
-        since += f", extrapolated from {counted(max(1, round(seconds)), 'second')}"
+        since += f", extrapolated from {short_count_text(max(1, round(seconds)), 'second')}"
     heap = growth.heap_bytes_per_hour
     of_heap = "" if heap is None else f" (~{bytes_rate_text(heap)} of heap)"
     return (
@@ -256,12 +255,12 @@ def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> st
 
 
 def _rows(growth: StateGrowth) -> str:
-    return counted(round(growth.rows_per_hour), "row")
+    return short_count_text(round(growth.rows_per_hour), "row")
 
 
 def _share(cause: Cause, part: Part | None) -> str:
     if cause.rows_share == 1:
-        return f"All rows of {'the state' if part is None else 'this part'} are concerned."
+        return f"These are all rows of {'the state' if part is None else 'this part'}."
     words = [
         f"{mark if share >= _LEAST_SHARE else ''}{share_text(share)} of {what}"
         for share, what, mark in (
@@ -271,4 +270,4 @@ def _share(cause: Cause, part: Part | None) -> str:
         )
         if share is not None
     ]
-    return f"The rows concerned are {', '.join(words)}." if words else ""
+    return f"These rows are {', '.join(words)}." if words else ""

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from inspector.quantities import short_count_text
 from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.display import STYLES, Display
 from inspector.render.report import Column, Table, Unit
-from inspector.render.units import counted
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -58,7 +58,9 @@ def drawn_table(table: Table, display: Display) -> Iterator[str]:
     yield from _drawn(shown, display)
     missing = len(table.columns) - len(shown)
     if missing:
-        yield from display.text(f"({counted(missing, 'more column')} with --wide)", "quiet")
+        yield from display.text(
+            f"({short_count_text(missing, 'more column')} with --wide)", "quiet"
+        )
 
 
 def _offered(table: Table, display: Display) -> list[Column]:

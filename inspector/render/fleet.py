@@ -16,6 +16,7 @@ from typing import Any
 from inspector.findings.gates import Passed
 from inspector.findings.verdict import Level
 from inspector.plain_text import escape
+from inspector.quantities import short_count_text
 from inspector.render.as_csv import csv_line
 from inspector.render.as_json import dumps, render_json
 from inspector.render.as_junit import junit_document, junit_failure, junit_suite
@@ -28,7 +29,6 @@ from inspector.render.formats import render
 from inspector.render.plain import plain_names, plain_row
 from inspector.render.report import SCHEMA_VERSION, Column, Report, Table
 from inspector.render.text import markdown_table, markdown_text
-from inspector.render.units import counted
 
 _PEOPLE = ("table", "markdown")
 _LINES = ("ndjson", "csv")
@@ -193,7 +193,7 @@ def fleet_table(members: Sequence[Member]) -> Table:
         _headline(members),
         [replace(c, wide=c.name in WIDE, rank=RANKS.get(c.name)) for c in columns.values()],
         rows,
-        "no checkpoint was found",
+        "no checkpoints found",
     )
 
 
@@ -207,7 +207,7 @@ def _headline(members: Sequence[Member]) -> str:
         Level.OK: "ok",
     }
     parts = [f"{found[level]} {word}" for level, word in words.items() if found[level]]
-    return f"{counted(len(members), 'checkpoint')}: {', '.join(parts)}"
+    return f"{short_count_text(len(members), 'checkpoint')}: {', '.join(parts)}"
 
 
 # --- documents -----------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ def _for_people(form: Form, members: Sequence[Member], gone: Sequence[str]) -> I
         yield from drawn_table(table, form.display)
     for path in gone:
         yield "\n"
-        yield from form.paragraph(f"{path} is in the baseline and was not found now.")
+        yield from form.paragraph(f"{path} is in the baseline, but was not found.")
     for member in members:
         text = member.text()
         first = next(text, "")
@@ -285,7 +285,7 @@ def _for_people(form: Form, members: Sequence[Member], gone: Sequence[str]) -> I
         yield from form.paragraph(HINT)
 
 
-HINT = "--details shows the whole report of each of them."
+HINT = "Use --details for the whole report of each checkpoint."
 
 
 def _heading(form: Form, member: Member) -> Iterator[str]:

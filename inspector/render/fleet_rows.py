@@ -6,9 +6,9 @@ from typing import Any
 
 from inspector.findings.gates import Passed
 from inspector.findings.verdict import Level, Verdict
+from inspector.quantities import short_count_text
 from inspector.render.first_screen import growth_text
 from inspector.render.report import Column, Report, Unit
-from inspector.render.units import counted
 
 LEVEL, CHECKPOINT, MESSAGE = Column("level"), Column("checkpoint"), Column("message")
 EXIT_CODE = Column("exit_code", Unit.ID)
@@ -109,7 +109,7 @@ def _judged_row(report: Report, verdict: Verdict) -> dict[str, Any]:
 def _row(report: Report) -> dict[str, Any]:
     message = next((finding.cause for finding in report.findings), None)
     if not report.complete:
-        message = counted(len(report.problems), "problem")
+        message = short_count_text(len(report.problems), "problem")
     return {**report.summary, "checkpoint": report.checkpoint, "message": message}
 
 

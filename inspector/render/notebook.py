@@ -99,9 +99,9 @@ def _head(table: Table) -> tuple[Sequence[Mapping[str, Any]], int | None]:
 def _footer(report: Report, table: Table, shown: int, total: int | None) -> str:
     parts = []
     if not shown and total is None:
-        parts.append("Its rows have been read and are not kept: call the analysis again.")
+        parts.append("The rows have already been read and are not kept. Call the analysis again.")
     elif total is None:
-        parts.append(f"The first {shown} rows; the others are read by to_arrow() or to_pandas().")
+        parts.append(f"The first {shown} rows. Use to_arrow() or to_pandas() for all.")
     elif not total:
         parts.append(f"No rows: {_text(table.empty)}.")
     elif total > shown:

@@ -47,9 +47,7 @@ class AuditFindingRow(FindingRow, _CheckpointRow, table="findings"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProblemRow(
-    t.Row, table="problems", empty="none: every file could be read and says what it should"
-):
+class ProblemRow(t.Row, table="problems", empty="none: all files are readable and consistent"):
     """What cannot be read, is missing, or is not as it should be."""
 
     problem: Annotated[t.Text, "What is wrong, as a stable name (slug).", t.Rank(1)]

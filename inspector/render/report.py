@@ -47,6 +47,10 @@ class Unit(enum.Enum):
     FLAG = "flag"
 
 
+class Estimate(int):
+    """A whole number that is not counted from bytes, in a column where others are."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of a table.

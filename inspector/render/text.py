@@ -12,12 +12,12 @@ from typing import Any
 from inspector.findings.finding import Finding
 from inspector.model import NO_FAULT, Problem
 from inspector.plain_text import escape
+from inspector.quantities import bytes_text, short_count_text
 from inspector.render.cells import NUMBERS, cell_text, summary_name, summary_text
 from inspector.render.display import Display
 from inspector.render.first_screen import Line, first_screen
 from inspector.render.fitting import drawn_table
 from inspector.render.report import Report, Table
-from inspector.render.units import bytes_text, counted
 
 _NO_LIMITS = Display()
 
@@ -136,8 +136,8 @@ def _finding_head(finding: Finding) -> str:
 def _problems(problems: Sequence[Problem], display: Display) -> Iterator[str]:
     if problems:
         yield "\n"
-        number = counted(len(problems), "problem")
-        what = f"{number}: what could not be read, or is not as it should be"
+        number = short_count_text(len(problems), "problem")
+        what = f"{number}: unreadable or inconsistent files"
         yield from display.text(what, "warning")
     for problem in problems:
         yield from display.text(problem_line(problem), before=f"{problem.slug}  ")

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inspector.plain_text import escape
+from inspector.quantities import bytes_text, duration_text
 from inspector.render.display import Display
 from inspector.render.report import Report
-from inspector.render.units import bytes_text, duration_text
 from inspector.time_text import time_ms_text
 
 _COLUMNS = {

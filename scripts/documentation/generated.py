@@ -73,7 +73,7 @@ def _finding(kind: Kind) -> str:
         f"Severity {kind.severity.word}; {_certainties(kind)}.\n",
         f"**What it means.** {kind.means}\n",
         f"**How it is proven.** {kind.proof}\n",
-        f"**From when on.** {kind.thresholds or 'One is enough.'}\n",
+        f"**Reported from.** {kind.thresholds or 'One occurrence.'}\n",
     ]
     lines.append(f"**What to do.** {_sentence(kind.to_do)}\n")
     lines.append(f"**Source.** {_sentence(kind.source)}\n")

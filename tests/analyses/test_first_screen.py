@@ -60,9 +60,9 @@ def test_the_first_two_lines_name_the_cause_and_the_growth(trouble: str) -> None
     assert verdict["growth"]["growing"] is grows
     if finding is None:
         assert (verdict["level"], verdict["cause"]) == ("ok", None)
-        assert rest[1].startswith("What to do: ")
+        assert rest[1].startswith("Recommended action: ")
         return
-    assert any(line.startswith("What to do: ") for line in rest)
+    assert any(line.startswith("Recommended action: ") for line in rest)
     assert verdict["cause"]["finding"] == finding
     assert verdict["cause"]["sentence"] in first
 
@@ -84,7 +84,7 @@ CAUSED = [name for name, (cause, _) in TROUBLES.items() if cause]
 @pytest.mark.parametrize("trouble", sampled(CAUSED, 3, 1))
 def test_the_command_that_shows_more_runs(trouble: str) -> None:
     more = first_lines(checkpoint_of(f"trouble_{trouble}"))[-1]
-    words = shlex.split(more.removeprefix("To see more: "))
+    words = shlex.split(more.removeprefix("For details: "))
     assert words[0] == "inspector"
     outcome = run(*words[1:])
     assert (outcome.code, outcome.err) == (0, "")
@@ -126,11 +126,11 @@ def test_what_waits_for_a_watermark_is_the_share_of_one_that_stands_still() -> N
 def test_growth_by_new_keys_without_a_finding_is_told_apart() -> None:
     first, second, _, to_do, more = first_lines(checkpoint_of("fmgws_no_timeout"))
     assert first == (
-        "Growing by new keys only: ~3,420 keys come per hour, ~21 % as many go, and nothing that "
-        "has expired is left."
+        "Growing by new keys only: ~3,420 keys come per hour, ~21 % as many go; no expired "
+        "rows remain."
     )
-    assert to_do.startswith("What to do: If so many keys are not expected, ")
-    assert more.startswith("To see more: inspector timeline ")
+    assert to_do.startswith("Recommended action: If so many keys are not expected, ")
+    assert more.startswith("For details: inspector timeline ")
     # How many keys come is said once, and of how short a history a rate per hour is made.
     assert second.startswith("The state grows by ~229.7 KiB per hour")
     assert "extrapolated from 80 seconds" in second
@@ -205,4 +205,4 @@ def test_state_that_is_gone_is_not_healthy(tmp_path: Path) -> None:
     shutil.rmtree(path / "state")
     first, second, *_ = first_lines(path)
     assert first.startswith("Unreadable in part, 1 problem: The operators or partitions in state/ ")
-    assert second == "No row of the state could be read, so that its size is not known."
+    assert second == "No row of the state could be read, so its size is unknown."

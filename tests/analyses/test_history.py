@@ -66,7 +66,7 @@ def test_the_newest_are_shown_and_what_is_alike_is_not(tmp_path: Path) -> None:
     rows = rows_of(found, *(change(v, "update", group_state(v, -1)) for v in (1, 2)), raw=True)
     report = history_report(Subject(found, 2), rows, limit=1, raw=True)
     assert [row["version"] for row in report.primary.rows] == [2]
-    assert report.primary.title == "what happened to the key, oldest first, the newest 1 of 2"
+    assert report.primary.title == "changes of the key, oldest first, the newest 1 of 2"
     assert {"key", "partition_id", "timeout_ms"} <= wide_of(report)
     assert [column.name for column in report.primary.columns][-2:] == ["key_hex", "value_hex"]
 

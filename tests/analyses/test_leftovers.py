@@ -45,12 +45,12 @@ def test_every_store_has_its_rule_told() -> None:
 def test_a_join_by_time_has_the_rule_that_its_rows_tell(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("join_window_key"), root)
-    assert "every key that has expired is gone" in api.leftovers(str(root)).primary.empty
+    assert "every expired key has been removed" in api.leftovers(str(root)).primary.empty
     assert told_rules(root) == {"field1.end <= watermark"}
     # A row that the time in its key does not remove refutes the rule; it is no leftover by it.
     plant_old_rows(root, 1)
     report = api.leftovers(str(root))
-    assert "no store has a rule that is known" in report.primary.empty
+    assert "no store has a known rule" in report.primary.empty
     assert list(report.primary.rows) == []
     assert all(rule.startswith("unknown: the time range") for rule in told_rules(root))
     assert [finding for finding in report.findings if finding.kind.id == "SS202"] == []
@@ -66,7 +66,7 @@ def told_rules(root: Path) -> set[str]:
 def test_below_a_join_what_cannot_be_told_is_said_with_what_would_settle_it() -> None:
     path = str(checkpoint_of("dedup_after_join"))
     report = api.leftovers(path)
-    assert "no store has a rule that is known" in report.primary.empty
+    assert "no store has a known rule" in report.primary.empty
     tables = {table.name: list(table.rows) for table in report.tables}
     (rule,) = (row for row in tables["rules"] if row["operator_id"] == 0)
     assert "downstream of symmetricHashJoin" in str(rule["expires"])
@@ -75,7 +75,7 @@ def test_below_a_join_what_cannot_be_told_is_said_with_what_would_settle_it() ->
     # The option is spelled as it can be given.
     (said,) = re.findall("'(0=.*)'", str(rule["expires"]))
     given = api.leftovers(path, Options(operator_rules=(said.replace("1h", "14s"),)))
-    assert "every key that has expired is gone" in given.primary.empty
+    assert "every expired key has been removed" in given.primary.empty
     given = api.leftovers(path, Options(operator_rules=(said.replace("1h", "1s"),)))
     assert {_kind(row) for row in given.primary.rows} == {("past_watermark", "proven")}
 

@@ -83,4 +83,4 @@ def test_rows_of_the_keys_that_the_options_name() -> None:
     assert list(by_hex.primary.rows) == [row]
     nobody = api.rows(GROUPS, api.Options(where=("value=nobody",)))
     assert list(nobody.primary.rows) == []
-    assert "no such row" in nobody.primary.empty
+    assert "no matching row" in nobody.primary.empty

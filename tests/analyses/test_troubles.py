@@ -34,7 +34,7 @@ TROUBLES: dict[str, tuple[str | None, Severity, str]] = {
     "huge_value": ("SS303", INFO, r"1 value far larger than the others.* 779 times the median"),
     "skew": ("SS302", INFO, r"skewed: partition 0 of 5 holds 95 % of its rows"),
     "complete_mode": ("SS202", WARNING, r"85 rows .*complete output mode keeps every group"),
-    "new_keys": (None, INFO, r"Growing by new keys only: .* nothing that has expired is left"),
+    "new_keys": (None, INFO, r"Growing by new keys only: .* no expired rows remain"),
     "unchanged_updates": ("SS304", INFO, r"100 % of the updates of this store do not change"),
 }
 """Trouble -> the finding (None where nothing is wrong), how grave it is, what the first lines say.

@@ -84,7 +84,7 @@ def test_a_part_is_never_called_whole() -> None:
     report = api.verify(str(FIXTURES / "agg_update" / "checkpoint"), subset="1/24")
     text = "".join(render(report))
     assert text.startswith("This is a part of the checkpoint: part 1/24 of the state files.")
-    assert "Healthy as far as this part shows" in text
+    assert "Healthy, as far as this part shows" in text
     assert "Nothing is remembered of the other parts" in text
     assert "whole" not in text
     assert "rows" not in report.summary

@@ -149,7 +149,7 @@ def test_every_number_of_a_gate_is_the_one_that_is_printed() -> None:
         (("--max", "state.byte=1"), "did you mean state.bytes?"),
         (("--max", "state.bytes"), "expected KEY=VALUE"),
         (("--baseline", "/nowhere.json"), "cannot be read"),
-        (("--tolerance", "much"), "expected one such as 10%"),
+        (("--tolerance", "much"), "expected a value such as 10%"),
     ],
 )
 def test_what_it_cannot_be_held_against_is_a_usage_error(
@@ -196,7 +196,7 @@ def test_a_checkpoint_that_the_baseline_lacks_is_new(tmp_path: Path) -> None:
     run("audit", HEALTHY, "-O", old)
     outcome = run("audit", LEAK, "--baseline", old)
     assert outcome.code == 1
-    assert "which does not have this checkpoint: all findings are new" in outcome.out
+    assert "which does not contain this checkpoint: all findings are new" in outcome.out
 
 
 def test_a_threshold_can_be_set() -> None:

@@ -30,7 +30,7 @@ def test_a_topic_is_printed_as_markdown(topic: str) -> None:
 def test_an_unknown_topic_is_a_usage_error_with_its_neighbours() -> None:
     outcome = run("explain", "TruncatdError")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "no topic 'TruncatdError'; did you mean TruncatedError" in outcome.err
+    assert "unknown topic 'TruncatdError'; did you mean TruncatedError" in outcome.err
     assert "inspector explain lists all topics" in run("explain", "xyzzy").err
 
 

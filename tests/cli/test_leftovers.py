@@ -67,7 +67,7 @@ def test_a_healthy_checkpoint_has_none_and_says_so() -> None:
     path = checkpoint_of("fmgws_event_remove")
     outcome = run("leftovers", path)
     assert outcome.code == 0
-    assert "(none: every key that has expired is gone)\n" in outcome.out
+    assert "(none: every expired key has been removed)\n" in outcome.out
     assert run("leftovers", path, "-o", "ndjson").out == ""
     header = run("leftovers", path, "-o", "csv").out
     assert (header.count("\n"), set(header.strip().split(",")) >= PROMISED) == (1, True)

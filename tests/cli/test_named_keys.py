@@ -109,7 +109,7 @@ def test_an_ambiguous_hash_is_said_to_be_one() -> None:
     assert "sha256:2 is ambiguous" in outcome.out
     assert outcome.code == 0
     none = run("rows", LEAK, "--key", "sha256:" + "0" * 16).out
-    assert "history looks for it in older versions too" in none
+    assert "inspector history searches older versions too" in none
 
 
 def test_a_key_that_is_gone_is_found_by_its_hash_in_older_versions() -> None:

@@ -88,7 +88,7 @@ def test_no_page_is_written_into_a_checkpoint(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     before = tree(path)
     said = refused(HEALTHY, path, "--html", path / "report.html")
-    assert "lies in the checkpoint, which is never written to" in said
+    assert "is inside the checkpoint, which is never written to" in said
     assert tree(path) == before
 
 

@@ -80,7 +80,7 @@ def test_data_goes_to_no_device(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     outcome = run("export", "rows", PATH, "-O", pipe, "--format", "parquet", "--force")
     assert outcome.code == 2
-    assert "is no regular file" in outcome.err
+    assert "is not a regular file" in outcome.err
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 

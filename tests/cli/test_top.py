@@ -21,7 +21,7 @@ def test_the_table_shows_rankings_and_partitions() -> None:
     outcome = run("top", checkpoint_of("agg_update"))
     assert outcome.code == 0
     assert "the first 5 keys by each ranking" in outcome.out
-    assert "how evenly the partitions share the rows of version 10" in outcome.out
+    assert "distribution of the rows of version 10 over the partitions" in outcome.out
 
 
 def test_one_ranking_alone() -> None:

@@ -101,5 +101,5 @@ def test_no_report_is_written_into_the_checkpoint(command: str, tmp_path: Path) 
     for path in (root, root / "state" / "0"):
         outcome = run(command, path, "-O", root / "report.txt")
         assert (outcome.code, sorted(root.rglob("*"))) == (2, before)
-        assert "lies in the checkpoint, which is never written to" in outcome.err
+        assert "is inside the checkpoint, which is never written to" in outcome.err
     assert run(command, root, "-O", tmp_path / "report.txt").code == 0

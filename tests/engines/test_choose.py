@@ -55,7 +55,7 @@ def engine_of(
     workers: int | None = None, told: list[str] | None = None, **wanted: Any
 ) -> Engine | None:
     told = [] if told is None else told
-    return requested_engine(EngineOptions(**wanted, notify=told.append), workers)
+    return requested_engine(EngineOptions(**wanted, notify=told.append, verbose=True), workers)
 
 
 # --- what is asked for -----------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_nothing_given_and_nothing_there_leaves_it_to_the_size() -> None:
 
 def chosen(state_bytes: int) -> tuple[Engine, str]:
     told: list[str] = []
-    engine = choose(EngineOptions(notify=told.append), None, state_bytes)
+    engine = choose(EngineOptions(notify=told.append, verbose=True), None, state_bytes)
     (line,) = told
     return engine, line
 
@@ -218,7 +218,7 @@ def chosen(state_bytes: int) -> tuple[Engine, str]:
 def test_little_state_stays_in_this_process(size: int, words: str) -> None:
     engine, line = chosen(size)
     assert engine == LocalEngine(None)
-    assert line.startswith("engine: local (no Spark is given; ")
+    assert line.startswith("engine: local (no Spark session; ")
     assert words in line
 
 

@@ -74,7 +74,7 @@ def test_a_java_home_without_java_is_an_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(EngineError, match=f"JAVA_HOME is {tmp_path}, where there is no bin/java"):
+    with pytest.raises(EngineError, match=f"JAVA_HOME is {tmp_path}, which has no bin/java"):
         java.provide_java()
 
 
@@ -82,7 +82,9 @@ def test_a_java_home_without_java_is_an_error(
 def test_where_there_is_none_at_all_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, java.PACKAGE, None)
     java.packaged_home.cache_clear()
-    with pytest.raises(EngineError, match=r"no Java .* install Java 17 .*inspector\[java\]"):
+    with pytest.raises(
+        EngineError, match=r"Java, and none was found: install Java 17 .*inspector\[java\]"
+    ):
         java.provide_java()
     assert "JAVA_HOME" not in os.environ
     assert java.java_note() is None

@@ -100,14 +100,16 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("no_java")
 def test_without_java_it_says_what_to_do() -> None:
-    with pytest.raises(EngineError, match=r"no Java is found.*install Java 17.*--engine local"):
+    with pytest.raises(
+        EngineError, match=r"Spark needs Java, and none was found.*install Java 17.*--engine local"
+    ):
         sessions.start("local[1]", {})
 
 
 @pytest.mark.usefixtures("no_java")
 def test_a_java_home_without_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    with pytest.raises(EngineError, match=rf"JAVA_HOME is {tmp_path}, where there is no bin/java"):
+    with pytest.raises(EngineError, match=rf"JAVA_HOME is {tmp_path}, which has no bin/java"):
         sessions.start(None, {})
 
 

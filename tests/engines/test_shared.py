@@ -42,12 +42,12 @@ def test_an_engine_that_is_chosen_is_said_and_made_once(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(module, "requested_engine", lambda *_: None)
     monkeypatch.setattr(module, "choose", choose)
-    engines = SharedEngines(EngineOptions(AUTO, notify=said.append), None)
+    engines = SharedEngines(EngineOptions(AUTO, notify=said.append, verbose=True), None)
     assert engines.requested is None
     small = engines.choose(5)
     assert isinstance(small, Limited)
     assert engines.choose(6) is small
-    assert said == ["engine: local (no Spark is given)"]
+    assert said == ["engine: local (no Spark session)"]
     large = engines.choose(LOCAL_SPARK_BYTES)
     assert engines.choose(LOCAL_SPARK_BYTES + 1) is large is not small
     assert chosen == [LOCAL_SPARK_BYTES]

@@ -96,6 +96,6 @@ def test_proofs_are_sentences_that_the_page_shows() -> None:
         assert proof[0].isupper()
         assert proof.endswith(".")
         page = docs.lookup(kind.id) or ""
-        for part in ("What it means", "How it is proven", "From when on", "What to do", "Source"):
+        for part in ("What it means", "How it is proven", "Reported from", "What to do", "Source"):
             assert f"**{part}.** " in page, (kind.id, part)
         assert proof in page

@@ -22,9 +22,9 @@ def test_what_is_given_counts_and_the_rest_stays() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"skew": "5"}, "no threshold is called 'skew'; there are .*skew_ratio.*SS202"),
-        ({"at_least": "5"}, "no threshold is called"),
-        ({"SS999": "5"}, "no threshold is called"),
+        ({"skew": "5"}, "unknown threshold 'skew'; expected one of .*skew_ratio.*SS202"),
+        ({"at_least": "5"}, "unknown threshold"),
+        ({"SS999": "5"}, "unknown threshold"),
         ({"skew_ratio": "much"}, "'much' is no number for the threshold skew_ratio"),
         ({"skew_rows": "0.5"}, "'0.5' is no whole number for the threshold skew_rows"),
         ({"skew_rows": ""}, "no whole number"),

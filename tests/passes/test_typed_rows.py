@@ -226,7 +226,9 @@ def test_what_does_not_fit_is_null_and_counted(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [MISFIT])
     (problem,) = (p for batch in batches_of(task_of(root)) for p in problems_in(batch))
     assert problem.slug == "bad-row"
-    assert problem.message.startswith("keys or values that do not fit the schema and are null: 2")
+    assert problem.message.startswith(
+        "keys or values that do not match the schema and are shown as null: 2"
+    )
     rows = [row for row in read(root, raw=True) if row["problem"] is None]
     assert [(row["key_row"], row["key"] is None) for row in rows] == [
         (user("a"), False),
@@ -238,7 +240,7 @@ def test_what_does_not_fit_is_null_and_counted(tmp_path: Path) -> None:
 
 def test_misfits_fail_fast_too(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [MISFIT])
-    with pytest.raises(InspectorError, match="do not fit the schema") as caught:
+    with pytest.raises(InspectorError, match="do not match the schema") as caught:
         read(root, mode=ProblemMode.FAILFAST)
     assert str(tmp_path) in str(caught.value), "it says where"
 
@@ -248,7 +250,9 @@ def test_an_old_value_that_does_not_fit_was_told_when_it_was_put(tmp_path: Path)
     root = checkpoint(tmp_path, [[bad], [entry("a", 1)]])
     batches = batches_of(task_of(root, changes=True))
     (problem,) = (p for batch in batches for p in problems_in(batch))
-    assert problem.message.startswith("keys or values that do not fit the schema and are null: 1")
+    assert problem.message.startswith(
+        "keys or values that do not match the schema and are shown as null: 1"
+    )
 
 
 def test_problems_of_the_listing_come_first_and_statements_do_not_fail(tmp_path: Path) -> None:

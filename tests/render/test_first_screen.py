@@ -50,12 +50,12 @@ def test_a_leak_says_what_how_fast_how_much_and_what_to_do() -> None:
         ),
         Line(
             "share",
-            "The rows concerned are 75 % of all rows, 50 % of their bytes, ~50 % of the heap.",
+            "These rows are 75 % of all rows, 50 % of their bytes, ~50 % of the heap.",
         ),
-        Line("to_do", "What to do: Call state.remove()."),
+        Line("to_do", "Recommended action: Call state.remove()."),
         Line(
             "more",
-            "To see more: inspector leftovers '/data/my query' --operator 0",
+            "For details: inspector leftovers '/data/my query' --operator 0",
             "inspector leftovers '/data/my query' --operator 0",
         ),
     ]
@@ -96,20 +96,20 @@ def test_files_alone_say_nothing_of_growth() -> None:
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({}, "by new keys only: ~1.2 M keys come per hour, none has gone yet,"),
+        ({}, "by new keys only: ~1.2 M keys come per hour, none has gone yet"),
         (
             {"removed_rows_per_hour": 600_000},
-            "by new keys only: ~1.2 M keys come per hour, ~50 % as many go,",
+            "by new keys only: ~1.2 M keys come per hour, ~50 % as many go",
         ),
-        ({"new_rows_per_hour": 1}, "by new keys only: ~1 key comes per hour, none has gone yet,"),
-        ({"new_rows_per_hour": None}, "by new keys only: ~1.2 M rows more per hour,"),
-        ({"rows_per_hour": 0}, "by larger values only: the number of rows does not grow,"),
-        ({"rows_per_hour": 0.4}, "by larger values only: the number of rows does not grow,"),
+        ({"new_rows_per_hour": 1}, "by new keys only: ~1 key comes per hour, none has gone yet"),
+        ({"new_rows_per_hour": None}, "by new keys only: ~1.2 M rows more per hour"),
+        ({"rows_per_hour": 0}, "by larger values only: the number of rows does not grow"),
+        ({"rows_per_hour": 0.4}, "by larger values only: the number of rows does not grow"),
     ],
 )
 def test_growth_without_a_leak_is_told_apart(more: dict[str, Any], expected: str) -> None:
     told = lines(healthy(growth=growth(**more)))
-    assert told["verdict"] == f"Growing {expected} and nothing that has expired is left."
+    assert told["verdict"] == f"Growing {expected}; no expired rows remain."
     assert list(told) == ["verdict", "growth", "to_do", "more"]
     by_values = "larger" in expected
     assert told["more"].endswith("top '/data/my query' --by value" if by_values else "query'")
@@ -117,7 +117,7 @@ def test_growth_without_a_leak_is_told_apart(more: dict[str, Any], expected: str
 
 def test_growth_that_may_be_older_than_what_can_be_read_says_so() -> None:
     told = lines(verdict(growth=growth(since_oldest=True)))
-    assert "since batch 4 (2024-01-01T00:00:00.000Z) or before" in told["growth"]
+    assert "since batch 4 (2024-01-01T00:00:00.000Z) or earlier" in told["growth"]
 
 
 def test_what_cannot_be_read_comes_first() -> None:
@@ -135,17 +135,17 @@ def test_a_finding_about_all_rows_has_no_shares_in_percent() -> None:
     cause = verdict().cause
     assert cause is not None
     told = lines(verdict(cause=replace(cause, rows_share=1.0)))
-    assert told["share"] == "All rows of the state are concerned."
+    assert told["share"] == "These are all rows of the state."
 
 
 def test_shares_of_a_part_are_said_to_be_of_the_part() -> None:
     assert lines(verdict(), part=PART)["share"].startswith(
-        "The rows concerned are 75 % of the rows of this part, "
+        "These rows are 75 % of the rows of this part, "
     )
     cause = verdict().cause
     assert cause is not None
     whole = verdict(cause=replace(cause, rows_share=1.0))
-    assert lines(whole, part=PART)["share"] == "All rows of this part are concerned."
+    assert lines(whole, part=PART)["share"] == "These are all rows of this part."
 
 
 def test_a_share_in_words_is_not_marked_as_an_estimate() -> None:
@@ -210,7 +210,7 @@ def test_a_part_is_called_a_part(part: Part, expected: str) -> None:
 def test_a_healthy_part_speaks_of_itself_alone() -> None:
     told = lines(healthy(), part=PART)
     assert list(told) == ["part", "verdict"]
-    assert told["verdict"].startswith("Healthy as far as this part shows: no findings")
+    assert told["verdict"].startswith("Healthy, as far as this part shows: no findings")
 
 
 @pytest.mark.parametrize("path", ["/data/my query", "/it's", "s3a://b/c", "$(rm -rf x)"])
@@ -244,7 +244,7 @@ def test_people_read_it_first_in_every_form() -> None:
 )
 def test_a_command_is_code_in_markdown(path: str, code: str) -> None:
     text = "".join(render_markdown(report(verdict=verdict(), checkpoint=path)))
-    assert f"To see more: {code}\n" in text
+    assert f"For details: {code}\n" in text
 
 
 def test_limits_that_are_exceeded_are_said_of_a_healthy_one_too() -> None:

@@ -160,5 +160,5 @@ def test_what_is_hostile_reaches_no_terminal(output: str) -> None:
 
 
 def test_no_checkpoint_is_said_too() -> None:
-    assert "(no checkpoint was found)" in text(form(), [])
+    assert "(no checkpoints found)" in text(form(), [])
     assert json.loads(text(form("json"), []))["reports"] == []

@@ -57,7 +57,7 @@ def test_an_audit_shows_its_findings_and_a_healthy_one_says_so() -> None:
     assert "SS203 error, proven: timeout fired and key kept." in text
     healthy = Elements(html_head(api.leftovers(str(checkpoint_of("agg_append"))))).text
     assert "No findings." in healthy
-    assert "No rows: none: every key that has expired is gone" in healthy
+    assert "No rows: none: every expired key has been removed" in healthy
 
 
 def test_hostile_state_stays_text() -> None:
@@ -89,7 +89,7 @@ def test_problems_and_rows_that_are_gone_are_said(tmp_path: object) -> None:
     assert "not all could be read" in text
     report = api.rows(LEAK)
     list(report.primary.rows)
-    assert "Its rows have been read and are not kept" in html_head(report)
+    assert "The rows have already been read and are not kept" in html_head(report)
 
 
 def test_numbers_times_and_estimates_are_for_people() -> None:

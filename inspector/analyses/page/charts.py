@@ -29,7 +29,7 @@ from inspector.sparktypes import unique_names, widen_timeout
 MOST_STORES = 4
 """Stores up to which a chart has a line for each besides their sum."""
 
-GAPS = "A gap is a version that not every partition can restore."
+GAPS = "Gaps are versions that not every partition can restore."
 _OVERHEAD = "null bits"
 
 
@@ -42,7 +42,10 @@ def ladder_chart(ladder: Table) -> BarChart:
         Bar(row["rung"], (row["bytes"],), row["meaning"], row["counted"] == "exact")
         for row in ladder.rows
     ]
-    about = "The same state, counted in different ways. Numbers after ~ are estimates."
+    about = (
+        "The size of the same state, measured in different ways. Values marked with ~ "
+        "are estimates."
+    )
     return BarChart("Size ladder", Scale.BYTES, "size of", ("size",), bars, about)
 
 
@@ -157,7 +160,8 @@ def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
                     "Watermark lag",
                     Scale.DURATION_MS,
                     [Series("lag", lags)],
-                    "The clock of the batch less the watermark; below zero the watermark is ahead.",
+                    "Processing time of the batch minus the watermark. Negative values mean that "
+                    "the watermark is ahead.",
                 )
             ]
             if any(lag is not None for lag in lags)
@@ -193,7 +197,7 @@ def churn_charts(versions: Versions) -> list[LineChart]:
         changed("shared", lambda facts: facts.shared_key_bytes + facts.shared_value_bytes),
     ]
     unknown = any(value is None for value in churn[0].values)
-    about = "Of a version that comes from a snapshot it is not known." if unknown else ""
+    about = "Unknown for versions that are read from a snapshot." if unknown else ""
     return [
         versions.chart("Changes of each version", Scale.COUNT, churn, about),
         versions.chart("Bytes shared with the version before", Scale.BYTES, shared, about),
@@ -226,7 +230,7 @@ def treemap(judged: Judged) -> Treemap:
             ("operator, partition and field", (0, 1, 2)),
         ),
         leaves,
-        "Key and value bytes of the judged version, exact. The tables below say the same.",
+        "Exact key and value bytes of the judged version. The tables below show the same numbers.",
     )
 
 

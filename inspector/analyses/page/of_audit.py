@@ -33,8 +33,8 @@ from inspector.render.page.model import Block, Page, Section, Text
 from inspector.render.report import Column, Report, Table, Unit
 
 _HIDDEN = {
-    Redact.HASH: (Text(("Keys are shown by their hash; --redact none shows them.",)),),
-    Redact.ALL: (Text(("Keys are not shown; --redact none shows them.",)),),
+    Redact.HASH: (Text(("Keys are shown as hashes. Use --redact none to show them.",)),),
+    Redact.ALL: (Text(("Keys are hidden. Use --redact none to show them.",)),),
 }
 
 
@@ -57,10 +57,10 @@ def page_of(run: Run, judged: Judged, report: Report) -> Page:
         Section("size", "Size of the state", list(_sizes(judged))),
         Section("batches", "Batch by batch", list(_batches(judged, versions))),
         Section("changes", "Changes and sharing", list(_changes(judged, versions))),
-        Section("bytes", "Where the bytes are", list(_bytes(judged))),
+        Section("bytes", "Size by operator, partition and field", list(_bytes(judged))),
         Section("leftovers", "Leftovers", list(_leftovers(run, judged, tables))),
         Section("schemas", "Schemas and rules", list(_schemas(judged))),
-        Section("unknown", "What is unknown", list(_unknown(judged, tables))),
+        Section("unknown", "What the checkpoint does not show", list(_unknown(judged, tables))),
     )
     return Page(sections)
 

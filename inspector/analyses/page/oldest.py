@@ -1,4 +1,4 @@
-"""The story of the oldest leftover of a checkpoint, batch by batch."""
+"""History of the oldest leftover of a checkpoint, batch by batch."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def oldest_story(run: Run, judged: Judged, redact: Redact) -> Table | None:
     story = report.primary
     return replace(
         story,
-        title="The story of the oldest leftover",
+        title="History of the oldest leftover",
         rows=[line | {"key": row.key} for line in map(dict, story.rows)],
     )
 

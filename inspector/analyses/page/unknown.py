@@ -11,8 +11,9 @@ from inspector.analyses.shared.leftover_words import notes
 NEVER_KNOWN = (
     "A checkpoint does not hold the query's output mode and plan, the kind of its timeouts, or the "
     "time range of its joins. What depends on them is inferred where the bytes allow it.",
-    "It does not say how many executors share the state, how large their heaps are, or how the "
-    "partitions are spread over them: inspector memory takes them as options.",
+    "It does not say how many executors share the state, how large their heaps are, "
+    "or how the "
+    "partitions are spread over them: they are options of inspector memory.",
     "It holds one watermark for the query, and not that of each source.",
 )
 """What no checkpoint tells."""
@@ -31,7 +32,7 @@ def unknown_here(judged: Judged) -> Iterator[str]:
     if clock is None or clock.timestamp_ms is None:
         yield "The clock of the judged batch is not in the offset log."
     if clock is None or not clock.watermark_ms:
-        yield "The judged batch has no watermark, so nothing can be said of event time."
+        yield "The judged batch has no watermark, so expiry by event time cannot be judged."
     for operator in checkpoint.operators:
         for store in operator.layout.store_names:
             rule = operator.rules[store].by_key_time(facts.key_times.get(operator.operator_id))
@@ -42,7 +43,7 @@ def unknown_here(judged: Judged) -> Iterator[str]:
                 )
             if store not in operator.schemas:
                 yield (
-                    f"The schema of {store_text} is unknown, so its keys are not decoded: "
-                    "--key-schema and --value-schema take it."
+                    f"The schema of {store_text} is unknown, so its keys are not decoded. Use "
+                    f"--key-schema and --value-schema to provide it."
                 )
     yield from (f"{note[:1].upper()}{note[1:]}." for note in notes(facts))

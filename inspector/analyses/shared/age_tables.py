@@ -119,7 +119,7 @@ def proof_window(judged: Judged) -> dict[str, Any]:
 def age_table(judged: Judged) -> Table:
     """Live rows by how long ago they were last put, store by store."""
     return AgeRow.table(
-        "when the live rows were last put, in batches before the judged one",
+        "age of the live rows, in batches before the judged one",
         [
             row
             for name, ages in sorted(judged.facts.sums(Ages).items())
@@ -170,7 +170,7 @@ def leftover_ages(judged: Judged) -> Table:
         bucket = next(i for i, (most, _) in enumerate(_BUCKETS) if order <= most)
         groups.setdefault((*group, bucket, _bucket(version, expired)), []).append(observation.fact)
     return LeftoverAgeRow.table(
-        "leftovers by when they expired, in batches before the judged one",
+        "leftovers by age, in batches before the judged one",
         [
             LeftoverAgeRow(
                 **store_ids(judged.checkpoint, position[:2]),

@@ -7,9 +7,9 @@ from typing import Any, TypedDict
 
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
-from inspector.findings.durations import duration_text
 from inspector.model import FileKind
 from inspector.operators.rule import Clock, StoreRule
+from inspector.quantities import long_duration_text
 
 
 def appended_notes(checkpoint: Checkpoint) -> Iterator[str]:
@@ -31,7 +31,7 @@ def expiry_text(rule: StoreRule) -> str:
     """A store's rule in one line."""
     if rule.expiry is not None:
         sign = "<=" if rule.expiry.inclusive else "<"
-        behind = f" - {duration_text(rule.expiry.delay_ms)}" if rule.expiry.delay_ms else ""
+        behind = f" - {long_duration_text(rule.expiry.delay_ms)}" if rule.expiry.delay_ms else ""
         return f"{rule.expiry.name} {sign} {_CLOCKS[rule.expiry.clock]}{behind}"
     return f"never: {rule.never}" if rule.never else f"unknown: {rule.unknown}"
 

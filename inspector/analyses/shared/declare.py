@@ -7,7 +7,7 @@ An analysis is a module of :mod:`inspector.analyses` with a function of the modu
         path: str | Run,
         options: Options | None = None,
         *,
-        limit: Annotated[int, Option("Keys by each ranking.", minimum=1)] = 5,
+        limit: Annotated[int, Option("Number of keys in each ranking.", minimum=1)] = 5,
     ) -> Report:
         '''Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions.'''
 
@@ -64,7 +64,7 @@ class TableOptions:
     """
 
     from_batch: Annotated[
-        int, Option("Leave out changes of older batches.", minimum=0, source="changeStartBatchId")
+        int, Option("Leave out changes before this batch.", minimum=0, source="changeStartBatchId")
     ] = 0
     raw: Annotated[bool, Option("Add the UnsafeRow bytes of key and value.")] = False
     mode: Annotated[

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from inspector.exceptions import CheckpointError
 from inspector.findings.baseline import TOLERANCE, Comparison, Earlier, Trend, compare, earlier_of
 from inspector.findings.gates import Gate, Passed, apply_gates, parse_gates
-from inspector.findings.quantities import number_of
+from inspector.quantities import number_of
 from inspector.render import tabular as t
 from inspector.render.plain import AuditFindingRow
 from inspector.render.report import SCHEMA_VERSION, Report, Table
@@ -74,17 +74,18 @@ def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"it is no JSON ({error})") from None
+        raise ValueError(f"it is not JSON ({error})") from None
     return _baseline(document)
 
 
 def _baseline(document: Any) -> Baseline:
     if not isinstance(document, dict) or "schema_version" not in document:
-        raise ValueError("got something else than a report, expected that of audit -o json")
+        raise ValueError("expected a report of inspector audit -o json")
     if document["schema_version"] != SCHEMA_VERSION:
         got = str(document["schema_version"])[:20]
         raise ValueError(
-            f"got schema_version {got}, expected {SCHEMA_VERSION}: make it again with this version"
+            f"got schema_version {got}, expected {SCHEMA_VERSION}: create it again with this "
+            f"version"
         )
     if document.get("command") != _COMMAND:
         got = str(document.get("command"))[:40]
@@ -126,9 +127,7 @@ class GateRow(t.Row, table="gates"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComparisonRow(
-    t.Row, table="comparison", empty="nothing has changed by more than --tolerance"
-):
+class ComparisonRow(t.Row, table="comparison", empty="no change exceeds --tolerance"):
     """A finding or a number that is not what it was in an earlier report; with `--baseline`."""
 
     trend: Annotated[t.Text, "`new`, `worse`, `gone` or `better`.", t.Rank(2)]
@@ -167,7 +166,7 @@ class AuditCriteria:
         try:
             share = number_of(tolerance)
             if share is None:
-                raise ValueError(f"got the tolerance {tolerance!r}, expected one such as 10%")  # noqa: TRY301
+                raise ValueError(f"got tolerance {tolerance!r}, expected a value such as 10%")  # noqa: TRY301
             earlier = None if baseline is None else read_baseline(baseline)
             return cls(parse_gates(maximum), earlier, share)
         except ValueError as error:
@@ -261,11 +260,14 @@ def comparison_table(comparison: Comparison) -> Table:
 def _title(comparison: Comparison) -> str:
     earlier = comparison.earlier
     if earlier is None:
-        return "against the baseline, which does not have this checkpoint: all findings are new"
+        return (
+            "compared with the baseline, which does not contain this checkpoint: all "
+            "findings are new"
+        )
     counts = ", ".join(f"{comparison.count(trend)} {trend.value}" for trend in Trend)
     batch = "" if earlier.batch_id is None else f" (batch {earlier.batch_id})"
     part = "" if earlier.complete else "; then a part of it could not be read"
-    return f"against the baseline{batch}: {counts}{part}"
+    return f"compared with the baseline{batch}: {counts}{part}"
 
 
 def _row(report: Report, gate: Gate) -> AuditFindingRow:

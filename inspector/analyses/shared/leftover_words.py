@@ -221,7 +221,7 @@ def undecided_tables(judged: Judged) -> list[Table]:
         )
         for (operator_id, store, kind, reason), found in sorted(groups.items())
     ]
-    title = "keys that may be leftovers: the files do not show whether they are"
+    title = "possible leftovers, undecided by the files"
     return [UndecidedRow.table(title, rows)]
 
 
@@ -232,7 +232,7 @@ def undecided_keys(judged: Judged, redact: Redact, limit: int) -> list[Table]:
     if not listed:
         return []
     rows = LeftoverWords.of(judged.checkpoint, redact).rows(listed, UndecidedKeyRow)
-    return [UndecidedKeyRow.table("keys that may be leftovers, one by one", rows)]
+    return [UndecidedKeyRow.table("possible leftovers, key by key", rows)]
 
 
 def notes(facts: Facts) -> list[str]:

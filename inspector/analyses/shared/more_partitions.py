@@ -14,9 +14,9 @@ from inspector.estimates.skew import skew
 from inspector.facts.misplaced import Rehashed
 from inspector.merge.collect import Facts
 from inspector.model import StoreName
+from inspector.quantities import bytes_text, plural_of
 from inspector.render import tabular as t
 from inspector.render.report import Table
-from inspector.render.units import bytes_text, plural_of
 
 TIMES = (1, 2, 4, 8)
 """How many times as many partitions; divisors of :data:`inspector.facts.misplaced.TIMES`."""
@@ -73,7 +73,9 @@ def more_partitions(judged: Judged, stores: Sequence[StoreHeap]) -> Table:
             ids = [p + n * partitions for n in range(times) for p in sorted(there[name])]
             among = fact.among(partitions * times)
             rows.append(_row(store, among, ids, heaps[name]))
-    return MorePartitionsRow.table("more partitions: where Spark's hash sends the keys", rows)
+    return MorePartitionsRow.table(
+        "with more partitions: how Spark's hash would place the keys", rows
+    )
 
 
 def partition_notes(judged: Judged, table: Table) -> Iterator[str]:
@@ -88,7 +90,7 @@ def partition_notes(judged: Judged, table: Table) -> Iterator[str]:
             yield (
                 f"More partitions do not help store {name.store_name} of operator "
                 f"{name.operator_id}: with {TIMES[-1]} times as many the largest still has "
-                f"{bytes_text(most)} of {bytes_text(now)}. A key, or a row, is never divided."
+                f"{bytes_text(most)} of {bytes_text(now)}. A single key or row is never split."
             )
     names = operator_names(checkpoint)
     without = sorted(
@@ -104,8 +106,8 @@ def partition_notes(judged: Judged, table: Table) -> Iterator[str]:
         )
     if rows:
         yield (
-            "A query keeps the number of partitions that it began with: another takes "
-            "spark.sql.shuffle.partitions and a new checkpoint."
+            "The number of partitions is fixed when a checkpoint is created: to change it, "
+            "set spark.sql.shuffle.partitions and start from a new checkpoint."
         )
 
 

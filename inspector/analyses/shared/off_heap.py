@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 from inspector.exceptions import CheckpointError
+from inspector.quantities import bytes_text, short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Table
-from inspector.render.units import bytes_text, counted
 
 PREFIX = "spark.sql.streaming.stateStore.rocksdb."
 _MB = 1 << 20
@@ -93,7 +93,7 @@ class RocksDbMemory:
         per_store = self.of_each_store
         of_all = f" for each of {stores:,} stores, {bytes_text(per_store * stores)} in all,"
         return (
-            f"outside of the heap caches take up to {bytes_text(per_store)}"
+            f"its caches take up to {bytes_text(per_store)}"
             f"{of_all if stores > 1 else ''} unless rocksdb.boundedMemoryUsage limits them"
         )
 
@@ -129,7 +129,7 @@ class RocksDbMemory:
     def _bounded(self, executors: int | None) -> list[OffHeapRow]:
         per_store = self.maxMemoryUsageMB * _MB
         share = round(per_store * self.writeBufferCacheRatio)
-        of = counted(executors, "executor") if executors else "each executor"
+        of = short_count_text(executors, "executor") if executors else "each executor"
         return [
             OffHeapRow(
                 kept="all of RocksDB",

@@ -133,14 +133,14 @@ FOR_PEOPLE = 100
 """Rows in a table for people unless told otherwise; machine formats get all."""
 
 LIMIT = View(
-    f"At most so many rows; 0: all.  [default: {FOR_PEOPLE} in table, markdown and html, else 0]",
+    f"Maximum rows (0 = all).  [default: {FOR_PEOPLE} in table, markdown and html, else 0]",
     minimum=0,
     for_people=FOR_PEOPLE,
 )
 
 _SCHEMA_HELP = (
-    "Schema of a store's {}s, where the checkpoint has none (Spark 3.0 and older) or another: "
-    "Spark DDL, StructType JSON, or @FILE; repeatable."
+    "Schema of a store's {}s, if the checkpoint has none (Spark 3.0 and older) or a "
+    "wrong one: Spark DDL, StructType JSON, or @FILE; repeatable."
 )
 
 
@@ -184,7 +184,7 @@ class Options:
     storage_options: Annotated[
         Mapping[str, str],
         Option(
-            "Option of the storage's fsspec driver; repeatable.",
+            "Option for the fsspec driver of the storage; repeatable.",
             metavar="KEY=VALUE",
             flag="--storage-option",
         ),
@@ -192,22 +192,22 @@ class Options:
     batch: Annotated[
         int | None,
         View(
-            "Judge the state that this batch made; by default the last committed one.",
+            "Inspect the state as of this batch.  [default: the last committed batch]",
             minimum=0,
             source="batchId",
         ),
     ] = None
     state_version: Annotated[
-        int | None, View("Judge this state version (batch + 1).", minimum=0)
+        int | None, View("Inspect this state version (batch + 1).", minimum=0)
     ] = None
     operator_id: Annotated[
-        int | None, View("Only this operator id.", minimum=0, flag="--operator")
+        int | None, View("Only the operator with this id.", minimum=0, flag="--operator")
     ] = None
     store_name: Annotated[
         str | None,
         View(
-            "Only this store, such as left-keyToNumValues; left or right for the rows of that side "
-            "of a join.",
+            "Only this store, such as left-keyToNumValues, or left or right for the rows of "
+            "one side of a join.",
             flag="--store",
         ),
     ] = None
@@ -216,32 +216,35 @@ class Options:
         View("Only this partition.", minimum=0, flag="--partition", source="snapshotPartitionId"),
     ] = None
     redact: Annotated[
-        Redact | None, View("Show keys and values, their hash, or nothing of them.")
+        Redact | None,
+        View("Redact keys and values: show them (none), their hashes, or nothing (all)."),
     ] = None
     workers: Annotated[
         int | None,
         Option(
-            "Partitions read at the same time in this process.  [default: the number of cores]",
+            "Number of partitions to read at the same time in this process.  [default: the "
+            "number of cores]",
             minimum=1,
         ),
     ] = None
     memory_limit: Annotated[
         int | None,
         Option(
-            "Memory of this process, or of a Python worker on Spark, at the most (2GiB): a "
-            "partition with too many keys is read several times, a part of its keys at a time.",
+            "Memory limit of this process, or of each Python worker on Spark, such as 2GiB. "
+            "A partition with too many keys is read in several passes, a part of its keys at "
+            "a time.",
             size=True,
         ),
     ] = None
     engine: EngineOptions = field(default_factory=lambda: EngineOptions(LOCAL))
     timeout_kind: Annotated[
         TimeoutKind | None,
-        View("Clock of group-state timeouts, where the bytes do not show it."),
+        View("Clock of the group-state timeouts, if the files do not show it."),
     ] = None
     event_time_fields: Annotated[
         tuple[str, ...],
         View(
-            "Field that carries the watermark, where the schema does not mark it: "
+            "Field that carries the watermark, if the schema does not mark it, such as "
             "key.ts or value.ts.",
             metavar="[OP=]FIELD",
             flag="--event-time-field",
@@ -250,7 +253,7 @@ class Options:
     operator_rules: Annotated[
         tuple[str, ...],
         View(
-            "Rule of an operator: never, or a comparison such as 'key.ts<=watermark', "
+            "Expiry rule of an operator: never, or a comparison such as 'key.ts<=watermark', "
             "'key.window<=watermark-1h' or 'value.expires<processing'.",
             metavar="OP[:STORE]=RULE",
             flag="--operator-rule",
@@ -259,15 +262,16 @@ class Options:
     join_retention: Annotated[
         tuple[str, ...],
         View(
-            "How far behind the watermark a join's side keeps its rows, such as left=1h.",
+            "How far behind the watermark a side of a join keeps its rows, such as left=1h.",
             metavar="[OP:]SIDE=DURATION",
         ),
     ] = ()
     key: Annotated[
         str | tuple[str, ...],
         View(
-            "Only this key: a field and its value (user=a, window.end=2024-01-01T00:00:10Z; "
-            'repeatable), a JSON object (\'{"user": "a"}\'), its bytes (hex:...), or the hash of '
+            "Only this key: a field and its value (user=a or "
+            "window.end=2024-01-01T00:00:10Z; repeatable), a JSON object"
+            ' (\'{"user": "a"}\'), its bytes (hex:...), or the hash of '
             "a redacted key (sha256:...).",
             metavar="FIELD=VALUE|JSON|HEX|HASH",
         ),
@@ -275,9 +279,10 @@ class Options:
     where: Annotated[
         tuple[str, ...],
         View(
-            "Only rows whose field compares so, with = != < <= > >= ~= (regular expression) or "
-            "contains: of the key (user=a) or of the value ('value.count>10', in quotes for "
-            "the shell); a dot leads into a struct, null is null; repeatable.",
+            "Only rows matching FIELD OP VALUE, where OP is one of = != < <= > >= ~= "
+            "(regular expression) contains: a field of the key (user=a) or of the value "
+            "('value.count>10', quoted for the shell). Use a dot for a field of a struct, "
+            "and null for null; repeatable.",
             metavar="FIELD=VALUE",
         ),
     ] = ()
@@ -286,9 +291,8 @@ class Options:
     thresholds: Annotated[
         Mapping[str, str | float],
         View(
-            "From which number on something is a finding, such as skew_ratio=5, "
-            "heap_bytes=8GiB, or SS202=100 for at least 100 rows; repeatable. The page of "
-            "findings lists all.",
+            "Threshold of a finding, such as skew_ratio=5, heap_bytes=8GiB, or SS202=100 for "
+            "at least 100 rows; repeatable. The findings page lists all of them.",
             metavar="NAME=VALUE",
             flag="--threshold",
         ),
@@ -317,15 +321,19 @@ ENGINE: Group = (
     Parameter(
         "engine.name",
         str,
-        Option("Read in this process, or on Spark's executors.", choices=NAMES, flag="--engine"),
+        Option(
+            "Where to read: in this process, or on Spark's executors.",
+            choices=NAMES,
+            flag="--engine",
+        ),
         AUTO,
     ),
     Parameter(
         "engine.master",
         str,
         Option(
-            "Spark to run on: spark://host:7077, yarn, k8s://..., local[4], or sc://host of "
-            "Spark Connect.",
+            "Spark master, such as spark://host:7077, yarn, k8s://..., local[4], or "
+            "sc://host for Spark Connect.",
             metavar="URL",
             flag="--master",
         ),
@@ -334,7 +342,7 @@ ENGINE: Group = (
         "engine.conf",
         dict,
         Option(
-            "Spark conf of the session that is started; repeatable.",
+            "Configuration of the Spark session to start; repeatable.",
             metavar="KEY=VALUE",
             flag="--conf",
         ),
@@ -344,7 +352,7 @@ ENGINE: Group = (
         "engine.io",
         str,
         Option(
-            "How files are read: by fsspec, or by the file systems and credentials of Spark.",
+            "How to read files: with fsspec, or with the file systems and credentials of Spark.",
             choices=IO,
             flag="--io",
         ),

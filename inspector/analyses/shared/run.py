@@ -56,6 +56,7 @@ from inspector.exceptions import (
 from inspector.kernel.loader import PYTHON, kernel_name, slow_kernel_text
 from inspector.model import LIMITS_FAULT, Problem
 from inspector.providers.registry import classify
+from inspector.quantities import short_count_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +66,6 @@ if TYPE_CHECKING:
 
 from inspector.checkpoint.logfile import DENIED_SLUG, UNSEEN
 from inspector.checkpoint.patience import same_reason
-from inspector.findings.quantities import counted
 
 _VERBS = {DENIED_SLUG: "refused"}
 
@@ -89,7 +89,7 @@ def _one(alike: list[Problem]) -> Problem:
     paths = len({problem.path for problem in alike})
     if paths == 1:
         return first
-    more = counted(paths - 1, "other file or folder", "other files and folders")
+    more = short_count_text(paths - 1, "other file or folder", "other files and folders")
     message = f"{first.message} (and so {_VERBS.get(first.slug, 'failed')} for {more})"
     same_store = all(problem.store == first.store for problem in alike)
     return replace(first, message=message, store=first.store if same_store else None, version=None)
@@ -276,8 +276,9 @@ class Run:
             )
         else:
             message = (
-                f"{OUTPACED}: at each of {MORE_LOOKS + 1} looks, each by a new listing, other files"
-                " were gone than before; what hangs on them is missing"
+                f"{OUTPACED}: different files had disappeared each of the {MORE_LOOKS + 1} times "
+                f"that the checkpoint was listed and read"
+                "; what depends on them is missing from the report"
             )
         return Problem(OUTPACED_SLUG, message, self.checkpoint.root)
 

@@ -21,10 +21,10 @@ from inspector.checkpoint.logfile import DOUBTFUL, MOVED_SLUG
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
-from inspector.findings.quantities import counted
 from inspector.model import Problem
 from inspector.providers.chain import chain_for, restorable_versions
 from inspector.providers.registry import provider_by_name
+from inspector.quantities import count_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +36,7 @@ MORE_LOOKS = 3
 NEWEST_ALONE = 2
 """So many of them, the last ones, leave out the versions before the one that is judged."""
 
-OUTPACED = "the query removes versions faster than they can be read here"
+OUTPACED = "the query removes versions faster than they can be read"
 
 Place: TypeAlias = tuple[int, int]
 """Operator and partition: what a task is about."""
@@ -246,14 +246,14 @@ def listing_moved() -> Problem:
     """The report's word on a listing that a second one did not confirm."""
     return Problem(
         MOVED_SLUG,
-        "files came and went while they were listed: they were listed again, and nothing is missing"
-        " from this report",
+        "files changed while they were being listed; they were listed again, and the "
+        "report is complete",
     )
 
 
 def _moved(partitions: int, before: int | None, version: int | None, *, shorter: bool) -> Problem:
     read = (
-        f"{counted(partitions, 'partition')} lost files while they were being read, and "
+        f"{count_text(partitions, 'partition')} lost files while they were being read, and "
         f"{'was' if partitions == 1 else 'were'} listed and read again"
     )
     if before == version or before is None or version is None:
@@ -266,8 +266,8 @@ def version_moved(before: int, version: int) -> Problem:
     """The report's word on a version that took the place of one which is gone."""
     return Problem(
         MOVED_SLUG,
-        f"the files of batch {before - 1} went while they were being read: batch {version - 1}, "
-        "the newest since, is judged in its place",
+        f"files of batch {before - 1} were removed while they were being read; the newest "
+        f"batch, {version - 1}, is judged instead",
     )
 
 

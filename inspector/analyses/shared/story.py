@@ -14,7 +14,6 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.unknown_watermarks import operator_holding_back
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import LeftoverAge
-from inspector.findings.durations import duration_text
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import reasons_of
 from inspector.model import BatchClock, Redact, StoreName, TimeoutKind
@@ -22,6 +21,7 @@ from inspector.operators.inferences import INFERENCES
 from inspector.operators.physical import only_sources_feed
 from inspector.operators.premises import PREMISES
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRule
+from inspector.quantities import long_duration_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.time_text import time_ms_text
@@ -96,7 +96,7 @@ class ClassStoryRow(t.Row, table="story", empty="no key is a leftover of this cl
 
 @dataclass(frozen=True, kw_only=True)
 class KeyStoryRow(
-    t.Row, table="story", empty="no version that can be restored has, or had, such a key"
+    t.Row, table="story", empty="no restorable version contains or contained this key"
 ):
     """With `--explain KEY`: what one batch did to the key, and what that means."""
 
@@ -409,4 +409,4 @@ def _field_ms(event: Mapping[str, Any], expiry: ExpiryField) -> int | None:
 
 def _before(clock: int | None, threshold: int | None, name: str) -> str:
     behind = (threshold or 0) - (clock or 0)
-    return f"{duration_text(behind)} before {name}"
+    return f"{long_duration_text(behind)} before {name}"

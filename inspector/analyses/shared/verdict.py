@@ -19,12 +19,12 @@ from inspector.estimates.heap import of_rows
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Concerns, Finding, Severity
 from inspector.findings.judge import judge
-from inspector.findings.quantities import sentence
 from inspector.findings.verdict import Cause, StateSize, Verdict, level_of, main_finding
 from inspector.merge.collect import Facts
 from inspector.model import StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock
+from inspector.quantities import sentence
 
 
 def findings_of(judged: Judged) -> tuple[Finding, ...]:

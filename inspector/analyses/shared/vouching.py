@@ -47,7 +47,7 @@ def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
     if not subject.checkpoint.operators:
         return [
             "There is no state in this checkpoint: its query keeps none, or state/ is lost. "
-            "Nothing vouches for the one or the other."
+            "Nothing in the checkpoint shows which."
         ]
     listed = unsummed(subject.checkpoint, subject.version)
     without, confirmed = listed.without, None
@@ -59,8 +59,8 @@ def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
         return []
     more = f"; snapshots confirm {confirmed:,} of them" if confirmed else ""
     return [
-        f"Nothing vouches for {_share(without, listed.files)} state files: they have no checksum, "
-        f"and a byte that changed there may go unnoticed{more}."
+        f"No checksum covers {_share(without, listed.files)} state files: a change of "
+        f"their bytes may go unnoticed{more}."
     ]
 
 

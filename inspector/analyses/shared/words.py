@@ -121,7 +121,7 @@ class StoreWords:
                 yield Problem(
                     "bad-row",
                     f"keys or values of store {store_name.store_name!r} that do not fit the schema "
-                    f"and are null: {count:,}; the command verify names them",
+                    f"and are null: {count:,}; inspector verify lists them",
                     self._folders[store_name.operator_id],
                 )
 

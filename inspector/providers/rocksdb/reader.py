@@ -61,7 +61,7 @@ class RocksDbReader(FileReader):
         self._lists = ListLengths() if options.form.several_values else None
 
     def expect(self, files: Sequence[StoreFile]) -> None:
-        """Announce which files will be read next: of a snapshot only parts are."""
+        """Announce which files will be read    next: of a snapshot only parts are."""
         super().expect([file for file in files if file.kind is FileKind.DELTA])
 
     def resume_from(self, other: FileReader) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from inspector.render.cells import UNKNOWN, cell_text, summary_text
+from inspector.quantities import bytes_text, duration_text
+from inspector.render.cells import UNKNOWN, about, cell_text, summary_text
 from inspector.render.page.model import Scale
 from inspector.render.report import Column, Unit
-from inspector.render.units import bytes_text, duration_text
 from inspector.time_text import time_ms_text
 
 
@@ -30,7 +30,7 @@ class Cell:
 def cell(column: Column, value: Any) -> Cell:
     """A value under its column."""
     if column.unit is Unit.TIME_MS and value is not None:
-        return Cell(time_text(value), value)
+        return Cell(about(column, value) + time_text(value), value)
     text = cell_text(column, value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return Cell(text, value)

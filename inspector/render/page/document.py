@@ -19,9 +19,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from inspector.findings.finding import Finding
-from inspector.findings.quantities import sentence
 from inspector.findings.verdict import Level, Verdict
 from inspector.plain_text import escape
+from inspector.quantities import bytes_text, sentence
 from inspector.render.as_json import LISTED, render_json
 from inspector.render.cells import UNKNOWN, summary_name
 from inspector.render.first_screen import Line, first_screen
@@ -30,7 +30,6 @@ from inspector.render.page.model import FailedCheckpoint, Scale, Section, Text
 from inspector.render.page.views import View, views_of
 from inspector.render.plain import ProblemRow, problem_row
 from inspector.render.report import Report
-from inspector.render.units import bytes_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -166,7 +165,7 @@ def _sections(report: Report) -> Iterator[SectionView]:
         yield SectionView("findings", "Findings", nothing, found)
     if report.problems:
         table = ProblemRow.table(
-            "What could not be read as it should", [problem_row(one) for one in report.problems]
+            "Unreadable or inconsistent files", [problem_row(one) for one in report.problems]
         )
         yield SectionView("problems", "Problems", list(views_of([table])))
     if report.page is None:
@@ -263,8 +262,8 @@ def _fleet(
         "rows": rows,
         "checkpoints": parts,
         "left_out": left_out
-        and f"This page is kept below {bytes_text(MOST_FLEET_BYTES)}: the {left_out} checkpoints "
-        "at the end of the table have no details here; audit them one by one.",
+        and f"This page is limited to {bytes_text(MOST_FLEET_BYTES)}: the last "
+        f"{left_out} checkpoints of the table have no details here. Audit them one by one.",
     }
 
 

@@ -155,7 +155,7 @@ def table_view(table: Table) -> TableView:
     """A table with the columns that are for people."""
     columns = [column for column in table.columns if not column.wide]
     rows = list(islice(iter(table.rows), MOST_ROWS + 1))
-    more = f"Only the first {MOST_ROWS:,} rows are on this page." if len(rows) > MOST_ROWS else ""
+    more = f"This page shows only the first {MOST_ROWS:,} rows." if len(rows) > MOST_ROWS else ""
     return TableView(
         _capitalised(table.title),
         [Head(column.head, column.unit in NUMBERS) for column in columns],
@@ -191,7 +191,7 @@ def chart_view(chart: LineChart) -> ChartView:
     heads += [Head(one.name, number=True) for one in chart.series]
     more = ""
     if len(chart.batches) > MOST_ROWS:
-        more = f"Only the newest {MOST_ROWS:,} batches are on this page."
+        more = f"This page shows only the newest {MOST_ROWS:,} batches."
     table = TableView(chart.title, heads, rows, "No version can be restored.", more)
     return ChartView(chart.title, chart.about, _said(chart), chart.scale.value, table)
 

@@ -88,7 +88,7 @@ def test_a_version_that_a_partition_lacks_is_a_gap(tmp_path: Path) -> None:
     assert total[3] is not None
     assert [total[batch] for batch in range(4, 10)] == [None] * 6
     assert chart.series[1].values[-1] == 44
-    assert "A gap is a version" in chart.about
+    assert "Gaps are versions" in chart.about
 
 
 def test_changes_are_the_sums_of_sharing() -> None:
@@ -112,7 +112,7 @@ def test_changes_before_the_oldest_version_are_not_known() -> None:
     churn, _ = churn_charts(versions_of(checkpoint_of("snapshots_cleaned")))
     assert churn.series[0].values[0] is None
     assert churn.series[0].values[-1] is not None
-    assert "it is not known" in churn.about
+    assert "Unknown for versions" in churn.about
 
 
 @pytest.mark.parametrize("case", [LEAK, JOIN, "agg_global", "wide_value"])

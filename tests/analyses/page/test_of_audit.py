@@ -87,7 +87,7 @@ def test_keys_are_hashed_unless_they_are_asked_for() -> None:
         assert ("once-000" in "".join(render(report, "html"))) is shown
         leftovers = page_of(path, options).sections[4]
         texts = [line for b in leftovers.blocks if isinstance(b, Text) for line in b.lines]
-        told = [line.endswith("--redact none shows them.") for line in texts]
+        told = [line.endswith("Use --redact none to show them.") for line in texts]
         assert told == [True] * (not shown)
 
 

@@ -1,4 +1,4 @@
-"""The story of the oldest leftover, as ``leftovers --explain`` tells it."""
+"""History of the oldest leftover, as ``leftovers --explain`` tells it."""
 
 from __future__ import annotations
 

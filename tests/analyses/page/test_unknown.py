@@ -1,4 +1,4 @@
-"""What is unknown of a checkpoint is said, and only that."""
+"""What the checkpoint does not show of a checkpoint is said, and only that."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_missing_watermark_and_rule_are() -> None:
 
 def test_a_join_s_rule_is() -> None:
     assert any(
-        "By which rule the rows of operator 0" in line
+        line.startswith("The expiry rule of operator 0 ")
         for line in said(checkpoint_of("join_left_outer"))
     )
 

@@ -78,7 +78,7 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
         ("", "no JSON"),
         ("[" * 200_000, "no JSON"),
         ("\xff\x00", "no JSON"),
-        ([], "something else than a report"),
+        ([], "expected a report of inspector audit -o json"),
         ({"schema_version": 1, "command": "audit"}, "got schema_version 1, expected"),
         ({**report("/a"), "schema_version": "x" * 1000}, "got schema_version xxx"),
         ({**report("/a"), "command": "info"}, "a report of 'info'"),

@@ -132,7 +132,7 @@ def test_a_query_that_is_set_back_is_followed_again(query: Growing) -> None:
     (seen,) = followed.look()
     assert (seen.batch_id, rows(seen)) == (3, 33)
     (note,) = seen.notes
-    assert note.startswith("the query was set back from batch 4 to batch 2;")
+    assert note.startswith("the query was reset from batch 4 to batch 2;")
     query.run(4)
     (seen,) = followed.look()
     assert (seen.batch_id, rows(seen), seen.notes) == (4, 41, ())
@@ -149,7 +149,7 @@ def test_another_query_in_the_same_place_is_begun_anew(query: Growing) -> None:
     (seen,) = followed.look()
     assert (seen.batch_id, rows(seen)) == (0, 9)
     another = "22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"
-    assert seen.notes == (f"another query has begun here: {another}, it was {was}",)
+    assert seen.notes == (f"the checkpoint now belongs to another query: {another}, it was {was}",)
 
 
 def test_a_checkpoint_that_goes_ends_it(query: Growing) -> None:
@@ -177,7 +177,7 @@ def test_a_storage_that_does_not_answer_is_asked_again(
     (seen,) = followed.batches(Pace(0.01, until=3))
     assert seen.batch_id == 3
     assert 1 <= len(seen.notes) < PATIENCE  # a look makes more than one listing
-    assert seen.notes[0].startswith("the storage did not answer, and was asked again: ")
+    assert seen.notes[0].startswith("the storage did not respond; retrying: ")
     assert seen.notes[0].endswith("timed out")
 
 

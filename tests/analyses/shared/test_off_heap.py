@@ -68,7 +68,7 @@ def test_another_conf_is_refused(conf: dict[str, str], message: str) -> None:
 
 def test_what_rocksdb_keeps_is_told_of_each_store() -> None:
     plain = RocksDbMemory()
-    assert "136.0 MiB unless" in plain.sentence(1)
+    assert "136.0 MiB outside the heap, unless" in plain.sentence(1)
     assert "for each of 4 stores, 544.0 MiB in all," in plain.sentence(4)
     bounded = RocksDbMemory(boundedMemoryUsage=True)
     assert bounded.sentence(4) == "outside of the heap 500.0 MiB on each executor"

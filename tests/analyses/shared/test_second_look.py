@@ -148,7 +148,7 @@ def test_the_newest_batch_takes_the_place_of_one_that_is_gone(tmp_path: Path) ->
         report = api.audit(str(living.root), api.Options(workers=1))
     assert report.summary["batch_id"] == 13
     (found,) = [finding for finding in report.findings if finding.kind.id == "SS108"]
-    assert "batch 13, the newest since, is judged in its place" in found.evidence
+    assert "the newest batch, 13, is judged instead" in found.evidence
 
 
 class Reading:

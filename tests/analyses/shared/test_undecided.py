@@ -81,7 +81,7 @@ def test_below_an_outer_join_data_may_come_without_new_data_of_the_sources(tmp_p
     assert leftovers(path) == {}
     assert undecided(path)["a"][0] == "kept_without_timeout"
     report = api.leftovers(path)
-    assert report.primary.empty.startswith("none is known, but ")
+    assert report.primary.empty.startswith("none known, but ")
     assert "keys may be leftovers: see below" in report.primary.empty
 
 
@@ -189,7 +189,7 @@ def test_undecided_keys_are_counted_told_why_and_what_would_decide_them(tmp_path
     path = query(tmp_path, IDLE, STANDS, name=PANDAS)
     report = api.leftovers(path)
     assert report.summary["leftovers"] == 0
-    assert report.primary.empty == "none is known, but 1 key may be a leftover: see below"
+    assert report.primary.empty == "none known, but 1 key may be a leftover: see below"
     (row,) = table(report, "undecided")
     assert (row["operator_name"], row["class"], row["keys"]) == (PANDAS, "ignored_timeout", 1)
     assert row["row_bytes"] == len(A) + len(put(A, 1)[1] or b"")
@@ -201,7 +201,7 @@ def test_undecided_keys_are_counted_told_why_and_what_would_decide_them(tmp_path
     given = api.leftovers(path, api.Options(timeout_kind=TimeoutKind.EVENT_TIME))
     assert not {"undecided", "undecided_keys"} & {one.name for one in given.tables}
     assert not any("--timeout-kind" in note for note in given.notes)
-    assert given.primary.empty == "none: every key that has expired is gone"
+    assert given.primary.empty == "none: every expired key has been removed"
 
 
 @pytest.mark.parametrize("reason", [UNKNOWN_CLOCK, HELD_BACK, AMONG_DATA])
@@ -226,7 +226,7 @@ def test_the_command_line_shows_them_and_ends_well(tmp_path: Path, command: str)
     assert outcome.code == 0
     assert "SS210" in outcome.out
     if command == "leftovers":
-        assert "none is known, but 1 key may be a leftover" in " ".join(outcome.out.split())
+        assert "none known, but 1 key may be a leftover" in " ".join(outcome.out.split())
     tables = run(command, path, "--output", "json").json
     assert "undecided" in str(tables)
 

@@ -169,4 +169,4 @@ def test_a_fleet_has_a_bound_and_says_what_it_leaves_out(monkeypatch: pytest.Mon
     assert len(places(page)) == 30
     opened = page.count('class="open"')
     assert 3 <= opened < 30
-    assert f"the {30 - opened} checkpoints at the end of the table have no details here" in page
+    assert f"the last {30 - opened} checkpoints of the table have no details here" in page

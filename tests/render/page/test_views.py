@@ -60,7 +60,7 @@ def test_a_table_is_bounded_and_says_so() -> None:
     rows = ({"n": n} for n in range(MOST_ROWS + 1))
     view = table_view(Table("many", "many", (Column("n", Unit.ID, doc="A `number`."),), rows))
     assert len(view.rows) == MOST_ROWS
-    assert view.more == f"Only the first {MOST_ROWS} rows are on this page."
+    assert view.more == f"This page shows only the first {MOST_ROWS} rows."
     assert view.docs == [("n", "A number.")]
     few = Table("few", "few", (Column("n"),), [{"n": n} for n in range(MOST_ROWS)])
     assert table_view(few).more == ""
@@ -83,7 +83,7 @@ def test_lines_keep_the_newest_batches() -> None:
     chart = LineChart("Rows", Scale.COUNT, batches, batches, [Series("rows", batches)])
     view = chart_view(chart)
     assert [row[0].number for row in view.table.rows] == batches[3:]
-    assert view.table.more == f"Only the newest {MOST_ROWS} batches are on this page."
+    assert view.table.more == f"This page shows only the newest {MOST_ROWS} batches."
 
 
 def test_bars_are_parts_of_the_longest() -> None:

@@ -1,18 +1,58 @@
-"""Numbers as people read them."""
+"""Numbers as people write and read them."""
+
+from __future__ import annotations
 
 import pytest
 
-from inspector.render.units import (
+from inspector.quantities import (
+    bytes_of,
     bytes_rate_text,
     bytes_text,
     count_text,
-    counted,
     duration_text,
+    long_duration_text,
+    number_of,
     percent_text,
     plural_of,
     rate_text,
+    sentence,
     share_text,
+    short_count_text,
 )
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("12", 12),
+        ("0.5", 0.5),
+        ("50%", 0.5),
+        ("2.5 %", 0.025),
+        ("8GiB", 8 << 30),
+        ("1.5 M", 3 << 19),
+    ],
+)
+def test_numbers_are_read(text: str, number: float) -> None:
+    assert number_of(text) == number
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1", "1e9", "nan", "GiB", "5 lots"])
+def test_what_is_no_number_is_none(text: str) -> None:
+    assert number_of(text) is None
+    assert bytes_of(text) is None
+
+
+def test_one_is_not_many() -> None:
+    assert count_text(1, "row") == "1 row"
+    assert count_text(1200, "row") == "1,200 rows"
+    assert count_text(0, "batch", "batches") == "0 batches"
+
+
+def test_a_note_becomes_a_sentence() -> None:
+    assert sentence("call state.remove() ") == "Call state.remove()."
+    assert sentence("is it so?") == "Is it so?"
+    assert sentence("s3://bucket/a is gone") == "s3://bucket/a is gone."
+    assert sentence("state.remove() is not called") == "state.remove() is not called."
 
 
 @pytest.mark.parametrize(
@@ -92,14 +132,14 @@ def test_shares_round_neither_to_nothing_nor_to_all(share: float, expected: str)
     ],
 )
 def test_counts(count: float, expected: str) -> None:
-    assert count_text(count) == expected
+    assert short_count_text(count) == expected
 
 
 def test_numbers_have_the_right_plural() -> None:
-    assert counted(1, "version") == "1 version"
-    assert counted(2, "version") == "2 versions"
-    assert counted(1204, "entry") == "1,204 entries"
-    assert counted(2, "index", "indices") == "2 indices"
+    assert short_count_text(1, "version") == "1 version"
+    assert short_count_text(2, "version") == "2 versions"
+    assert short_count_text(1204, "entry") == "1,204 entries"
+    assert short_count_text(2, "index", "indices") == "2 indices"
     assert plural_of("has") == "have"
 
 
@@ -111,3 +151,17 @@ def test_a_share_in_a_column_is_rounded_to_neither_none_nor_all() -> None:
         "99.9 %",
         "100 %",
     ]
+
+
+@pytest.mark.parametrize(
+    ("millis", "text"),
+    [
+        (0, "0 s"),
+        (350, "350 ms"),
+        (61_000, "1 min 1 s"),
+        (-300, "-300 ms"),
+        (93_784_005, "1 d 2 h"),
+    ],
+)
+def test_long_durations(millis: int, text: str) -> None:
+    assert long_duration_text(millis) == text

@@ -1,0 +1,149 @@
+"""Numbers, sizes and durations as people write and read them: ``8GiB``, ``50%``, ``628 d``.
+
+Machine formats have the bare numbers. Whether a number is exact is said by its column: estimates
+have a ``~`` before them. Bytes have one decimal and units of 1024. Durations are cut to their
+largest unit once that has two digits, so that nobody reads seconds behind days. Moments are in
+:mod:`inspector.time_text`.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)(?:i?B)?", re.IGNORECASE)
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+_POWERS = ("", "K", "M", "G", "T", "P")
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_STEP = 1024
+_MILLIS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
+_ONE_UNIT = 10
+"""From so many of its largest unit on a duration, or a rate, has no smaller one."""
+_ALL_DIGITS = 1_000_000
+"""Counts from which on a person reads millions."""
+_IRREGULAR = {"query": "queries", "entry": "entries", "has": "have", "is": "are", "was": "were"}
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def bytes_of(text: str) -> int | None:
+    """The bytes of ``8GiB`` or ``512M``; units are powers of 1024, as Spark's.
+
+    None if it is no size.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        return None
+    power: int = _STEP ** _POWERS.index(match[2].upper())
+    return round(float(match[1]) * power)
+
+
+def number_of(text: str) -> float | None:
+    """The number of ``0.5``, ``50%`` or ``8GiB``; None if it is none."""
+    share = _SHARE.fullmatch(text.strip())
+    if share is not None:
+        return float(share[1]) / 100
+    try:
+        return float(text) if re.fullmatch(r"\s*\d+\.\d+\s*", text) else bytes_of(text)
+    except OverflowError:
+        return None
+
+
+# --- counts --------------------------------------------------------------------------------------
+
+
+def count_text(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun and all digits: ``1 row``, ``1,200 rows``, ``3 entries``."""
+    return f"{number:,} {noun if number == 1 else plural or plural_of(noun)}"
+
+
+def short_count_text(number: float, noun: str = "", plural: str = "") -> str:
+    """A number as a person says it: ``12,345``, ``1.2 M``, ``3.4 bn``; with its noun if given."""
+    if abs(number) < _ALL_DIGITS:
+        text = f"{round(number):,}"
+    else:
+        size = number / 1_000_000
+        text = f"{size:,.1f} M" if abs(size) < 1000 else f"{size / 1000:,.1f} bn"
+    if not noun:
+        return text
+    return f"{text} {noun if round(number) == 1 else plural or plural_of(noun)}"
+
+
+def plural_of(noun: str) -> str:
+    """The plural of a noun, or of one of the verbs that follow it."""
+    return _IRREGULAR.get(noun, f"{noun}s")
+
+
+# --- sizes, shares and rates ---------------------------------------------------------------------
+
+
+def bytes_text(count: float) -> str:
+    """A size: ``1.4 MiB``; below a KiB all digits."""
+    size, unit = float(count), 0
+    while round(abs(size), 1) >= _STEP and unit < len(_UNITS) - 1:
+        size, unit = size / _STEP, unit + 1
+    return f"{round(count)} B" if unit == 0 else f"{size:,.1f} {_UNITS[unit]}"
+
+
+def bytes_rate_text(per_hour: float) -> str:
+    """Bytes per hour: ``30.6 GiB/h``."""
+    return f"{bytes_text(per_hour)}/h"
+
+
+def rate_text(per_hour: float) -> str:
+    """Things per hour: ``2,430/h``; a rate below ten has a decimal."""
+    whole = abs(per_hour) >= _ONE_UNIT or per_hour == round(per_hour)
+    return f"{per_hour:,.0f}/h" if whole else f"{per_hour:,.1f}/h"
+
+
+def share_text(share: float) -> str:
+    """A share of 0 to 1: ``54 %``; what is not all is never shown as 100 %, nor some as 0 %."""
+    percent = share * 100
+    if 0 < percent < 1:
+        return "less than 1 %"
+    if 99 < percent < 100:
+        return "more than 99 %"
+    return f"{percent:.0f} %"
+
+
+def percent_text(share: float) -> str:
+    """A share of 0 to 1 for a column of a table, ``15.9 %``; rounded to neither none nor all."""
+    if share in (0, 1):
+        return f"{share * 100:.0f} %"
+    return f"{min(max(share * 100, 0.1), 99.9):.1f} %"
+
+
+# --- durations -----------------------------------------------------------------------------------
+
+
+def long_duration_text(millis: int) -> str:
+    """A duration by its two largest units: ``2 h 3 min``, ``20 s``, ``350 ms``."""
+    if millis < 0:
+        return f"-{long_duration_text(-millis)}"
+    words: list[str] = []
+    for unit, size in _MILLIS:
+        amount, millis = divmod(millis, size)
+        if amount:
+            words.append(f"{amount} {unit}")
+    if millis:
+        words.append(f"{millis} ms")
+    return " ".join(words[:2]) or "0 s"
+
+
+def duration_text(millis: int) -> str:
+    """The same, ``2 d 4 h``, but from ten of the largest unit on with that alone: ``628 d``."""
+    amount, *words = long_duration_text(millis).split(" ")
+    if abs(int(amount)) >= _ONE_UNIT:
+        del words[1:]
+    return " ".join([f"{int(amount):,}", *words])
+
+
+# --- notes ---------------------------------------------------------------------------------------
+
+
+def sentence(text: str) -> str:
+    """A note as a sentence of its own; a first word that is a path or the like stays as it is."""
+    text = text.strip()
+    if text.partition(" ")[0].rstrip(",").isalpha():
+        text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."
