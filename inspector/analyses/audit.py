@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.estimate import estimate_audits, wrong_price
 from inspector.analyses.shared.gating import (
     AuditCriteria,
     ComparisonRow,
@@ -110,6 +109,8 @@ def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
     for name in ("max", "baseline", "html", "history"):
         if parsed[name]:
             return f"--estimate judges nothing, got --{name}"
+
+    from inspector.analyses.shared.estimate import wrong_price  # noqa: PLC0415 - for few
 
     return wrong_price(parsed["price"])
 
@@ -216,6 +217,7 @@ def audit(  # noqa: PLR0913 - each is an option of the command
 
 
 def _estimate(path: str | Run, options: Options | None, price: Mapping[str, str]) -> Report:
+    from inspector.analyses.shared.estimate import estimate_audits  # noqa: PLC0415 - as above
 
     if isinstance(path, Run):
         return estimate_audits([path.checkpoint.root], path.options, price)
