@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from documentation.commands import command_list, output_options
-from documentation.restarts import restart_tables
+from documentation.restarts import restart_tables, shown_changes
 
 from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
@@ -96,7 +96,7 @@ def restart_rules() -> str:
 
 def _restart_rule(rule: RestartRule) -> str:
     shown = "Read in Spark's source; no run shows it yet."
-    if rule.shown_by is not None:
+    if rule.shown_by in shown_changes():
         shown = f"Shown by the change `{rule.shown_by}` of [restarts](restarts.md)."
     lines = [
         f"\n### {rule.id} · {rule.title}\n",

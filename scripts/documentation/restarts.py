@@ -11,6 +11,12 @@ RECORDS = Path(__file__).resolve().parents[1] / "restarts" / "records"
 """A file for each release: what ``scripts/judge_restarts.py judge`` wrote."""
 
 
+def shown_changes() -> set[str]:
+    """The changes that were really made, by their names."""
+    records = (json.loads(file.read_text("utf-8")) for file in RECORDS.glob("*.json"))
+    return {name for record in records for name in record["changes"]}
+
+
 def restart_tables() -> Iterator[str]:
     """A table for each group of changes; the columns are releases, the newest first."""
     records = [json.loads(file.read_text("utf-8")) for file in sorted(RECORDS.glob("*.json"))[::-1]]
