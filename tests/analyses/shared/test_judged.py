@@ -73,7 +73,7 @@ def test_a_file_says_which_version_it_judges() -> None:
     assert part is not None
     assert (part.version, part.store_name, part.partition_id) == (7, "default", 1)
     told = run("audit", path)
-    assert "at state version 7 (batch 6) of the file named" in told.out.splitlines()[0]
+    assert "at state version 7 (batch 6) of the file named" in " ".join(told.out.split())
 
 
 def test_forms_without_a_header_say_it_beside_the_data() -> None:
