@@ -38,9 +38,7 @@ def unknown_here(judged: Judged) -> Iterator[str]:
             rule = operator.rules[store].by_key_time(facts.key_times.get(operator.operator_id))
             store_text = f"operator {operator.operator_id} ({operator.name}), store {store}"
             if rule.unknown is not None and not rule.needs_none:
-                yield (
-                    f"By which rule the rows of {store_text} should go is unknown: {rule.unknown}."
-                )
+                yield (f"The expiry rule of {store_text} is unknown: {rule.unknown}.")
             if store not in operator.schemas:
                 yield (
                     f"The schema of {store_text} is unknown, so its keys are not decoded. Use "

@@ -94,7 +94,8 @@ class RocksDbMemory:
         of_all = f" for each of {stores:,} stores, {bytes_text(per_store * stores)} in all,"
         return (
             f"its caches take up to {bytes_text(per_store)}"
-            f"{of_all if stores > 1 else ''} unless rocksdb.boundedMemoryUsage limits them"
+            f"{of_all if stores > 1 else ''} outside the heap, unless rocksdb.boundedMemoryUsage "
+            "limits them"
         )
 
     def table(self, stores: int, executors: int | None) -> Table:
