@@ -21,6 +21,12 @@ from inspector.exceptions import EngineError
 from tests.profiles import FEW, load_profile
 from tests.spark_support import SILENCE
 
+for _name in ("COLUMNS", "LINES"):
+    # readline, which pytest imports, sets them below Python, so that workers and children have
+    # the width of a terminal that is not there.
+    os.environ.pop(_name, None)
+    os.unsetenv(_name)
+
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 RELEASES = sorted(
     (path.name for path in FIXTURES.iterdir() if path.is_dir()),

@@ -179,6 +179,7 @@ CALLED: dict[str, list[dict[str, Any]]] = {
     "sharing": [{"by": by} for by in ("store", "partition")],
     "memory": [{}, {"executors": 2}],
     **{name: [{"raw": True}] for name in ("rows", "changes", "diff")},
+    "simulate": [{"timeout": "1m"}],
     **{name: [] for name in ("history", "export", "watch", "copy", "trend")},
 }
 """Analyses that a call with nothing but a path does not show whole -> options of their calls."""

@@ -129,7 +129,7 @@ def test_growth_by_new_keys_without_a_finding_is_told_apart() -> None:
         "Growing by new keys only: ~3,420 keys come per hour, ~21 % as many go; no expired "
         "rows remain."
     )
-    assert to_do.startswith("Recommended action: If so many keys are not expected, ")
+    assert to_do.startswith("Recommended action: If this many keys are unexpected, ")
     assert more.startswith("For details: inspector timeline ")
     # How many keys come is said once, and of how short a history a rate per hour is made.
     assert second.startswith("The state grows by ~229.7 KiB per hour")

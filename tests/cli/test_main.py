@@ -118,10 +118,7 @@ def test_the_version_is_that_of_the_package() -> None:
 
 def test_the_package_can_be_run() -> None:
     command = [sys.executable, "-m", "inspector", "info", str(checkpoint_of("agg_update"))]
-    # Not what readline, which pytest imports, adds to the environment below Python: COLUMNS.
-    done = subprocess.run(
-        command, cwd=FIXTURES.parents[1], env={**os.environ}, capture_output=True, check=True
-    )
+    done = subprocess.run(command, cwd=FIXTURES.parents[1], capture_output=True, check=True)
     assert done.stdout.decode() == run("info", checkpoint_of("agg_update")).out
     assert done.stderr == b""
 

@@ -117,6 +117,7 @@ def test_a_part_is_an_object_of_numbers() -> None:
         "of_partitions": 5,
         "file_bytes": 1024,
         "of_file_bytes": 4096,
+        "subset": None,
     }
     assert json.loads("".join(render_json(report())))["part"] is None
 
