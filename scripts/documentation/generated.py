@@ -91,7 +91,7 @@ def restart_rules() -> str:
     lines = ["| id | verdict | what | releases |", "|---|---|---|---|"]
     rules = sorted(RULES, key=lambda rule: rule.id)
     lines += [f"| {r.id} | {r.verdict.value} | {r.title} | {r.releases} |" for r in rules]
-    return "\n".join([*lines, *map(_restart_rule, rules)])
+    return "\n".join([*lines, "\n## Rule by rule", *map(_restart_rule, rules)])
 
 
 def _restart_rule(rule: RestartRule) -> str:

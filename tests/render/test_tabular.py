@@ -48,8 +48,8 @@ def test_fields_are_columns_in_the_order_of_the_bases() -> None:
 
 
 def test_some_columns_are_there_if_a_report_asks_for_them() -> None:
-    with pytest.raises(ValueError, match="ThingRow has no columns \\['nmae'\\]"):
-        ThingRow.columns(without=("nmae",))
+    with pytest.raises(ValueError, match="ThingRow has no columns \\['naem'\\]"):
+        ThingRow.columns(without=("naem",))
     names = [column.name for column in ThingRow.columns(raw=True, without=("name",))]
     assert names == ["rows", "class", "key_hex"]
 
