@@ -91,7 +91,7 @@ FACTS = Request(fit=True, leftover_limit=AUDIT_KEYS, expiring=True)
 
 def finding_rows(run: Run) -> Iterator[FindingRow]:
     """The findings of an audit."""
-    return map(finding_row, findings_of(run.judge(run.facts(Request(fit=True)))))
+    return map(finding_row, findings_of(run.judge(run.facts(Request(fit=True, expiring=True)))))
 
 
 FINDINGS_DATA = driver_table(

@@ -51,7 +51,7 @@ from inspector.render import tabular as t
 from inspector.render.plain import finding_row
 from inspector.render.report import Report
 
-FACTS = Request()
+FACTS = Request(expiring=True)
 
 PATIENCE = 5
 """Looks in a row at a storage that does not answer, or at a query that is too fast, until it is an

@@ -43,7 +43,7 @@ def test_nothing_is_written_into_a_checkpoint(tmp_path: Path) -> None:
     before = tree(copy)
     outcome = run("audit", copy, "--history", copy / "history")
     assert outcome.code == 2
-    assert "lies in the checkpoint" in outcome.err
+    assert "is inside the checkpoint" in outcome.err
     assert tree(copy) == before
 
 
