@@ -293,7 +293,7 @@ def _conf_rows(checkpoint: Checkpoint, version: int) -> Iterator[ConfRow]:
 
 def _copy_notes(checkpoint: Checkpoint) -> Iterator[str]:
     """A sentence on how a checkpoint was made, if it is a copy that says it."""
-    record = read_record(checkpoint.storage)
+    record = read_record(checkpoint)
     if record is None:
         return
     made = datetime.fromtimestamp(record.made_ms / 1000, timezone.utc)

@@ -20,7 +20,7 @@ from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metadata
 from inspector.checkpoint.names import Classify
-from inspector.checkpoint.roots import STATE, Selection, is_numbered, is_root, not_a_checkpoint
+from inspector.checkpoint.roots import STATE, Selection, is_numbered, is_root_with, not_a_checkpoint
 from inspector.checkpoint.storage import Storage
 from inspector.model import DEFAULT_STORE, JOIN_STORES, FileKind, Problem, StoreFile, StoreId
 
@@ -108,6 +108,7 @@ class Layout:
         operators: by number; empty for a query without state.
         has_state: whether there is a ``state`` folder.
         others: relative paths in ``state`` that are none of Spark's.
+        root_names: of the files and folders beside ``state``, and its own.
         problems: folders that could not be listed, metadata that could not be read, and folders
             that are no store's.
     """
@@ -116,6 +117,7 @@ class Layout:
     operators: tuple[OperatorLayout, ...] = ()
     has_state: bool = False
     others: tuple[str, ...] = ()
+    root_names: frozenset[str] = frozenset()
     problems: tuple[Problem, ...] = ()
 
     @property
@@ -160,7 +162,8 @@ def discover(storage: Storage, classify: Classify) -> Layout:
         NotACheckpointError: the root is none.
         OSError: the root or its ``state`` cannot be listed; below it is a problem of the layout.
     """
-    if not is_root(storage):
+    entries = storage.list(missing_ok=True)
+    if not is_root_with(storage, entries):
         raise not_a_checkpoint(storage)
     walk = _Walk(storage, classify)
     folders = storage.list(STATE, missing_ok=True)
@@ -170,6 +173,7 @@ def discover(storage: Storage, classify: Classify) -> Layout:
         operators=operators,
         has_state=bool(folders) or storage.exists(STATE),
         others=tuple(entry.path for entry in folders if not is_numbered(entry)),
+        root_names=frozenset(entry.name for entry in entries),
         problems=walk.problems(),
     )
 

@@ -71,10 +71,12 @@ class CopyRecord(Message):
     evicted: tuple[str, ...] = ()
 
 
-def read_record(storage: Storage) -> CopyRecord | None:
+def read_record(checkpoint: Checkpoint) -> CopyRecord | None:
     """How a copy says that it was made; None of a checkpoint that does not say it."""
+    if RECORD not in checkpoint.layout.root_names:
+        return None
     try:
-        return CopyRecord.from_json(storage.read(RECORD).decode("utf-8"))
+        return CopyRecord.from_json(checkpoint.storage.read(RECORD).decode("utf-8"))
     except (OSError, InspectorError, ValueError, TypeError, KeyError, AttributeError):
         return None
 

@@ -31,6 +31,7 @@ ELSEWHERE: tuple[str, ...] = (
     "copy",
     "trend",
     "simulate",
+    "preflight",
 )
 """Commands that need more, or print something else than a report: tested in their own files."""
 
