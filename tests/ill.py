@@ -276,9 +276,9 @@ ILL: dict[str, Ill] = {
         beside=frozenset(("SS210", "SS214")),
     ),
     "SS217": Ill(
-        "2.4.8/agg_complete",
-        thresholds={"unique_puts": "10", "unique_share": "0.05"},
-        beside=frozenset(("SS204",)),
+        "4.3.0/mgws_tuple_key",
+        thresholds={"unique_puts": "2", "unique_share": "0.05", "window_versions": "2"},
+        beside=frozenset(("SS201",)),
     ),
     "SS218": Ill("4.3.0/agg_append", thresholds={"far_days": "0.0001"}),
     "SS301": Ill("4.3.0/agg_v1"),

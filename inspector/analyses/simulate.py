@@ -24,9 +24,11 @@ from inspector.discovery.tasks import Request
 from inspector.discovery.what_if import scenario_of
 from inspector.estimates.heap import of_rows
 from inspector.exceptions import CheckpointError
+from inspector.facts.expiring import Expiring
 from inspector.facts.simulated import SimulatedRows
 from inspector.facts.versions import VersionFacts
 from inspector.model import StoreName
+from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.user_rules import parse_duration
 from inspector.operators.what_if import WhatIf
@@ -34,6 +36,7 @@ from inspector.quantities import bytes_text, long_duration_text, short_count_tex
 from inspector.render import tabular as t
 from inspector.render.report import Report
 
+_KEPT = "rows that are due stay, and none was ever removed, as in complete mode"
 EXACT, AT_LEAST, INFERRED, UNCHANGED = "exact", "at least", "inferred", "unchanged"
 _CHANGES = {
     "watermark_delay": "a watermark delay of",
@@ -94,7 +97,7 @@ def _wrong(values: Mapping[str, Any]) -> str | None:
     return None
 
 
-FACTS = Request()
+FACTS = Request(expiring=True)
 
 
 @analysis(
@@ -180,7 +183,13 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
         for name, versions in stores.items()
         if judged.version in versions
     ]
-    batches = [row for name in then for row in _batches(judged, name, stores[name], then[name])]
+    batches = [
+        row
+        for name in then
+        for row in _batches(
+            judged, name, stores[name], {} if _is_kept(judged, name, stores[name]) else then[name]
+        )
+    ]
     now, later = sum(row.rows for row in rows), sum(row.rows_then for row in rows)
     size, size_then = sum(r.row_bytes for r in rows), sum(r.row_bytes_then for r in rows)
     changed = [row for row in rows if row.certainty != UNCHANGED]
@@ -220,6 +229,8 @@ def _row(
 ) -> SimulatedRow:
     operator = next(o for o in judged.checkpoint.operators if o.operator_id == name.operator_id)
     scenario = scenario_of(judged.checkpoint, operator, name.store_name, change)
+    if not isinstance(scenario, str) and _is_kept(judged, name, versions):
+        scenario, then = _KEPT, {}
     now = versions[judged.version]
     unchanged = SimulatedRows(now.rows, now.key_bytes, now.row_bytes - now.key_bytes, 1, 1)
     later = then.get(judged.version, unchanged)
@@ -251,6 +262,19 @@ def _row(
         certainty=certainty,
         why=why,
     )
+
+
+def _is_kept(judged: Judged, name: StoreName, versions: Mapping[int, VersionFacts]) -> bool:
+    """Whether an aggregation keeps rows that are due and never removed one: complete mode.
+
+    StateStoreSaveExec evicts in append and update mode only (2.4 to 4.3).
+    """
+    operator = next(o for o in judged.checkpoint.operators if o.operator_id == name.operator_id)
+    if operator.name not in AGGREGATIONS:
+        return False
+    expiring = judged.facts.merged(Expiring).get(name, {}).values()
+    is_due = any(item.due_rows for item in expiring)
+    return is_due and not any(facts.removals for facts in versions.values())
 
 
 def _size(rows: SimulatedRows) -> int:

@@ -198,8 +198,8 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         UNIQUE_KEYS.to_do,
         life.newest.rows,
         life.newest.row_bytes,
-        cause=f"{life.inserts:,} of {count_text(life.puts, 'put')} were new keys, and none was "
-        "removed: the key is unique to each event.",
+        cause=f"The key is unique to each event: {life.inserts:,} of "
+        f"{count_text(life.puts, 'put')} were of new keys, and none was removed.",
     )
 
 
