@@ -32,7 +32,7 @@ TOY = '''
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from inspector.analyses.shared.data_tables import driver_table
