@@ -108,7 +108,7 @@ def test_what_cannot_be_read_is_named_and_makes_the_exit_code(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("rows", "{case}", "-O", "{case}/out.parquet"), "lies in the checkpoint"),
+        (("rows", "{case}", "-O", "{case}/out.parquet"), "is inside the checkpoint"),
         (("rows", "{case}", "-O", "{out}/x/y/z.csv"), "cannot be made"),
         (("rows", "{case}", "-O", "{out}/a.csv", "--from-batch", "1"), "for changes"),
         (("rows", "{case}"), "Missing option"),

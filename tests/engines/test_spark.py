@@ -370,6 +370,9 @@ def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
     from inspector.engines.spark import SparkEngine
 
     os.chdir(folder)  # workers import from where they are started
+    with suppress(ImportError):
+        # What is imported for PySpark 3.5 on the way; its import adds a filter of warnings.
+        import pkg_resources  # noqa: F401
     found = []
     before = process_settings()
     for _ in range(2):

@@ -12,7 +12,6 @@ import pytest
 
 from inspector.api import Options
 from inspector.exceptions import CheckpointError
-from inspector.spark.source import in_one_sentence
 from tests.cli.support import checkpoint_of, copy_of
 from tests.spark.support import spark_release
 from tests.spark_support import WITH_SPARK
@@ -94,6 +93,8 @@ def test_what_the_inspector_did_not_expect_keeps_its_stack(
 ) -> None:
     monkeypatch.setenv("PYTHON_WORKER_FACTORY_PORT", "1")
     monkeypatch.delenv("SPARK_HIDE_TRACEBACK", raising=False)
+    from inspector.spark.source import in_one_sentence
+
     with pytest.raises(ZeroDivisionError), in_one_sentence():
         _ = 1 / 0
     assert "SPARK_HIDE_TRACEBACK" not in os.environ
