@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -372,7 +373,7 @@ def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
     os.chdir(folder)  # workers import from where they are started
     with suppress(ImportError):
         # What is imported for PySpark 3.5 on the way; its import adds a filter of warnings.
-        import pkg_resources  # noqa: F401
+        import_module("pkg_resources")
     found = []
     before = process_settings()
     for _ in range(2):
