@@ -47,7 +47,7 @@ def test_hidden_keys_are_still_found() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((), "say which key"),
+        ((), "use --key"),
         (("--key", "lapsed"), "the bytes of the key row in hex"),
         (("--where", "user=a"), "no field 'user'"),
         (("--where", "value"), "NAME=VALUE"),

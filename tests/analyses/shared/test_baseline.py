@@ -75,16 +75,16 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ("", "no JSON"),
-        ("[" * 200_000, "no JSON"),
-        ("\xff\x00", "no JSON"),
+        ("", "not JSON"),
+        ("[" * 200_000, "not JSON"),
+        ("\xff\x00", "not JSON"),
         ([], "expected a report of inspector audit -o json"),
         ({"schema_version": 1, "command": "audit"}, "got schema_version 1, expected"),
         ({**report("/a"), "schema_version": "x" * 1000}, "got schema_version xxx"),
         ({**report("/a"), "command": "info"}, "a report of 'info'"),
-        ({**report("/a"), "metrics": None}, "no report of an audit"),
+        ({**report("/a"), "metrics": None}, "expected the report of an audit"),
         ({**fleet(), "reports": {}}, "no list"),
-        ({**fleet(), "reports": [3]}, "no report"),
+        ({**fleet(), "reports": [3]}, "expected the report"),
     ],
 )
 def test_what_is_no_baseline_is_refused(tmp_path: Path, document: Any, said: str) -> None:
