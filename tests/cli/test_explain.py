@@ -84,4 +84,4 @@ def test_a_copy_for_workers_has_commands_and_no_pages(
         check=False,
     )
     assert done.returncode == code, done.stderr
-    assert ("has no pages" in done.stderr) is (code == 2)
+    assert ("has no documentation" in done.stderr) is (code == 2)
