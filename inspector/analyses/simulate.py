@@ -31,7 +31,7 @@ from inspector.model import StoreName
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.user_rules import parse_duration
-from inspector.operators.what_if import WhatIf
+from inspector.operators.what_if import Scenario, WhatIf
 from inspector.quantities import bytes_text, long_duration_text, short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
@@ -176,20 +176,22 @@ def _kind(run: Run, change: WhatIf) -> Any:
 def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
     """Each store as it is and as it would be; then batch by batch."""
     heaps = heap_by_store(judged)
-    then = judged.facts.merged(SimulatedRows)
     stores = judged.facts.by_store()
+    kept = _kept_stores(judged, stores)
+    then = {n: v for n, v in judged.facts.merged(SimulatedRows).items() if n not in kept}
+
+    def scenario(name: StoreName) -> Scenario | str:
+        operators = judged.checkpoint.operators
+        operator = next(o for o in operators if o.operator_id == name.operator_id)
+        planned = scenario_of(judged.checkpoint, operator, name.store_name, change)
+        return _KEPT if name in kept and not isinstance(planned, str) else planned
+
     rows = [
-        _row(judged, name, versions, then.get(name, {}), heaps.get(name), change)
+        _row(judged, name, versions, then.get(name, {}), heaps.get(name), scenario(name))
         for name, versions in stores.items()
         if judged.version in versions
     ]
-    batches = [
-        row
-        for name in then
-        for row in _batches(
-            judged, name, stores[name], {} if _is_kept(judged, name, stores[name]) else then[name]
-        )
-    ]
+    batches = [row for name in then for row in _batches(judged, name, stores[name], then[name])]
     now, later = sum(row.rows for row in rows), sum(row.rows_then for row in rows)
     size, size_then = sum(r.row_bytes for r in rows), sum(r.row_bytes_then for r in rows)
     changed = [row for row in rows if row.certainty != UNCHANGED]
@@ -225,12 +227,8 @@ def _row(
     versions: Mapping[int, VersionFacts],
     then: Mapping[int, SimulatedRows],
     heap: int | None,
-    change: WhatIf,
+    scenario: Scenario | str,
 ) -> SimulatedRow:
-    operator = next(o for o in judged.checkpoint.operators if o.operator_id == name.operator_id)
-    scenario = scenario_of(judged.checkpoint, operator, name.store_name, change)
-    if not isinstance(scenario, str) and _is_kept(judged, name, versions):
-        scenario, then = _KEPT, {}
     now = versions[judged.version]
     unchanged = SimulatedRows(now.rows, now.key_bytes, now.row_bytes - now.key_bytes, 1, 1)
     later = then.get(judged.version, unchanged)
@@ -264,17 +262,21 @@ def _row(
     )
 
 
-def _is_kept(judged: Judged, name: StoreName, versions: Mapping[int, VersionFacts]) -> bool:
-    """Whether an aggregation keeps rows that are due and never removed one: complete mode.
+def _kept_stores(
+    judged: Judged, stores: Mapping[StoreName, Mapping[int, VersionFacts]]
+) -> set[StoreName]:
+    """Aggregations that keep rows that are due and never removed one: complete mode.
 
     StateStoreSaveExec evicts in append and update mode only (2.4 to 4.3).
     """
-    operator = next(o for o in judged.checkpoint.operators if o.operator_id == name.operator_id)
-    if operator.name not in AGGREGATIONS:
-        return False
-    expiring = judged.facts.merged(Expiring).get(name, {}).values()
-    is_due = any(item.due_rows for item in expiring)
-    return is_due and not any(facts.removals for facts in versions.values())
+    ids = {o.operator_id for o in judged.checkpoint.operators if o.name in AGGREGATIONS}
+    return {
+        name
+        for name, by_kind in judged.facts.merged(Expiring).items()
+        if name.operator_id in ids
+        and any(expiring.due_rows for expiring in by_kind.values())
+        and not any(facts.removals for facts in stores[name].values())
+    }
 
 
 def _size(rows: SimulatedRows) -> int:

@@ -2,8 +2,8 @@
 
 A shape takes its metadata, schemas and logs from a fixture that Spark wrote. A key and its value
 follow from a number, the *id* of the row, and from the version that puts it. All clocks of rows lie
-a year ahead of the watermark, so that nothing is overdue. Users, sums and clocks vary as real ones
-do, so that the data compress no better than those.
+100 days ahead of the watermark, so that nothing is overdue. Users, sums and clocks vary as real
+ones do, so that the data compress no better than those.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from inspector.arrays import Int64s, UInt8s
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0"
 BASE_US = 1_704_067_200_000_000
-YEAR_US = 365 * 86_400_000_000
+AHEAD_US = 100 * 86_400_000_000
 BATCH_US = 10_000_000
 WINDOW_US = 20_000_000
 GAP_US = 12_000_000
@@ -124,7 +124,7 @@ def _user(ids: Int64s) -> UInt8s:
 
 def _window_start(ids: Int64s) -> Int64s:
     """A clock ahead of the watermark, in microseconds: windows one after the other."""
-    return BASE_US + YEAR_US + ids // ROWS_OF_A_WINDOW * WINDOW_US
+    return BASE_US + AHEAD_US + ids // ROWS_OF_A_WINDOW * WINDOW_US
 
 
 def _event(ids: Int64s) -> Int64s:
@@ -186,12 +186,12 @@ DEDUPLICATION = Shape(
 
 
 def _session_key(ids: Int64s) -> UInt8s:
-    """Two sessions of each user, a year apart."""
+    """Two sessions of each user, 100 days apart."""
     return unsafe_rows(len(ids), _user(ids // 2), _session_start(ids))
 
 
 def _session_start(ids: Int64s) -> Int64s:
-    return _event(ids) + ids % 2 * YEAR_US
+    return _event(ids) + ids % 2 * AHEAD_US
 
 
 def _session_value(ids: Int64s, version: int, chance: np.random.Generator) -> UInt8s:
@@ -224,7 +224,7 @@ def _group_value(ids: Int64s, version: int, chance: np.random.Generator) -> UInt
     count = len(ids)
     seen_ms = _seen(count, version, chance) // 1000
     state = unsafe_rows(count, _user(ids), version, seen_ms, 0)
-    return unsafe_rows(count, state, seen_ms + YEAR_US // 1000)
+    return unsafe_rows(count, state, seen_ms + AHEAD_US // 1000)
 
 
 GROUP_STATE = Shape(
