@@ -1,11 +1,12 @@
 """See inside the state of Spark Structured Streaming.
 
-Point it at a checkpoint that Spark's HDFSBackedStateStoreProvider wrote: it decodes every delta and
-snapshot, replays versions into maps, measures UnsafeRows and what versions share, and reports which
-expired keys are still there, with proof. The way through the package::
+Point it at a checkpoint that Spark's HDFSBackedStateStoreProvider or RocksDBStateStoreProvider
+wrote: it decodes every delta, changelog and snapshot, replays versions into maps, measures
+UnsafeRows and what versions share, and reports which expired keys are still there, with proof. The
+way through the package::
 
     paths     checkpoint.layout    listing            -> operators, stores, partitions, state files
-    bytes     checkpoint.storage   path               -> bytes       (read only; alone knows fsspec)
+    bytes     checkpoint.storage   path               -> bytes       (read only; drivers by fsspec)
     tasks     discovery            checkpoint         -> one task for each partition of an operator
     frames    decode.frames        compressed bytes   -> raw bytes
     records   decode.records       raw bytes          -> puts and removals
@@ -19,10 +20,10 @@ Between the task list and the facts stands one function, :func:`inspector.passes
 with the signature of Spark's ``mapInArrow``; an engine maps it over the tasks. A task is one
 partition of one operator. A module imports only from below:
 
-    cli, spark > api > analyses > render, findings > merge > estimates > passes > discovery, engines
-    > facts > operators > providers > state > decode, checkpoint > kernel > schemas, sparktypes
-    > model > arrays, codec, sums, exceptions
-    > credentials
+    cli > spark > api > analyses > render > findings > merge, estimates > passes
+    > discovery, engines > facts > operators > providers > state > encode > decode, checkpoint
+    > kernel > schemas, sparktypes > model
+    > arrays, codec, quantities, sums, time_text, plain_text, exceptions, docs > credentials
 
 Public are the names in ``__all__`` of three packages: ``inspector`` (this one: the errors, and
 :func:`~inspector.api.opened.open_checkpoint`, which is imported when it is first named),
@@ -32,7 +33,7 @@ without notice.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from inspector.exceptions import (
     CheckpointError,
@@ -58,14 +59,11 @@ __all__ = [
     "open_checkpoint",
 ]
 
-if TYPE_CHECKING:
-    from inspector.api.opened import open_checkpoint as open_checkpoint
-else:  # for type checkers a misspelt name would be Any
 
-    def __getattr__(name: str) -> Any:
-        if name != "open_checkpoint":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return import_module("inspector.api.opened").open_checkpoint
+def __getattr__(name: str) -> Any:
+    if name != "open_checkpoint":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module("inspector.api.opened").open_checkpoint
 
 
 def __dir__() -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import mmap
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,7 @@ Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
 Bools = npt.NDArray[np.bool_]
+ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
 
 
 def longer(array: npt.NDArray[Any], length: int, *, fill: int = 0) -> npt.NDArray[Any]:
@@ -24,6 +27,22 @@ def longer(array: npt.NDArray[Any], length: int, *, fill: int = 0) -> npt.NDArra
     if fill:
         grown[len(array) :] = fill
     return grown
+
+
+def chunks(array: ArrayT, most: int) -> Iterator[ArrayT]:
+    """An array in parts of at most so many elements."""
+    for start in range(0, len(array), most):
+        yield array[start : start + most]  # type: ignore[misc]
+
+
+def count_by(numbers: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Counter[int]:
+    """How many there are of each number."""
+    return Counter(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+
+
+def weigh(positions: npt.NDArray[Any], weights: npt.NDArray[Any], length: int) -> Int64s:
+    """The sum of the weights at each position; in doubles, which are exact up to 2^53 bytes."""
+    return np.bincount(positions, weights, length).astype(np.int64)
 
 
 class GrowingArray:
@@ -53,19 +72,19 @@ class GrowingArray:
         while size < room * self._dtype.itemsize:
             size *= 2
         if self._memory is None or size > before:
-            self._memory = self._grown(size)
+            self._memory = self._grow(size)
         return np.frombuffer(self._memory, self._dtype, size // self._dtype.itemsize)
 
-    def _grown(self, size: int) -> mmap.mmap:
+    def _grow(self, size: int) -> mmap.mmap:
         memory = self._memory
         try:
             if memory is None:
-                memory = _zeroed(size)
+                memory = _zero_pages(size)
             else:
                 memory.resize(size)
         except (BufferError, SystemError):  # it is in use, or the system cannot
             assert memory is not None
-            old, memory = memory, _zeroed(size)
+            old, memory = memory, _zero_pages(size)
             memory[: len(old)] = old
         if size >= self._LARGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
             with contextlib.suppress(OSError):  # of a system without
@@ -73,5 +92,5 @@ class GrowingArray:
         return memory
 
 
-def _zeroed(size: int) -> mmap.mmap:
+def _zero_pages(size: int) -> mmap.mmap:
     return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -31,8 +31,8 @@ class Message:
     @classmethod
     def from_json(cls: type[T], text: str) -> T:
         """The inverse of :meth:`to_json`."""
-        found: T = _codec(cls).read(json.loads(text))
-        return found
+        value: T = _codec(cls).read(json.loads(text))
+        return value
 
 
 class _Codec(NamedTuple):
@@ -48,11 +48,11 @@ _PLAIN = _Codec(_same, _same)
 
 
 def _codec(hint: Any) -> _Codec:
-    return _cached(hint)
+    return _make_codec(hint)
 
 
 @cache
-def _cached(hint: Any) -> _Codec:
+def _make_codec(hint: Any) -> _Codec:
     """How values of a type are written and read.
 
     Raises:
@@ -63,7 +63,7 @@ def _cached(hint: Any) -> _Codec:
     if hint in (bool, int, float, str, type(None)):
         return _PLAIN
     if origin in (Union, types.UnionType):
-        (inner,) = (each for each in arguments if each is not type(None))
+        (inner,) = (argument for argument in arguments if argument is not type(None))
         return _optional(_codec(inner))
     if origin is tuple:
         return _tuple(arguments)
@@ -78,8 +78,8 @@ def _cached(hint: Any) -> _Codec:
 
 def _of_class(cls: type) -> _Codec:
     if issubclass(cls, enum.Enum):
-        members: dict[Any, Any] = {each.value: each for each in cls}
-        return _Codec(lambda one: one.value, lambda value: members.get(value) or cls(value))
+        members: dict[Any, Any] = {member.value: member for member in cls}
+        return _Codec(lambda member: member.value, lambda value: members.get(value) or cls(value))
     if is_dataclass(cls):
         return _record(cls)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
@@ -102,16 +102,16 @@ def _tuple(arguments: tuple[Any, ...]) -> _Codec:
         return _Codec(
             lambda value: list(map(one.write, value)), lambda value: tuple(map(one.read, value))
         )
-    each = [_codec(argument) for argument in arguments]
+    parts = [_codec(argument) for argument in arguments]
     return _Codec(
-        lambda value: [c.write(part) for c, part in zip(each, value, strict=True)],
-        lambda value: tuple(c.read(part) for c, part in zip(each, value, strict=True)),
+        lambda value: [c.write(part) for c, part in zip(parts, value, strict=True)],
+        lambda value: tuple(c.read(part) for c, part in zip(parts, value, strict=True)),
     )
 
 
-def _set(one: _Codec) -> _Codec:
+def _set(part: _Codec) -> _Codec:
     return _Codec(
-        lambda value: sorted(map(one.write, value)), lambda value: frozenset(map(one.read, value))
+        lambda value: sorted(map(part.write, value)), lambda value: frozenset(map(part.read, value))
     )
 
 
@@ -119,38 +119,38 @@ def _mapping(key: Any, value: Any) -> _Codec:
     values = _codec(value)
     if key is str:
         return _Codec(
-            lambda found: {name: values.write(one) for name, one in found.items()},
-            lambda found: {name: values.read(one) for name, one in found.items()},
+            lambda mapping: {name: values.write(value) for name, value in mapping.items()},
+            lambda mapping: {name: values.read(value) for name, value in mapping.items()},
         )
     keys = _codec(key)
     return _Codec(
-        lambda found: sorted(
-            ([keys.write(k), values.write(v)] for k, v in found.items()), key=lambda pair: pair[0]
+        lambda mapping: sorted(
+            ([keys.write(k), values.write(v)] for k, v in mapping.items()), key=lambda pair: pair[0]
         ),
-        lambda found: {keys.read(k): values.read(v) for k, v in found},
+        lambda mapping: {keys.read(k): values.read(v) for k, v in mapping},
     )
 
 
 def _record(cls: Any) -> _Codec:
     """Of a dataclass, by name: an engine finds the files of a task in its text."""
     hints = get_type_hints(cls)
-    each = {f.name: _codec(hints[f.name]) for f in fields(cls)}
+    codecs = {f.name: _codec(hints[f.name]) for f in fields(cls)}
     # A task has a thousand files: what JSON has as it is passes without a call.
-    other = {name: codec for name, codec in each.items() if codec is not _PLAIN}
+    converted = {name: codec for name, codec in codecs.items() if codec is not _PLAIN}
 
     def write(value: Any) -> Any:
-        found = {name: getattr(value, name) for name in each}
-        for name, codec in other.items():
-            found[name] = codec.write(found[name])
-        return found
+        values = {name: getattr(value, name) for name in codecs}
+        for name, codec in converted.items():
+            values[name] = codec.write(values[name])
+        return values
 
     def read(value: Any) -> Any:
-        if value.keys() != each.keys():
+        if value.keys() != codecs.keys():
             raise ValueError(f"got the fields {sorted(value)} of {cls.__name__}")
-        found = dict(value)
-        for name, codec in other.items():
-            found[name] = codec.read(found[name])
-        return cls(**found)
+        values = dict(value)
+        for name, codec in converted.items():
+            values[name] = codec.read(values[name])
+        return cls(**values)
 
     return _Codec(write, read)
 

@@ -66,17 +66,17 @@ def redact(text: str, options: Mapping[str, str] | None = None) -> str:
     return _by_shape(_without(text, [*_known, *_of_options(options or {})]))
 
 
-def without_known(text: str) -> str:
+def mask_secrets(text: str) -> str:
     """The text without the secrets that were learnt: for reports, whose data has any shape."""
     return _without(text, _known) if _known else text
 
 
 def learn(*urls: str, options: Mapping[str, str] | None = None) -> None:
     """Keep the secrets of URLs and options, to find them in whatever is written from now on."""
-    found = {*_of_options(options or {}), *(one for url in urls for one in _of_url(url))}
-    fresh = [spelled for one in found for spelled in _spellings(one)]
+    secrets = {*_of_options(options or {}), *(secret for url in urls for secret in _of_url(url))}
+    fresh = [spelled for secret in secrets for spelled in _spellings(secret)]
     with _lock:
-        merged = sorted({*_known, *fresh}, key=lambda one: (-len(one), one))
+        merged = sorted({*_known, *fresh}, key=lambda spelling: (-len(spelling), spelling))
         if len(merged) > len(_known):
             _known.clear()
             _known.update(dict.fromkeys(merged))
@@ -128,19 +128,19 @@ def _of_url(url: str) -> Iterator[str]:
             yield from (password, password.partition("@")[0])  # a path may have an "@" too
         elif scheme.lower() not in _USER_IS_NO_SECRET:
             yield user
-    for found in _URL_PARAMETER.finditer(url):
-        yield found[0][len(found[1]) :]
+    for parameter in _URL_PARAMETER.finditer(url):
+        yield parameter[0][len(parameter[1]) :]
 
 
 def _of_options(options: Mapping[str, str]) -> set[str]:
-    found = {leaf for name, value in options.items() for leaf in _leaves(name, value)}
+    leaves = {leaf for name, value in options.items() for leaf in _leaves(name, value)}
     urls = {
-        one
+        secret
         for value in options.values()
         for url in _URL.findall(str(value))
-        for one in _of_url(url)
+        for secret in _of_url(url)
     }
-    return {text for text in found | urls if len(text) >= SHORTEST}
+    return {text for text in leaves | urls if len(text) >= SHORTEST}
 
 
 def _leaves(name: str, value: object) -> Iterator[str]:

@@ -75,8 +75,8 @@ class InspectorError(Exception):
 
 def where(path: str | None, offset: int | None) -> str:
     """The place of an error as a prefix: ``<path>: byte <n>: ``, as far as it is known."""
-    place = "" if path is None else f"{path}: "
-    return place if offset is None else f"{place}byte {offset}: "
+    prefix = "" if path is None else f"{path}: "
+    return prefix if offset is None else f"{prefix}byte {offset}: "
 
 
 class CheckpointError(InspectorError):

@@ -167,11 +167,11 @@ class Limits:
             ValueError: no limit has such a name, or the number is none above 0.
         """
         given: dict[str, int] = {}
-        for each in filter(None, map(str.strip, text.split(","))):
-            name, _, number = (part.strip() for part in each.partition("="))
+        for entry in filter(None, map(str.strip, text.split(","))):
+            name, _, number = (part.strip() for part in entry.partition("="))
             if name not in cls.__dataclass_fields__ or not number.isdecimal() or not int(number):
                 names = ", ".join(cls.__dataclass_fields__)
-                raise ValueError(f"got the limit {each!r}, expected NAME=NUMBER of {names}")
+                raise ValueError(f"got the limit {entry!r}, expected NAME=NUMBER of {names}")
             given[name] = int(number)
         return cls(**given)
 
@@ -191,18 +191,18 @@ LIMITS, LIMITS_FAULT = _limits()
 
 
 def above_limit(
-    name: str, what: str, limits: Limits = LIMITS, offset: int | None = None
+    name: str, amount: str, limits: Limits = LIMITS, offset: int | None = None
 ) -> LimitError:
     """The error that something is above a limit.
 
     Args:
         name: of the limit.
-        what: is above it, in words.
+        amount: is above it, in words.
         limits: which ones hold.
         offset: where in the file.
     """
     return LimitError(
-        f"{what}, the limit {name} is {getattr(limits, name):,} ({LIMITS_VARIABLE}={name}=N sets "
+        f"{amount}, the limit {name} is {getattr(limits, name):,} ({LIMITS_VARIABLE}={name}=N sets "
         "another)",
         offset=offset,
     )
@@ -354,12 +354,12 @@ class Subset:
         number, _, count = text.partition("/")
         if not (number.isdecimal() and count.isdecimal()):
             raise ValueError(f"got the subset {text!r}, expected one such as 1/24")
-        found = cls(int(number), int(count))
-        if not 1 <= found.number <= found.count <= MOST_SUBSETS:
+        key_range = cls(int(number), int(count))
+        if not 1 <= key_range.number <= key_range.count <= MOST_SUBSETS:
             raise ValueError(
                 f"got the subset {text!r}, expected a part from 1 on of at most {MOST_SUBSETS:,}"
             )
-        return found
+        return key_range
 
     def has(self, path: str) -> bool:
         """Whether a file is in the part, by its path below the checkpoint's root."""

@@ -120,7 +120,7 @@ def batch_of(schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> pa.RecordB
 
 def problem_batch(schema: pa.Schema, problems: Iterable[Problem]) -> pa.RecordBatch:
     """Problems as rows of kind ``problem`` of a schema that has the columns :data:`PROBLEM`."""
-    return batch_of(schema, [{"kind": "problem"} | found.to_row() for found in problems])
+    return batch_of(schema, [{"kind": "problem"} | problem.to_row() for problem in problems])
 
 
 def task_batch(spec: str, number: int = 0) -> pa.RecordBatch:
@@ -135,6 +135,13 @@ def specs_in(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
             yield str(spec)
 
 
+def compute() -> Any:
+    """``pyarrow.compute``: slow to import, and few commands need it."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - as the docstring says
+
+    return pc
+
+
 _CODES: Mapping[Any, str] = {pa.int32(): "i", pa.int64(): "q"}
 
 
@@ -143,7 +150,7 @@ def array_of(values: Any, kind: Any) -> Any:
     if isinstance(values, np.ndarray):
         return pa.array(values, kind)
     try:
-        return _listed(list(values), kind)
+        return _from_list(list(values), kind)
     except (AttributeError, TypeError, OverflowError):
         return pa.array(values, kind)  # the words of its error are better
 
@@ -152,16 +159,16 @@ def parts_of(
     batch: pa.RecordBatch, keys: Sequence[str]
 ) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
     """The rows of a batch by what they have in some columns: those values, and the rows of them."""
-    places = list(zip(*(batch.column(name).to_pylist() for name in keys), strict=True))
-    for place in dict.fromkeys(places):
-        if places.count(place) == len(places):
-            yield place, batch
+    values = list(zip(*(batch.column(name).to_pylist() for name in keys), strict=True))
+    for value in dict.fromkeys(values):
+        if values.count(value) == len(values):
+            yield value, batch
         else:
-            rows = [row for row, each in enumerate(places) if each == place]
-            yield place, batch.take(array_of(rows, pa.int64()))
+            rows = [row for row, own_value in enumerate(values) if own_value == value]
+            yield value, batch.take(array_of(rows, pa.int64()))
 
 
-def _listed(values: list[Any], kind: Any) -> Any:
+def _from_list(values: list[Any], kind: Any) -> Any:
     valid = validity(values)
     if kind in _CODES:
         numbers = array(_CODES[kind], [0 if value is None else value for value in values])
@@ -177,7 +184,7 @@ def _listed(values: list[Any], kind: Any) -> Any:
         ]
     ends = array("i", accumulate(map(len, parts), initial=0))
     if pa.types.is_list(kind):
-        child = _listed([each for part in parts for each in part], kind.value_type)
+        child = _from_list([item for part in parts for item in part], kind.value_type)
         buffers = [valid, pa.py_buffer(ends)]
         return pa.Array.from_buffers(kind, len(values), buffers, children=[child])
     buffers = [valid, pa.py_buffer(ends), pa.py_buffer(b"".join(parts))]
@@ -186,8 +193,8 @@ def _listed(values: list[Any], kind: Any) -> Any:
 
 def validity(values: Sequence[Any]) -> Any:
     """The buffer of an array that says which values there are; None if all of them are."""
-    there = np.array([value is not None for value in values], np.bool_)
-    return None if there.all() else _bits(there)
+    present = np.array([value is not None for value in values], np.bool_)
+    return None if present.all() else _bits(present)
 
 
 def _bits(flags: Any) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field, fields
+from functools import cache, reduce
 from operator import add
 from typing import Any, TypeVar
 
@@ -13,11 +14,60 @@ T = TypeVar("T")
 
 
 class Sums:
-    """A base for frozen dataclasses; without arguments they are the zero."""
+    """A base for frozen dataclasses; without arguments they are the zero.
 
-    def __add__(self: SumsT, other: SumsT) -> SumsT:
+    A field adds by ``+``, or as :func:`sum_by` declares it.
+    """
+
+    def __add__(self: SumsT, second: SumsT) -> SumsT:
         # In the order of the fields, as a dataclass sets them; dataclasses.fields() takes longer.
-        return type(self)(*map(add, vars(self).values(), vars(other).values()))
+        kind: Any = type(self)
+        columns = vars(self).values(), vars(second).values()
+        functions = _functions(kind)
+        values = map(add, *columns) if functions is None else map(_apply, functions, *columns)
+        result: SumsT = kind(*values)
+        return result
+
+
+def sum_by(function: Callable[[Any, Any], Any], zero: object) -> Any:
+    """Declare the field of a sum that adds by a function of two values, and its zero."""
+    return field(default=zero, metadata={"sum_by": function})
+
+
+def least(number: int | None, second: int | None) -> int | None:
+    """The lesser of two numbers, of which None is none."""
+    return min((n for n in (number, second) if n is not None), default=None)
+
+
+def greatest(number: int | None, second: int | None) -> int | None:
+    """The greater of two numbers, of which None is none."""
+    return max((n for n in (number, second) if n is not None), default=None)
+
+
+def either(value: T, second: T) -> T:
+    """What all values of a sum have in common; the zero has it not."""
+    return value or second
+
+
+def _apply(function: Callable[[Any, Any], Any], value: Any, second: Any) -> Any:
+    return function(value, second)
+
+
+@cache
+def _functions(kind: Any) -> tuple[Callable[[Any, Any], Any], ...] | None:
+    """What the fields of a class add by; None if all do by ``+``."""
+    functions = tuple(f.metadata.get("sum_by", add) for f in fields(kind))
+    return None if set(functions) <= {add} else functions
+
+
+def sum_or_none(numbers: Iterable[int | None]) -> int | None:
+    """The sum, if all are known."""
+    total = 0
+    for number in numbers:
+        if number is None:
+            return None
+        total += number
+    return total
 
 
 def sum_of(values: Sequence[T]) -> T:
@@ -32,17 +82,18 @@ def sum_of(values: Sequence[T]) -> T:
     if isinstance(first, int):
         return sum(values)  # type: ignore[arg-type, return-value]
     if isinstance(first, Counter):
-        return _counted(values)  # type: ignore[arg-type, return-value]
-    if isinstance(first, Sums) and type(first).__add__ is Sums.__add__:
-        columns = zip(*(vars(each).values() for each in values), strict=True)
-        return type(first)(*map(sum_of, columns))  # type: ignore[return-value]
+        return _sum_counters(values)  # type: ignore[arg-type, return-value]
+    kind: Any = type(first)
+    if isinstance(first, Sums) and kind.__add__ is Sums.__add__ and _functions(kind) is None:
+        columns = zip(*(vars(value).values() for value in values), strict=True)
+        return kind(*map(sum_of, columns))  # type: ignore[no-any-return]
     return reduce(add, values)
 
 
-def _counted(counters: Sequence[Counter[Any]]) -> Counter[Any]:
+def _sum_counters(counters: Sequence[Counter[Any]]) -> Counter[Any]:
     """The sum of some counters; a fifth of the time that their own ``+`` takes."""
-    found: dict[Any, int] = {}
-    for each in counters:
-        for key, count in each.items():
-            found[key] = found.get(key, 0) + count
-    return Counter({key: count for key, count in found.items() if count > 0})
+    total: dict[Any, int] = {}
+    for counter in counters:
+        for key, count in counter.items():
+            total[key] = total.get(key, 0) + count
+    return Counter({key: count for key, count in total.items() if count > 0})

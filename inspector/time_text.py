@@ -13,8 +13,8 @@ _DAYS_TO_CIVIL = 719_468
 
 def timestamp_text(micros: int, zone: str = "Z") -> str:
     """Microseconds since the epoch as RFC 3339; any 64-bit number, also beyond the year 9999."""
-    days, rest = divmod(micros, _US_PER_DAY)
-    seconds, fraction = divmod(rest, 1_000_000)
+    days, remainder = divmod(micros, _US_PER_DAY)
+    seconds, fraction = divmod(remainder, 1_000_000)
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)
     return f"{date_text(days)}T{hour:02}:{minute:02}:{second:02}.{fraction:06}{zone}"

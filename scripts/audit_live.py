@@ -42,7 +42,7 @@ from make_workloads import CACHE, compile_programs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
-from inspector.analyses.shared.second_look import OUTPACED
+from inspector.analyses.shared.opening import OUTPACED
 from inspector.checkpoint.storage import Storage
 from inspector.cli.main import run as command_line
 from inspector.model import NO_FAULT, is_store

@@ -22,6 +22,8 @@ again) and measures
 * time and memory of ``audit`` as keys, versions and partitions grow ten times;
 * long histories of one partition with a fifth of ``--keys``: ``--history-versions`` against a tenth
   of them, with deltas only and with snapshots (``benchmark/history.py``);
+* the second audit of a fleet of ``--fleet`` checkpoints with a cache against the first: requests
+  and processor time, where one in twenty has a new batch (``benchmark/again.py``);
 * the start of ``inspector info`` against ``python -c 'import pyarrow, fsspec, click'``.
 
 With ``--engine spark`` it measures the audit on one and on two cores of Spark, against Spark's
@@ -47,7 +49,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 # The folder of this script, and then the package.
-from benchmark import copying, history, on_spark, operators, stages  # noqa: E402
+from benchmark import again, copying, history, on_spark, operators, stages  # noqa: E402
 from benchmark.checkpoint import ROW_BYTES, Made, Size, kept  # noqa: E402
 from benchmark.processes import Run, Runs, cores, warm_memory  # noqa: E402
 from benchmark.shapes import WINDOWED_COUNT  # noqa: E402
@@ -226,6 +228,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--versions", type=int, default=10)
     parser.add_argument("--operator-keys", type=int, default=2_000_000, help="of each other one")
     parser.add_argument("--history-versions", type=int, default=1_000, help="ten or more")
+    parser.add_argument("--fleet", type=int, default=1_000, help="checkpoints of a fleet")
     parser.add_argument("--partitions", type=int, help="2; 16 with --engine spark")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--engine", choices=("local", "spark"), default="local")
@@ -242,7 +245,7 @@ def options() -> argparse.Namespace:
     if given.smoke:
         given.keys, given.versions, given.partitions, given.repeat = 2_000, 3, 2, 1
         given.operator_keys, given.history_versions = 2_000, 10
-        given.no_spark = True
+        given.no_spark, given.fleet = True, 3
     return given
 
 
@@ -265,6 +268,7 @@ def measure(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
         "copy": copying.measure(folder, others, runs),
         "growth": measure_growth(folder, base, 3 if given.smoke else 10, runs),
         "history": history.measure(folder, given.keys // 5, given.history_versions, runs),
+        "again": again.measure(folder, given.fleet),
     } | about(made)
 
 

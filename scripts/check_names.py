@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1] / "inspector"
-MOST_PRONOUNS = 0.037
+MOST_PRONOUNS = 0.005
 """Of all assigned names and parameters, the largest part that may be a pronoun."""
-MOST_PARTICIPLES = 200
+MOST_PARTICIPLES = 35
 """How many functions may be named by a participle."""
 SHOWN = 30
 

@@ -6,8 +6,9 @@
 ``run`` really restarts every change of ``restarts/changes.py`` on both providers with the PySpark
 that is installed (it needs nothing else), and writes ``done.json`` beside the checkpoints.
 ``judge`` inspects the checkpoints, compares, and writes what was said and done to
-``restarts/records/RELEASE.json``, from which ``refresh_docs.py`` makes the page
-``reference/restarts``; it ends with 1 where something was said that Spark did not do.
+``restarts/records/RELEASE.json``, where changes that were not run stay as they were.
+``refresh_docs.py`` makes the page ``reference/restarts`` of it. ``judge`` ends with 1 where
+something was said that Spark did not do.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from restarts.changes import CHANGES, Change
 from restarts.queries import PROVIDERS, QUERIES
-from restarts.runs import EQUAL, OTHER, REFUSED, Runs, compare, write_input
+from restarts.runs import EQUAL, OTHER, PATH, REFUSED, Runs, compare, write_input
 
 DONE = "done.json"
 NOT_RUN = "not run"
@@ -122,19 +123,19 @@ def judge(folders: Sequence[Path]) -> int:
     runs = {folder: json.loads((folder / DONE).read_text()) for folder in folders}
     (version,) = {run["spark"] for run in runs.values()}
     release = ".".join(version.split(".")[:2])
+    file = RECORDS / f"{release}.json"
+    before = json.loads(file.read_text())["changes"] if file.exists() else {}
     record: dict[str, Any] = {"spark": version, "score": {}, "changes": {}}
     for change in CHANGES:
-        on = {}
+        on = dict(before.get(change.name, {}).get("on", {}))
         for provider in PROVIDERS:
             for folder, run_there in runs.items():
                 done = run_there["done"].get(f"{provider} {change.name}", {"did": NOT_RUN})
                 if done["did"] != NOT_RUN:
-                    on[provider] = said_of(
-                        change, preflight(folder / provider, change, release), done
-                    )
+                    on[provider] = said_of(preflight(folder / provider, change, release), done)
                     break
         for provider, told in on.items():
-            score = told.pop("score")
+            score = score_of(told["said"], told["did"], traceless=change.traceless)
             record["score"][score] = record["score"].get(score, 0) + 1
             if score in ("wrong", "alarm"):
                 print(f"{score}: {provider} {change.name}: {told}")
@@ -142,20 +143,20 @@ def judge(folders: Sequence[Path]) -> int:
             told_of = {name: getattr(change, name) for name in ("group", "says", "traceless")}
             record["changes"][change.name] = {**told_of, "on": on}
     RECORDS.mkdir(exist_ok=True)
-    (RECORDS / f"{release}.json").write_text(json.dumps(record, indent=1) + "\n")
+    file.write_text(json.dumps(record, indent=1) + "\n")
     print(f"Spark {version}: {record['score']}")
     return int("wrong" in record["score"])
 
 
-def said_of(change: Change, report: Any, done: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said of a restart beside what was done, and how they compare."""
+def said_of(report: Any, done: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said of a restart beside what was done."""
     said = report.summary["verdict"]
     rules = {row["rule"] for row in report.primary.rows if row["verdict"] == said != "ok"}
     return {
-        **{name: done[name] for name in ("did", "error")},
+        "did": done["did"],
+        "error": done["error"] and PATH.sub("PATH", done["error"]),
         "said": said,
         "rules": sorted(rules),
-        "score": score_of(said, done["did"], traceless=change.traceless),
     }
 
 

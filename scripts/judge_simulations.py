@@ -12,21 +12,27 @@ import json
 import os
 import random
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from inspector import api
 
-BATCHES, ROWS, SECONDS, REPEATED = 9, 60, 20, 0.8
+BATCHES, ROWS, SECONDS, REPEATED = 7, 60, 20, 0.8
 BEGIN = 1_704_067_200
 DELAYS = ("2s", "30s", "60s", "150s")
 TIMEOUTS = ("15s", "45s", "90s", "200s")
 TOLERATED = 0.05
+PACE = 20
+AT_ONCE = 3
+"""Queries at a time; those that go by processing time mostly wait."""
 
 Query = Callable[[DataFrame, str], DataFrame]
 
@@ -73,7 +79,12 @@ def counts(name: str) -> Query:
     def within(events: DataFrame, delay: str) -> DataFrame:
         return events.withWatermark("at", delay).dropDuplicatesWithinWatermark(["id"])
 
+    def chained(events: DataFrame, delay: str) -> DataFrame:
+        timed = events.withWatermark("at", delay).dropDuplicates(["id", "at"])
+        return timed.groupBy(f.window("at", "10 seconds"), "user").count()
+
     made: dict[str, Query] = {
+        "chained": chained,
         "windows": windows,
         "sliding": sliding,
         "sessions": sessions,
@@ -81,6 +92,43 @@ def counts(name: str) -> Query:
         "within": within,
     }
     return made[name]
+
+
+def by_clock(events: DataFrame, timeout: str) -> DataFrame:
+    """The same with timeouts of processing time, by batches some seconds after each other."""
+
+    def call(_: tuple[str], frames: Iterator[Any], state: GroupState) -> Iterator[Any]:
+        if state.hasTimedOut:
+            state.remove()
+            return
+        seen = sum(map(len, frames)) + (state.get[0] if state.exists else 0)
+        state.update((seen,))
+        state.setTimeoutDuration(int(timeout.split()[0]) * 1000)
+        yield from ()
+
+    return events.groupBy("id").applyInPandasWithState(
+        call, "id long", "seen long", "append", GroupStateTimeout.ProcessingTimeTimeout
+    )
+
+
+def by_ttl(events: DataFrame, ttl: str) -> DataFrame:
+    """A transformWithState whose value has a TTL, by batches some seconds after each other."""
+
+    class Counter(StatefulProcessor):
+        def init(self, handle: StatefulProcessorHandle) -> None:
+            self.seen = handle.getValueState("seen", "n long", int(ttl.split()[0]) * 1000)
+
+        def handleInputRows(self, _: Any, rows: Iterator[Any], __: Any) -> Iterator[Any]:  # noqa: N802 - of PySpark
+            before = self.seen.get()
+            self.seen.update((sum(map(len, rows)) + (before[0] if before else 0),))
+            yield from ()
+
+        def close(self) -> None:
+            pass
+
+    return events.groupBy("id").transformWithStateInPandas(
+        Counter(), "id long", "append", "ProcessingTime"
+    )
 
 
 def by_timeout(events: DataFrame, timeout: str) -> DataFrame:
@@ -108,27 +156,46 @@ def run(spark: SparkSession, source: Path, made: Query, value: str, to: Path) ->
     events = read.json(str(source)).withColumn("at", f.col("at").cast("timestamp"))
     frame = made(events, f"{value.removesuffix('s')} seconds")
     query = frame.writeStream.format("noop").outputMode("append")
-    started = query.option("checkpointLocation", str(to)).trigger(availableNow=True).start()
-    started.awaitTermination()
+    query = query.option("checkpointLocation", str(to))
+    if made not in CLOCKED:
+        query.trigger(availableNow=True).start().awaitTermination()
+        return
+    started = query.trigger(processingTime=f"{PACE} seconds").start()
+    while sum(1 for _ in to.glob("commits/[0-9]")) < BATCHES:
+        if started.exception() is not None:
+            raise RuntimeError(str(started.exception()))
+        time.sleep(0.2)
+    started.stop()
+
+
+def sum_by_version(rows: Iterable[Mapping[str, Any]], name: str) -> dict[int, int]:
+    """A column of all stores together, by batch."""
+    sums: dict[int, int] = {}
+    for row in rows:
+        sums[row["batch_id"]] = sums.get(row["batch_id"], 0) + row[name]
+    return sums
 
 
 def judged(name: str, change: str, value: str, before: Path, after: Path) -> bool:
     """Compare what is simulated on one run with what the other run has."""
     call: dict[str, Any] = {change: value}
-    if name == "within":  # its schema does not say the delay
+    if name.startswith("within"):  # its schema does not say the delay
         call["old_delay"] = "10s"
-    said = api.simulate(str(before), **call)
-    truth = api.timeline(str(after))
+    # A processing-time timer asks for batches for ever.
+    clocked = name.partition("-")[0] in ("clock", "ttl")
+    options = api.Options(batch=BATCHES - 1) if clocked else api.Options()
+    said = api.simulate(str(before), options, **call)
+    truth = api.timeline(str(after), options)
     simulated = [row for row in said.primary.rows if row["certainty"] != "unchanged"]
     stores = {row["store_name"] for row in simulated}
     real = [row for row in truth.primary.rows if row["store_name"] in stores]
-    last = max(row["version"] for row in real)
-    rows = sum(row["rows"] for row in real if row["version"] == last)
-    size = sum(row["row_bytes"] for row in real if row["version"] == last)
-    peak = max(row["rows"] for row in real)
+    last = max(row["batch_id"] for row in real)
+    rows, size = (sum_by_version(real, name)[last] for name in ("rows", "row_bytes"))
+    peak = max(sum_by_version(real, "rows").values())
     then = sum(row["rows_then"] for row in simulated)
     bytes_then = sum(row["row_bytes_then"] for row in simulated)
-    peak_then = max(row["peak_rows_then"] for row in simulated)
+    batches = [row for row in said.tables[1].rows if row["store_name"] in stores]
+    peak_then = max(sum_by_version(batches, "rows_then").values())
     pairs = ((then, rows), (bytes_then, size), (peak_then, peak))
     good = all(abs(a - b) <= TOLERATED * max(b, 1) for a, b in pairs)
     print(
@@ -137,6 +204,32 @@ def judged(name: str, change: str, value: str, before: Path, after: Path) -> boo
         flush=True,
     )
     return good
+
+
+FUNCTIONS: dict[str, Query] = {"timeout": by_timeout, "clock": by_clock, "ttl": by_ttl}
+CLOCKED = (by_clock, by_ttl)
+"""Queries that go by processing time: their batches begin every :data:`PACE` seconds."""
+_DELAY, _TIMEOUT = ("10s", DELAYS, "watermark_delay"), ("30s", TIMEOUTS, "timeout")
+CASES: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "windows": _DELAY,
+    "sliding": _DELAY,
+    "sessions": _DELAY,
+    "deduplicated": _DELAY,
+    "within": ("10s", DELAYS, "dedup_within"),
+    "timeout": _TIMEOUT,
+    "chained": ("10s", DELAYS[:3], "watermark_delay"),
+    "windows-rocksdb": ("10s", DELAYS[1:3], "watermark_delay"),
+    "within-rocksdb": ("10s", DELAYS[1:3], "dedup_within"),
+    "timeout-rocksdb": ("30s", TIMEOUTS[:2], "timeout"),
+    "clock": ("30s", ("50s", "70s"), "timeout"),
+    "ttl-rocksdb": ("30s", ("50s", "70s"), "ttl"),
+}
+"""Query, and the provider if it is not the default: the value it has, others, and the change."""
+_PROVIDER = "org.apache.spark.sql.execution.streaming.state."
+PROVIDERS = {
+    "": f"{_PROVIDER}HDFSBackedStateStoreProvider",
+    "rocksdb": f"{_PROVIDER}RocksDBStateStoreProvider",
+}
 
 
 def main(folder: Path, names: list[str]) -> int:
@@ -148,17 +241,21 @@ def main(folder: Path, names: list[str]) -> int:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     results = []
-    changes = dict.fromkeys(("windows", "sliding", "sessions", "deduplicated"), "watermark_delay")
-    changes |= {"within": "dedup_within", "by_timeout": "timeout"}
-    for seed, (name, change) in enumerate(changes.items()):
-        if names and name not in names:
-            continue
-        source = folder / name / "input"
-        write_input(source, seed)
-        made: Query = by_timeout if name == "by_timeout" else counts(name)
-        base, values = ("30s", TIMEOUTS) if name == "by_timeout" else ("10s", DELAYS)
-        for value in (base, *values):
-            run(spark, source, made, value, folder / name / value)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = {}
+        for name in names or CASES:
+            base, values, _ = CASES[name]
+            write_input(folder / name / "input", list(CASES).index(name))
+            query, _, provider = name.partition("-")
+            session = spark.newSession()
+            session.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDERS[provider])
+            made = FUNCTIONS.get(query) or counts(query)
+            for value in (base, *values):
+                arguments = (session, folder / name / "input", made, value, folder / name / value)
+                runs[name, value] = pool.submit(run, *arguments)
+        for (name, value), done in runs.items():
+            base, _, change = CASES[name]
+            done.result()
             if value != base:
                 where = folder / name
                 results.append(judged(name, change, value, where / base, where / value))

@@ -44,11 +44,19 @@ CONF = {
     "spark.ui.retainedJobs": "1",
     "spark.ui.retainedStages": "1",
     "spark.sql.streaming.numRecentProgressUpdates": "1",
-    "spark.sql.codegen.cache.maxEntries": "5000",
+    # What would be compiled is interpreted, to the same rows.
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.lightweightPlanChangeValidation": "false",
+    "spark.sql.maxPlanStringLength": "0",
+    "spark.ui.liveUpdate.period": "-1",
+    "spark.broadcast.compress": "false",
+    "spark.shuffle.compress": "false",
 }
 
-QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
-"""A compiler that is quick, with room for what it makes: sweeping it costs 6 % of the time."""
+QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m "
+QUICK += "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+"""A compiler that is quick, with room for what it makes: sweeping it costs 6 % of the time. Spark's
+own classes are believed."""
 
 RETRYING = "local[2,3]"
 """A master that runs a task again, which a plain local one does not."""
@@ -65,11 +73,11 @@ def make(version: str, cache: Path, chosen: list[str], out: Path) -> None:
         where = (cache.resolve(), Path(folder))
         spark = InstalledSpark(*where) if version == INSTALLED else Spark(version, *where)
         spark.conf |= CONF
-        spark.conf["spark.sql.streaming.checkpointFileManagerClass"] = _file_manager(spark)
+        spark.conf["spark.sql.streaming.checkpointFileManagerClass"] = file_manager(spark)
         compile_programs(spark)
         # The program of Python runs the workloads in Scala as well.
         pandas = any(re.search(" op=pd| plan=.*(pd|twsp)", line) for line in chosen)
-        _submit(spark, chosen, out.resolve(), Path(folder, "workloads.txt"), pandas=pandas)
+        submit(spark, chosen, out.resolve(), Path(folder, "workloads.txt"), pandas=pandas)
 
 
 def compile_programs(spark: Spark) -> None:
@@ -84,7 +92,7 @@ def compile_programs(spark: Spark) -> None:
     spark.jar = kept
 
 
-def _file_manager(spark: Spark) -> str:
+def file_manager(spark: Spark) -> str:
     """The one that starts no process (stat) for each file that it renames."""
     package = "org.apache.spark.sql.execution.streaming"
     if spark.release >= (4, 1):
@@ -92,7 +100,8 @@ def _file_manager(spark: Spark) -> str:
     return f"{package}.FileSystemBasedCheckpointFileManager"
 
 
-def _submit(spark: Spark, chosen: list[str], out: Path, file: Path, *, pandas: bool) -> None:
+def submit(spark: Spark, chosen: list[str], out: Path, file: Path, *, pandas: bool) -> None:
+    """Let Spark run some workloads, whose lines go into a file."""
     file.write_text("\n".join(chosen) + "\n", encoding="utf-8")
     options = ["--master", RETRYING]
     if pandas:

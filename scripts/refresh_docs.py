@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT))
 from documentation.blocks import refreshed  # noqa: E402 - the package is found only now
 from documentation.commands import FOLDER, command_pages  # noqa: E402
 from documentation.report_schema import PAGE, report_schema  # noqa: E402
-from documentation.typed_methods import FILE, typed_methods  # noqa: E402
+from documentation.typed_methods import stubs  # noqa: E402
 
 from inspector.cli.main import run  # noqa: E402
 from inspector.render.display import Display  # noqa: E402
@@ -84,7 +84,8 @@ def main() -> None:
     os.chdir(ROOT)
     write_command_pages()
     write_report_schema()
-    FILE.write_text(typed_methods(), "utf-8")
+    for stub, text in stubs().items():
+        stub.write_text(text, "utf-8")
     for page in pages():
         text = page.read_text("utf-8")
         fresh = refreshed(text, printed)

@@ -26,6 +26,7 @@ for _name in ("COLUMNS", "LINES"):
     # the width of a terminal that is not there.
     os.environ.pop(_name, None)
     os.unsetenv(_name)
+os.environ["COLUMNS"] = "0"  # what is piped is not folded: texts are compared line by line
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 RELEASES = sorted(

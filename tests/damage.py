@@ -15,7 +15,7 @@ from pathlib import Path
 
 from inspector.decode.changelog import ChangelogHead, read_changelog
 from inspector.decode.frames import inflate, sniff
-from inspector.decode.records import scanned
+from inspector.decode.records import scan_blocks
 from tests import encode
 from tests.byte_damage import state_files
 from tests.encode import Record
@@ -78,7 +78,7 @@ def _head(path: Path) -> ChangelogHead:
 
 def _with_kinds(raw: bytes, start: int) -> Iterator[Record]:
     """The records of a changelog that says the kind of each; a merge as a put."""
-    for found in scanned([raw[start:]], kinds=True):
+    for found in scan_blocks([raw[start:]], kinds=True):
         for key, size, value, length in found.spans.T.tolist():
             taken = None if length < 0 else found.buffer[value : value + length]
             yield found.buffer[key : key + size], taken

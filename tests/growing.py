@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import islice
 from pathlib import Path
+from uuid import UUID
 
+from inspector.decode.changelog import LineageItem, read_changelog
+from inspector.decode.frames import inflate
+from inspector.encode.frames import compress
+from inspector.encode.records import changelog
 from tests.cases import FIXTURES
 
 
@@ -55,10 +61,12 @@ class Endless:
     """A copy of a fixture's checkpoint whose query never ends, and removes what is old.
 
     Each batch writes the files of one version anew, which puts what it put before: so a snapshot of
-    any version from then on holds the same rows, and so does every report.
+    any version from then on holds the same rows, and so does every report. In checkpoint format 2
+    the files have unique ids, by which the commit log and later changelogs name them.
 
     Args:
-        case: the fixture. version: the one that is repeated; it has a snapshot, and only puts.
+        case: the fixture. version: the one that is repeated; it has a snapshot in each partition,
+            and only puts.
         root: of the copy.
         deltas: whether a version has a delta, beside a snapshot every third time; else a snapshot.
         retained: batches that are kept beside the newest.
@@ -75,11 +83,15 @@ class Endless:
                 if path.name.startswith(".") or int(path.name) > self.batch:
                     path.unlink()
         entry = json.loads((root / "offsets" / str(self.batch)).read_text().split("\n")[1])
-        watermark = {"nextBatchWatermarkMs": entry["batchWatermarkMs"]}
-        (root / "commits" / str(self.batch)).write_text(f"v1\n{json.dumps(watermark)}")
+        head, line = (root / "commits" / str(self.batch)).read_text().split("\n")
+        self._head = head
+        self._commit = json.loads(line) | {"nextBatchWatermarkMs": entry["batchWatermarkMs"]}
+        self._write_commit()
         self._templates = {
             path: path.read_bytes() for path in self._files() if self._number(path) == version
         }
+        self._ids = {path.parent: path.stem.partition("_")[2] for path in self._templates}
+        assert {path.parent for path in self._templates if _is_snapshot(path)} == set(self._ids)
         for path in self._files():
             if self._number(path) > version:
                 path.unlink()
@@ -89,24 +101,51 @@ class Endless:
         self.batch += 1
         made = self.batch + 1
         for path, content in self._templates.items():
-            is_snapshot = path.suffix in (".zip", ".snapshot")
-            if is_snapshot != self._deltas or (is_snapshot and made % 3 == 0):
-                path.with_name(f"{made}{path.suffix}").write_bytes(content)
+            if _is_snapshot(path) != self._deltas or (_is_snapshot(path) and made % 3 == 0):
+                name, of_made = f"{made}{path.suffix}", content
+                if self._ids[path.parent]:
+                    name = f"{made}_{self._id(path.parent, made)}{path.suffix}"
+                    of_made = self._with_lineage(path, content, made)
+                path.with_name(name).write_bytes(of_made)
         head, line, *sources = (self.root / "offsets" / str(self.batch - 1)).read_text().split("\n")
         entry = json.loads(line)
         entry["batchTimestampMs"] += 1000
         text = "\n".join([head, json.dumps(entry), *(f'{{"at":{self.batch}}}' for _ in sources)])
         (self.root / "offsets" / str(self.batch)).write_text(text)
-        commit = (self.root / "commits" / str(self.batch - 1)).read_bytes()
-        (self.root / "commits" / str(self.batch)).write_bytes(commit)
+        if any(self._ids.values()):
+            stores = sorted(self._ids)  # one operator, partition by partition
+            ids = {"0": [[self._id(store, made)] for store in stores]}
+            self._commit |= {"stateUniqueIds": ids}
+        self._write_commit()
         self._clean_up(made - self._retained)
+
+    def _write_commit(self) -> None:
+        text = f"{self._head}\n{json.dumps(self._commit)}"
+        (self.root / "commits" / str(self.batch)).write_text(text)
+
+    def _id(self, store: Path, version: int) -> str:
+        """The unique id of a version of a store."""
+        if version == self._version:
+            return self._ids[store]
+        return str(UUID(int=version * 100 + int(store.name)))
+
+    def _with_lineage(self, path: Path, content: bytes, made: int) -> bytes:
+        """A changelog with the lineage that a version's has: back to the newest snapshot."""
+        if _is_snapshot(path):
+            return content
+        raw = b"".join(inflate([content], "lz4"))
+        head, _ = read_changelog([raw])
+        base = max(v for v in range(self._version, made) if v % 3 == 0 or v == self._version)
+        lineage = [LineageItem(v, self._id(path.parent, v)) for v in range(base, made)]
+        begin = b"".join(islice(changelog((), head.version, lineage), 2))
+        return compress(begin + raw[head.size :], "lz4")
 
     def _clean_up(self, oldest: int) -> None:
         """Remove what no version from the oldest on needs; entries of logs, too."""
-        for folder in {path.parent for path in self._templates}:
-            files = [path for path in self._files() if path.parent == folder]
-            snapshots = [path for path in files if path.suffix in (".zip", ".snapshot")]
-            base = max((n for n in map(self._number, snapshots) if n <= oldest), default=0)
+        for folder in self._ids:
+            files = [path for path in folder.iterdir() if self._number(path)]
+            numbers = map(self._number, filter(_is_snapshot, files))
+            base = max((number for number in numbers if number <= oldest), default=0)
             for path in files:
                 if self._number(path) < base:
                     path.unlink()
@@ -120,4 +159,14 @@ class Endless:
 
     @staticmethod
     def _number(path: Path) -> int:
-        return int(path.stem) if path.stem.isdecimal() and path.is_file() else 0
+        """The version of a state file; 0 of others."""
+        number = path.stem.partition("_")[0]
+        return int(number) if number.isdecimal() and _is_state(path) else 0
+
+
+def _is_snapshot(path: Path) -> bool:
+    return path.suffix in (".zip", ".snapshot")
+
+
+def _is_state(path: Path) -> bool:
+    return path.suffix in (".delta", ".changelog") or _is_snapshot(path)

@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.troubles import troubled
+
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -58,6 +60,8 @@ class Ill:
         if self.case == JOIN_COPY:
             with tarfile.open(GOLDEN / f"{JOIN_COPY}.tar.xz") as archive:
                 archive.extractall(folder, filter="data")
+        elif self.case.startswith("troubles/"):
+            shutil.copytree(troubled(self.case.removeprefix("troubles/")), root)
         else:
             shutil.copytree(FIXTURES / self.case / "checkpoint", root)
         return root
@@ -220,6 +224,14 @@ def _undeclared(root: Path) -> None:
         _forget_sum(path)
 
 
+def _killed_attempts(root: Path) -> None:
+    """Attempts of tasks that were killed left their deltas under temporary names."""
+    folder = root / "state/0/0"
+    for number in range(10):
+        name = f".3.delta.0f6d2c1e-6b1f-4a5e-8a1d-00000000000{number}.TID{number}.tmp"
+        shutil.copy(folder / "3.delta", folder / name)
+
+
 def _repartitioning_begun(root: Path) -> None:
     """The entry with which Spark's repartitioning begins: the last one with other partitions."""
     newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
@@ -281,11 +293,18 @@ ILL: dict[str, Ill] = {
         beside=frozenset(("SS201",)),
     ),
     "SS218": Ill("4.3.0/agg_append", thresholds={"far_days": "0.0001"}),
+    "SS219": Ill("troubles/trouble_tws_timers_gather"),
     "SS301": Ill("4.3.0/agg_v1"),
-    "SS302": Ill("4.3.0/trouble_skew"),
+    "SS302": Ill("4.3.0/trouble_skew", thresholds={"hot_share": "1"}),
     "SS303": Ill("4.3.0/trouble_huge_value"),
     "SS304": Ill("4.3.0/trouble_unchanged_updates"),
     "SS305": Ill("4.3.0/agg_update", _many_batches),
     "SS306": Ill("4.3.0/agg_update", thresholds={"heap_bytes": "1KiB"}),
+    "SS307": Ill("troubles/trouble_join_hot_key"),
+    "SS308": Ill("troubles/trouble_agg_fat_lists"),
+    "SS309": Ill("troubles/trouble_agg_fan_out"),
+    "SS310": Ill("troubles/trouble_rocksdb_zips"),
+    "SS311": Ill("4.3.0/agg_update", _killed_attempts),
+    "SS312": Ill("4.3.0/agg_update", thresholds={"kept_versions": "5"}),
 }
 """Id of each finding -> a checkpoint on which exactly it is found."""

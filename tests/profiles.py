@@ -43,6 +43,13 @@ def costly(test: Callable[..., None]) -> Callable[..., None]:
     return settings(max_examples=settings().max_examples // COSTLY)(test)
 
 
+def history(test: Callable[..., None]) -> Callable[..., None]:
+    """Decorate a property whose examples are histories: 7, 100 in a full run, 500 at the most."""
+    count = min(500, settings().max_examples // 2)
+    checks = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    return settings(max_examples=count, suppress_health_check=checks)(test)
+
+
 # --- parameters of which a plain run takes a sample ------------------------------------------
 
 

@@ -21,7 +21,8 @@ from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.engines.local import LocalEngine
 from inspector.merge.collect import Facts
-from inspector.render.report import Column, Report
+from inspector.render.report import Report
+from inspector.render.tabular import Column
 from tests.cli.support import checkpoint_of, run
 
 CASES = ("fmgws_event_ignore", "join_left_outer", "agg_complete", "session_window", "agg_v1")

@@ -37,6 +37,7 @@ def test_one_line_of_json_tells_everything(smoke: subprocess.CompletedProcess[st
             "copy",
             "growth",
             "history",
+            "again",
             "checkpoint",
             "machine",
         )
@@ -64,6 +65,7 @@ def test_each_measurement_has_its_table(smoke: subprocess.CompletedProcess[str])
         "copy",
         "cost as the work grows",
         "long histories",
+        "a fleet again",
     ]
 
 
@@ -100,6 +102,15 @@ def test_a_long_history_is_held_against_a_tenth_of_it(
         deltas, snapshots = history["delta only"][part], history["with snapshots"][part]
         assert snapshots["records"] > deltas["records"]
         assert snapshots["file_bytes"] > deltas["file_bytes"]
+
+
+def test_a_fleet_again_requests_what_is_new(smoke: subprocess.CompletedProcess[str]) -> None:
+    again = json.loads(smoke.stdout)["again"]
+    first, second = again["first"], again["second"]
+    # The search lists each checkpoint, and then each is one listing, in both audits.
+    assert first["lists"] == second["lists"] == 1 + 2 * 3
+    assert first["gets"] / 4 < second["gets"] < first["gets"] / 2
+    assert set(again["ratios"]) == {"lists", "gets", "requests", "cpu_s"}
 
 
 def test_a_history_without_a_tenth_is_refused() -> None:

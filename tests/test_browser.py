@@ -310,11 +310,37 @@ def test_a_row_of_a_fleet_opens_its_checkpoint(pages: dict[str, Path], chromium:
         assert levels[0] == "unreadable"
         link = found.page.get_by_role("link", name="fmgws_event_ignore")
         part = found.page.locator("details.checkpoint", has_text="fmgws_event_ignore")
-        assert not part.get_by_text("Size ladder").is_visible()
+        assert not part.get_by_text("For its page with all tables").is_visible()
         link.focus()
         found.page.keyboard.press("Enter")
-        assert part.get_by_text("Size ladder").is_visible()
-        part.locator(".plot canvas").nth(4).wait_for()
+        assert part.get_by_text("For its page with all tables").is_visible()
+        assert part.locator(".grew polyline").count() == 2
+
+
+def test_a_fleet_is_searched_and_filtered(pages: dict[str, Path], chromium: Browser) -> None:
+    with loaded(chromium, pages["fleet"]) as found:
+        rows = found.page.locator("section.first table tbody tr:visible")
+        number = rows.count()
+        found.page.get_by_label("Level").select_option("error or graver")
+        assert 0 < rows.count() < number
+        assert "ok" not in rows.locator(".badge").all_inner_texts()
+        found.page.get_by_label("Level").select_option("all")
+        found.page.get_by_label("Search").fill("FMGWS_event")
+        assert (rows.count(), found.page.locator("details.checkpoint:visible").count()) == (1, 1)
+        found.page.get_by_label("Search").fill("")
+        assert rows.count() == number
+        cause = found.page.locator(".causes button").last
+        cause.click()
+        assert rows.count() == int(cause.inner_text().split()[0]) < number
+        cause.click()
+        assert rows.count() == number
+
+
+def test_on_a_phone_no_table_is_cut(pages: dict[str, Path], chromium: Browser) -> None:
+    with loaded(chromium, pages["fmgws_event_ignore"], PHONE) as found:
+        cut = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth)"
+        assert found.evaluate(f"{cut}.length") == 0
+        assert found.evaluate("document.documentElement.scrollWidth") == PHONE[0]
 
 
 def test_without_scripts_the_numbers_are_there(pages: dict[str, Path], chromium: Browser) -> None:

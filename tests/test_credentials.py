@@ -16,11 +16,11 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from inspector import api, credentials
 from inspector.checkpoint import patience
-from inspector.credentials import learn, learn_arguments, redact, without_known
+from inspector.credentials import learn, learn_arguments, mask_secrets, redact
 from inspector.discovery.tasks import Task
 from inspector.engines.choose import EngineOptions
 from inspector.exceptions import CheckpointError
-from inspector.render.formats import render
+from inspector.render.renderers import render
 from tests.cases import FIXTURES
 from tests.cli.support import COMMANDS as COMMANDS_OF_REPORTS
 from tests.cli.support import run
@@ -79,14 +79,14 @@ def test_secrets_are_blotted_out(text: str, expected: str) -> None:
 def test_what_was_learnt_is_found_in_every_spelling() -> None:
     learn('s3a://KEY:pa"ss&w%2Frd@bucket/x', "https://h/?sig=abcd%2F", options={"secret": "trüe"})
     for text in ('pa"ss&w%2Frd', 'pa\\"ss&w/rd', "pa&quot;ss&amp;w/rd", "abcd/", "tr\\u00fce"):
-        assert without_known(f"<{text}>") == "<***>", text
-    assert without_known("KEY 12") == "KEY 12"
+        assert mask_secrets(f"<{text}>") == "<***>", text
+    assert mask_secrets("KEY 12") == "KEY 12"
 
 
 def test_arguments_are_learnt_before_they_are_understood() -> None:
     opening = ["--storage-option", "secret=abcdef", "--conf=spark.my.password=ghijkl"]
     learn_arguments(["info", *opening, "--where", "value.token=mnopqr", "ftp://u:stuvwx@h/"])
-    assert without_known("abcdef ghijkl mnopqr stuvwx") == "*** *** mnopqr ***"
+    assert mask_secrets("abcdef ghijkl mnopqr stuvwx") == "*** *** mnopqr ***"
 
 
 def test_errors_hold_no_secrets() -> None:

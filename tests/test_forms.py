@@ -19,7 +19,8 @@ import pytest
 
 from inspector import analyses, api, docs
 from inspector.render.cells import cell_text
-from inspector.render.report import Column, Report, Unit
+from inspector.render.report import Report
+from inspector.render.tabular import Column, Unit
 from tests.cli.support import COMMANDS, FIXTURES, OUTPUTS, checkpoint_of, copy_of, flip, run
 from tests.profiles import crossed, sampled
 

@@ -95,5 +95,5 @@ def test_what_is_no_error_of_the_project_is_a_fault(
     shutil.copytree(FIXTURES / FIXTURES_OF_ONE[0] / "checkpoint", root)
     assert tell("info", root).end == "report"
     assert tell("info", tmp_path).end.startswith("NotACheckpointError")
-    monkeypatch.setattr("inspector.analyses.shared.run.Run.start", target)
+    monkeypatch.setattr("inspector.analyses.shared.opening.Opened.start", target)
     assert tell("info", root).end == end

@@ -259,7 +259,7 @@ def given_up(tmp_path: Path) -> Path:
 def test_a_batch_that_a_repartitioning_gave_up_made_no_version(given_up: Path) -> None:
     logs = open_checkpoint(str(given_up)).logs
     assert [*logs.repartitions.items()] == [(3, 1)]
-    assert [*logs.given_up] == [2]
+    assert [*logs.skipped_batches] == [2]
     assert [clock.appended for clock in logs.clocks.values()] == [False] * 3 + [True, False]
     report = api.verify(str(given_up))
     assert [*report.findings, *report.problems] == []

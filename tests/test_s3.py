@@ -113,3 +113,18 @@ def test_wrong_keys_are_denied_and_no_secret_is_told(s3: Account) -> None:
     with pytest.raises((OSError, api.CheckpointError)) as caught:
         api.info("s3://no-such-bucket/x", options)
     assert KEYS["secret"] not in str(caught.value)
+
+
+@pytest.mark.full
+def test_an_unchanged_checkpoint_is_one_listing(s3: Account, upload: Callable[[str], str]) -> None:
+    url = upload("agg_update")
+    options = Options(storage_options={**KEYS, "endpoint_url": s3.url}, cache=f"s3://{BUCKET}/kept")
+    whole = told(api.audit(url, options), url)
+    s3.asked.clear()
+    again = told(api.audit(url, options), url)
+    assert again["notes"].pop().endswith("from the cache.")
+    assert again == whole
+    # The secret is known to the process; the report is one object.
+    assert s3.kinds() == {"LIST": 1, "GET": 1}
+    upload("agg_update")
+    assert told(api.audit(url, options), url) == whole

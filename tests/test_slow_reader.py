@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from inspector.analyses import watch as following
-from inspector.analyses.shared.second_look import OUTPACED
+from inspector.analyses.shared.opening import OUTPACED
 from inspector.checkpoint.storage import Storage
 from inspector.model import NO_FAULT
 from tests.cli.support import run
@@ -23,8 +23,9 @@ from tests.growing import Endless
 from tests.profiles import crossed
 
 CASES: dict[str, Callable[[Path], Endless]] = {
-    "deltas": lambda root: Endless("trouble_future_watermark", 11, root),
+    "deltas": lambda root: Endless("snapshots_cleaned", 12, root),
     "changelogs": lambda root: Endless("rocksdb_agg_update_snapshots", 3, root),
+    "unique ids": lambda root: Endless("rocksdb_agg_update_snapshots_format2", 3, root),
     "zips": lambda root: Endless("rocksdb_agg_update_zips_one", 8, root, deltas=False),
     "transformWithState": lambda root: Endless(
         "rocksdb_tws_processing_snapshots", 1, root, deltas=False
@@ -133,7 +134,17 @@ def test_whoever_watches_passes_over_what_is_gone(
     assert {row["level"] for row in told.ndjson} <= {"ok", "info", "warning"}
 
 
-@pytest.mark.parametrize("case", ["deltas", "changelogs", "zips"])
+@pytest.mark.parametrize("case", CASES)
+def test_whoever_watches_and_cannot_keep_up_is_told(case: str, tmp_path: Path) -> None:
+    query = begun(case, tmp_path)
+    with before_each_read(slowed(query, TOO_SLOW)):
+        told = run("watch", query.root, "--interval", "0.001", "-o", "ndjson")
+    assert (told.code, told.ndjson) == (4, [])
+    assert OUTPACED in told.err
+    assert "problem: " not in told.err
+
+
+@pytest.mark.parametrize("case", ["deltas", "changelogs", "unique ids", "zips"])
 def test_the_history_of_a_key_is_of_one_batch_or_not_there(case: str, tmp_path: Path) -> None:
     query = begun(case, tmp_path)
     key = run("rows", query.root, "-o", "json", "--raw", "--limit", "1").json["rows"][0]

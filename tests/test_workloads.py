@@ -176,7 +176,8 @@ def test_an_old_spark_gets_what_it_has() -> None:
     assert re.search("plan=.*tws", words("4.0.5"))
     assert "repart=" in words("4.3.0")
     assert "repart=" not in words("4.1.4")
-    assert not re.search("tws|repart|ckFmt|encoding|cleanup", words("3.5.9"))
+    assert not re.search("tws|repart|ckFmt|encoding|cleanup|key=dec", words("3.5.9"))
+    assert "op=pd_agg" not in words("4.3.0")
 
 
 def test_of_a_task_that_ran_twice_the_last_attempt_counts() -> None:

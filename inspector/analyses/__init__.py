@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def names() -> list[str]:
     """The names of all analyses, sorted; none is imported for it."""
-    return sorted(each.name for each in iter_modules(__path__) if not each.ispkg)
+    return sorted(module.name for module in iter_modules(__path__) if not module.ispkg)
 
 
 def load(name: str) -> Analysis:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
+from inspector.analyses.page.charts import growth_charts
+from inspector.analyses.shared.common import values_of_fields
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.gating import (
-    AuditCriteria,
-    ComparisonRow,
-    GateRow,
-    wrong_options,
-)
-from inspector.analyses.shared.growth import whole_stores
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.gating import AuditCriteria, ComparisonRow, GateRow, wrong_options
+from inspector.analyses.shared.judged import Judged, vouching_notes
 from inspector.analyses.shared.leftover_words import (
     LeftoverClassRow,
     LeftoverRow,
@@ -26,8 +22,10 @@ from inspector.analyses.shared.leftover_words import (
     notes,
     undecided_tables,
 )
+from inspector.analyses.shared.opening import Opened, Recalled, begin
 from inspector.analyses.shared.options import (
     AT_VERSION,
+    CACHE,
     PART,
     RULES,
     SCHEMAS,
@@ -40,8 +38,8 @@ from inspector.analyses.shared.options import (
 )
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import SizeRow, size_table
+from inspector.analyses.shared.state_growth import whole_stores
 from inspector.analyses.shared.verdict import findings_of, verdict_of
-from inspector.analyses.shared.vouching import vouching_notes
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
 from inspector.facts.versions import VersionFacts
@@ -49,10 +47,14 @@ from inspector.findings.metrics import values_of
 from inspector.model import Redact
 from inspector.render import tabular as t
 from inspector.render.plain import AuditFindingRow, EstimateRow, FindingRow, finding_row
-from inspector.render.report import Report, Table
+from inspector.render.report import Report
+from inspector.render.tabular import Table
 
 AUDIT_KEYS = 5
 """Leftover keys that an audit lists per store and class; ``leftovers`` lists them all."""
+
+
+_CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,12 +88,14 @@ class ExampleRow(t.Row, table="leftovers"):
     value_bytes: Annotated[t.ValueBytes, t.Rank(8)]
 
 
-FACTS = Request(fit=True, leftover_limit=AUDIT_KEYS, expiring=True)
+FACTS = Request(fit=True, leftover_limit=AUDIT_KEYS, expiring=True, top=1)
 
 
-def finding_rows(run: Run) -> Iterator[FindingRow]:
+def finding_rows(opened: Opened) -> Iterator[FindingRow]:
     """The findings of an audit."""
-    return map(finding_row, findings_of(run.judge(run.facts(Request(fit=True, expiring=True)))))
+    run = Run.start(opened, None)
+    request = Request(fit=True, expiring=True, top=1)
+    return map(finding_row, findings_of(run.judge(run.facts(request))))
 
 
 FINDINGS_DATA = driver_table(
@@ -104,9 +108,11 @@ FINDINGS_DATA = driver_table(
 
 def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
     """What is wrong with the options of a command line, before anything is listed."""
+    if parsed["cache"] and (parsed["html"] or parsed["output"] == "html"):
+        return "a page shows more than the cache keeps, got --cache"
     if not parsed["estimate"]:
         return "--price is for --estimate" if parsed["price"] else wrong_options(parsed)
-    for name in ("max", "baseline", "html", "history"):
+    for name in ("max", "baseline", "html", "history", "cache"):
         if parsed[name]:
             return f"--estimate judges nothing, got --{name}"
 
@@ -116,7 +122,7 @@ def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
 
 
 @analysis(
-    uses=(RULES, THRESHOLDS, redacting(Redact.HASH), WORK, SCHEMAS, PART, AT_VERSION),
+    uses=(RULES, THRESHOLDS, redacting(Redact.HASH), CACHE, WORK, SCHEMAS, PART, AT_VERSION),
     tables=(
         AuditFindingRow,
         GateRow,
@@ -138,7 +144,7 @@ def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
     check=_wrong_options,
 )
 def audit(  # noqa: PLR0913 - each is an option of the command
-    path: str | Run,
+    path: str | Opened,
     options: Options | None = None,
     *,
     maximum: Annotated[
@@ -160,17 +166,10 @@ def audit(  # noqa: PLR0913 - each is an option of the command
         ),
     ] = None,
     tolerance: Annotated[
-        str,
-        View(
-            "Relative change from the baseline that counts as unchanged.",
-            metavar="PERCENT",
-        ),
+        str, View("Relative change from the baseline that counts as unchanged.", metavar="PERCENT")
     ] = "10%",
     estimate: Annotated[
-        bool,
-        Option(
-            "Do not audit: say what that would request, read and cost, by listings alone.",
-        ),
+        bool, Option("Do not audit: say what that would request, read and cost, by listings alone.")
     ] = False,
     price: Annotated[
         Mapping[str, str],
@@ -203,11 +202,21 @@ def audit(  # noqa: PLR0913 - each is an option of the command
             checkpoint as a whole cannot be read; what is wrong in it is a problem of the report.
     """
     criteria = AuditCriteria.parse(maximum, baseline, tolerance)
+    shared = (options or Options()) if isinstance(path, str) else path.options
+    if shared.cache is not None and (estimate or page):
+        raise TypeError(f"audit() keeps no {'estimate' if estimate else 'page'}, got a cache")
     if estimate:
         return _estimate(path, options, price)
-    run = Run.start(path, options)
+    # Of many checkpoints some come as what stands for a run.
+    opened: Opened | Recalled = begin(path, shared) if isinstance(path, str) else path
+    if isinstance(opened, Recalled):
+        return criteria.apply(opened.report)
+    run = Run.start(opened, None)
     if not page:
-        return criteria.apply(audit_report(run.judge(run.facts(FACTS))))
+        report = audit_report(run.judge(run.facts(FACTS)))
+        if run.cache is not None:
+            run.cache.keep(report)
+        return criteria.apply(report)
     # Half of all analyses, which no other form of an audit needs.
     from inspector.analyses.page.of_audit import page_of, page_request  # noqa: PLC0415
 
@@ -216,10 +225,10 @@ def audit(  # noqa: PLR0913 - each is an option of the command
     return replace(report, page=page_of(run, judged, report))
 
 
-def _estimate(path: str | Run, options: Options | None, price: Mapping[str, str]) -> Report:
+def _estimate(path: str | Opened, options: Options | None, price: Mapping[str, str]) -> Report:
     from inspector.analyses.shared.estimate import estimate_audits  # noqa: PLC0415 - as above
 
-    if isinstance(path, Run):
+    if isinstance(path, Opened):
         return estimate_audits([path.checkpoint.root], path.options, price)
     return estimate_audits([path], options or Options(), price)
 
@@ -244,7 +253,7 @@ def audit_report(judged: Judged) -> Report:
     metrics = values_of(
         verdict,
         file_bytes=summary["state_file_bytes"],
-        leftover_bytes=sum(one.fact.row_bytes for one in facts.totals),
+        leftover_bytes=sum(count.fact.row_bytes for count in facts.totals),
         lag_ms=_lag_ms(judged.head),
     )
     tables = (
@@ -269,13 +278,14 @@ def audit_report(judged: Judged) -> Report:
         findings=findings,
         verdict=verdict,
         metrics=metrics,
+        charts=growth_charts(judged),
     )
 
 
 def _helpers(judged: Judged) -> VersionFacts | None:
     """What transformWithState keeps for itself, such as indexes; None without such an operator."""
     version, operators = judged.version, judged.checkpoint.operators
-    of_processors = {one.operator_id: one for one in operators if one.processor}
+    of_processors = {operator.operator_id: operator for operator in operators if operator.processor}
     helpers = VersionFacts()
     for store, of in judged.facts.by_store(version).items():
         operator = of_processors.get(store.operator_id)
@@ -301,11 +311,7 @@ def _changes(judged: Judged) -> Table:
                 store_name=store,
                 from_version=min(unbroken, default=None),
                 to_version=max(unbroken, default=None),
-                puts=window.puts,
-                inserts=window.inserts,
-                updates=window.updates,
-                same_value_puts=window.same_value_puts,
-                removals=window.removals,
+                **values_of_fields(window, _CHANGES, is_known=True),
             )
         )
     return StoreChangesRow.table("changes of the versions that all partitions can show", rows)
@@ -321,10 +327,14 @@ def _unbroken(
     whole = whole_stores(checkpoint, versions)
     unbroken: dict[int, VersionFacts] = {}
     for version in sorted(versions, reverse=True):
-        one = versions[version]
-        if one.rebased or one.stores < whole[version] or (unbroken and version + 1 not in unbroken):
+        version_facts = versions[version]
+        if (
+            version_facts.rebased
+            or version_facts.stores < whole[version]
+            or (unbroken and version + 1 not in unbroken)
+        ):
             break
-        unbroken[version] = one
+        unbroken[version] = version_facts
     return unbroken
 
 
@@ -333,18 +343,7 @@ def _examples(judged: Judged) -> Table:
     return ExampleRow.table(
         "oldest leftovers (inspector leftovers lists all of them)",
         [
-            ExampleRow(
-                operator_id=row.operator_id,
-                partition_id=row.partition_id,
-                key=row.key,
-                class_=row.class_,
-                certainty=row.certainty,
-                expired_batch=row.expired_batch,
-                clock_ms=row.clock_ms,
-                threshold_ms=row.threshold_ms,
-                key_bytes=row.key_bytes,
-                value_bytes=row.value_bytes,
-            )
+            ExampleRow(**values_of_fields(row, (f.name for f in fields(ExampleRow)), is_known=True))
             for row in words.rows(judged.facts.leftovers[:AUDIT_KEYS], LeftoverRow)
         ],
     )

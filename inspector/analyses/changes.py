@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, SCHEMAS, Options, View
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.store_tables import store_table
-from inspector.analyses.shared.stores import HashedKeys, change_batches, selected_tasks
+from inspector.analyses.shared.stores import HashedKeys, change_batches, selected_tasks, store_table
 from inspector.analyses.shared.words import ChangeRow, ChangeRows
 from inspector.model import Redact
 from inspector.passes.key_filter import KeyFilter
@@ -33,7 +33,7 @@ CHANGES_DATA = store_table(
     command=False,  # export writes them
 )
 def changes(
-    path: str | Run,
+    path: str | Opened,
     options: Options | None = None,
     *,
     from_batch: Annotated[int, View("Leave out changes before this batch.", minimum=0)] = 0,

@@ -20,7 +20,7 @@ from inspector.analyses.shared.evicting import (
     copying,
     with_eviction,
 )
-from inspector.analyses.shared.heap import usual_layout
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import (
     AT_VERSION,
     KEYS,
@@ -33,11 +33,12 @@ from inspector.analyses.shared.options import (
     redacting,
 )
 from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.store_heaps import usual_layout
 from inspector.analyses.shared.words import StoreWords
 from inspector.checkpoint.destination import Destination, check_new, new_folder
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import Selection
-from inspector.checkpoint.urls import is_local, shown
+from inspector.checkpoint.urls import is_local, spell_root
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.copying import RECORD, CopyRecord, SmallFile, small_files
 from inspector.discovery.restart import restart_of
@@ -65,7 +66,8 @@ from inspector.passes.key_filter import KeyFilter
 from inspector.providers.chain import chain_for
 from inspector.quantities import short_count_text
 from inspector.render import tabular as t
-from inspector.render.report import Report, Table
+from inspector.render.report import Report
+from inspector.render.tabular import Table
 
 FACTS = Request(fit=True)
 _CLASSES = tuple(kind.value for kind in LeftoverClass)
@@ -135,7 +137,7 @@ class EvictedKeyRow(t.StoreRow, table="keys"):
     facts=FACTS,
 )
 def copy(  # noqa: PLR0913 - the options of one command
-    path: str | Run,
+    path: str | Opened,
     dest: str,
     options: Options | None = None,
     *,
@@ -155,8 +157,7 @@ def copy(  # noqa: PLR0913 - the options of one command
         ),
     ] = None,
     certainty: Annotated[
-        Literal["proven", "inferred"],
-        Option("Evict proven leftovers alone, or inferred ones too."),
+        Literal["proven", "inferred"], Option("Evict proven leftovers alone, or inferred ones too.")
     ] = "proven",
     operator: Annotated[int | None, Option("Evict from this operator alone.", minimum=0)] = None,
     compact: Annotated[
@@ -326,7 +327,7 @@ class _Copy:
                 f"leave it out with --batch {logs.last_committed} --stopped",
                 root,
             )
-        newer = [v for v in checkpoint.uncommitted if v > logs.last_committed + 1]
+        newer = [v for v in checkpoint.uncommitted_versions if v > logs.last_committed + 1]
         if newer and not self._stopped:
             raise CheckpointError(
                 f"there are state files of version {newer[0]}, which no batch has committed: a "
@@ -403,7 +404,7 @@ class _Copy:
 
     def _record(self, done: Facts, *, appended: bool) -> CopyRecord:
         return CopyRecord(
-            source=shown(self._checkpoint.storage.url),
+            source=spell_root(self._checkpoint.storage.url),
             query_id=self._checkpoint.logs.query_id,
             batch=self._version - 1,
             appended_batch=self._version if appended else None,
@@ -446,7 +447,7 @@ class _Copy:
         """
         if not self._run.can_look_again:
             return
-        before, now = self._checkpoint.logs, self._run.reopened().logs
+        before, now = self._checkpoint.logs, self._run.list_again().logs
         if (before.last_offset, before.last_committed) != (now.last_offset, now.last_committed):
             raise CheckpointError(
                 "the query has run a batch while it was copied: stop it first, and copy again",
@@ -471,7 +472,7 @@ class _Copy:
         appended = self._version if self._eviction is not None and evicted else None
         eviction = {"appended_batch": appended, "evicted_rows": evicted}
         summary = {
-            "destination": shown(self._dest),
+            "destination": spell_root(self._dest),
             "written": wrote,
             **(eviction if self._eviction is not None else {}),
             "rows": sum(prints.rows for prints in done.sums(RowPrints).values()),
@@ -520,7 +521,7 @@ class _Copy:
                         row_bytes=size,
                         disk_bytes=round(disk * size / (row_bytes + size)),
                         heap_bytes=heap.total if checkpoint.provider.keeps_maps else None,
-                        effect=self._ways[name].effect.words,
+                        effect=self._ways[name].effect.text,
                     )
                 )
         yield EvictionRow.table("evicted", rows, empty="there is nothing to evict")
@@ -554,7 +555,7 @@ class _Copy:
             notes.append(EARLIER.format(batch=batch))
         if self._erases:
             notes.append(self._erasure(sum(_evicted_rows(done).values())))
-        place = shown(self._dest)
+        place = spell_root(self._dest)
         return [*notes, f"The copy is {place}: set checkpointLocation to it. {STOPPED}"]
 
     def _erasure(self, rows: int) -> str:

@@ -9,11 +9,10 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 
-from inspector.analyses.shared.common import (
-    operator_names,
-)
+from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
+from inspector.analyses.shared.opening import MORE_LOOKS, Listings, restores, version_problem
 from inspector.analyses.shared.options import (
     KEYS,
     LIMIT,
@@ -25,12 +24,6 @@ from inspector.analyses.shared.options import (
     redacting,
 )
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.second_look import (
-    MORE_LOOKS,
-    Listings,
-    restores,
-    version_moved,
-)
 from inspector.analyses.shared.stores import (
     HashedKeys,
     by_store,
@@ -46,7 +39,7 @@ from inspector.exceptions import OutpacedError
 from inspector.model import Redact, StoreName
 from inspector.passes.diff import DiffTask, differences_of
 from inspector.passes.key_filter import KeyFilter
-from inspector.passes.looked_at import Look, looked_at, once
+from inspector.passes.looked_at import Look, look_again, once
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.schemas import DIFF as DIFFERENCES
@@ -185,7 +178,7 @@ def diff(  # noqa: PLR0913 - each is an option of the command
             raise error
         before, (old, new) = new.version, start()
         if new.version != before:
-            new.note(version_moved(before, new.version))
+            new.note(version_problem(before, new.version))
 
     def differences() -> Iterator[pa.RecordBatch]:
         for run in (old, new):
@@ -219,7 +212,7 @@ def _looking(old: Run, new: Run) -> BatchFunction:
     def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         look: Look[DiffTask] = once
         if looks_at(old) and looks_at(new):
-            look = partial(looked_at, again=again, looks=MORE_LOOKS)
+            look = partial(look_again, again=again, looks=MORE_LOOKS)
         for unit in map(DiffTask.from_json, specs_in(batches)):
             yield from look(unit, differences_of)
 
@@ -276,7 +269,7 @@ def diff_report(
     """
     counts = _Counts()
     table = DifferenceRow.table(
-        f"rows that differ between {_named(old, new)} and {_named(new, old)}",
+        f"rows that differ between {_version_name(old, new)} and {_version_name(new, old)}",
         _rows(old.checkpoint, new, batches, request, counts),
         columns=DifferenceRow.columns(raw=request.raw),
     )
@@ -298,11 +291,11 @@ class _Later:
         return self.counts.rows(self.names)
 
 
-def _named(subject: Subject, other: Subject) -> str:
+def _version_name(subject: Subject, counterpart: Subject) -> str:
     """A version with its batch; and with its checkpoint, where the other is of another one."""
     checkpoint, number = subject.checkpoint, subject.version
     named = f"version {number} (batch {number - 1})" if number else "the empty version 0"
-    return named if checkpoint is other.checkpoint else f"{named} of {checkpoint.root}"
+    return named if checkpoint is counterpart.checkpoint else f"{named} of {checkpoint.root}"
 
 
 def _summary(old: Subject, new: Subject) -> dict[str, Any]:
@@ -335,16 +328,16 @@ def _rows(
             continue
         if not left:
             continue  # to the end all the same, for what follows is counted and may be a problem
-        for difference in _decoded(chunk, names, words, raw=request.raw):
+        for difference in _difference_rows(chunk, names, words, raw=request.raw):
             yield difference
             left -= 1
             if not left:
                 break
-    for each in words:
-        problems.extend(each.misfits())
+    for store_words in words:
+        problems.extend(store_words.misfits())
 
 
-def _decoded(
+def _difference_rows(
     chunk: Sequence[Mapping[str, Any]],
     names: Mapping[int, str],
     words: tuple[StoreWords, StoreWords],

@@ -10,6 +10,7 @@ from inspector.analyses.changes import changes_report
 from inspector.analyses.rows import RowsRequest, rows_report
 from inspector.analyses.shared.declare import TableOptions, analysis
 from inspector.analyses.shared.judged import Subject
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import (
     AT_VERSION,
     ENGINE,
@@ -20,12 +21,13 @@ from inspector.analyses.shared.options import (
     Options,
 )
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.store_tables import StoreTable, store_tables
 from inspector.analyses.shared.stores import (
+    StoreTable,
     by_store,
     change_batches,
     live_batches,
     selected_tasks,
+    store_tables,
     table_name,
 )
 from inspector.discovery.tasks import Task
@@ -46,7 +48,7 @@ def export(
     what: Annotated[
         Literal["rows", "changes"], Option("Export the rows of a version, or all changes.")
     ],
-    path: str | Run,
+    path: str | Opened,
     options: Options | None = None,
     *,
     from_batch: Annotated[int, Option("Leave out changes before this batch.", minimum=0)] = 0,
@@ -79,12 +81,12 @@ def export(
 
 
 def store_reports(
-    run: Run, what: str, *, from_batch: int = 0, raw: bool = False
+    run: Run, content: str, *, from_batch: int = 0, raw: bool = False
 ) -> list[tuple[str, Report]]:
     """The same as reports, for formats of text: name and report of each store."""
 
     def report(tasks: Sequence[Task], subject: Subject) -> Report:
-        if what != CHANGES:
+        if content != CHANGES:
             request = RowsRequest(0, raw)
             return rows_report(subject, live_batches(run, tasks), request)
         batches = change_batches(run, tasks, first_version=from_batch + 1)

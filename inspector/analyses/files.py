@@ -10,12 +10,11 @@ from inspector.analyses.shared.common import file_bytes
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
+from inspector.analyses.shared.opening import MORE_LOOKS, Opened, doubts
 from inspector.analyses.shared.options import AT_VERSION, PART, Options
-from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.second_look import MORE_LOOKS, doubts
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.logfile import VANISHED_SLUG, problem
-from inspector.checkpoint.parallel import in_parallel
+from inspector.checkpoint.patience import in_parallel
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import InspectorError
 from inspector.model import FileKind, Problem, StoreFile
@@ -83,11 +82,11 @@ NOT_HERE = (
 )
 
 
-def shared_by_folder(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]]:
+def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]]:
     """What the snapshots of the selected stores share, and what cannot be read of it."""
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.folders]
     provider, storage = checkpoint.provider, checkpoint.storage
-    answers = in_parallel(lambda each: provider.shared_files(storage, each.files), layouts)
+    answers = in_parallel(lambda folder: provider.shared_files(storage, folder.files), layouts)
     result: dict[str, SharedFiles] = {}
     problems: list[Problem] = []
     for layout, answer in zip(layouts, answers, strict=True):
@@ -110,12 +109,12 @@ def shared_summary(shared: Shared) -> dict[str, Any]:
     """Table files that no snapshot names; their number is null where one cannot be read."""
     if not shared:
         return {}
-    lists = [each.orphans for each in shared.values()]
+    lists = [files.orphans for files in shared.values()]
     result = [orphans for orphans in lists if orphans is not None]
     whole = len(result) == len(lists)
     return {
         "orphan_tables": sum(map(len, result)) if whole else None,
-        "orphan_table_bytes": sum(f.size for each in result for f in each) if whole else None,
+        "orphan_table_bytes": sum(f.size for files in result for f in files) if whole else None,
     }
 
 
@@ -198,7 +197,7 @@ class FileRow(t.PartitionRow, table="files"):
     modified_ms: t.TimeMs | None
 
 
-def file_rows(run: Run) -> Iterator[FileRow]:
+def file_rows(run: Opened) -> Iterator[FileRow]:
     """Every file in the folders of the selected stores."""
     for operator in run.checkpoint.operators:
         for layout in operator.layout.folders:
@@ -217,11 +216,7 @@ def file_rows(run: Run) -> Iterator[FileRow]:
                 )
 
 
-FILES = driver_table(
-    FileRow,
-    "The files in the stores' folders, from listings alone.",
-    file_rows,
-)
+FILES = driver_table(FileRow, "The files in the stores' folders, from listings alone.", file_rows)
 
 
 @analysis(
@@ -230,23 +225,23 @@ FILES = driver_table(
     data_tables=(FILES,),
     many=True,
 )
-def files(path: str | Run, options: Options | None = None) -> Report:
+def files(path: str | Opened, options: Options | None = None) -> Report:
     """Inventory: chains of deltas and snapshots, replay depth, what else lies there."""
-    run = Run.start(path, options)
+    run = Opened.start(path, options)
     if not run.checkpoint.provider.shares_files:
         return files_report(run.subject(), {})
     if run.engine.reader is not None:
         return replace(files_report(run.subject(), {}), footnotes=(NOT_HERE,))
-    shared, problems = shared_by_folder(run.checkpoint)
+    shared, problems = folder_contents(run.checkpoint)
     for _ in range(MORE_LOOKS if run.can_look_again else 0):
         if not doubts(problems):
             break
         run.look_again()
-        shared, problems = shared_by_folder(run.checkpoint)
+        shared, problems = folder_contents(run.checkpoint)
     else:
         vanished = [problem for problem in problems if problem.slug == VANISHED_SLUG]
         if vanished:
-            problems = (*(p for p in problems if p not in vanished), run.outpaced())
+            problems = (*(p for p in problems if p not in vanished), run.outpaced_problem())
     return files_report(run.subject(problems), shared)
 
 
@@ -270,11 +265,11 @@ def files_report(subject: Subject, shared: Shared) -> Report:
     snapshots = SnapshotRow.table(
         "snapshots and the table files that they share", list(snapshot_rows(layouts, shared))
     )
-    others = OtherFilesRow.table(
+    other_files = OtherFilesRow.table(
         "other files in the folders of the stores",
         [row for layout in layouts for row in _other_rows(layout, shared)],
     )
-    tables = (chains, snapshots, others) if shared else (chains, others)
+    tables = (chains, snapshots, other_files) if shared else (chains, other_files)
     return subject.report("files", tables, summary)
 
 
@@ -298,18 +293,18 @@ def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> ChainRow
 
 
 def _other_rows(layout: StoreLayout, shared: Shared) -> Iterator[OtherFilesRow]:
-    there = {file.path for file in layout.files}
-    others: dict[FileKind, list[StoreFile]] = {}
+    present = {file.path for file in layout.files}
+    by_kind: dict[FileKind, list[StoreFile]] = {}
     for file in layout.files:
         if file.kind not in (FileKind.DELTA, FileKind.SNAPSHOT):
-            others.setdefault(file.kind, []).append(file)
-    for kind, files in others.items():
+            by_kind.setdefault(file.kind, []).append(file)
+    for kind, files in by_kind.items():
         yield OtherFilesRow(
             **vars(layout.store),
             kind=kind.value,
             files=len(files),
             bytes=sum(file.size for file in files),
-            orphans=_orphans(kind, files, there, shared.get(layout.directory)),
+            orphans=_orphans(kind, files, present, shared.get(layout.directory)),
         )
 
 

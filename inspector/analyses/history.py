@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
+from inspector.analyses.shared.opening import Listings, Opened
 from inspector.analyses.shared.options import (
     AT_VERSION,
     KEYS,
@@ -21,7 +22,6 @@ from inspector.analyses.shared.options import (
     redacting,
 )
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.second_look import Listings
 from inspector.analyses.shared.stores import (
     HashedKeys,
     change_batches,
@@ -96,7 +96,7 @@ def _check(options: Mapping[str, Any]) -> str | None:
     check=_check,
 )
 def history(
-    path: str | Run,
+    path: str | Opened,
     options: Options | None = None,
     *,
     uncommitted: Annotated[bool, View("Also read versions whose batch was not committed.")] = False,
@@ -126,7 +126,7 @@ def history(
 
     def changes() -> Iterator[pa.RecordBatch]:
         nonlocal run
-        newest = max(started.checkpoint.uncommitted, default=0) if uncommitted else 0
+        newest = max(started.checkpoint.uncommitted_versions, default=0) if uncommitted else 0
         run = started
         if newest > run.version:
             run = replace(run, version=newest, listings=Listings())
@@ -153,7 +153,7 @@ def history_report(
         raw: with their bytes in hex.
     """
     checkpoint, version = subject.checkpoint, subject.version
-    dated = [_dated(checkpoint, row) for row in sorted(rows, key=_order)]
+    dated = [_history_row(checkpoint, row) for row in sorted(rows, key=_order)]
     listed = dated[-limit:] if limit else dated
     partitions = sorted({row.partition_id for row in dated})
     summary = {
@@ -168,14 +168,16 @@ def history_report(
         listed,
         columns=HistoryRow.columns(raw=raw and bool(dated)),
     ).with_wide(*_wide(dated))
-    notes = [*_scattered(checkpoint, dated), *([HISTORY_NOTE] if dated else [])]
+    notes = [*_partition_notes(checkpoint, dated), *([HISTORY_NOTE] if dated else [])]
     return subject.report("history", (table,), summary, notes=notes)
 
 
 def _oldest(checkpoint: Checkpoint, version: int) -> int | None:
     """The oldest version that a store can restore: nothing is known of what was before."""
     oldest = (restorable_versions(files)[:1] for files in checkpoint.store_files.values())
-    return min((found[0] for found in oldest if found and found[0] <= version), default=None)
+    return min(
+        (versions[0] for versions in oldest if versions and versions[0] <= version), default=None
+    )
 
 
 def _order(row: EventRow) -> tuple[Any, ...]:
@@ -185,7 +187,7 @@ def _order(row: EventRow) -> tuple[Any, ...]:
     return (row.version, _FILE_ORDER.get(row.event, 0), *group, record)
 
 
-def _dated(checkpoint: Checkpoint, row: EventRow) -> HistoryRow:
+def _history_row(checkpoint: Checkpoint, row: EventRow) -> HistoryRow:
     clock = checkpoint.clock(row.version)
     return HistoryRow(
         **vars(row),
@@ -211,7 +213,7 @@ def _identity(row: HistoryRow) -> tuple[Any, ...]:
     return (row.operator_id, row.store_name, str(row.key_hex or row.key))
 
 
-def _scattered(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Iterator[str]:
+def _partition_notes(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Iterator[str]:
     """Keys that lie in more than one partition of as many: each belongs in one."""
     partitions: dict[tuple[Any, ...], set[int]] = {}
     for row in dated:
@@ -229,5 +231,7 @@ def _scattered(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Iterator[
 def _wide(dated: Sequence[HistoryRow]) -> frozenset[str]:
     """What a table for people leaves out: what is the same in every line, or shown elsewhere."""
     always = {"operator_name", "file", "record", "key_bytes", "old_value_bytes"}
-    same = ("key", "operator_id", "store_name", "partition_id", "committed", "timeout_ms")
-    return frozenset(always | {n for n in same if len({str(getattr(row, n)) for row in dated}) < 2})
+    constant = ("key", "operator_id", "store_name", "partition_id", "committed", "timeout_ms")
+    return frozenset(
+        always | {n for n in constant if len({str(getattr(row, n)) for row in dated}) < 2}
+    )

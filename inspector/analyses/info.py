@@ -9,10 +9,9 @@ from typing import Annotated, Any
 
 from inspector.analyses.shared.common import appended_notes, expiry_text
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Subject
+from inspector.analyses.shared.judged import Subject, vouching_notes
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, Options
-from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.vouching import vouching_notes
 from inspector.decode.frames import codec_of
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator, state_file_bytes
 from inspector.discovery.copying import read_record
@@ -23,7 +22,8 @@ from inspector.discovery.user_schemas import GIVEN
 from inspector.exceptions import DecodeError
 from inspector.operators.transform_with_state import Family, has_ttl
 from inspector.render import tabular as t
-from inspector.render.report import Report, Table, Unit
+from inspector.render.report import Report
+from inspector.render.tabular import Table, Unit
 from inspector.sparktypes import StringType, StructField, StructType, UserDefinedType, to_ddl
 
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
@@ -35,13 +35,13 @@ def schema_text(schema: StructType) -> str:
     return ", ".join(_field(field) for field in schema.fields)
 
 
-def _field(each: StructField) -> str:
-    declared = each.metadata.get(CHAR_VARCHAR)
-    if isinstance(each.data_type, StringType) and isinstance(declared, str):
-        each = replace(each, data_type=replace(each.data_type, declared=declared))
-    text = to_ddl(StructType((each,)))
-    if isinstance(each.data_type, UserDefinedType):
-        name = _class(each.data_type.definition)
+def _field(field: StructField) -> str:
+    declared = field.metadata.get(CHAR_VARCHAR)
+    if isinstance(field.data_type, StringType) and isinstance(declared, str):
+        field = replace(field, data_type=replace(field.data_type, declared=declared))
+    text = to_ddl(StructType((field,)))
+    if isinstance(field.data_type, UserDefinedType):
+        name = _class(field.data_type.definition)
         text += " COMMENT 'user-defined " + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return text
 
@@ -132,9 +132,9 @@ class ConfRow(t.Row, table="confs"):
     tables=(StoreInfoRow, VariableRow, FormatRow, ConfRow),
     many=True,
 )
-def info(path: str | Run, options: Options | None = None) -> Report:
+def info(path: str | Opened, options: Options | None = None) -> Report:
     """Identity: query, operators, stores, schemas, rules, batches, watermark, confs."""
-    run = Run.start(path, options, whole_logs=False)
+    run = Opened.start(path, options, whole_logs=False)
     return info_report(run.subject(), see_bytes(run.checkpoint))
 
 
@@ -203,12 +203,12 @@ def _variable_rows(operator: Operator) -> Iterator[VariableRow]:
 
 def _format_rows(checkpoint: Checkpoint, seen: SeenBytes) -> Iterator[FormatRow]:
     logs = checkpoint.logs
-    for what, number, batch in (
+    for name, number, batch in (
         ("offset log", seen.offset_log_format, logs.last_offset),
         ("commit log", seen.commit_log_format, logs.last_committed),
     ):
         entry = None if batch is None else f"entry {batch}"
-        yield FormatRow(what=what, format=None if number is None else f"v{number}", from_=entry)
+        yield FormatRow(what=name, format=None if number is None else f"v{number}", from_=entry)
     yield FormatRow(
         what="codec of state files", format=_codec_text(checkpoint, seen), from_=seen.codec_file
     )

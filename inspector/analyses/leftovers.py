@@ -24,7 +24,7 @@ from inspector.analyses.shared.age_tables import (
 from inspector.analyses.shared.common import expiry_text
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, vouching_notes
 from inspector.analyses.shared.leftover_words import (
     LeftoverClassRow,
     LeftoverRow,
@@ -36,6 +36,7 @@ from inspector.analyses.shared.leftover_words import (
     undecided_keys,
     undecided_tables,
 )
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import (
     AT_VERSION,
     KEYS,
@@ -53,7 +54,6 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import HashedKeys, narrowed
 from inspector.analyses.shared.story import ClassStoryRow, KeyStoryRow, explain_class, explain_keys
 from inspector.analyses.shared.verdict import findings_of, leftover_count
-from inspector.analyses.shared.vouching import vouching_notes
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.tasks import Request, Task
 from inspector.exceptions import CheckpointError
@@ -69,7 +69,8 @@ from inspector.passes.key_filter import FORMS, KeyFilter, filter_of
 from inspector.passes.run import rows_of, run_rows
 from inspector.quantities import short_count_text
 from inspector.render import tabular as t
-from inspector.render.report import Report, Table
+from inspector.render.report import Report
+from inspector.render.tabular import Table
 
 ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]
 """What reads the live rows of a task that meet its filter, as :data:`inspector.schemas.ROWS`."""
@@ -94,7 +95,7 @@ def select_leftovers(
     met: set[tuple[StoreId, bytes]] = set()
     for task in tasks:
         met |= _of_task(task, by_store, read)
-    return [one for one in listed if (one.store, one.fact.key) in met]
+    return [item for item in listed if (item.store, item.fact.key) in met]
 
 
 def _of_task(
@@ -104,7 +105,7 @@ def _of_task(
     by_value = False
     for store in task.stores:
         bound = filter_of(task, store)
-        keys = [one.fact.key for one in by_store.get(task.store_id(store), ())]
+        keys = [leftover.fact.key for leftover in by_store.get(task.store_id(store), ())]
         if bound is None or not keys:
             continue
         lengths = np.array(list(map(len, keys)), np.int64)
@@ -137,7 +138,8 @@ _HEX = re.compile(r"(0x)?([0-9a-fA-F]{2})*")
 NOTE = (
     "A key is a leftover if a batch that has run compared its expiry time with the batch's own "
     "watermark or processing time and found it expired, and the key is still there in the judged "
-    "version. A key that the next batch will find expired is no leftover yet."
+    "version. A key that the next batch will find expired is no leftover yet. For the reason of a "
+    "class or of a key, batch by batch: --explain CLASS or --explain KEY."
 )
 
 
@@ -180,7 +182,9 @@ def leftover_rows(request: FactTableTask) -> RowsOfFacts:
 
     def rows(facts: Facts) -> Sequence[Mapping[str, Any]]:
         resolved = request.resolution.resolved(facts.of(Leftover))
-        result = [one for one in resolved if one.fact.certainty is not Certainty.UNDECIDED]
+        result = [
+            leftover for leftover in resolved if leftover.fact.certainty is not Certainty.UNDECIDED
+        ]
         if request.task.key or request.task.where:
             result = select_leftovers(result, [request.task], rows_of)
         return list(map(t.values, words.rows(result, LeftoverRow)))
@@ -240,7 +244,7 @@ LEFTOVERS_DATA = fact_table(
     many=True,
 )
 def leftovers(
-    path: str | Run,
+    path: str | Opened,
     options: Options | None = None,
     *,
     explain: Annotated[
@@ -312,8 +316,8 @@ def _report_of_keys(run: Run, limit: int) -> Report:
         return run.stream(run_rows, [task.to_json()])
 
     chosen = select_leftovers(facts.leftovers, tasks, read)
-    HashedKeys(keys, notes_).see([one.fact.key for one in chosen])
-    total = sum(one.fact.rows for one in facts.totals)
+    HashedKeys(keys, notes_).see([leftover.fact.key for leftover in chosen])
+    total = sum(leftover.fact.rows for leftover in facts.totals)
     listed = chosen[:limit] if limit else chosen
     words = LeftoverWords.of(run.checkpoint, run.options.redact or Redact.NONE)
     more = f", {len(listed)} of {len(chosen)} listed" if len(listed) < len(chosen) else ""
@@ -332,7 +336,7 @@ def _report_of_keys(run: Run, limit: int) -> Report:
         proof_window(judged)
         | {
             "leftovers": len(chosen),
-            "leftover_row_bytes": sum(one.fact.row_bytes for one in chosen),
+            "leftover_row_bytes": sum(leftover.fact.row_bytes for leftover in chosen),
             "all_leftovers": total,
         },
         notes=(*notes_, *notes(facts), *vouching_notes(judged)),
@@ -350,7 +354,7 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
     checkpoint, facts = judged.checkpoint, judged.facts
     redact = judged.options.redact or Redact.NONE
     listed = facts.leftovers[:limit] if limit else facts.leftovers
-    total = sum(one.fact.rows for one in facts.totals)
+    total = sum(count.fact.rows for count in facts.totals)
     result = leftover_count(judged)
     more = f", the oldest {len(listed):,} of {total:,}" if len(listed) < total else ""
     keys = LeftoverRow.table(
@@ -358,7 +362,7 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
         LeftoverWords.of(checkpoint, redact).rows(listed, LeftoverRow),
         empty=_empty(checkpoint, facts),
     )
-    row_bytes = sum(one.fact.row_bytes for one in facts.totals)
+    row_bytes = sum(count.fact.row_bytes for count in facts.totals)
     summary = proof_window(judged) | {
         "leftovers": result,
         "leftover_row_bytes": None if result is None else row_bytes,

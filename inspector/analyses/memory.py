@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields
 from functools import cache
 from statistics import median
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from inspector.analyses.shared.common import (
-    file_bytes,
-    store_ids,
-)
+from inspector.analyses.shared.common import StoreIds, file_bytes, operator_names, store_ids
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.heap import (
+from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.opening import Opened
+from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options, View
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.store_heaps import (
+    JDK,
     NEWEST,
-    MemoryOptions,
     StoreHeap,
     object_layout,
     spark_of,
-    spark_text,
     store_heaps,
 )
-from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.more_partitions import (
-    MorePartitionsRow,
-    more_partitions,
-    partition_notes,
-)
-from inspector.analyses.shared.off_heap import OffHeapRow, RocksDbMemory
-from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options, View
-from inspector.analyses.shared.run import Run
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.placement import partition_count
 from inspector.discovery.tasks import Request
 from inspector.estimates.heap import Heap, HeapFacts, distinct, held, of_rows
 from inspector.estimates.heap_layout import Layout
@@ -45,13 +37,286 @@ from inspector.estimates.sizing import (
     heap_bytes_for,
     room_bytes,
 )
+from inspector.estimates.skew import skew
 from inspector.exceptions import CheckpointError
+from inspector.facts.misplaced import Rehashed
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Certainty, FileKind, StoreName
-from inspector.quantities import bytes_text, short_count_text
+from inspector.quantities import bytes_text, plural_of, short_count_text
 from inspector.render import tabular as t
-from inspector.render.report import Estimate, Report, Table
+from inspector.render.report import Report
+from inspector.render.tabular import Estimate, Table
+
+PREFIX = "spark.sql.streaming.stateStore.rocksdb."
+_MB = 1 << 20
+_OWN_BUFFERS, _OWN_BUFFER_MB = 2, 64
+"""What -1 leaves to RocksDB: ``max_write_buffer_number`` and ``write_buffer_size``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OffHeapRow(t.Row, table="off_heap"):
+    """What RocksDB may keep in the memory of executors outside of their heaps, by its confs."""
+
+    kept: Annotated[t.Text, "What is kept.", t.Rank(1)]
+    most_bytes: Annotated[t.Bytes | None, "The limit that the confs set, for all of it."] = None
+    stores: Annotated[t.Count | None, "Open stores that have as much each; null: they share."] = (
+        None
+    )
+    limit: Annotated[t.Text, "Whether RocksDB keeps to it."]
+    meaning: t.Meaning
+
+
+@dataclass(frozen=True)
+class RocksDbMemory:
+    """The confs below :data:`PREFIX` that decide about memory, by their names and defaults.
+
+    Attributes:
+        blockCacheSizeMB: of each store, without bounded memory.
+        writeBufferSizeMB, maxWriteBufferNumber: of each store; -1 for RocksDB's own.
+        boundedMemoryUsage: whether all stores of an executor share one cache, which write buffers,
+            indexes and filters are charged to.
+        maxMemoryUsageMB: of that one. writeBufferCacheRatio: share of it that write buffers may
+            have.
+    """
+
+    blockCacheSizeMB: int = 8  # noqa: N815 - as the confs are spelled
+    writeBufferSizeMB: int = -1  # noqa: N815
+    maxWriteBufferNumber: int = -1  # noqa: N815
+    boundedMemoryUsage: bool = False  # noqa: N815
+    maxMemoryUsageMB: int = 500  # noqa: N815
+    writeBufferCacheRatio: float = 0.5  # noqa: N815
+
+    @classmethod
+    def of(cls, confs: Mapping[str, str]) -> RocksDbMemory:
+        """From texts, with or without the prefix, in any case.
+
+        Raises:
+            CheckpointError: one is not known, or has a value that it cannot have.
+        """
+        result = {attribute.name.lower(): attribute for attribute in fields(cls)}
+        values: dict[str, Any] = {}
+        for key, text in confs.items():
+            name = key.lower().removeprefix(PREFIX.lower())
+            if name not in result:
+                names = ", ".join(conf.name for conf in result.values())
+                raise CheckpointError(
+                    f"there is no conf {key!r} of memory, expected one of {names}"
+                )
+            values[result[name].name] = _value(result[name].name, result[name].default, text)
+        return cls(**values)
+
+    @property
+    def buffers_mb(self) -> int:
+        """Most of the write buffers of one store."""
+        size = self.writeBufferSizeMB if self.writeBufferSizeMB > 0 else _OWN_BUFFER_MB
+        number = self.maxWriteBufferNumber if self.maxWriteBufferNumber > 0 else _OWN_BUFFERS
+        return size * number
+
+    @property
+    def of_each_store(self) -> int:
+        """Bytes of cache and write buffers of one store, without bounded memory."""
+        return (self.blockCacheSizeMB + self.buffers_mb) * _MB
+
+    def sentence(self, stores: int) -> str:
+        """The limit for so many stores, in words."""
+        if self.boundedMemoryUsage:
+            return f"outside of the heap {bytes_text(self.maxMemoryUsageMB * _MB)} on each executor"
+        per_store = self.of_each_store
+        of_all = f" for each of {stores:,} stores, {bytes_text(per_store * stores)} in all,"
+        return (
+            f"its caches take up to {bytes_text(per_store)}"
+            f"{of_all if stores > 1 else ''} outside the heap, unless rocksdb.boundedMemoryUsage "
+            "limits them"
+        )
+
+    def table(self, stores: int, executors: int | None) -> Table:
+        """What may be kept of so many open stores; bounded, on so many executors."""
+        rows = (
+            self._shared_cache_rows(executors)
+            if self.boundedMemoryUsage
+            else self._of_stores(stores)
+        )
+        return OffHeapRow.table("outside of the heap, by the confs of RocksDB", rows)
+
+    def _of_stores(self, stores: int) -> list[OffHeapRow]:
+        return [
+            OffHeapRow(
+                kept="block cache",
+                most_bytes=self.blockCacheSizeMB * stores * _MB,
+                stores=stores,
+                limit="kept",
+                meaning="blocks of tables that were read",
+            ),
+            OffHeapRow(
+                kept="write buffers",
+                most_bytes=self.buffers_mb * stores * _MB,
+                stores=stores,
+                limit="kept",
+                meaning="changes that no table has yet",
+            ),
+            OffHeapRow(
+                kept="indexes and filters",
+                stores=stores,
+                limit="none",
+                meaning="of every table that is open; bounded memory charges them to the cache",
+            ),
+        ]
+
+    def _shared_cache_rows(self, executors: int | None) -> list[OffHeapRow]:
+        per_store = self.maxMemoryUsageMB * _MB
+        share = round(per_store * self.writeBufferCacheRatio)
+        of = short_count_text(executors, "executor") if executors else "each executor"
+        return [
+            OffHeapRow(
+                kept="all of RocksDB",
+                most_bytes=per_store * (executors or 1),
+                limit="soft",
+                meaning=f"on {of}: blocks, indexes, filters and write buffers share one cache, "
+                "which RocksDB passes rather than fail",
+            ),
+            OffHeapRow(
+                kept="write buffers",
+                most_bytes=share * (executors or 1),
+                limit="soft",
+                meaning=f"on {of}, of the above: changes that no table has yet",
+            ),
+        ]
+
+
+def _value(name: str, default: object, text: str) -> Any:
+    try:
+        if isinstance(default, bool):
+            return {"true": True, "false": False}[text.lower()]
+        if isinstance(default, int):
+            value = int(text)
+            if value > 0 or value == default:
+                return value
+        elif 0 <= float(text) < 1:
+            return float(text)
+    except (KeyError, ValueError):
+        pass
+    kind = "true or false" if isinstance(default, bool) else "a positive number"
+    if isinstance(default, float):
+        kind = "a number from 0 to 1"
+    raise CheckpointError(f"got {text!r} for {name}, expected {kind}")
+
+
+TIMES = (1, 2, 4, 8)
+"""How many times as many partitions; divisors of :data:`inspector.facts.misplaced.TIMES`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MorePartitionsRow(
+    t.StoreRow, table="more_partitions", empty="by which fields Spark places the keys is not known"
+):
+    """One store if it had so many partitions; the first is what it has."""
+
+    partitions: Annotated[
+        t.Count, "How many partitions there were; of a part of the state, in that part.", t.Rank(1)
+    ]
+    max_rows: t.MaxRows
+    median_row_bytes: Annotated[t.MedianRowBytes, t.Rank(11)]
+    max_row_bytes: Annotated[t.MaxRowBytes, t.Rank(2)]
+    max_to_median: Annotated[
+        t.Ratio | None,
+        "The largest divided by the median; null where half of them are empty.",
+        t.Rank(3),
+    ]
+    largest_partition: t.LargestPartition
+    largest_heap_bytes: Annotated[
+        t.Bytes,
+        "Heap of the largest: its share of the row bytes of the store's heap.",
+        t.Rank(21),
+        t.ESTIMATE,
+    ]
+
+
+_HELPS = 0.75
+"""With twice the partitions the largest should be half; above this share it stays."""
+
+
+def more_partitions(judged: Judged, stores: Sequence[StoreHeap]) -> Table:
+    """Sizes of partitions for multiples of their number, exact but for the heap.
+
+    Args:
+        judged: by the facts of a request with ``rehashed``.
+        stores: the heaps of all stores of all partitions.
+    """
+    partitions = partition_count(judged.checkpoint, judged.version)
+    heaps: dict[StoreName, int] = {}
+    partition_ids: dict[StoreName, list[int]] = {}
+    for store_heap in stores:
+        name = store_heap.store.name
+        heaps[name] = heaps.get(name, 0) + store_heap.held.total
+        partition_ids.setdefault(name, []).append(store_heap.store.partition_id)
+    rows = []
+    for name, fact in _rehashed_stores(judged.facts).items():
+        store = store_ids(judged.checkpoint, name)
+        for times in TIMES:
+            ids = [p + n * partitions for n in range(times) for p in sorted(partition_ids[name])]
+            among = fact.among(partitions * times)
+            rows.append(_row(store, among, ids, heaps[name]))
+    return MorePartitionsRow.table(
+        "with more partitions: how Spark's hash would place the keys", rows
+    )
+
+
+def partition_notes(judged: Judged, table: Table) -> Iterator[str]:
+    """What the table shows: partitions that stay as large, and what it takes to have more."""
+    checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
+    rehashed = _rehashed_stores(facts)
+    rows = list(table.rows)
+    for name in rehashed:
+        of_store = [row for row in rows if (row["operator_id"], row["store_name"]) == name]
+        now, most = of_store[0]["max_row_bytes"], of_store[-1]["max_row_bytes"]
+        if now and most > _HELPS * now:
+            yield (
+                f"More partitions do not help store {name.store_name} of operator "
+                f"{name.operator_id}: with {TIMES[-1]} times as many the largest still has "
+                f"{bytes_text(most)} of {bytes_text(now)}. A single key or row is never split."
+            )
+    names = operator_names(checkpoint)
+    without = sorted(
+        {name.operator_id for name in facts.by_store(version)} - {n[0] for n in rehashed}
+    )
+    if without:
+        operators = ", ".join(
+            f"{operator_id} ({names.get(operator_id)})" for operator_id in without
+        )
+        yield (
+            f"How the keys of {'operator' if len(without) == 1 else plural_of('operator')} "
+            f"{operators} would be spread over more partitions is not known: it takes a schema, "
+            "keys that are hashed by fields of which the hash is known, and an offset log that "
+            "says so (useStrictDistribution, Spark 3.3)."
+        )
+    if rows:
+        yield (
+            "The number of partitions is fixed when a checkpoint is created: to change it, "
+            "set spark.sql.shuffle.partitions and start from a new checkpoint."
+        )
+
+
+def _rehashed_stores(facts: Facts) -> Mapping[StoreName, Rehashed]:
+    merged = facts.merged(Rehashed)
+    rehashed = {name: fact for name, by_key in sorted(merged.items()) for fact in by_key.values()}
+    return {name: fact for name, fact in rehashed.items() if fact.rows}
+
+
+def _row(store: StoreIds, rehashed: Rehashed, ids: Sequence[int], heap: int) -> MorePartitionsRow:
+    amounts = [rehashed.bytes[partition_id] for partition_id in ids]
+    spread, total = skew(amounts), sum(amounts)
+    assert spread is not None  # a store with rows has a partition
+    return MorePartitionsRow(
+        **store,
+        partitions=spread.partitions,
+        max_rows=max(rehashed.rows.values()),
+        median_row_bytes=round(spread.median),
+        max_row_bytes=spread.max,
+        max_to_median=None if spread.ratio is None else round(spread.ratio, 2),
+        largest_partition=ids[spread.largest],
+        largest_heap_bytes=round(heap * spread.max / total) if total else 0,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +372,29 @@ class ShapeRow(t.Row, table="shapes"):
         t.Rank(5),
         t.ESTIMATE,
     ]
+
+
+@dataclass(frozen=True)
+class MemoryOptions:
+    """The executors that hold the state.
+
+    Attributes:
+        retain: versions in memory (``spark.sql.streaming.maxBatchesToRetainInMemory``).
+        executors: that share the partitions; None if unknown. cores: tasks of each at a time.
+        heap_bytes: maximal heap of an executor; None if unknown.
+        jdk: its Java. spark: the Spark that runs the query; None: as the checkpoint shows.
+        state_percent: how much of a heap the state may take; None: what Spark's defaults leave.
+        rocksdb: what decides about memory of a state, or of a what-if, in RocksDB.
+    """
+
+    retain: int = 2
+    executors: int | None = None
+    cores: int = 1
+    heap_bytes: int | None = None
+    jdk: int = JDK
+    spark: str | None = None
+    state_percent: int | None = None
+    rocksdb: RocksDbMemory = field(default_factory=RocksDbMemory)
 
 
 _TYPICAL = Shape(8 << 30, 4)
@@ -182,9 +470,9 @@ class Sizing:
         yield self._now()
         executors, heap = self.options.executors, self.options.heap_bytes
         if executors is None:
-            yield self._needed(_TYPICAL if heap is None else Shape(heap, self.options.cores))
+            yield self._need_sentence(_TYPICAL if heap is None else Shape(heap, self.options.cores))
         else:
-            yield self._held(executors, heap)
+            yield self._load_sentence(executors, heap)
         yield self._assumption()
 
     # -- sentences ---------------------------------------------------------------------------------
@@ -200,7 +488,7 @@ class Sizing:
             f"{bytes_text(max(usual))}, and up to {bytes_text(max(most))} during a batch."
         )
 
-    def _needed(self, shape: Shape) -> str:
+    def _need_sentence(self, shape: Shape) -> str:
         number, even = self._executors(shape)
         size = bytes_text(shape.heap_bytes)
         with_cores = f"with {short_count_text(shape.cores, 'core')}"
@@ -211,18 +499,18 @@ class Sizing:
                 f"{bytes_text(self._room(shape.heap_bytes))} of state, and one partition takes up "
                 f"to {bytes_text(alone)}. It takes larger heaps, or smaller partitions."
             )
-        each = "would hold it" if number != 1 else "would hold all of it"
+        verb = "would hold it" if number != 1 else "would hold all of it"
         less = "" if even in (None, number) else f"; {even} if the partitions are spread evenly"
-        return f"About {short_count_text(number, 'executor')} of {size} {with_cores} {each}{less}."
+        return f"About {short_count_text(number, 'executor')} of {size} {with_cores} {verb}{less}."
 
-    def _held(self, executors: int, heap: int | None) -> str:
+    def _load_sentence(self, executors: int, heap: int | None) -> str:
         need = self.load(heap).spread(executors, self.options.cores)
-        each = (
+        subject = (
             f"Each of {short_count_text(executors, 'executor')}"
             if executors != 1
             else "The executor"
         )
-        text = f"{each} holds about {bytes_text(need.even)}"
+        text = f"{subject} holds about {bytes_text(need.even)}"
         if need.worst != need.even:
             text += f", up to {bytes_text(need.worst)} if the largest partitions are at work there"
         if heap is None:
@@ -280,8 +568,8 @@ class Sizing:
             for spread, amount in (("evenly", need.even), ("at worst", need.worst))
         ]
         cores = short_count_text(self.options.cores, "core")
-        which = f"each of {executors:,} executors" if executors != 1 else "one executor"
-        return ExecutorRow.table(f"state on {which} with {cores}", rows)
+        holders = f"each of {executors:,} executors" if executors != 1 else "one executor"
+        return ExecutorRow.table(f"state on {holders} with {cores}", rows)
 
     def _room(self, heap_bytes: int) -> int:
         return room_bytes(heap_bytes, self.options.state_percent)
@@ -396,6 +684,15 @@ def ladder_table(rungs: Sequence[tuple[str, int, bool, str]]) -> Table:
     )
 
 
+def spark_text(spark: str | None, given: str | None) -> str:
+    """The Spark that is taken to run the query, and how that is known."""
+    if given is not None:
+        return f"Spark {given}, as given"
+    if spark is None:
+        return f"Spark {NEWEST}; the checkpoint does not show which, --spark says it"
+    return f"Spark {spark.removesuffix('.0')} or later, by the confs that its offset log records"
+
+
 WHAT_IF_VERSIONS = (1, 2)
 RETAIN = "spark.sql.streaming.maxBatchesToRetainInMemory"
 _WORD = 8
@@ -462,7 +759,7 @@ def wrong_options(parsed: Mapping[str, Any]) -> str | None:
     check=wrong_options,
 )
 def memory(  # noqa: PLR0913 - each is an option of the command
-    path: str | Run,
+    path: str | Opened,
     options: Options | None = None,
     *,
     retain: Annotated[
@@ -487,10 +784,9 @@ def memory(  # noqa: PLR0913 - each is an option of the command
             minimum=1,
         ),
     ] = None,
-    jdk: Annotated[int, View("Java version of the executors.", minimum=8)] = 17,
+    jdk: Annotated[int, View("Java version of the executors.", minimum=8)] = JDK,
     spark: Annotated[
-        str | None,
-        View("Spark version that runs the query.  [default: as the checkpoint shows]"),
+        str | None, View("Spark version that runs the query.  [default: as the checkpoint shows]")
     ] = None,
     rocksdb_confs: Annotated[
         Mapping[str, str],
@@ -526,7 +822,7 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
     spark = options.spark or spark_of(checkpoint, version)
 
     def heaps(heap_bytes: int | None) -> list[StoreHeap]:
-        layout = object_layout(checkpoint, version, replace(options, heap_bytes=heap_bytes), spark)
+        layout = object_layout(checkpoint, version, spark, heap_bytes, options.jdk)
         if layout not in by_layout:
             result = store_heaps(judged, layout, options.retain)
             by_layout[layout] = result
@@ -552,7 +848,7 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
         _what_ifs(judged, stores, options),
         partitions,
     ]
-    layout = object_layout(checkpoint, version, options, spark)
+    layout = object_layout(checkpoint, version, spark, options.heap_bytes, options.jdk)
     return judged.report(
         "memory",
         tables,
@@ -648,10 +944,12 @@ def _changes(
     objects = [
         (store, distinct(store.versions, options.retain, store.prefixes)) for store in stores
     ]
-    format_1 = sum(_saved_by_format_2(judged.checkpoint, store, found) for store, found in objects)
+    format_1 = sum(
+        _format_2_saving(judged.checkpoint, store, heap_facts) for store, heap_facts in objects
+    )
     if format_1:
         yield "state format 2", now - format_1, "a new query: format 1 keeps the key twice"
-    shorter = sum(of_store.saved_by_shorter_keys(_WORD) for _, of_store in objects)
+    shorter = sum(of_store.shorter_keys_saving(_WORD) for _, of_store in objects)
     yield f"keys {_WORD} bytes shorter", now - shorter, "a narrower type, or shorter strings"
     if stores:
         yield "RocksDB state store", 0, _rocksdb(len(stores), options.rocksdb)
@@ -699,7 +997,7 @@ def _no_more_than(versions: int) -> str:
     )
 
 
-def _saved_by_format_2(checkpoint: Checkpoint, store: StoreHeap, found: HeapFacts) -> int:
+def _format_2_saving(checkpoint: Checkpoint, store: StoreHeap, heap_facts: HeapFacts) -> int:
     if store.operator_name != "stateStoreSave":
         return 0
     version = max(store.versions)
@@ -707,4 +1005,4 @@ def _saved_by_format_2(checkpoint: Checkpoint, store: StoreHeap, found: HeapFact
         return 0
     operator = next(o for o in checkpoint.operators if o.operator_id == store.store.operator_id)
     schema = operator.schemas.get(store.store.store_name)
-    return 0 if schema is None else found.saved_by_format_2(len(schema.key.fields))
+    return 0 if schema is None else heap_facts.format_2_saving(len(schema.key.fields))

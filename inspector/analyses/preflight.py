@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from inspector.analyses.shared.declare import analysis
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import STORAGE, Option, Options, View
-from inspector.analyses.shared.run import Run
 from inspector.discovery.query_sources import QuerySource, query_sources
 from inspector.exceptions import CheckpointError
 from inspector.findings.finding import Finding, Severity
@@ -49,14 +49,9 @@ class PreflightRow(t.Row, table="lines"):
     store_name: Annotated[t.StoreName | None, t.WIDE]
 
 
-@analysis(
-    uses=(STORAGE,),
-    tables=(PreflightRow,),
-    fail_on="error",
-    has_verdict=True,
-)
+@analysis(uses=(STORAGE,), tables=(PreflightRow,), fail_on="error", has_verdict=True)
 def preflight(
-    path: str | Run,
+    path: str | Opened,
     new: Annotated[
         str | None, Option("The checkpoint of the changed query.", metavar="NEW")
     ] = None,
@@ -92,16 +87,16 @@ def preflight(
         CheckpointError: the rules do not know the release.
     """
     release = release_of(to_spark)
-    run = Run.start(path, options)
-    other = None if new is None else Run.start(new, run.options)
-    sides = [_side(run), None if other is None else _side(other)]
+    run = Opened.start(path, options)
+    new_opened = None if new is None else Opened.start(new, run.options)
+    sides = [_side(run), None if new_opened is None else _side(new_opened)]
     old, side = sides
     assert old is not None
     lines = Preflight(old, side, conf, release, run.listed).lines()
-    return preflight_report(run, other, lines, release)
+    return preflight_report(run, new_opened, lines, release)
 
 
-def _side(run: Run) -> Side:
+def _side(run: Opened) -> Side:
     """A checkpoint with the sources of its newest batch.
 
     Raises:
@@ -119,10 +114,12 @@ def _side(run: Run) -> Side:
     return Side(checkpoint, sources)
 
 
-def preflight_report(run: Run, new: Run | None, lines: Sequence[Line], release: str) -> Report:
+def preflight_report(
+    run: Opened, new: Opened | None, lines: Sequence[Line], release: str
+) -> Report:
     """The lines, worst first, and the verdict of the whole."""
     ordered = sorted(lines, key=lambda line: -line.rule.verdict.rank)
-    findings = list(map(_finding, _judged(ordered)))
+    findings = list(map(_finding, _bad_lines(ordered)))
     subject = run.subject(new.listed if new is not None else ())
     counts = Counter(line.rule.verdict for line in lines)
     severities = Counter(finding.severity for finding in findings)
@@ -150,7 +147,7 @@ def preflight_report(run: Run, new: Run | None, lines: Sequence[Line], release: 
     )
 
 
-def _judged(lines: Sequence[Line]) -> Iterator[Line]:
+def _bad_lines(lines: Sequence[Line]) -> Iterator[Line]:
     """The lines that are findings."""
     return (line for line in lines if line.rule.verdict is not Restarts.OK)
 

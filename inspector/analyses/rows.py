@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Subject
+from inspector.analyses.shared.judged import Subject, vouching_notes
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import (
     AT_VERSION,
     KEYS,
@@ -23,9 +24,13 @@ from inspector.analyses.shared.options import (
     redacting,
 )
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.store_tables import store_table
-from inspector.analyses.shared.stores import HashedKeys, held_batches, live_batches, selected_tasks
-from inspector.analyses.shared.vouching import vouching_notes
+from inspector.analyses.shared.stores import (
+    HashedKeys,
+    held_batches,
+    live_batches,
+    selected_tasks,
+    store_table,
+)
 from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.model import Redact, StoreName
 from inspector.passes.key_filter import KeyFilter
@@ -85,7 +90,7 @@ class RowsRequest:
     data_tables=(ROWS_DATA,),
 )
 def rows(
-    path: str | Run,
+    path: str | Opened,
     options: Options | None = None,
     *,
     raw: Annotated[
@@ -138,7 +143,7 @@ def _rows(
     words = StoreWords(subject.checkpoint, request.redact)
     left = request.limit or None
     for chunk in row_chunks(batches, problems):
-        yield from islice(_decoded(chunk, names, words, raw=request.raw), left)
+        yield from islice(_live_rows(chunk, names, words, raw=request.raw), left)
         if left is not None:
             left -= min(left, len(chunk))
             if not left:
@@ -146,7 +151,7 @@ def _rows(
     problems.extend(words.misfits())
 
 
-def _decoded(
+def _live_rows(
     chunk: Sequence[Mapping[str, Any]], names: Mapping[int, str], words: StoreWords, *, raw: bool
 ) -> Iterator[LiveRow]:
     """The rows of one store as they are reported."""

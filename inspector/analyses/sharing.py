@@ -6,29 +6,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from inspector.analyses.shared.common import (
-    store_ids,
-    values_of_fields,
-)
+from inspector.analyses.shared.common import store_ids, values_of_fields
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
-from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, View
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.size_table import (
-    PLACES,
-    SizeRow,
-    grouped,
-    size_columns,
-)
+from inspector.analyses.shared.size_table import PLACES, SizeRow, facts_by_place, size_columns
+from inspector.analyses.shared.state_growth import whole_stores
 from inspector.discovery.tasks import Request
 from inspector.facts.ages import RewriteRuns
 from inspector.facts.fact import Observed
 from inspector.facts.versions import COUNTS, VersionFacts
 from inspector.providers.registry import provider_by_name
 from inspector.render import tabular as t
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render.report import Report
+from inspector.render.tabular import Column, Table, Unit
 
 SHARING_NOTE = (
     "A row that a version did not touch shares its key and value objects with the version before; "
@@ -219,7 +213,7 @@ FACTS = Request(rewrites=True)
     many=True,
 )
 def sharing(
-    path: str | Run,
+    path: str | Opened,
     options: Options | None = None,
     *,
     by: Annotated[
@@ -270,7 +264,7 @@ def _rewrites(judged: Judged) -> Table:
 def _version_rows(judged: Judged, by: str) -> Iterator[VersionRow]:
     checkpoint = judged.checkpoint
     on_disk = () if checkpoint.provider.keeps_maps else _OF_OBJECTS
-    for group, versions in grouped(judged.facts, by).items():
+    for group, versions in facts_by_place(judged.facts, by).items():
         whole = whole_stores(checkpoint, versions)
         for version, version_facts in sorted(versions.items()):
             # A sum over some of the partitions would look like all of it.

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.heap import MemoryOptions, heap_by_store, usual_layout
 from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import (
     AT_VERSION,
     PART,
@@ -20,18 +20,18 @@ from inspector.analyses.shared.options import (
     Options,
 )
 from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.store_heaps import heap_by_store, usual_layout
 from inspector.discovery.tasks import Request
 from inspector.discovery.what_if import scenario_of
-from inspector.estimates.heap import of_rows
+from inspector.estimates.heap import RETAINED_BY_DEFAULT, of_rows
 from inspector.exceptions import CheckpointError
 from inspector.facts.expiring import Expiring
 from inspector.facts.simulated import SimulatedRows
 from inspector.facts.versions import VersionFacts
-from inspector.model import StoreName
+from inspector.model import StoreName, TimeoutKind
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
-from inspector.operators.group_state import NAMES as GROUP_STATE
+from inspector.operators.rule import Scenario, WhatIf
 from inspector.operators.user_rules import parse_duration
-from inspector.operators.what_if import Scenario, WhatIf
 from inspector.quantities import bytes_text, long_duration_text, short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
@@ -108,7 +108,7 @@ FACTS = Request(expiring=True)
     check=_wrong,
 )
 def simulate(  # noqa: PLR0913 - each change is an option of the command
-    path: str | Run,
+    path: str | Opened,
     options: Options | None = None,
     *,
     watermark_delay: Annotated[
@@ -158,19 +158,9 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
     change = WhatIf(**{f"{name}_ms": time for name, time in times.items()})
     name = next(name for name in _CHANGES if name in times)
     run = Run.start(path, options)
-    request = replace(FACTS, what_if=change, timeout_kind=_kind(run, change))
+    request = replace(FACTS, what_if=change)
     sentence = f"{_CHANGES[name]} {long_duration_text(times[name])}"
     return simulate_report(run.judge(run.facts(request)), change, sentence)
-
-
-def _kind(run: Run, change: WhatIf) -> Any:
-    """The clock that group state's timers follow, which only the records of all partitions show."""
-    groups = [o for o in run.checkpoint.operators if o.name in GROUP_STATE]
-    if run.options.timeout_kind is not None or not groups or change.ttl_ms is not None:
-        return run.options.timeout_kind
-    facts = run.facts(FACTS)
-    name = StoreName(groups[0].operator_id, groups[0].layout.store_names[0])
-    return facts.resolution.clock_of(name, run.version).kind or facts.resolution.usual_clock(name)
 
 
 def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
@@ -178,7 +168,11 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
     heaps = heap_by_store(judged)
     stores = judged.facts.by_store()
     kept = _kept_stores(judged, stores)
-    then = {n: v for n, v in judged.facts.merged(SimulatedRows).items() if n not in kept}
+    then = {
+        name: _by_version(judged, name, by_kind)
+        for name, by_kind in judged.facts.merged(SimulatedRows).items()
+        if name not in kept
+    }
 
     def scenario(name: StoreName) -> Scenario | str:
         operators = judged.checkpoint.operators
@@ -212,10 +206,7 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
     }
     return judged.report(
         "simulate",
-        (
-            SimulatedRow.table(text, rows),
-            SimulatedBatchRow.table("batches", batches),
-        ),
+        (SimulatedRow.table(text, rows), SimulatedBatchRow.table("batches", batches)),
         summary,
         footnotes=(FOOTNOTE,),
     )
@@ -242,7 +233,7 @@ def _row(
     elif scenario.clock_shift_ms < 0:
         certainty, why = AT_LEAST, _LATE
     else:
-        whole = all(one.whole == one.stores for one in (later, at_peak))
+        whole = all(rows.whole == rows.stores for rows in (later, at_peak))
         certainty, why = (EXACT, None) if whole else (AT_LEAST, _BEFORE)
     return SimulatedRow(
         **store_ids(judged.checkpoint, name),
@@ -253,13 +244,27 @@ def _row(
         heap_bytes=heap,
         heap_bytes_then=_heap(judged, heap, unchanged, later),
         peak_rows=max(facts.rows for facts in versions.values()),
-        peak_rows_then=max((one.rows for one in then.values()), default=now.rows),
+        peak_rows_then=max((rows.rows for rows in then.values()), default=now.rows),
         peak_bytes_then=_size(at_peak),
         peak_heap_bytes_then=_heap(judged, heap, unchanged, at_peak),
         peak_batch_id=peak - 1 if then else None,
         certainty=certainty,
         why=why,
     )
+
+
+def _by_version(
+    judged: Judged,
+    name: StoreName,
+    simulated: Mapping[tuple[int, TimeoutKind | None], SimulatedRows],
+) -> dict[int, SimulatedRows]:
+    """The rows of each version by the clock that the timers follow, as all partitions show it."""
+    resolution = judged.facts.resolution
+    kind = resolution.clock_of(name, judged.version).kind or resolution.usual_clock(name)
+    kinds = {of_row for _, of_row in simulated}
+    if kind not in kinds:
+        kind = next(iter(kinds)) if len(kinds) == 1 else TimeoutKind.PROCESSING_TIME
+    return {version: rows for (version, of_row), rows in simulated.items() if of_row is kind}
 
 
 def _kept_stores(
@@ -287,10 +292,10 @@ def _heap(judged: Judged, heap: int | None, now: SimulatedRows, then: SimulatedR
     """The heap that there is, in the proportion in which the objects of the rows would change."""
     if heap is None:
         return None
-    layout, retain = usual_layout(judged.checkpoint, judged.version), MemoryOptions().retain
+    layout, retain = usual_layout(judged.checkpoint, judged.version), RETAINED_BY_DEFAULT
     before, after = (
-        of_rows(one.rows, one.key_bytes, one.value_bytes, layout, retain).total
-        for one in (now, then)
+        of_rows(rows.rows, rows.key_bytes, rows.value_bytes, layout, retain).total
+        for rows in (now, then)
     )
     return round(heap * after / before) if before else after
 

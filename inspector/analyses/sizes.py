@@ -9,6 +9,7 @@ from typing import Annotated
 from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import PLACES, SizeRow, size_table
@@ -82,7 +83,7 @@ def fields_report(judged: Judged) -> Report:
     Args:
         judged: by the facts of :func:`inspector.passes.run.run_fields`.
     """
-    measured = _measured(judged.checkpoint, judged.facts)
+    measured = _measures(judged.checkpoint, judged.facts)
     table = FieldRow.table(
         f"bytes of version {judged.version} by field", list(_rows(judged.checkpoint, measured))
     )
@@ -90,14 +91,14 @@ def fields_report(judged: Judged) -> Report:
     return judged.report("sizes", (table,), {"row_bytes": total}, footnotes=(FOOTNOTE,))
 
 
-def _measured(checkpoint: Checkpoint, facts: Facts) -> MeasuredFields:
+def _measures(checkpoint: Checkpoint, facts: Facts) -> MeasuredFields:
     """By operator and store, in their order."""
     measured: MeasuredFields = {}
     for operator in checkpoint.operators:
         for store, schema in operator.schemas.items():
             store_name = StoreName(operator.operator_id, store)
-            both = ((RowPart.KEY, schema.key), (RowPart.VALUE, widen_timeout(schema.value)))
-            for side, of_side in both:
+            sides = ((RowPart.KEY, schema.key), (RowPart.VALUE, widen_timeout(schema.value)))
+            for side, of_side in sides:
                 if (store_name, side) in facts.fields:
                     measured[store_name, side] = (of_side, facts.fields[store_name, side])
     return measured
@@ -105,13 +106,13 @@ def _measured(checkpoint: Checkpoint, facts: Facts) -> MeasuredFields:
 
 def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow]:
     totals: dict[StoreName, int] = {}
-    for (store_name, _), (_, found) in measured.items():
-        totals[store_name] = totals.get(store_name, 0) + _bytes(found)
-    for (store_name, side), (schema, found) in measured.items():
-        if not found.rows:
+    for (store_name, _), (_, row_bytes) in measured.items():
+        totals[store_name] = totals.get(store_name, 0) + _bytes(row_bytes)
+    for (store_name, side), (schema, row_bytes) in measured.items():
+        if not row_bytes.rows:
             continue
         store, total = store_ids(checkpoint, store_name), totals[store_name]
-        for name, data_type, line, within in _lines(schema, found):
+        for name, data_type, line, within in _lines(schema, row_bytes):
             yield FieldRow(
                 **store,
                 row=side.value,
@@ -119,7 +120,7 @@ def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow
                 within=within,
                 type=_kind(data_type),
                 # A struct that is null has no row, and so no words of its fields.
-                rows=found.rows if within is None else line.word_bytes // SLOT_BYTES,
+                rows=row_bytes.rows if within is None else line.word_bytes // SLOT_BYTES,
                 nulls=line.nulls,
                 word_bytes=line.word_bytes,
                 variable_bytes=line.variable_bytes,
@@ -127,14 +128,14 @@ def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow
                 bytes=line.bytes,
                 share=_share(line.bytes, total),
             )
-        overhead = found.null_bit_bytes + found.other_bytes
+        overhead = row_bytes.null_bit_bytes + row_bytes.other_bytes
         yield FieldRow(
             **store,
             row=side.value,
-            field="(null bits)" if not found.other_bytes else "(null bits, other)",
-            rows=found.rows,
-            null_bit_bytes=found.null_bit_bytes,
-            other_bytes=found.other_bytes,
+            field="(null bits)" if not row_bytes.other_bytes else "(null bits, other)",
+            rows=row_bytes.rows,
+            null_bit_bytes=row_bytes.null_bit_bytes,
+            other_bytes=row_bytes.other_bytes,
             bytes=overhead,
             share=_share(overhead, total),
         )
@@ -187,7 +188,7 @@ FACTS = Request()
     uses=(WORK, SCHEMAS, PART, AT_VERSION), tables=(SizeRow, FieldRow), facts=FACTS, many=True
 )
 def sizes(
-    path: str | Run,
+    path: str | Opened,
     options: Options | None = None,
     *,
     by: Annotated[

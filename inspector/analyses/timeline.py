@@ -7,24 +7,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any
 
-from inspector.analyses.shared.common import (
-    StoreIds,
-    appended_notes,
-    store_ids,
-    values_of_fields,
-)
+from inspector.analyses.page.charts import growth_charts
+from inspector.analyses.shared.common import StoreIds, appended_notes, store_ids, values_of_fields
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.growth import (
+from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.opening import Opened
+from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options, View
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.state_growth import (
     StoreGrowth,
     growth_of,
     growth_together,
     store_points,
     whole_stores,
 )
-from inspector.analyses.shared.heap import HeapByVersion, heap_by_version
-from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options, View
-from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.store_heaps import HeapByVersion, heap_by_version
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Request
 from inspector.discovery.unknown_watermarks import operator_holding_back
@@ -38,7 +35,9 @@ from inspector.model import StoreName, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule
 from inspector.quantities import bytes_rate_text, bytes_text, duration_text
 from inspector.render import tabular as t
-from inspector.render.report import Report, Table
+from inspector.render.report import Report
+from inspector.render.tabular import Table
+from inspector.sums import sum_or_none
 from inspector.time_text import time_ms_text
 
 MOST_LINES = 72
@@ -117,9 +116,9 @@ def expiring_table(judged: Judged) -> Table:
         is_known = rule.expiry is not None or _goes_by_key(facts, name)
         of_store = merged.get(name, {}).values() if is_known else ()
         result = _by_clock(facts, name, version, of_store)
-        for one in map(readable, result):
-            widths |= {one.width} if one.rows else set()
-            rows += _expiring_rows(store, one, rule, doubt)
+        for forecast in map(readable, result):
+            widths |= {forecast.width} if forecast.rows else set()
+            rows += _expiring_rows(store, forecast, rule, doubt)
         if not result:
             rows += _without_times(store, rule, versions[version])
     by = " and ".join(_BY.get(width, "longer times") for width in sorted(widths))
@@ -131,8 +130,8 @@ def unknown_timers(judged: Judged) -> Iterator[str]:
     """What a reader has to know where timers are listed by both clocks that they may follow."""
     version, facts = judged.version, judged.facts
     for name, by_kind in facts.merged(Expiring).items():
-        both = _by_clock(facts, name, version, by_kind.values())
-        if len(both) > 1:
+        kinds = _by_clock(facts, name, version, by_kind.values())
+        if len(kinds) > 1:
             yield (
                 f"The bytes do not show which clock the timers of operator {name.operator_id} "
                 "follow: they are listed by either, and --timeout-kind says which it is."
@@ -145,24 +144,24 @@ def readable(expiring: Expiring) -> Expiring:
     The shortest with which the usual rows, and all of them, take no more than so many lines.
     """
     ends = _usual_span(expiring)
-    width = next((each for each in Width if each * MOST_LINES >= ends), Width.ALL)
-    return expiring.at_least(width).bounded(MOST_LINES)
+    width = next((step for step in Width if step * MOST_LINES >= ends), Width.ALL)
+    return expiring.at_least(width).coarsen(MOST_LINES)
 
 
 def _usual_span(expiring: Expiring) -> int:
     """How long the time is, in ms, in which all but the first and last few rows expire."""
-    some = int(sum(expiring.rows.values()) * _MOST_OF)
+    ends_rows = int(sum(expiring.rows.values()) * _MOST_OF)
     buckets = sorted(expiring.rows)
-    ends = [_after(expiring.rows, order, some) for order in (buckets, buckets[::-1])]
+    ends = [_after(expiring.rows, order, ends_rows) for order in (buckets, buckets[::-1])]
     return (ends[1] - ends[0] + 1) * expiring.width if buckets else 0
 
 
-def _after(rows: Mapping[int, int], buckets: Iterable[int], some: int) -> int:
+def _after(rows: Mapping[int, int], buckets: Iterable[int], least: int) -> int:
     """The first bucket with which there are more than so many rows."""
     seen = bucket = 0
     for bucket in buckets:
         seen += rows[bucket]
-        if seen > some:
+        if seen > least:
             break
     return bucket
 
@@ -171,11 +170,11 @@ def _by_clock(
     facts: Facts, name: StoreName, version: int, expirings: Iterable[Expiring]
 ) -> list[Expiring]:
     """Those by the clock that a store's timers follow; by both where that is not known."""
-    every = sorted(
-        expirings, key=lambda one: "" if one.timeout_kind is None else one.timeout_kind.name
+    ordered = sorted(
+        expirings, key=lambda item: "" if item.timeout_kind is None else item.timeout_kind.name
     )
     kind = facts.resolution.clock_of(name, version).kind or facts.resolution.usual_clock(name)
-    return [one for one in every if kind is None or one.timeout_kind in (None, kind)]
+    return [item for item in ordered if kind is None or item.timeout_kind in (None, kind)]
 
 
 def _goes_by_key(facts: Facts, name: StoreName) -> bool:
@@ -381,7 +380,7 @@ FACTS = Request(partitions=True, expiring=True)
     many=True,
 )
 def timeline(
-    path: str | Run,
+    path: str | Opened,
     options: Options | None = None,
     *,
     capacity: Annotated[
@@ -395,27 +394,14 @@ def timeline(
 ) -> Report:
     """Per batch: clock, watermark, lag, rows, bytes, changes; growth; what will expire and when."""
     run = Run.start(path, options)
-    return timeline_report(run.judge(run.facts(FACTS)), TimelineRequest(capacity, last))
+    return timeline_report(run.judge(run.facts(FACTS)), capacity, last)
 
 
-@dataclass(frozen=True)
-class TimelineRequest:
-    """What is asked of a timeline.
-
-    Attributes:
-        capacity: bytes: when does the state reach so many? None for no such question.
-        last: batches that are shown, the newest ones; None for all.
-    """
-
-    capacity: int | None = None
-    last: int | None = None
-
-
-def timeline_report(judged: Judged, request: TimelineRequest) -> Report:
+def timeline_report(judged: Judged, capacity: int | None = None, last: int | None = None) -> Report:
     """One row per store and batch, oldest first; all stores together; then growth per store."""
     checkpoint, merged = judged.checkpoint, judged.facts.by_store()
     heaps = heap_by_version(judged)
-    shown = _newest(merged, request.last)
+    shown = _newest(merged, last)
     rows = [
         row
         for store, versions in merged.items()
@@ -425,22 +411,23 @@ def timeline_report(judged: Judged, request: TimelineRequest) -> Report:
     batches = BatchRow.table("batches, by store", rows)
     totals = TotalRow.table("batches, all stores together", _totals(rows), shown=len(merged) > 1)
     together = growth_together(judged, heaps)
-    reaches = _all_reach(together, request.capacity, with_heap=bool(heaps))
+    reaches = _all_reach(together, capacity, with_heap=bool(heaps))
     return judged.report(
         "timeline",
         (
             batches,
             totals,
-            _growth(checkpoint, merged, heaps, request.capacity),
+            _growth(checkpoint, merged, heaps, capacity),
             expiring_table(judged),
         ),
         _watermark_moves(checkpoint) | reaches,
         notes=(
             *appended_notes(checkpoint),
-            *_capacity_notes(together, request.capacity, with_heap=bool(heaps)),
+            *_capacity_notes(together, capacity, with_heap=bool(heaps)),
             *_trend_notes(together),
             *unknown_timers(judged),
         ),
+        charts=growth_charts(judged),
         footnotes=(FOOTNOTE, FORWARD_FOOTNOTE),
     )
 
@@ -463,18 +450,9 @@ def _total(rows: Sequence[BatchRow]) -> TotalRow:
     names = [column.name for column in MeasuresRow.columns()]
     depths = [row.replay_deltas for row in rows if row.replay_deltas is not None]
     measures = values_of_fields(rows[0], names, is_known=True)
-    measures |= {name: _sum(getattr(row, name) for row in rows) for name in _SUMMED}
+    measures |= {name: sum_or_none(getattr(row, name) for row in rows) for name in _SUMMED}
     measures["replay_deltas"] = max(depths, default=None)
     return TotalRow(**measures, stores=len(rows))
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    total = 0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-    return total
 
 
 def _rows(
@@ -574,8 +552,8 @@ def _all_reach(
     if growth is None or not growth.bytes.judged or capacity is None:
         return {}
     lines = {"rows": growth.bytes.line} | ({"heap": growth.heap} if with_heap else {})
-    each = (_reaches(text, line, capacity) for text, line in lines.items())
-    return {name: value for of_line in each for name, value in of_line.items()}
+    answers = (_reaches(text, line, capacity) for text, line in lines.items())
+    return {name: value for of_line in answers for name, value in of_line.items()}
 
 
 def _capacity_notes(
@@ -605,8 +583,8 @@ def _capacity_notes(
         else:
             later = duration_text(when - line.newest_ms)
             yield (
-                f"{all_stores} will reach {size} {later} after the newest batch, on "
-                f"{time_ms_text(when)}, if {'it keeps' if about else 'they keep'} growing by "
+                f"{all_stores} will reach {size} ~{later} after the newest batch, on "
+                f"~{time_ms_text(when)}, if {'it keeps' if about else 'they keep'} growing by "
                 f"~{rate}."
             )
     if not growth.bytes.growing:

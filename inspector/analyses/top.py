@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Annotated
 
-from inspector.analyses.shared.common import (
-    store_ids,
-)
+from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import (
     AT_VERSION,
     PART,
@@ -30,8 +31,10 @@ from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Redact, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
+from inspector.quantities import percent_text
 from inspector.render import tabular as t
-from inspector.render.report import Report, Table
+from inspector.render.report import Report
+from inspector.render.tabular import Table
 
 _RANKED_BY = {
     TopBy.KEY_BYTES: "key bytes",
@@ -61,13 +64,13 @@ class TopRow(t.Row, table="top", empty="this version has no rows"):
     rank: Annotated[t.Id, "The place in that ranking, from 1.", t.Rank(2)]
     operator_id: t.OperatorId
     operator_name: Annotated[t.OperatorName | None, t.WIDE]
-    store_name: Annotated[t.StoreName, t.Rank(6)]
+    store_name: Annotated[t.StoreName, t.Rank(4)]
     partition_id: Annotated[t.PartitionId, t.Rank(7)]
     key: Annotated[t.KeyJson, t.Rank(3)]
     key_hex: Annotated[t.KeyHex | None, t.WIDE]
     key_bytes: t.KeyBytes
     value_bytes: Annotated[t.ValueBytes, t.Rank(10)]
-    row_bytes: Annotated[t.Bytes, "Key bytes and value bytes of the row.", t.Rank(5)]
+    row_bytes: Annotated[t.Bytes, "Key bytes and value bytes of the row.", t.Rank(6)]
     puts: Annotated[
         t.Count, "How often the key was put, over all versions that can be replayed.", t.Rank(8)
     ]
@@ -80,7 +83,7 @@ class TopRow(t.Row, table="top", empty="this version has no rows"):
         t.Share | None,
         "The key's part of all that its store has of what it is ranked by: bytes, puts, or "
         "rows of the join's side; by `oldest`, of the row bytes.",
-        t.Rank(4),
+        t.Rank(5),
     ]
 
 
@@ -109,7 +112,7 @@ KEYS_BY_RANK = Request(top=5)
     many=True,
 )
 def top(
-    path: str | Run,
+    path: str | Opened,
     options: Options | None = None,
     *,
     limit: Annotated[int, View("Number of keys in each ranking.", minimum=1)] = KEYS_BY_RANK.top,
@@ -139,19 +142,73 @@ class TopRequest:
 def top_report(judged: Judged, request: TopRequest) -> Report:
     """The first keys of every store by each ranking, and the skew of every store."""
     joins = any(observation.fact.by is TopBy.NUMBER for observation in judged.facts.of(TopKey))
+    rankings = list(_rankings(judged, request))
+    ties = list(_repeated_ties(rankings))
+    shown = [rows for rows in rankings if rows not in ties]
     keys = TopRow.table(
-        _title(request),
-        list(_rows(judged, request)),
+        _title(request, shown),
+        [row for rows in shown for row in rows],
         empty=None if joins or request.rankings != (TopBy.NUMBER,) else NO_JOIN,
     ).with_wide(*(() if joins else ("join_rows",)))
-    return judged.report("top", (keys, skew_table(judged)), footnotes=(FOOTNOTE,))
+    footnotes = (FOOTNOTE, *((_tie_text(ties),) if ties else ()))
+    return judged.report("top", (keys, skew_table(judged)), footnotes=footnotes)
 
 
-def _title(request: TopRequest) -> str:
+def _repeated_ties(rankings: Iterable[Sequence[TopRow]]) -> Iterator[Sequence[TopRow]]:
+    """Rankings of equal keys that are those of another ranking of their store."""
+    lists = set()
+    for rows in rankings:
+        keys = (
+            rows[0].operator_id,
+            rows[0].store_name,
+            *(row.key_hex or str(row.key) for row in rows),
+        )
+        if len(rows) > 1 and rows[0].share == rows[-1].share and keys in lists:
+            yield rows
+        lists.add(keys)
+
+
+def _tie_text(ties: Sequence[Sequence[TopRow]]) -> str:
+    """Which rankings are left out."""
+    by_store: dict[str, list[str]] = {}
+    for rows in ties:
+        by_store.setdefault(rows[0].store_name, []).append(rows[0].by)
+    names = "; ".join(f"{store}: {', '.join(names)}" for store, names in by_store.items())
+    return (
+        "Rankings of equal keys that repeat those of another ranking are left out; --by shows "
+        f"them: {names}."
+    )
+
+
+def _title(request: TopRequest, rankings: Sequence[Sequence[TopRow]]) -> str:
+    """What is ranked; of a join, the key with the most rows before it."""
+    text = _ranking_text(request)
+    if not rankings or rankings[0][0].by != TopBy.NUMBER.value:
+        return text
+    row, last = rankings[0][0], rankings[0][-1]
+    if row.share is None or (row is not last and row.share == last.share):
+        return text
+    side = row.store_name.partition("-")[0]
+    key = json.dumps(row.key, ensure_ascii=False) if isinstance(row.key, dict) else str(row.key)
+    return f"{key} has {percent_text(row.share)} of the rows of the {side} side; {text}"
+
+
+def _ranking_text(request: TopRequest) -> str:
     first = "the first key" if request.most == 1 else f"the first {request.most} keys"
     if len(request.rankings) > 1:
         return f"{first} by each ranking"
     return f"{first} by {_RANKED_BY[request.rankings[0]]}"
+
+
+def _rankings(judged: Judged, request: TopRequest) -> Iterator[Sequence[TopRow]]:
+    """The rows of each ranking: those of the sides of a join first, the most uneven before."""
+    rankings = [list(rows) for _, rows in groupby(_rows(judged, request), _ranking_of)]
+    joined = TopBy.NUMBER.value
+    return iter(sorted(rankings, key=lambda r: -(r[0].share or 0) if r[0].by == joined else 0))
+
+
+def _ranking_of(row: TopRow) -> tuple[int, str, str]:
+    return row.operator_id, row.store_name, row.by
 
 
 def _rows(judged: Judged, request: TopRequest) -> Iterator[TopRow]:
@@ -162,15 +219,15 @@ def _rows(judged: Judged, request: TopRequest) -> Iterator[TopRow]:
     for store_name in store_names:
         for by in request.rankings:
             ranked = merge_top(_of(facts, store_name, by), request.most)
-            keys = words.keys(store_name, [one.fact.key for one in ranked])
-            for rank, (key, one) in enumerate(zip(keys, ranked, strict=True), 1):
-                rows, put = one.fact, one.fact.last_put_version
+            keys = words.keys(store_name, [top_key.fact.key for top_key in ranked])
+            for rank, (key, top_key) in enumerate(zip(keys, ranked, strict=True), 1):
+                rows, put = top_key.fact, top_key.fact.last_put_version
                 total = totals.get((store_name, by))
                 yield TopRow(
                     by=by.value,
                     rank=rank,
                     **store_ids(checkpoint, store_name),
-                    partition_id=one.store.partition_id,
+                    partition_id=top_key.store.partition_id,
                     key=key,
                     key_hex=rows.key.hex() if redact is Redact.NONE else None,
                     key_bytes=rows.key_bytes,
@@ -243,5 +300,5 @@ def _skews(judged: Judged) -> Iterator[SkewRow]:
             max_row_bytes=skews.max,
             max_to_median=skews.ratio,
             largest_partition=order[skews.largest],
-            max_rows=max(one.rows for one in by_partition.values()),
+            max_rows=max(facts.rows for facts in by_partition.values()),
         )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from inspector.analyses.shared import audit_history
 from inspector.analyses.shared.declare import analysis
@@ -12,9 +15,6 @@ from inspector.analyses.shared.options import LIMIT, STORAGE, Options, View
 from inspector.exceptions import CheckpointError
 from inspector.render import tabular as t
 from inspector.render.report import Report
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 DAYS = 30
 _STORE = ["checkpoint", "operator_id", "store_name"]
@@ -101,7 +101,7 @@ def trend(
     audits = _comparable(table)
     times = {time for time in audits["audited"].to_pylist() if time is not None}
     newest = max(times, default=0)
-    growth = sorted(_growth(audits, newest - days * _MS_PER_DAY), key=_added, reverse=True)
+    growth = sorted(_growth(audits, newest - days * _MS_PER_DAY), key=_growth_bytes, reverse=True)
     standing = sorted(_standing(audits), key=lambda row: (row.since_ms, row.checkpoint))
     commits = sorted(_commits(audits), key=lambda row: (-(row.idle_ms or 0), row.checkpoint))
     most = limit or None
@@ -124,9 +124,6 @@ def trend(
 
 def _comparable(table: pa.Table) -> pa.Table:
     """Audits of whole checkpoints at their newest batch, oldest first; times in epoch ms."""
-    import pyarrow as pa  # noqa: PLC0415 - imported by whoever runs it
-    import pyarrow.compute as pc  # noqa: PLC0415 - as above
-
     is_audit = pc.equal(table["command"], pa.scalar("audit"))
     chosen = table.filter(pc.and_(is_audit, pc.invert(table["is_part"])))
     for name in ("audited", "batch_time"):
@@ -136,8 +133,6 @@ def _comparable(table: pa.Table) -> pa.Table:
 
 
 def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:
-    import pyarrow as pa  # noqa: PLC0415 - as above
-    import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
     chosen = audits.filter(
         pc.and_(
@@ -168,34 +163,34 @@ def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:
             )
 
 
-def _added(row: GrowthRow) -> int:
+def _growth_bytes(row: GrowthRow) -> int:
     return row.added_bytes
 
 
 def _standing(audits: pa.Table) -> Iterator[StandingRow]:
     """The findings of the last audit of each store, with the audits in a row that have them."""
-    import pyarrow.compute as pc  # noqa: PLC0415 - as above
-
     read = audits.filter(pc.is_valid(audits["findings"]))
     parents = pc.list_parent_indices(read["findings"].combine_chunks())
-    found = read.select([*_STORE, "audited"]).take(parents)
-    found = found.append_column("finding", pc.list_flatten(read["findings"].combine_chunks()))
+    standing = read.select([*_STORE, "audited"]).take(parents)
+    standing = standing.append_column("finding", pc.list_flatten(read["findings"].combine_chunks()))
     times = {
         _place(row): sorted(row["audited_distinct"])
         for row in read.group_by(_STORE).aggregate([("audited", "distinct")]).to_pylist()
     }
-    by_finding = found.group_by([*_STORE, "finding"]).aggregate([("audited", "distinct")])
+    by_finding = standing.group_by([*_STORE, "finding"]).aggregate([("audited", "distinct")])
     for row in by_finding.to_pylist():
-        every, having = times[_place(row)], set(row["audited_distinct"])
-        without = next((i for i, time in enumerate(reversed(every)) if time not in having), None)
-        audits_in_row = len(every) if without is None else without
+        audits_of_store, having = times[_place(row)], set(row["audited_distinct"])
+        without = next(
+            (i for i, time in enumerate(reversed(audits_of_store)) if time not in having), None
+        )
+        audits_in_row = len(audits_of_store) if without is None else without
         if audits_in_row:
             yield StandingRow(
                 checkpoint=row["checkpoint"],
                 operator_id=row["operator_id"],
                 store_name=row["store_name"],
                 finding=row["finding"],
-                since_ms=every[-audits_in_row],
+                since_ms=audits_of_store[-audits_in_row],
                 audits=audits_in_row,
                 is_since_first=without is None,
             )

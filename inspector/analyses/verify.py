@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from inspector.analyses.shared.audit_history import Proofs
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, vouching, vouching_notes
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import (
     AT_VERSION,
     PART,
@@ -21,7 +22,6 @@ from inspector.analyses.shared.options import (
 )
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.verdict import verdict_on_files
-from inspector.analyses.shared.vouching import vouching, vouching_notes
 from inspector.checkpoint.layout import StoreLayout
 from inspector.discovery.checksums import is_state
 from inspector.discovery.tasks import Request
@@ -33,7 +33,8 @@ from inspector.model import FileKind, StoreName, Subset
 from inspector.providers.common_names import main_path
 from inspector.render import tabular as t
 from inspector.render.plain import ProblemRow, problem_row
-from inspector.render.report import Report, Table
+from inspector.render.report import Report
+from inspector.render.tabular import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +68,9 @@ FOOTNOTE = (
 FACTS = Request(fit=True)
 
 
-def problem_rows(run: Run) -> Iterator[ProblemRow]:
+def problem_rows(opened: Opened) -> Iterator[ProblemRow]:
     """All that is wrong when everything has been read and checked."""
+    run = Run.start(opened, None)
     return map(problem_row, run.problems(run.facts(FACTS)))
 
 
@@ -121,7 +123,7 @@ def _subset(text: str, checkpoint: str, proofs: Proofs) -> Subset:
     check=_wrong_options,
 )
 def verify(
-    path: str | Run,
+    path: str | Opened,
     options: Options | None = None,
     *,
     subset: Annotated[
@@ -166,7 +168,7 @@ def verify_report(judged: Judged) -> Report:
     findings = judge_integrity(checkpoint, version, facts, judged.problems, judged.thresholds)
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.stores]
     versions = facts.by_store()
-    passed = sum((observation.fact for observation in facts.of(ChecksPassed)), ChecksPassed())
+    passed = facts.checks
     files = {f.path for layout in layouts for f in layout.files if is_state(f, version)}
     sums = {f.path: f for layout in layouts for f in layout.files if f.kind in _SUMS}
     whole = judged.subset is None

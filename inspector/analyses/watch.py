@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from inspector.analyses.shared.common import values_of_fields
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.opening import MORE_LOOKS, OUTPACED, Listings, newest_whole, restores
 from inspector.analyses.shared.options import (
     HERE,
     PART,
@@ -20,13 +21,6 @@ from inspector.analyses.shared.options import (
     Options,
 )
 from inspector.analyses.shared.run import Run, work_of
-from inspector.analyses.shared.second_look import (
-    MORE_LOOKS,
-    OUTPACED,
-    Listings,
-    newest_whole,
-    restores,
-)
 from inspector.analyses.shared.verdict import findings_of, verdict_of
 from inspector.checkpoint.logfile import STORAGE_SLUG
 from inspector.checkpoint.roots import Selection, resolve_root
@@ -36,7 +30,7 @@ from inspector.discovery.tasks import Request
 from inspector.discovery.user_schemas import UserSchemas
 from inspector.discovery.verified_files import RememberedFiles
 from inspector.engines.local import LocalEngine
-from inspector.exceptions import OutpacedError
+from inspector.exceptions import NotACheckpointError, OutpacedError
 from inspector.facts.registry import facts_schema
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding
@@ -203,6 +197,14 @@ class Following:
                     checkpoint.root,
                 )
 
+    def check(self) -> None:
+        """List it, so that one that is not yet a checkpoint says so.
+
+        Raises:
+            NotACheckpointError: it has no batch, or no state, yet.
+        """
+        self._list()
+
     def _list(self) -> Checkpoint:
         """The checkpoint by a new listing."""
         self._small.look_again()
@@ -347,7 +349,7 @@ def _check(parsed: Mapping[str, Any]) -> str | None:
     follows=True,
     check=_check,
 )
-def watch(
+def watch(  # noqa: PLR0913 - each is an option of the command
     path: str,
     options: Options | None = None,
     *,
@@ -361,10 +363,10 @@ def watch(
         str | None,
         Option("Stop after this time, such as 90s, 10m or 2h.", metavar="DURATION", flag="--for"),
     ] = None,
-    last: Annotated[
-        int,
-        Option("Start from the last N restorable batches.", minimum=0),
-    ] = 1,
+    last: Annotated[int, Option("Start from the last N restorable batches.", minimum=0)] = 1,
+    wait: Annotated[
+        bool, Option("Wait for a checkpoint to appear where there is none yet.")
+    ] = False,
 ) -> Iterator[Report]:
     """Follow a running query: a line for each batch, and findings as they appear and go.
 
@@ -373,7 +375,8 @@ def watch(
     each once; a query that is restarted is followed on. Snapshots that only confirm what the
     deltas made are not read: ``verify`` does that.
 
-    It ends after --until or --for, when the checkpoint is gone, or by Ctrl-C.
+    It ends after --until or --for, when the checkpoint is gone, or by Ctrl-C. With --wait it may
+    begin before the query does.
 
     Returns:
         A report for each batch, as soon as it was committed; waiting is part of the iteration.
@@ -385,11 +388,28 @@ def watch(
     """
     length = _seconds(duration)
     ends = None if length is None else monotonic() + length
-    following = Following(path, options or Options(), last)
+    pace = Pace(interval, until, ends)
+    following = _begin(path, options or Options(), last, pace if wait else None)
     result: _Findings = {}
-    for seen in following.batches(Pace(interval, until, ends)):
+    for seen in following.batches(pace) if following is not None else ():
         report, result = _report(seen, result)
         yield report
+
+
+def _begin(path: str, options: Options, last: int, pace: Pace | None) -> Following | None:
+    """Follow what is there, or what comes while the pace lasts; None if nothing came."""
+    while True:
+        try:
+            following = Following(path, options, last)
+            if pace is not None:
+                following.check()
+        except NotACheckpointError:
+            if pace is None:
+                raise
+        else:
+            return following
+        if not pace.wait():
+            return None
 
 
 def _seconds(duration: str | None) -> float | None:
@@ -449,7 +469,7 @@ def _row(judged: Judged, level: str, findings_new: Any, findings_gone: Any) -> W
         new_data=clock.has_new_data if clock else None,
         **values_of_fields(total, changes, is_known=not total.rebased),
         **values_of_fields(total, ("rows", "row_bytes"), is_known=bool(of_version)),
-        leftovers=sum(one.fact.rows for one in judged.facts.totals),
+        leftovers=sum(count.fact.rows for count in judged.facts.totals),
         stores_read=len(of_version),
         stores=stores,
         level=level,

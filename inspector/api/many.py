@@ -9,9 +9,9 @@ from typing import Any
 
 from inspector import analyses
 from inspector.analyses.audit import audit
-from inspector.analyses.shared.fleet import Outcome, find_all, run_all
+from inspector.analyses.shared.fleet import Outcome, Shown, find_all, run_all
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.run import Run
 from inspector.render.report import Report
 
 Path = str | os.PathLike[str]
@@ -23,7 +23,9 @@ def audit_many(
     *,
     recursive: bool = False,
     at_once: int | None = None,
-    **own: Any,
+    level: str | None = None,
+    finding: str | Iterable[str] | None = None,
+    **keywords: Any,
 ) -> Iterator[Outcome[Report]]:
     """Audit all checkpoints that some paths mean, several at a time.
 
@@ -37,7 +39,10 @@ def audit_many(
         options: of all of them.
         recursive: all that lie below the paths.
         at_once: how many are read at the same time; by default as many as suit the engine.
-        own: keywords of :func:`inspector.api.audit`.
+        level: only those of this level (``info``, ``warning``, ``error``, ``unreadable``) or a
+            graver one.
+        finding: only those with one of these findings, by their ids.
+        keywords: of :func:`inspector.api.audit`.
 
     Returns:
         What became of each checkpoint, as they are ready, in no order: its report, or the error
@@ -46,15 +51,18 @@ def audit_many(
     Raises:
         TypeError: an audit has no such keyword, or no such option.
         EngineError: an engine that is requested cannot be had.
+        ValueError: there is no such level or finding.
     """
     options = options or Options()
     # Else each checkpoint would fail for it.
-    signature(audit).bind("", options, **own)
+    signature(audit).bind("", options, **keywords)
     analyses.load("audit").accept(options)
     given = [paths] if isinstance(paths, str | os.PathLike) else paths
-    found = find_all([os.fspath(path) for path in given], options, recursive=recursive)
+    candidates = find_all([os.fspath(path) for path in given], options, recursive=recursive)
 
-    def make(run: Run) -> Report:
-        return audit(run, **own)
+    def make(run: Opened) -> Report:
+        return audit(run, **keywords)
 
-    return run_all(found, options, make, at_once)
+    shown = Shown.of(level, finding)
+    outcomes = run_all(candidates, options, make, at_once)
+    return (outcome for outcome in outcomes if shown.shows(outcome.result))

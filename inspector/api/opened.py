@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 from inspector import analyses
 from inspector.analyses.shared.declare import Analysis
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import SHARED, Options, Parameter
-from inspector.analyses.shared.run import Run
 from inspector.credentials import redact
 from inspector.engines.choose import EngineOptions
 from inspector.exceptions import CheckpointError
@@ -86,7 +86,7 @@ class OpenCheckpoint(Methods):
         self.path = _text(path)
         _check("open_checkpoint()", options, _FIELDS)
         self.options = _with(Options(), dict(options))
-        run = Run.start(self.path, self.options)
+        run = Opened.start(self.path, self.options)
         names = ", ".join(operator.name for operator in run.checkpoint.operators) or "no operators"
         self._words = f"query {run.checkpoint.logs.query_id}, {names}, batch {run.version - 1}"
 
@@ -123,20 +123,22 @@ class Method:
         Raises:
             TypeError: a keyword that it does not have. ValueError: no such value.
         """
-        mine = _own(self._analysis)
+        names = _own(self._analysis)
         _check(f"{self.__name__}()", keywords, tuple(self.__signature__.parameters))
-        shared = {k: v for k, v in keywords.items() if k in _shared(self._analysis)}
-        options = _accepted(self._analysis, _with(self._checkpoint.options, shared))
+        shared = {k: v for k, v in keywords.items() if k in _shared_names(self._analysis)}
+        options = _accept(self._analysis, _with(self._checkpoint.options, shared))
         own = {
-            name: _value(self._analysis, name, keywords[name]) for name in mine if name in keywords
+            name: _value(self._analysis, name, keywords[name]) for name in names if name in keywords
         }
         placed = self.__signature__.bind(*arguments, **keywords).arguments
-        others = {
-            each.name: _value(self._analysis, each.name, placed.get(each.name, each.default))
-            for each in self._analysis.arguments
+        arguments_by_name = {
+            argument.name: _value(
+                self._analysis, argument.name, placed.get(argument.name, argument.default)
+            )
+            for argument in self._analysis.arguments
         }
         return self._analysis.function(
-            **others | {"path": self._checkpoint.path}, options=options, **own
+            **arguments_by_name | {"path": self._checkpoint.path}, options=options, **own
         )
 
 
@@ -144,24 +146,24 @@ def signature_of(analysis: Analysis) -> Signature:
     """What the method of an analysis takes."""
     parameters = [
         Kind(
-            each.name,
+            argument.name,
             Kind.POSITIONAL_OR_KEYWORD,
-            default=Kind.empty if each.required else each.default,
+            default=Kind.empty if argument.required else argument.default,
         )
-        for each in analysis.arguments
-        if each.name != "path"
+        for argument in analysis.arguments
+        if argument.name != "path"
     ]
     function = signature(analysis.function).parameters
     parameters += [function[name].replace(annotation=Kind.empty) for name in _own(analysis)]
     defaults = Options()
     parameters += [
-        Kind(name, Kind.KEYWORD_ONLY, default=_shown(getattr(defaults, name)))
-        for name in _shared(analysis)
+        Kind(name, Kind.KEYWORD_ONLY, default=_default_text(getattr(defaults, name)))
+        for name in _shared_names(analysis)
     ]
     return Signature(parameters)
 
 
-def _shown(default: Any) -> Any:
+def _default_text(default: Any) -> Any:
     """A default as one would write it."""
     return default.name if isinstance(default, EngineOptions) else default
 
@@ -169,64 +171,64 @@ def _shown(default: Any) -> Any:
 def _own(analysis: Analysis) -> tuple[str, ...]:
     """The keywords that its function has itself."""
     parameters = signature(analysis.function).parameters.values()
-    return tuple(each.name for each in parameters if each.kind is Kind.KEYWORD_ONLY)
+    return tuple(parameter.name for parameter in parameters if parameter.kind is Kind.KEYWORD_ONLY)
 
 
-def _shared(analysis: Analysis) -> tuple[str, ...]:
+def _shared_names(analysis: Analysis) -> tuple[str, ...]:
     """The options that it shares with others, by their names in ``Options``."""
-    names = dict.fromkeys(each.name.partition(".")[0] for each in analysis.shared)
+    names = dict.fromkeys(item.name.partition(".")[0] for item in analysis.shared)
     return tuple(name for name in _FIELDS if name in names)
 
 
-def _accepted(analysis: Analysis, options: Options) -> Options:
+def _accept(analysis: Analysis, options: Options) -> Options:
     """The options of all calls, without those that a command does not have."""
-    defaults, names = Options(), _shared(analysis)
-    others = {name: getattr(defaults, name) for name in _FIELDS if name not in names}
-    return replace(options, **others | {"engine": options.engine})
+    defaults, names = Options(), _shared_names(analysis)
+    unshared = {name: getattr(defaults, name) for name in _FIELDS if name not in names}
+    return replace(options, **unshared | {"engine": options.engine})
 
 
-def _check(call: str, given: Iterable[str], known: tuple[str, ...]) -> None:
+def _check(call: str, given: Iterable[str], names: tuple[str, ...]) -> None:
     """Refuse an option that there is not.
 
     Raises:
         TypeError: says which there are, or which may be meant.
     """
     for name in given:
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            hint = f", did you mean {near[0]!r}?" if near else f", expected {', '.join(known)}"
+        if name not in names:
+            near = get_close_matches(name, names, n=1)
+            hint = f", did you mean {near[0]!r}?" if near else f", expected {', '.join(names)}"
             raise TypeError(f"{call} has no option {name!r}{hint}")
 
 
 def _with(options: Options, given: dict[str, Any]) -> Options:
     """The options with some of another value."""
     values = {name: _option(name, value) for name, value in given.items()}
-    for name, other in _SAME:
-        if name in values and other not in values:
-            values[other] = None
+    for name, second in _SAME:
+        if name in values and second not in values:
+            values[second] = None
     return replace(options, **values)
 
 
 def _option(name: str, value: Any) -> Any:
     """A value as ``Options`` has it: words for enums, one text for a tuple of them."""
     if name == "engine" and isinstance(value, str):
-        return EngineOptions(_chosen(_DECLARED["engine.name"], value))
+        return EngineOptions(_choose(_DECLARED["engine.name"], value))
     declared = _DECLARED.get(name)
     if declared is None or value is None or declared.kind is dict:
         return value
     if declared.many:
         return (value,) if isinstance(value, str) else tuple(value)
-    return _chosen(declared, value)
+    return _choose(declared, value)
 
 
 def _value(analysis: Analysis, name: str, value: Any) -> Any:
-    each = next((p for p in (*analysis.arguments, *analysis.options) if p.name == name), None)
+    declared = next((p for p in (*analysis.arguments, *analysis.options) if p.name == name), None)
     if isinstance(value, os.PathLike):
         return _text(value)
-    return value if each is None or value is None else _chosen(each, value)
+    return value if declared is None or value is None else _choose(declared, value)
 
 
-def _chosen(declared: Parameter, value: Any) -> Any:
+def _choose(declared: Parameter, value: Any) -> Any:
     """A value that is one of those which are declared.
 
     Raises:

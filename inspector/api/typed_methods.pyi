@@ -5,7 +5,7 @@ from os import PathLike
 from typing import Literal, TypedDict
 
 from inspector.analyses.shared.audit_history import Proofs
-from inspector.analyses.shared.store_tables import StoreTable
+from inspector.analyses.shared.stores import StoreTable
 from inspector.engines.choose import EngineOptions
 from inspector.facts.top import TopBy
 from inspector.model import Redact, TimeoutKind
@@ -33,6 +33,7 @@ class OpenOptions(TypedDict, total=False):
     key_schemas: str | Sequence[str]
     value_schemas: str | Sequence[str]
     thresholds: Mapping[str, str | float]
+    cache: str | None
 
 class TypedMethods:
     """One method for every analysis."""
@@ -63,6 +64,7 @@ class TypedMethods:
         key_schemas: str | Sequence[str] = ...,
         value_schemas: str | Sequence[str] = ...,
         thresholds: Mapping[str, str | float] = ...,
+        cache: str | None = ...,
     ) -> Report: ...
     def changes(
         self,
@@ -391,6 +393,7 @@ class TypedMethods:
         until: int | None = ...,
         duration: str | None = ...,
         last: int = ...,
+        wait: bool = ...,
         storage_options: Mapping[str, str] = ...,
         operator_id: int | None = ...,
         store_name: str | None = ...,

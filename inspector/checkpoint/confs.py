@@ -43,6 +43,6 @@ def full_key(key: str) -> str:
     return key if key.startswith("spark.") else PREFIX + key
 
 
-def assumed(key: str) -> str | None:
+def default_of(key: str) -> str | None:
     """What Spark takes for an unrecorded key; None where it takes the session's value."""
     return ASSUMED.get(full_key(key))

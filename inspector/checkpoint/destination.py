@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from inspector.checkpoint.drivers import connect
-from inspector.checkpoint.patience import translated
+from inspector.checkpoint.patience import translate_error
 from inspector.checkpoint.storage import Storage
-from inspector.checkpoint.urls import absolute, is_local, joined, translate
+from inspector.checkpoint.urls import absolute, is_local, join_path, translate
 from inspector.exceptions import CheckpointError, InspectorError
 
 _SUFFIX = ".inspector-copy"
@@ -34,8 +34,13 @@ class Destination:
         self.url, self.options = absolute(url), dict(options or {})
         self._fs, self._base = connect(self.url, self.options)
 
-    def write(self, relative: str, chunks: Iterable[bytes]) -> int:
+    def write(self, relative: str, chunks: Iterable[bytes], *, secret: bool = False) -> int:
         """Write a file, whole or not at all; a second attempt of a task replaces the first.
+
+        Args:
+            relative: its path.
+            chunks: its bytes.
+            secret: on a local disk nobody but its owner may read it, and one that is there stays.
 
         Returns:
             Its size in bytes.
@@ -43,17 +48,18 @@ class Destination:
         Raises:
             OSError: it cannot be written.
         """
-        path = joined(self._base, relative)
+        path = join_path(self._base, relative)
         size = 0
         try:
             if is_local(self.url):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 partial = f"{path}.{uuid.uuid4().hex}.tmp"
                 try:
-                    with open(partial, "wb") as file:
+                    mode = 0o600 if secret else 0o666
+                    with open(partial, "wb", opener=lambda p, f: os.open(p, f, mode)) as file:
                         for chunk in chunks:
                             size += file.write(chunk)
-                    os.replace(partial, path)
+                    _appear(partial, path, anew=secret)
                 finally:
                     with suppress(FileNotFoundError):
                         os.remove(partial)
@@ -65,8 +71,35 @@ class Destination:
         except (InspectorError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
-            raise translated(error, joined(self.url, relative), self.options) from None
+            raise translate_error(error, join_path(self.url, relative), self.options) from None
         return size
+
+    def remove(self, relative: str) -> None:
+        """Remove a file that this or another run wrote; one that is gone is gone.
+
+        Raises:
+            OSError: it cannot be removed.
+        """
+        path = join_path(self._base, relative)
+        try:
+            with suppress(FileNotFoundError):
+                os.remove(path) if is_local(self.url) else self._fs.rm_file(path)
+        except Exception as error:  # noqa: BLE001 - as above
+            raise translate_error(error, join_path(self.url, relative), self.options) from None
+
+
+def _appear(partial: str, path: str, *, anew: bool) -> None:
+    """Let a file have its name; with ``anew`` one that got it meanwhile keeps it."""
+    if anew:
+        try:
+            os.link(partial, path)
+        except FileExistsError:
+            return
+        except OSError:
+            pass  # of a file system without links
+        else:
+            return
+    os.replace(partial, path)
 
 
 @contextmanager

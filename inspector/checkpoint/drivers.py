@@ -92,7 +92,7 @@ def _connect(
         raise OSError(f"{redact(url)}: cannot be opened: {reason}") from None
 
 
-def refused(system: Any) -> None:
+def note_refusal(system: Any) -> None:
     """Note that the storage refused what was requested by a connection."""
     with _lock:
         for kept in _kept.values():
@@ -101,11 +101,7 @@ def refused(system: Any) -> None:
 
 def is_async(system: Any) -> bool:
     """Whether a driver's requests are coroutines that any thread may start."""
-    if system is None:
-        return False
-    from fsspec.asyn import AsyncFileSystem  # noqa: PLC0415 - as above
-
-    return isinstance(system, AsyncFileSystem) and not system.asynchronous
+    return system is not None and system.async_impl and not system.asynchronous
 
 
 def lists_recursively(system: Any) -> bool:

@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metadata
 from inspector.checkpoint.names import Classify
 from inspector.checkpoint.roots import STATE, Selection, is_numbered, is_root_with, not_a_checkpoint
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Entry
 from inspector.model import DEFAULT_STORE, JOIN_STORES, FileKind, Problem, StoreFile, StoreId
 
 _METADATA = "_metadata"
@@ -197,8 +197,8 @@ class _Walk:
         inside = self._list(e for result in listed.values() for e in result if is_numbered(e))
         operators = []
         for path, entries in listed.items():
-            mine = {e.path: inside[e.path] for e in entries if e.path in inside}
-            operators.append(self._operator(path, entries, mine))
+            inside_folders = {e.path: inside[e.path] for e in entries if e.path in inside}
+            operators.append(self._operator(path, entries, inside_folders))
         return tuple(sorted(operators, key=lambda operator: operator.operator_id))
 
     def _operator(
@@ -231,8 +231,8 @@ class _Walk:
         """
         entries = [entry for partition in partitions for entry in partition]
         named = {e.name for e in entries if self._is_store(e)} & set(JOIN_STORES)
-        own = any(self._is_state(entry) for entry in entries)
-        return JOIN_STORES if named and (len(named) > 1 or not own) else (DEFAULT_STORE,)
+        has_state = any(self._is_state(entry) for entry in entries)
+        return JOIN_STORES if named and (len(named) > 1 or not has_state) else (DEFAULT_STORE,)
 
     def _partitions(
         self,
@@ -246,16 +246,16 @@ class _Walk:
         of_stores = [*listed.values(), *(inside.values() if DEFAULT_STORE in names else ())]
         self._list_shared_folders(entry for entries in of_stores for entry in entries)
         source = "by the operator's metadata" if by_metadata else "by the names that Spark gives"
-        whose = f"whose stores are {', '.join(sorted(names))} {source}; nothing in it is counted"
+        clause = f"whose stores are {', '.join(sorted(names))} {source}; nothing in it is counted"
         for path, entries in inside.items():
             stores = [self._store(e.path, listed[e.path]) for e in entries if e.path in listed]
             if DEFAULT_STORE in names:
                 stores.insert(0, self._store(path, entries))
             elif any(map(self._is_state, entries)):
-                self._foreign(path, f"got state files beside the stores of this operator, {whose}")
+                self._foreign(path, f"got state files beside the stores of this operator, {clause}")
             for entry in entries:
                 if self._is_store(entry) and entry.name not in names:
-                    message = f"got a folder that is no store of this operator, {whose}"
+                    message = f"got a folder that is no store of this operator, {clause}"
                     self._foreign(entry.path, message)
             yield PartitionLayout(int(path.rsplit("/", 1)[-1]), path, tuple(stores))
 
@@ -283,11 +283,11 @@ class _Walk:
             for entry in entries
             if not entry.is_file and self._has_the_name_of_state(entry)
         ]
-        others = [file for file in files if file.kind is FileKind.OTHER]
-        if others:
-            several = f", the first of {len(others):,}" if others[1:] else ""
+        foreign = [file for file in files if file.kind is FileKind.OTHER]
+        if foreign:
+            several = f", the first of {len(foreign):,}" if foreign[1:] else ""
             message = f"got a file of a name that no state store gives{several}; it is not counted"
-            self._found.append(Problem(FOREIGN, message, others[0].path, store=store))
+            self._found.append(Problem(FOREIGN, message, foreign[0].path, store=store))
         return StoreLayout(store, directory, tuple(files))
 
     def _file(self, entry: Entry) -> StoreFile:
@@ -305,8 +305,8 @@ class _Walk:
         for entry in self._inside_shared.get(folder.path, ()):
             if not entry.is_dir:
                 path = self._storage.full_path(entry.path)
-                own, _ = self._classify(entry.name)
-                of_kind = kind if own is FileKind.OTHER else own
+                own_kind, _ = self._classify(entry.name)
+                of_kind = kind if own_kind is FileKind.OTHER else own_kind
                 yield StoreFile(path, of_kind, None, entry.size, entry.modified_ms)
 
     def _is_own(self, folder: Entry) -> bool:

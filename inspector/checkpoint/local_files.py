@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.trees import Entry
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_BINARY", 0)
 
@@ -31,13 +31,13 @@ def listing(folder: str, relative: str) -> tuple[Entry, ...]:
     with os.scandir(folder) as inside:
         for item in inside:
             try:
-                known = item.stat()
+                status = item.stat()
             except OSError:
                 # A link that leads nowhere; a file that has gone meanwhile is left out.
                 if item.is_symlink():
                     result.append(_special(item.name, start + item.name))
                 continue
-            result.append(_entry(item.name, start + item.name, known))
+            result.append(_entry(item.name, start + item.name, status))
     result.sort(key=lambda entry: entry.name)
     return tuple(result)
 
@@ -108,12 +108,12 @@ def chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
 def _open(path: str) -> Iterator[tuple[int, int]]:
     file = os.open(path, _FLAGS)
     try:
-        known = os.fstat(file)
-        if stat.S_ISDIR(known.st_mode):
+        status = os.fstat(file)
+        if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError("it is a folder, not a file")
-        if not stat.S_ISREG(known.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise OSError("it is neither a file nor a folder")
-        yield file, known.st_size
+        yield file, status.st_size
     finally:
         os.close(file)
 
@@ -122,9 +122,10 @@ def _special(name: str, path: str) -> Entry:
     return Entry(name, path, is_dir=False, size=0, is_special=True)
 
 
-def _entry(name: str, path: str, known: os.stat_result) -> Entry:
-    is_dir = stat.S_ISDIR(known.st_mode)
-    if not is_dir and not stat.S_ISREG(known.st_mode):
+def _entry(name: str, path: str, status: os.stat_result) -> Entry:
+    is_dir = stat.S_ISDIR(status.st_mode)
+    if not is_dir and not stat.S_ISREG(status.st_mode):
         return _special(name, path)
-    size = 0 if is_dir else known.st_size
-    return Entry(name, path, is_dir, size, int(known.st_mtime * 1000))
+    size = 0 if is_dir else status.st_size
+    etag = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return Entry(name, path, is_dir, size, int(status.st_mtime * 1000), etag=etag)

@@ -58,8 +58,8 @@ def cross_checks(
         clocks: what the entries say; None in place of what could not be read.
         committed: whether the query has a commit log at all.
     """
-    yield from _lost("offsets", offsets, commits)
-    yield from _lost("commits", commits, followed(offsets) if committed else ())
+    yield from _find_lost("offsets", offsets, commits)
+    yield from _find_lost("commits", commits, batches_before_newest(offsets) if committed else ())
     yield from _watermarks(clocks)
 
 
@@ -105,8 +105,8 @@ def offset_checks(like_json: Mapping[BatchId, Mapping[str, bool]]) -> Iterator[P
     Args:
         like_json: batch -> source -> whether its offset looks like JSON, where it has one.
     """
-    for (batch, name), other in sorted(_changed_offsets(like_json).items()):
-        message = f"the offset of source {name[:80]!r} is not JSON, in offsets/{other} it is"
+    for (batch, name), neighbour in sorted(_changed_offsets(like_json).items()):
+        message = f"the offset of source {name[:80]!r} is not JSON, in offsets/{neighbour} it is"
         yield _differs(batch, message)
 
 
@@ -116,10 +116,10 @@ def _changed_offsets(
     """Batch and source of each offset that is no JSON, and the batch beside it where it is."""
     changed_offsets: dict[tuple[BatchId, str], BatchId] = {}
     for older, newer in pairwise(like_json):
-        for batch, other in ((older, newer), (newer, older)):
-            for name in like_json[batch].keys() & like_json[other].keys():
-                if newer == older + 1 and not like_json[batch][name] and like_json[other][name]:
-                    changed_offsets.setdefault((batch, name), other)
+        for batch, neighbour in ((older, newer), (newer, older)):
+            for name in like_json[batch].keys() & like_json[neighbour].keys():
+                if newer == older + 1 and not like_json[batch][name] and like_json[neighbour][name]:
+                    changed_offsets.setdefault((batch, name), neighbour)
     return changed_offsets
 
 
@@ -128,7 +128,7 @@ def _differs(batch: BatchId, message: str) -> Problem:
     return Problem(CONTRADICTION, text, f"offsets/{batch}", version=batch + 1)
 
 
-def followed(offsets: Collection[BatchId]) -> set[BatchId]:
+def batches_before_newest(offsets: Collection[BatchId]) -> set[BatchId]:
     """Batches of the offset log that a later one follows, so that they were committed.
 
     ``MicroBatchExecution`` writes entry N + 1 of ``offsets`` after entry N of ``commits``.
@@ -163,11 +163,13 @@ def without_doubtful(
     return result
 
 
-def _lost(log: str, entries: Collection[BatchId], needed: Collection[BatchId]) -> Iterator[Problem]:
+def _find_lost(
+    log: str, entries: Collection[BatchId], needed: Collection[BatchId]
+) -> Iterator[Problem]:
     if not entries:
         if needed:
-            what = "that others follow" if log == "commits" else "that are committed"
-            message = f"got no entry, expected one for each of {len(needed)} batches {what}"
+            needed_text = "that others follow" if log == "commits" else "that are committed"
+            message = f"got no entry, expected one for each of {len(needed)} batches {needed_text}"
             yield Problem(LOST_ENTRY, message, log)
         return
     present = sorted(entries)

@@ -123,14 +123,14 @@ def parse_commit(data: bytes) -> CommitEntry:
 
 
 def _partitions(partitions: object) -> tuple[frozenset[str], ...]:
-    every = partitions if isinstance(partitions, list) else [None]
+    parts = partitions if isinstance(partitions, list) else [None]
     result = tuple(
         frozenset(item for item in ids if isinstance(item, str))
-        for ids in every
+        for ids in parts
         if isinstance(ids, list)
     )
-    if len(result) < len(every) or any(
-        not isinstance(item, str) for ids in every for item in ids or ()
+    if len(result) < len(parts) or any(
+        not isinstance(item, str) for ids in parts for item in ids or ()
     ):
         raise DecodeError(
             f"got {str(partitions)[:40]!r} in stateUniqueIds, expected lists of ids by partition"
@@ -141,8 +141,8 @@ def _partitions(partitions: object) -> tuple[frozenset[str], ...]:
 def _expect(fields: Mapping[str, object], *names: str) -> None:
     for name in names:
         if name not in fields:
-            others = ", ".join(fields)[:120]
-            raise DecodeError(f"got no {name} beside {others}, expected it in every entry")
+            fields_there = ", ".join(fields)[:120]
+            raise DecodeError(f"got no {name} beside {fields_there}, expected it in every entry")
 
 
 def _conf(fields: Mapping[str, object]) -> dict[str, str]:

@@ -11,12 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
-from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, assumed, full_key
-from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, default_of, full_key
 from inspector.checkpoint.log_checks import (
+    batches_before_newest,
     conf_checks,
     cross_checks,
-    followed,
     offset_checks,
     without_doubtful,
 )
@@ -26,6 +25,7 @@ from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA, read_qu
 from inspector.checkpoint.names import MAX_BATCH, number
 from inspector.checkpoint.source_offsets import SourceOffset, like_json, source_offsets
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Entry
 from inspector.exceptions import DecodeError, InspectorError, LimitError
 from inspector.model import BatchClock, BatchId, Problem
 
@@ -98,7 +98,7 @@ class Logs:
     repartitions: Mapping[BatchId, BatchId] = field(default_factory=dict)
 
     @property
-    def given_up(self) -> frozenset[int]:
+    def skipped_batches(self) -> frozenset[int]:
         """Batches that failed and that a repartitioning skipped: they made no version."""
         ranges = (range(old + 1, new) for new, old in self.repartitions.items())
         return frozenset(batch for item in ranges for batch in item)
@@ -115,13 +115,13 @@ class Logs:
         origin = "recorded"
         if batch not in self.confs:
             if not self.confs:
-                return ConfValue(assumed(name), "default", None)
+                return ConfValue(default_of(name), "default", None)
             # Of two as near, the older: an upgrade adds keys, and it comes later.
             batch = min(self.confs, key=lambda conf: (abs(conf - batch_id), conf))
             origin = "nearest"
         value = self.confs[batch].get(name)
         if value is None:
-            return ConfValue(assumed(name), "default", batch)
+            return ConfValue(default_of(name), "default", batch)
         return ConfValue(value, origin, batch)
 
     @property
@@ -150,8 +150,8 @@ class Near:
         And batch 0, which shows with what release the query began.
         """
         around = self.batch_id
-        mine = [b for b in batches if around is not None and abs(b - around) <= NEAR]
-        return {*batches[-NEAR:], *mine, *(b for b in batches[:1] if b == 0)}
+        nearby = [b for b in batches if around is not None and abs(b - around) <= NEAR]
+        return {*batches[-NEAR:], *nearby, *(b for b in batches[:1] if b == 0)}
 
 
 def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = None) -> Logs:
@@ -170,21 +170,21 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
     # Commits first: a batch that finishes meanwhile then counts as running, which it was.
     commits = reader.list(COMMITS)
     offsets = reader.list(OFFSETS)
-    if commits is not None and followed(offsets or ()) - set(commits):
+    if commits is not None and batches_before_newest(offsets or ()) - set(commits):
         # Batches may have finished between the listings; what is still not there is lost.
         commits = _Reader(storage, most, near).list(COMMITS)
-    entries = dict(reader.parsed(commits or {}, parse_commit))
+    entries = dict(reader.parse_entries(commits or {}, parse_commit))
     if near is not None and any(entry.unique_ids for entry in entries.values()):
         # Which files belong to a version is said by its own entry alone (checkpoint format 2).
         return read_logs(storage, most)
     watermarks = {batch: entry.next_watermark_ms for batch, entry in entries.items()}
     planned = _Planned()
-    for batch, entry in reader.parsed(offsets or {}, parse_offsets):
+    for batch, entry in reader.parse_entries(offsets or {}, parse_offsets):
         planned.add(batch, entry)
     has_commits_dir = bool(commits) or (commits is not None and storage.exists(COMMITS))
     committed = set(commits or ())
     if commits is None or (has_commits_dir and planned.knows_commits):
-        committed |= followed(offsets or ())
+        committed |= batches_before_newest(offsets or ())
     query_id, problems = read_query_id(storage)
     if query_id is None and commits and not problems:
         # StreamExecution writes it before the first batch, in all releases that log commits.
@@ -241,14 +241,14 @@ class _Reader:
         # Spark takes only names that are a long; "5.compact" and the like are another log's.
         numbered = ((number(entry.name), entry) for entry in entries)
         named = [(BatchId(n), entry) for n, entry in numbered if n is not None]
-        every = sorted((n, entry) for n, entry in named if entry.is_file)
+        numbered_files = sorted((n, entry) for n, entry in named if entry.is_file)
         self.problems += [
             entry.not_a_file(self._storage.full_path(entry.path))
             for _, entry in named
             if not entry.is_file
         ]
-        result = [(batch, entry) for batch, entry in every if batch <= MAX_BATCH]
-        for _, entry in every[len(result) :]:
+        result = [(batch, entry) for batch, entry in numbered_files if batch <= MAX_BATCH]
+        for _, entry in numbered_files[len(result) :]:
             message = "got a number that no batch can have; the entry is ignored"
             path = self._storage.full_path(entry.path)
             self.problems.append(Problem(DecodeError.slug, message, path))
@@ -258,7 +258,7 @@ class _Reader:
             self.problems.append(Problem(LimitError.slug, message, path))
         return dict(result[-self._most :])
 
-    def parsed(
+    def parse_entries(
         self, entries: Mapping[BatchId, Entry], parse: Callable[[bytes], T]
     ) -> Iterator[tuple[BatchId, T]]:
         """Every entry that can be read and parsed, in the order of batches."""
@@ -345,8 +345,8 @@ class _Planned:
             has_new_data=False if appended else self._has_new_data(batch, entry.sources),
             appended=appended,
         )
-        known = self._before is not None and self._before[0] == batch - 1
-        before = self._before[1] if known and self._before is not None else None
+        follows = self._before is not None and self._before[0] == batch - 1
+        before = self._before[1] if follows and self._before is not None else None
         self.sources[batch] = source_offsets(entry.sources, before)
         self._before = batch, entry.sources
 

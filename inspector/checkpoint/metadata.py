@@ -16,7 +16,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.logfile import (
     json_object,
     long_field,
@@ -29,6 +28,7 @@ from inspector.checkpoint.logfile import (
 )
 from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Entry
 from inspector.exceptions import DecodeError, InspectorError
 from inspector.model import BatchId, Problem
 
@@ -165,8 +165,8 @@ def _read_newest(
 
 def _newest(entries: tuple[Entry, ...], batch_id: int | None) -> Entry | None:
     batches = {number(entry.name): entry for entry in entries}
-    known = [batch for batch in batches if batch is not None]
-    eligible = [batch for batch in known if batch_id is None or batch <= batch_id]
+    numbers = [batch for batch in batches if batch is not None]
+    eligible = [batch for batch in numbers if batch_id is None or batch <= batch_id]
     return batches[max(eligible)] if eligible else None
 
 

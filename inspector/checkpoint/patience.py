@@ -25,12 +25,13 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from inspector.credentials import redact
+from inspector.exceptions import InspectorError
 from inspector.model import LIMITS, Limits
 from inspector.plain_text import escape
 
@@ -78,12 +79,12 @@ class Pending(Generic[T]):
 
     Args:
         start: makes the request; anew each time.
-        place: what is requested, for messages; without secrets.
+        path: what is requested, for messages; without secrets.
         limits: ``request_seconds``, ``attempts`` and ``object_seconds``.
     """
 
-    def __init__(self, start: Callable[[], Future[T]], place: str, limits: Limits = LIMITS) -> None:
-        self._start, self._place, self._limits = start, escape(place), limits
+    def __init__(self, start: Callable[[], Future[T]], path: str, limits: Limits = LIMITS) -> None:
+        self._start, self._place, self._limits = start, escape(path), limits
         self._first: Future[T] | None = start() if self._seconds() > 0 else None
 
     def result(self) -> T:
@@ -140,19 +141,19 @@ class Pending(Generic[T]):
         return f"no answer within {self._limits.object_seconds:g} s; it is not requested again"
 
 
-def patiently(call: Callable[[], T], place: str, limits: Limits = LIMITS) -> T:
+def patiently(call: Callable[[], T], path: str, limits: Limits = LIMITS) -> T:
     """The answer to a request, which is made again if it failed for a moment.
 
     Args:
         call: makes the request; anew each time.
-        place: what is requested, for messages; without secrets.
+        path: what is requested, for messages; without secrets.
         limits: ``request_seconds`` and ``attempts``.
 
     Raises:
         TimeoutError: no answer came in time, at any attempt.
         Exception: what the call raised at its last attempt.
     """
-    return Pending(lambda: in_thread(call), place, limits).result()
+    return Pending(lambda: in_thread(call), path, limits).result()
 
 
 def in_thread(call: Callable[[], T]) -> Future[T]:
@@ -207,11 +208,11 @@ _PATHS_AND_NUMBERS = re.compile(r"\S*[/\d]\S*")
 _OPERATION = re.compile(r"when calling the \w+ operation")
 
 
-def translated(error: Exception, place: str, options: Mapping[str, str]) -> OSError:
+def translate_error(error: Exception, path: str, options: Mapping[str, str]) -> OSError:
     """The error of a driver as one of Python's, worded with the place and without secrets."""
     told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     reason = redact(told or type(error).__name__, options)
-    return family_of(error)(f"{place}: {reason}")
+    return family_of(error)(f"{path}: {reason}")
 
 
 def family_of(error: Exception) -> type[OSError]:
@@ -245,8 +246,8 @@ def same_reason(message: str) -> str:
 def _is_timeout(error: Exception) -> bool:
     # That of asyncio is of its own below Python 3.11; whoever raises it has imported asyncio.
     asyncio = sys.modules.get("asyncio")
-    own: type[Exception] = getattr(asyncio, "TimeoutError", TimeoutError)
-    return isinstance(error, (TimeoutError, own))
+    asyncio_error: type[Exception] = getattr(asyncio, "TimeoutError", TimeoutError)
+    return isinstance(error, (TimeoutError, asyncio_error))
 
 
 def _is_denied(error: Exception) -> bool:
@@ -271,3 +272,35 @@ def _statuses(error: BaseException) -> Iterator[int]:
     yield from (status for status in statuses if isinstance(status, int) and 400 <= status < 600)
     if error.__cause__ is not None and error.__cause__ is not error:
         yield from _statuses(error.__cause__)
+
+
+R = TypeVar("R")
+
+THREADS = 32
+"""Requests under way at once."""
+
+
+def in_parallel(
+    call: Callable[[T], R], items: Sequence[T], threads: int = THREADS
+) -> list[R | OSError | InspectorError]:
+    """``call`` of every item, by several threads.
+
+    Args:
+        call: waits for answers, mostly.
+        items: what it is called with.
+        threads: how many; 1 for calls that do not wait, as threads would only take turns.
+
+    Returns:
+        The results in the order of the items; where storage or format failed, the error.
+    """
+
+    def attempt(item: T) -> R | OSError | InspectorError:
+        try:
+            return call(item)
+        except (OSError, InspectorError) as error:
+            return error
+
+    if min(threads, len(items)) <= 1:
+        return [attempt(item) for item in items]
+    with ThreadPoolExecutor(min(threads, len(items))) as pool:
+        return list(pool.map(attempt, items))

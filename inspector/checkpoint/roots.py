@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.names import MAX_INT, Classify, number
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Entry
 from inspector.checkpoint.urls import absolute
 from inspector.exceptions import NotACheckpointError
 from inspector.model import DEFAULT_STORE, Version, is_store

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import islice
 
-from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.roots import is_root_with
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Entry
 from inspector.checkpoint.urls import is_local, translate
 from inspector.exceptions import InspectorError, LimitError, NotACheckpointError
 
@@ -48,10 +48,12 @@ class Found:
     Attributes:
         path: as the user would spell it.
         error: why nothing is known of it; None for a checkpoint.
+        is_root: a listing has shown that it is a checkpoint's root; no other is made for that.
     """
 
     path: str
     error: OSError | InspectorError | None = None
+    is_root: bool = False
 
 
 def is_pattern(url: str) -> bool:
@@ -148,7 +150,7 @@ class _Search:
                     raise errors[folder]
                 if is_root_with(self.storage, listings[folder]):
                     if len(self.pattern) in reached:
-                        yield Found(self.storage.full_path(folder))
+                        yield Found(self.storage.full_path(folder), is_root=True)
                     continue
             except (OSError, InspectorError) as error:
                 yield Found(self.storage.full_path(folder), error)
@@ -188,6 +190,6 @@ class _Search:
         location = self.storage.full_path(folder)
         if is_local(location):
             location = os.path.realpath(translate(location).target)
-        known = location in self.entered
+        was_entered = location in self.entered
         self.entered.add(location)
-        return not known
+        return not was_entered

@@ -42,7 +42,7 @@ def folder_of(url: str) -> str:
 
 
 @contextmanager
-def staged(name: str, folder: str) -> Iterator[None]:
+def stage_folder(name: str, folder: str) -> Iterator[None]:
     """Let a name mean a folder of this process, as long as the block lasts."""
     before = _folders.get(name)
     _folders[name] = folder

@@ -26,10 +26,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.logfile import json_object, problem
 from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Entry
 from inspector.exceptions import DecodeError, InspectorError, TruncatedError
 from inspector.model import DEFAULT_STORE, Problem
 from inspector.sparktypes import StructType, parse_schema_json, unknown_type
@@ -344,6 +344,6 @@ def _order(entries: Sequence[Entry], schema_paths: Sequence[str]) -> list[Entry]
     if named:
         return named
     ordered = sorted(
-        batches.values(), key=lambda each: (each[0], each[1].modified_ms or 0, each[1].name)
+        batches.values(), key=lambda item: (item[0], item[1].modified_ms or 0, item[1].name)
     )
     return [entry for _, entry in ordered[-1:]]

@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
 from inspector.checkpoint import local_files
-from inspector.checkpoint.drivers import connect, is_async, lists_recursively, refused
-from inspector.checkpoint.entries import Entry, entry_of
-from inspector.checkpoint.parallel import THREADS, in_parallel
-from inspector.checkpoint.patience import Pending, in_thread, patiently, translated
-from inspector.checkpoint.trees import Tree, tree_of
-from inspector.checkpoint.urls import absolute, is_local, joined, shown
+from inspector.checkpoint.drivers import connect, is_async, lists_recursively, note_refusal
+from inspector.checkpoint.patience import (
+    THREADS,
+    Pending,
+    in_parallel,
+    in_thread,
+    patiently,
+    translate_error,
+)
+from inspector.checkpoint.trees import Entry, Tree, entry_of, tree_of
+from inspector.checkpoint.urls import absolute, is_local, join_path, spell_root
 from inspector.credentials import learn
 from inspector.exceptions import InspectorError, LimitError
 from inspector.model import LIMITS
@@ -30,6 +35,9 @@ T = TypeVar("T")
 
 SMALL_BYTES = 256 << 10
 """A file of at most so many bytes is read by one request; larger ones are streamed."""
+
+DEEPEST = 8
+"""Levels of folders that a walk lists: Spark makes five, and a link may lead in a circle."""
 
 CHUNKS_AHEAD = 3
 """Chunks of a large file that are under way while one is read."""
@@ -55,7 +63,7 @@ class Storage:
         self.url = absolute(url)
         self.options = dict(options or {})
         learn(url, options=self.options)
-        self.root = shown(root or url)
+        self.root = spell_root(root or url)
         self._fs, self._base = connect(self.url, self.options, anew=anew)
         self._is_remote = not is_local(self.url)
         self._threads = THREADS if self._is_remote else 1
@@ -87,7 +95,7 @@ class Storage:
 
     def full_path(self, relative: str) -> str:
         """The path of a file as the user would spell it, for messages and reports."""
-        return joined(self.root, relative)
+        return join_path(self.root, relative)
 
     def relative(self, full_path: str) -> str:
         """The inverse of :meth:`full_path`."""
@@ -179,6 +187,21 @@ class Storage:
         except (PermissionError, TimeoutError, NotADirectoryError):
             return None
 
+    def walk(self, folders: Collection[str]) -> Tree:
+        """What the root holds, and all below some of its folders, listed folder by folder.
+
+        Raises:
+            OSError: a folder cannot be listed.
+        """
+        tree: dict[str, tuple[Entry, ...]] = {}
+        level = [""]
+        for _ in range(DEEPEST):
+            listed = self.list_many(level)
+            tree.update(listed)
+            entries = (entry for inside in listed.values() for entry in inside)
+            level = [e.path for e in entries if e.is_dir and e.path.split("/")[0] in folders]
+        return Tree(tree)
+
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> bytes:
@@ -222,12 +245,12 @@ class Storage:
         self, relative: str, limit: int, size: int | None, under_way: Pending[bytes] | None
     ) -> bytes:
         with self._guard(relative):
-            known = self._file_size(relative) if size is None else size
+            known_size = self._file_size(relative) if size is None else size
             data = b""
-            if 0 < known <= limit:
+            if 0 < known_size <= limit:
                 under_way = under_way or self._fetch(relative, 0, limit + 1)
                 data = bytes(under_way.result())
-        return self._check_limit(relative, data, max(known, len(data)), limit)
+        return self._check_limit(relative, data, max(known_size, len(data)), limit)
 
     def _read_local(self, relative: str, limit: int) -> bytes:
         with self._guard(relative):
@@ -299,9 +322,9 @@ class Storage:
         locations = iter(range(0, size, chunk_bytes))
         under_way: deque[Pending[bytes]] = deque()
         while True:
-            while len(under_way) <= CHUNKS_AHEAD and (place := next(locations, None)) is not None:
-                end = min(place + chunk_bytes, size)
-                under_way.append(self._fetch(relative, place, end))
+            while len(under_way) <= CHUNKS_AHEAD and (start := next(locations, None)) is not None:
+                end = min(start + chunk_bytes, size)
+                under_way.append(self._fetch(relative, start, end))
             if not under_way:
                 return
             yield bytes(under_way.popleft().result())
@@ -317,7 +340,7 @@ class Storage:
             opened.close()
 
     def _path(self, relative: str) -> str:
-        return joined(self._base, relative)
+        return join_path(self._base, relative)
 
     def _listing(self, relative: str) -> tuple[Entry, ...]:
         base = self._path(relative)
@@ -371,9 +394,9 @@ class Storage:
         except (InspectorError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
-            failure = translated(error, self.full_path(relative), self.options)
+            failure = translate_error(error, self.full_path(relative), self.options)
             if isinstance(failure, PermissionError):
-                refused(self._fs)
+                note_refusal(self._fs)
             raise failure from None
 
 
@@ -389,15 +412,15 @@ class _Opened:
         self._storage, self._relative = storage, relative
         self._file: Any = None
 
-    def read(self, place: int, size: int) -> bytes:
+    def read(self, start: int, size: int) -> bytes:
         """The next bytes from a place on; empty at the end."""
         file, self._file = self._file, None  # one that fails, or hangs, is not used again
         if file is None:
             # Without a cache each read is one ranged request, and memory holds one chunk.
             system, path = self._storage._fs, self._storage._path(self._relative)
             file = system.open(path, "rb", cache_type="none")
-            if place:
-                file.seek(place)
+            if start:
+                file.seek(start)
         chunk = bytes(file.read(size))
         self._file = file
         return chunk

@@ -77,14 +77,14 @@ def absolute(url: str) -> str:
     return url if _SCHEME.fullmatch(url) else os.path.abspath(url)
 
 
-def joined(root: str, relative: str) -> str:
+def join_path(root: str, relative: str) -> str:
     """The path or URL of what lies below a root."""
     if not relative:
         return root
     return f"{root}{relative}" if root.endswith("/") else f"{root}/{relative}"
 
 
-def shown(url: str) -> str:
+def spell_root(url: str) -> str:
     """A place as messages name it: without secrets, and without a slash at its end."""
     told = url if is_local(url) else redact(url)
     return told if told.endswith("://") else told.rstrip("/") or "/"
@@ -135,20 +135,20 @@ def _local(path: str) -> Address:
     return Address("file", os.path.abspath(path))
 
 
-def _file(rest: str) -> Address:
+def _file(tail: str) -> Address:
     # file:/x, file:///x and file://localhost/x are one file.
-    path = re.sub(r"^//(?:localhost)?(?=/)", "", rest)
+    path = re.sub(r"^//(?:localhost)?(?=/)", "", tail)
     return _local(re.sub(r"^/+", "/", path))
 
 
-def _s3(rest: str) -> Address:
-    return Address("s3", f"s3:{rest}")
+def _s3(tail: str) -> Address:
+    return Address("s3", f"s3:{tail}")
 
 
-def _azure(rest: str) -> Address:
-    match = _AZURE_HOST.fullmatch(rest.lstrip("/"))
+def _azure(tail: str) -> Address:
+    match = _AZURE_HOST.fullmatch(tail.lstrip("/"))
     if match is None:
-        return Address("abfs", f"abfs:{rest}")
+        return Address("abfs", f"abfs:{tail}")
     container, account, suffix, path = match.groups()
     # The driver speaks the blob endpoint, of which every account with a "dfs" one has one.
     host = re.sub(r"^dfs\.", "blob.", suffix)
@@ -158,8 +158,8 @@ def _azure(rest: str) -> Address:
     return Address("abfs", f"abfs://{container}{path}", options)
 
 
-def _dbfs(rest: str) -> Address:
-    path = "/" + rest.lstrip("/")
+def _dbfs(tail: str) -> Address:
+    path = "/" + tail.lstrip("/")
     # Volumes are mounted at their own name, all else below /dbfs.
     mount, below = ("/Volumes", "") if path.startswith("/Volumes/") else ("/dbfs", "/dbfs")
     if os.path.isdir(mount):
@@ -167,12 +167,12 @@ def _dbfs(rest: str) -> Address:
     return Address("dbfs", f"dbfs:{path}")
 
 
-def _hdfs(rest: str) -> Address:
-    return Address("hdfs", f"hdfs:{rest}" if rest.startswith("//") else f"hdfs://{rest}")
+def _hdfs(tail: str) -> Address:
+    return Address("hdfs", f"hdfs:{tail}" if tail.startswith("//") else f"hdfs://{tail}")
 
 
-def _staged_address(rest: str) -> Address:
-    return _local(staged.folder_of(rest))
+def _staged_address(tail: str) -> Address:
+    return _local(staged.folder_of(tail))
 
 
 _TRANSLATORS: Mapping[str, Callable[[str], Address]] = MappingProxyType(

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 from inspector.analyses.shared.declare import Analysis
-from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.opening import Opened
+from inspector.cli.click_options import NEVER
 from inspector.cli.command import code_of
-from inspector.cli.options import NEVER
 from inspector.engines.local import LocalEngine
 from inspector.plain_text import escape
 from inspector.render.text import message_lines
@@ -30,7 +30,7 @@ def check_format(form: str) -> None:
 
 
 def is_for_executors(
-    analysis: Analysis, run: Run, parsed: Mapping[str, Any], own: Mapping[str, Any]
+    analysis: Analysis, run: Opened, parsed: Mapping[str, Any], values: Mapping[str, Any]
 ) -> bool:
     """Whether the executors write the whole table; a part of it is a report as any.
 
@@ -38,13 +38,13 @@ def is_for_executors(
         analysis: what is to be written.
         run: of the checkpoint.
         parsed: what the command line has.
-        own: the analysis' own options.
+        values: the analysis' own options.
     """
-    whole = all(own[each.name] == each.default for each in analysis.options)
+    whole = all(values[option.name] == option.default for option in analysis.options)
     return whole and parsed["output"] in FORMATS and not isinstance(run.engine, LocalEngine)
 
 
-def write_by_executors(analysis: Analysis, run: Run, parsed: Mapping[str, Any]) -> None:
+def write_by_executors(analysis: Analysis, run: Opened, parsed: Mapping[str, Any]) -> None:
     """Write the table of an analysis by Spark, and end the process.
 
     Raises:
@@ -52,20 +52,20 @@ def write_by_executors(analysis: Analysis, run: Run, parsed: Mapping[str, Any]) 
     """
     table = analysis.by_executors
     assert table is not None
-    place = parsed["output_file"]
-    if not place:
+    target = parsed["output_file"]
+    if not target:
         raise click.UsageError(
             f"on Spark the executors write all {table.name}: name a folder with -O, or list some "
             "with --limit N"
         )
     from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
 
-    few = {each.name: each.option.for_people for each in analysis.options}
+    few = {option.name: option.option.for_people for option in analysis.options}
     report = analysis.function(run, **{name: few[name] for name in few if few[name]})
-    writing.write_table(run, table, place, parsed["output"], force=parsed["force"])
+    writing.write_table(run, table, target, parsed["output"], force=parsed["force"])
     for line in message_lines(report.problems, quiet=parsed["quiet"]):
         click.echo(line, err=True)
     if not parsed["quiet"]:
         count = report.summary[table.name]
-        click.echo(f"{escape(place)}: {count:,} keys, written by Spark", err=True)
+        click.echo(f"{escape(target)}: {count:,} keys, written by Spark", err=True)
     sys.exit(code_of(report, parsed.get("fail_on", NEVER)))

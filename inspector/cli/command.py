@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
+from inspector.cli.click_options import NEVER
 from inspector.cli.exits import Exit
-from inspector.cli.options import NEVER
+from inspector.cli.output_files import destination, outside, write
 from inspector.cli.terminal import display_of
-from inspector.cli.writing import destination, outside, write
 from inspector.exceptions import OutpacedError
 from inspector.findings.finding import Severity
 from inspector.plain_text import escape
 from inspector.render.first_screen import part_text
-from inspector.render.formats import render
+from inspector.render.renderers import render
 from inspector.render.report import Report
 from inspector.render.text import message_lines
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 
 from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.fleet import means_many
-from inspector.analyses.shared.run import Run
-from inspector.cli.command import code_of, failing_on, write_report
-from inspector.cli.config_file import say_files
-from inspector.cli.options import (
+from inspector.analyses.shared.opening import Opened
+from inspector.cli.click_options import (
     NEVER,
     api_options,
     arguments_of,
@@ -23,11 +20,13 @@ from inspector.cli.options import (
     own_options,
     parameters,
     report_options,
+    shown_options,
 )
+from inspector.cli.command import code_of, failing_on, write_report
+from inspector.cli.config_file import say_files
+from inspector.cli.output_files import history_options, outside, record_of
 from inspector.cli.pages import Pages, page_options
-from inspector.cli.writing import history_options, outside, record_of
-from inspector.render.formats import OF_VERDICTS
-from inspector.render.report import Report
+from inspector.render.renderers import OF_VERDICTS
 
 
 def command_of(analysis: Analysis) -> click.Command:
@@ -41,18 +40,19 @@ def command_of(analysis: Analysis) -> click.Command:
         *history_options(analysis),
     ]
     if analysis.files:
-        from inspector.cli.export import (  # noqa: PLC0415 - only where state is read
+        from inspector.cli.export_files import (  # noqa: PLC0415 - only where state is read
             export,
             export_options,
         )
 
         run, params = export, export_options([*parameters(analysis)])
     elif analysis.follows:
-        from inspector.cli.watch import watch, watch_options  # noqa: PLC0415 - as above
+        from inspector.cli.watch_output import watch, watch_options  # noqa: PLC0415 - as above
 
         run, params = watch, [*parameters(analysis), *watch_options()]
     elif analysis.many:
         run, params = _reports, [*params, *many_options()]
+        params += shown_options() if analysis.has_verdict else ()
 
     def callback(**parsed: Any) -> None:
         say_files(click.get_current_context(), verbose=parsed["verbose"], quiet=parsed["quiet"])
@@ -63,33 +63,36 @@ def command_of(analysis: Analysis) -> click.Command:
             raise click.UsageError(message)
         run(analysis, parsed)
 
-    return click.Command(analysis.name, params=params, callback=callback, help=analysis.text)
+    text = analysis.text.replace("``", "")  # marks of its documentation
+    return click.Command(analysis.name, params=params, callback=callback, help=text)
 
 
 def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
-    output, place = parsed["output"], parsed["output_file"]
-    if output in analysis.formats and not place:
+    output, target = parsed["output"], parsed["output_file"]
+    if output in analysis.formats and not target:
         raise click.UsageError(f"-o {output} needs a file: -O {analysis.name}.{output}")
-    arguments, own = arguments_of(analysis, parsed), own_options(analysis, parsed)
+    arguments, keywords = arguments_of(analysis, parsed), own_options(analysis, parsed)
     options = api_options(parsed, analysis.shared)
     if analysis.by_executors is not None:
         from inspector.cli import by_executors  # noqa: PLC0415 - only where state is read
 
-        run = Run.start(parsed["path"], options)
-        if place:
-            outside(run.checkpoint.root, place)
-        if by_executors.is_for_executors(analysis, run, parsed, own):
+        run = Opened.start(parsed["path"], options)
+        if target:
+            outside(run.checkpoint.root, target)
+        if by_executors.is_for_executors(analysis, run, parsed, keywords):
             by_executors.write_by_executors(analysis, run, parsed)
         arguments = [run]
     pages = Pages(analysis, parsed)
     if pages.wanted:
-        own["page"] = True
-    record = record_of(analysis, parsed, own)
-    report = analysis.function(*arguments, options, **own)
+        keywords["page"] = True
+    record = record_of(analysis, parsed, keywords)
+    report = analysis.function(*arguments, options, **keywords)
     pages.add(report)
     fail_on = parsed.get("fail_on", NEVER)
     if output in analysis.formats:
-        _write_parquet(report, parsed)
+        from inspector.cli.table_files import write_parquet  # noqa: PLC0415 - takes a while to import
+
+        write_parquet(report, target, force=parsed["force"])
         sys.exit(code_of(report, fail_on))
     pages.write()
     if record is not None:
@@ -97,16 +100,6 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
         record.write()
     write_report(failing_on(report, fail_on), parsed)
     sys.exit(code_of(report, fail_on))
-
-
-def _write_parquet(report: Report, parsed: dict[str, Any]) -> None:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - takes a while to import
-
-    from inspector.cli.table_files import written  # noqa: PLC0415 - as above
-    from inspector.render.as_arrow import arrow_table  # noqa: PLC0415 - as above
-
-    with written([Path(parsed["output_file"])], force=parsed["force"]) as (file,):
-        pq.write_table(arrow_table(report), file)
 
 
 def _reports(analysis: Analysis, parsed: dict[str, Any]) -> None:
@@ -122,5 +115,7 @@ def _reports(analysis: Analysis, parsed: dict[str, Any]) -> None:
         from inspector.cli.fleet import write_fleet  # noqa: PLC0415 - only where there are several
 
         write_fleet(analysis, parsed)
+    if parsed.get("level") or parsed.get("finding"):
+        raise click.UsageError("--level and --finding are for several checkpoints, got one")
     (parsed["path"],) = parsed["paths"]
     _report(analysis, parsed)

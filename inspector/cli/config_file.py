@@ -71,8 +71,10 @@ def say_files(context: click.Context, *, verbose: bool, quiet: bool) -> None:
 
 def project_file(folder: Path) -> Path | None:
     """The nearest ``pyproject.toml`` from a folder upwards."""
-    places = (folder, *folder.parents)
-    return next((place / PROJECT for place in places if (place / PROJECT).is_file()), None)
+    folders = (folder, *folder.parents)
+    return next(
+        (candidate / PROJECT for candidate in folders if (candidate / PROJECT).is_file()), None
+    )
 
 
 def _config(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
@@ -80,10 +82,10 @@ def _config(context: click.Context, parameter: click.Parameter, value: str | Non
     defaults: dict[str, Any] = {}
     file = PROJECT
     try:
-        for place, content in _contents(context, parameter, value):
-            file = escape(str(place))
+        for path, content in _contents(context, parameter, value):
+            file = escape(str(path))
             values = _defaults(context.command, content)
-            if value is None or place != Path(value):
+            if value is None or path != Path(value):
                 values = _views(context, file, values)
             defaults |= values
             _add_message(context, f"options: {file}", warning=False)
@@ -100,9 +102,9 @@ def _contents(
     project = project_file(Path.cwd())
     if project is not None and (value is None or not _is_same(project, Path(value))):
         try:
-            data, fault = _found(project)
+            data, fault = _read_project(project)
             if fault is None:
-                yield project, _own_table(_parsed(data))
+                yield project, _own_table(_parse(data))
             elif b"inspector" in data:
                 _add_message(
                     context,
@@ -116,7 +118,7 @@ def _contents(
         file = Path(value)
         try:
             with file.open("rb") as source:
-                content = _parsed(source.read(LARGEST_BYTES + 1))
+                content = _parse(source.read(LARGEST_BYTES + 1))
         except (OSError, ValueError) as error:
             raise click.BadParameter(f"{escape(value)}: {error}", context, parameter) from None
         yield file, _own_table(content) if file.name == PROJECT else content
@@ -126,14 +128,14 @@ class _NoOptionsError(ValueError):
     """The content of a file is no TOML that is read here."""
 
 
-def _is_same(file: Path, other: Path) -> bool:
+def _is_same(file: Path, second: Path) -> bool:
     try:
-        return file.samefile(other)
+        return file.samefile(second)
     except OSError:
         return False
 
 
-def _found(file: Path) -> tuple[bytes, str | None]:
+def _read_project(file: Path) -> tuple[bytes, str | None]:
     """The content of a file that was found, and why it must not be used; None if it may be.
 
     What is looked at is the file that is open: another may get its name in between.
@@ -173,7 +175,9 @@ def _others(status: os.stat_result, name: str) -> str | None:
 
 def _views(context: click.Context, file: str, values: dict[str, Any]) -> dict[str, Any]:
     """The values that a file which was merely found may set; of the others a warning."""
-    views = {each.name: each for each in context.command.params if isinstance(each, ViewOption)}
+    views = {
+        option.name: option for option in context.command.params if isinstance(option, ViewOption)
+    }
     redaction = views.get(REDACT) if REDACT in values else None
     is_laxer = redaction is not None and _is_laxer(context, redaction, values[REDACT])
     laxer = {REDACT} if is_laxer else set[str]()
@@ -199,7 +203,7 @@ def _add_message(context: click.Context, text: str, *, warning: bool) -> None:
     context.meta.setdefault(_MESSAGES, []).append((warning, text))
 
 
-def _parsed(data: bytes) -> dict[str, Any]:
+def _parse(data: bytes) -> dict[str, Any]:
     """The content of a file of options, of which most runs have none.
 
     Raises:
@@ -222,8 +226,8 @@ def _parsed(data: bytes) -> dict[str, Any]:
 
 def _own_table(content: Mapping[str, Any]) -> Mapping[str, Any]:
     tools = content.get("tool", {})
-    own = tools.get("inspector", {}) if isinstance(tools, dict) else {}
-    return own if isinstance(own, dict) else {}
+    table = tools.get("inspector", {}) if isinstance(tools, dict) else {}
+    return table if isinstance(table, dict) else {}
 
 
 def _defaults(command: click.Command, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -233,20 +237,20 @@ def _defaults(command: click.Command, content: Mapping[str, Any]) -> dict[str, A
         ValueError: there is no such option, or a table that is no command's.
     """
     options = _options(command)
-    found: dict[str, Any] = {}
-    own: Mapping[str, Any] = {}
+    values: dict[str, Any] = {}
+    command_table: Mapping[str, Any] = {}
     for name, setting in content.items():
         if name == command.name and isinstance(setting, dict):
-            own = setting
+            command_table = setting
         elif name in options:
-            found |= _default(options[name], setting)
+            values |= _default(options[name], setting)
         elif not _is_of_another(name, setting):
-            raise ValueError(_unknown(name, options))
-    for name, setting in own.items():
+            raise ValueError(_unknown_text(name, options))
+    for name, setting in command_table.items():
         if name not in options:
-            raise ValueError(_unknown(name, options))
-        found |= _default(options[name], setting)
-    return found
+            raise ValueError(_unknown_text(name, options))
+        values |= _default(options[name], setting)
+    return values
 
 
 def _options(command: click.Command) -> dict[str, click.Option]:
@@ -264,7 +268,7 @@ def _is_of_another(name: str, setting: Any) -> bool:
     if isinstance(setting, dict) and name in analyses.names():
         return True
     loaded = map(analyses.load, analyses.names())
-    flags = {each.flag for one in loaded for each in (*one.options, *one.shared)}
+    flags = {item.flag for analysis in loaded for item in (*analysis.options, *analysis.shared)}
     return f"--{name}" in flags or name in _OF_SOME
 
 
@@ -272,7 +276,7 @@ _OF_SOME = frozenset({"fail-on", "recursive", "at-once", "details", "output", "o
 """Options that are in no declaration, and that not every command has."""
 
 
-def _unknown(name: str, options: Mapping[str, click.Option]) -> str:
+def _unknown_text(name: str, options: Mapping[str, click.Option]) -> str:
     near = difflib.get_close_matches(name, options, 1)
     meant = f", did you mean {near[0]!r}?" if near else ""
     return f"no option {name!r}{meant}; this command has {', '.join(sorted(options))}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from inspector.cli.writing import destination, write
+from inspector.cli.output_files import destination, write
 from inspector.docs import contents, data, lookup, near
 
 _MOST_WORDS = 3
@@ -40,7 +40,7 @@ def explain(words: tuple[str, ...]) -> None:
             "this copy of the package has no documentation: it was packed for Spark workers"
         ) from None
     if text is None:
-        raise click.UsageError(_unknown(topic))
+        raise click.UsageError(_unknown_text(topic))
     if checkpoint is not None:
         text = _of_checkpoint(text, checkpoint)
     with destination(None, force=False) as file:
@@ -96,9 +96,9 @@ def _of_checkpoint(text: str, path: str) -> str:
     return "\n".join(lines) + "\n\n" + named
 
 
-def _unknown(topic: str) -> str:
-    found = near(topic)
-    hint = f"did you mean {', '.join(found)}?" if found else "inspector explain lists all topics"
+def _unknown_text(topic: str) -> str:
+    topics = near(topic)
+    hint = f"did you mean {', '.join(topics)}?" if topics else "inspector explain lists all topics"
     if len(topic.split()) > _MOST_WORDS:
         return f"the text has no error class and no words that are known here; {hint}"
     return f"unknown topic {topic[:_SHOWN]!r}; {hint}"

@@ -14,17 +14,18 @@ from typing import Any, NoReturn
 import click
 
 from inspector.analyses.shared.declare import Analysis
-from inspector.analyses.shared.fleet import Outcome, find_all, run_all
+from inspector.analyses.shared.fleet import Outcome, Shown, find_all, run_all
 from inspector.analyses.shared.gating import read_baseline
+from inspector.analyses.shared.opening import Opened, Recalled
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.run import Run
 from inspector.checkpoint.search import Found, is_pattern
+from inspector.checkpoint.urls import spell_root as shown_url
+from inspector.cli.click_options import NEVER, api_options, own_options
 from inspector.cli.command import code_of, failing_on
 from inspector.cli.exits import Exit, exit_of
-from inspector.cli.options import NEVER, api_options, own_options
+from inspector.cli.output_files import destination, outside, record_of, write
 from inspector.cli.pages import HTML, Pages
 from inspector.cli.terminal import display_of
-from inspector.cli.writing import destination, outside, record_of, write
 from inspector.credentials import redact
 from inspector.exceptions import OUT_OF_MEMORY, InspectorError
 from inspector.plain_text import escape
@@ -44,47 +45,50 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
     """
     if parsed["output"] in analysis.formats:
         raise click.UsageError(f"-o {parsed['output']} is for one checkpoint, got several")
+    try:
+        shown = Shown.of(parsed.get("level"), parsed.get("finding"))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     pages = Pages(analysis, parsed, many=True)
     options = api_options(parsed, analysis.shared)
-    found = find_all(parsed["paths"], options, recursive=parsed["recursive"])
-    places: Iterable[Found] = _checked(
-        found, [parsed.get(name) for name in ("output_file", "html", "history")]
+    candidates = find_all(parsed["paths"], options, recursive=parsed["recursive"])
+    checked: Iterable[Found] = _check(
+        candidates, [parsed.get(name) for name in ("output_file", "html", "history", "cache")]
     )
     if not parsed["recursive"] and not any(map(is_pattern, parsed["paths"])):
-        places = list(places)
+        checked = list(checked)
     with Spool() as spool:
         form = Form(
-            analysis.name,
-            parsed["output"],
-            display_of(parsed),
-            parsed["details"],
-            spool.keep,
+            analysis.name, parsed["output"], display_of(parsed), parsed["details"], spool.keep
         )
-        fleet = _Fleet(analysis, parsed, form, pages)
-        members = list(fleet.members(places, options))
+        fleet = _Fleet(analysis, parsed, form, pages, shown)
+        members = list(fleet.members(checked, options))
+        if options.cache is not None:
+            counts = f"{len(fleet.recalled):,} of {len(members) + fleet.left_out:,}"
+            options.engine.notify(f"cache: {counts} reports are from {shown_url(options.cache)}")
         gone = fleet.gone(parsed.get("baseline"))
         pages.write()
         fleet.remember()
         with destination(parsed["output_file"], force=parsed["force"]) as file:
-            own = parsed["output"] == HTML and pages.wanted
-            write(pages.page() if own else document(form, members, gone), file)
-    sys.exit(max((member.row["exit_code"] for member in members), default=Exit.OK))
+            is_page = parsed["output"] == HTML and pages.wanted
+            write(pages.page() if is_page else document(form, members, gone, fleet.left_out), file)
+    sys.exit(fleet.exit_code)
 
 
-def _checked(places: Iterable[Found], outputs: Iterable[str | None]) -> Iterator[Found]:
+def _check(candidates: Iterable[Found], outputs: Iterable[str | None]) -> Iterator[Found]:
     """The places, none of which holds one of the output files."""
     files = [output for output in outputs if output is not None]
-    for place in places:
+    for candidate in candidates:
         for file in files:
-            outside(place.path, file)
-        yield place
+            outside(candidate.path, file)
+        yield candidate
 
 
 class _Fleet:
     """The run of an analysis on many checkpoints."""
 
     def __init__(
-        self, analysis: Analysis, parsed: dict[str, Any], form: Form, pages: Pages
+        self, analysis: Analysis, parsed: dict[str, Any], form: Form, pages: Pages, shown: Shown
     ) -> None:
         self._analysis = analysis
         self._own = own_options(analysis, parsed) | ({"page": True} if pages.wanted else {})
@@ -93,24 +97,37 @@ class _Fleet:
         self._fail_on: str = parsed.get("fail_on", NEVER)
         self._form = form
         self._at_once: int | None = parsed["at_once"]
+        self._shown = shown
         self._found: list[tuple[str, str | None]] = []
+        self.exit_code = int(Exit.OK)
+        self.left_out = 0
+        self.recalled: list[str] = []
 
-    def members(self, places: Iterable[Found], options: Options) -> Iterator[Member]:
-        """What is kept of each checkpoint, as they are ready."""
+    def members(self, candidates: Iterable[Found], options: Options) -> Iterator[Member]:
+        """What is kept of each checkpoint that is shown, as they are ready."""
 
-        def make(run: Run) -> Member:
+        def make(run: Opened | Recalled) -> tuple[Member, bool]:
             report = self._analysis.function(run, **self._own)
+            if isinstance(run, Recalled):
+                self.recalled.append(report.checkpoint)
             self._found.append((report.checkpoint, report.summary.get("query_id")))
             report = failing_on(report, self._fail_on)
-            self._pages.add(report)
             if self._record is not None:
                 self._record.add(report)
-            return self._form.member(report, lambda: code_of(report, self._fail_on))
+            member = self._form.member(report, lambda: code_of(report, self._fail_on))
+            shown = self._shown.shows(report)
+            if shown:
+                self._pages.add(report)
+            return member, shown
 
-        for outcome in run_all(places, options, make, self._at_once):
-            yield outcome.result or self._failure(outcome)
+        for outcome in run_all(candidates, options, make, self._at_once):
+            member, shown = outcome.result or (self._failure(outcome), self._shown.shows(None))
+            self.exit_code = max(self.exit_code, member.row["exit_code"])
+            self.left_out += not shown
+            if shown:
+                yield member
 
-    def _failure(self, outcome: Outcome[Member]) -> Member:
+    def _failure(self, outcome: Outcome[tuple[Member, bool]]) -> Member:
         error, path = outcome.error, redact(outcome.path)
         assert error is not None
         self._found.append((path, None))
@@ -138,8 +155,8 @@ class _Fleet:
         if baseline is None:
             return []
         earlier = read_baseline(baseline)
-        there = [earlier.earlier(path, query_id) for path, query_id in self._found]
-        return [one.checkpoint for one in earlier if one not in there]
+        present = [earlier.earlier(path, query_id) for path, query_id in self._found]
+        return [member.checkpoint for member in earlier if member not in present]
 
 
 class Spool:
@@ -161,14 +178,14 @@ class Spool:
         Args:
             pieces: of the text; they are made before the file is waited for.
         """
-        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as own:
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spooled:
             for piece in pieces:
-                own.write(piece.encode(*_ENCODING))
-            size = own.tell()
-            own.seek(0)
+                spooled.write(piece.encode(*_ENCODING))
+            size = spooled.tell()
+            spooled.seek(0)
             with self._lock:
                 begin = self._file.seek(0, os.SEEK_END)
-                shutil.copyfileobj(own, self._file)
+                shutil.copyfileobj(spooled, self._file)
         return lambda: self._read(begin, size)
 
     def _read(self, begin: int, size: int) -> Iterator[str]:

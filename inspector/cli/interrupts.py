@@ -24,7 +24,7 @@ _SHOW_CURSOR = "\x1b[?25h\n"
 
 
 @contextmanager
-def ended_by_signals() -> Iterator[None]:
+def end_on_signals() -> Iterator[None]:
     """Let signals end the process while the block runs: with 130 for Ctrl-C, else 128 + number.
 
     Python runs a signal's handler in the main thread only, when that is back in Python; a thread of
@@ -56,8 +56,8 @@ def ended_by_signals() -> Iterator[None]:
 
 def _wait(reader: int) -> None:
     """End the process at the first signal; return when the pipe is closed."""
-    while found := os.read(reader, 1):
-        number = found[0]
+    while signals := os.read(reader, 1):
+        number = signals[0]
         # PySpark has a handler of its own for Ctrl-C, which cancels the jobs of the cluster.
         if number in _ENDING and signal.getsignal(number) is _end:
             _end(number, None)

@@ -16,7 +16,7 @@ import click
 
 from inspector import __version__, analyses
 from inspector.cli.exits import Exit, exit_of
-from inspector.cli.interrupts import ended_by_signals
+from inspector.cli.interrupts import end_on_signals
 from inspector.credentials import learn_arguments, redact
 from inspector.exceptions import OUT_OF_MEMORY, InspectorError
 from inspector.model import LIMITS_FAULT
@@ -87,10 +87,7 @@ class _Commands(click.Group):
 
 @click.group(
     cls=_Commands,
-    context_settings={
-        "help_option_names": ["-h", "--help"],
-        "auto_envvar_prefix": "INSPECTOR",
-    },
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "INSPECTOR"},
 )
 @click.version_option(__version__, "--version", prog_name="inspector")
 def inspector() -> None:
@@ -111,7 +108,7 @@ def run() -> None:
     # Nothing here multiplies matrices. numpy's threads for that spin on a core when they start.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     atexit.register(gc.freeze)  # else Python walks everything once more as it ends
-    with ended_by_signals():
+    with end_on_signals():
         _run()
 
 

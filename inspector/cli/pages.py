@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from inspector.analyses.shared.declare import Analysis
-from inspector.cli.writing import destination, outside, write
+from inspector.cli.output_files import destination, outside, write
 from inspector.render.report import Report
-
-if TYPE_CHECKING:
-    from inspector.render.page.model import FailedCheckpoint
 
 HTML = "html"
 
@@ -50,21 +47,21 @@ class Pages:
         self._parsed = parsed
         self._many = many
         self._reports: list[Report] = []
-        self._failures: list[FailedCheckpoint] = []
+        self._failures: list[tuple[str, str]] = []
         self._place = parsed["html"] if analysis.page else None
         self.wanted = analysis.page and (parsed["output"] == HTML or self._place is not None)
         if self._place is not None:
             self._check(self._place)
 
-    def _check(self, place: str) -> None:
+    def _check(self, target: str) -> None:
         """Say before a long audit what its end would say."""
         for path in self._parsed["paths"]:
-            outside(path, place)
-        other = self._parsed["output_file"]
-        if other and Path(other).resolve() == Path(place).resolve():
+            outside(path, target)
+        output = self._parsed["output_file"]
+        if output and Path(output).resolve() == Path(target).resolve():
             raise click.UsageError("--html and --output-file name the same file")
-        if Path(place).exists() and not self._parsed["force"]:
-            raise click.UsageError(f"{place} exists; --force overwrites it")
+        if Path(target).exists() and not self._parsed["force"]:
+            raise click.UsageError(f"{target} exists; --force overwrites it")
 
     def add(self, report: Report) -> None:
         """Take a report."""
@@ -74,9 +71,7 @@ class Pages:
     def fail(self, path: str, error: Exception) -> None:
         """Take a checkpoint of which there is no report."""
         if self.wanted:
-            from inspector.render.page.model import FailedCheckpoint  # noqa: PLC0415 - few are pages
-
-            self._failures.append(FailedCheckpoint(path, str(error)))
+            self._failures.append((path, str(error)))
 
     def write(self) -> None:
         """Write the page that stands beside the reports, if there is to be one."""
@@ -87,10 +82,12 @@ class Pages:
     def page(self) -> Iterator[str]:
         """The page."""
         from inspector.render.page.document import (  # noqa: PLC0415 - only where there is a page
+            FailedCheckpoint,
             render_fleet_page,
             render_page,
         )
 
         if self._many:
-            return render_fleet_page(self._reports, self._failures)
+            failures = [FailedCheckpoint(*failure) for failure in self._failures]
+            return render_fleet_page(self._reports, failures)
         return render_page(self._reports[0])

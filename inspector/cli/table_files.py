@@ -12,10 +12,11 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from inspector.analyses.shared.store_tables import StoreTable
+from inspector.analyses.shared.stores import StoreTable
+from inspector.cli.output_files import write
 from inspector.cli.partial_files import is_written_through, partial_file, real_target
-from inspector.cli.writing import write
-from inspector.render.formats import render
+from inspector.render.as_arrow import arrow_table
+from inspector.render.renderers import render
 from inspector.render.report import Report
 
 SUFFIXES: Mapping[str, str] = {
@@ -43,17 +44,17 @@ def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
     Raises:
         click.UsageError: several tables, and a file is there already.
     """
-    place = Path(output)
-    if place.is_dir() or output.endswith(("/", os.sep)) or len(names) > 1:
-        if place.exists() and not place.is_dir():
+    folder = Path(output)
+    if folder.is_dir() or output.endswith(("/", os.sep)) or len(names) > 1:
+        if folder.exists() and not folder.is_dir():
             raise click.UsageError(f"{output} is a file, and {len(names)} stores need a folder")
-        if not place.exists() and not output.endswith(("/", os.sep)) and place.suffix == suffix:
+        if not folder.exists() and not output.endswith(("/", os.sep)) and folder.suffix == suffix:
             raise click.UsageError(
                 f"{output} names a file, and there are {len(names)} stores: name a folder, or one "
                 "store with --operator and --store"
             )
-        return [place / f"{name}{suffix}" for name in names]
-    return [place]
+        return [folder / f"{name}{suffix}" for name in names]
+    return [folder]
 
 
 @contextmanager
@@ -73,7 +74,7 @@ def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
         yield [files.enter_context(partial_file(target)) for target in targets]
 
 
-def write_typed(table: StoreTable, path: Path, form: str) -> int:
+def write_store_table(table: StoreTable, path: Path, form: str) -> int:
     """Write a table with its types, and count its rows.
 
     Raises:
@@ -88,6 +89,12 @@ def write_typed(table: StoreTable, path: Path, form: str) -> int:
         raise click.UsageError(message + "; --format arrow can" * (form == "parquet")) from None
 
 
+def write_parquet(report: Report, target: str, *, force: bool) -> None:
+    """Write a report's own table as Parquet."""
+    with written([Path(target)], force=force) as (file,):
+        pq.write_table(arrow_table(report), file)
+
+
 def write_report(report: Report, path: Path, form: str) -> None:
     """Write a report's own table as text."""
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -99,7 +106,7 @@ def _write_parquet(table: StoreTable, path: Path) -> int:
     count = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for group in _groups(table.batches):
-            arrays = [_held(column) for column in group.columns]
+            arrays = [_values_of(column) for column in group.columns]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema), group.num_rows)
             count += group.num_rows
     return count
@@ -110,13 +117,13 @@ def _with_fields(column: Any) -> Any:
     return column.with_type(_NO_FIELDS) if _is_empty(column.type) else column
 
 
-def _held(column: Any) -> Any:
+def _values_of(column: Any) -> Any:
     """A column's values under that field."""
     if not _is_empty(column.type):
         return column
-    nothing: Any = pa.nulls(len(column))
+    nulls: Any = pa.nulls(len(column))
     null = column.combine_chunks().is_null()
-    return pa.StructArray.from_arrays([nothing], fields=list(_NO_FIELDS), mask=null)
+    return pa.StructArray.from_arrays([nulls], fields=list(_NO_FIELDS), mask=null)
 
 
 def _is_empty(kind: Any) -> bool:

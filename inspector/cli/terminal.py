@@ -1,4 +1,4 @@
-"""What stdout is: a terminal with a width and colours, or a pipe that keeps everything."""
+"""What stdout is: a terminal with a width and colours, or a pipe that people read later."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from inspector.render.display import Display
 
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
 UNKNOWN_WIDTH = 80
+PIPED_WIDTH = 100
+"""Of what is piped or written to a file: CI logs and tickets are read by people."""
 DUMB = ("dumb", "unknown")
 """Values of TERM that mean a terminal without colours."""
 
@@ -29,8 +31,8 @@ def display_options() -> Iterator[click.Option]:
     yield ViewOption(
         ["--wide"],
         is_flag=True,
-        help="Show every column of tables, even if the terminal is narrower, and fold nothing that "
-        "is piped: as it is where COLUMNS says a width.",
+        help="Show every column of tables, even if the terminal is narrower, and fold nothing. "
+        "What is piped is folded to COLUMNS of the environment, else to 100; 0 folds nothing.",
     )
     yield ViewOption(
         ["--color"],
@@ -49,19 +51,19 @@ def display_of(parsed: Mapping[str, Any]) -> Display:
     """
     stdout = sys.stdout if parsed.get("output_file") is None else None
     terminal = stdout is not None and stdout.isatty()
-    piped = not terminal and not parsed.get("wide") and _columns() is not None
-    folded = stdout is not None and (terminal or piped)
-    return Display(
-        width=width_of(stdout) if stdout is not None and folded else None,
-        color=has_color(parsed.get("color", AUTO), terminal=terminal),
-        wide=bool(parsed.get("wide")),
-    )
+    wide, columns = bool(parsed.get("wide")), _columns()
+    width: int | None = PIPED_WIDTH if columns is None else columns or None
+    if stdout is not None and terminal:
+        width = width_of(stdout)
+    elif wide:
+        width = None
+    return Display(width, color=has_color(parsed.get("color", AUTO), terminal=terminal), wide=wide)
 
 
 def width_of(terminal: TextIO) -> int:
     """The columns of a terminal; COLUMNS of the environment goes before what it says itself."""
     columns = _columns()
-    if columns is not None:
+    if columns:
         return columns
     try:
         return os.get_terminal_size(terminal.fileno()).columns or UNKNOWN_WIDTH
@@ -70,9 +72,9 @@ def width_of(terminal: TextIO) -> int:
 
 
 def _columns() -> int | None:
-    """COLUMNS of the environment, which folds what is piped too; None where it says no number."""
+    """COLUMNS of the environment; None where it says no number."""
     columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdecimal() and int(columns) else None
+    return int(columns) if columns.isdecimal() else None
 
 
 def echo_message(text: str) -> None:

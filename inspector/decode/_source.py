@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from inspector.exceptions import FrameError, TruncatedError
 
@@ -69,7 +69,7 @@ class Source:
             joined += part
         return memoryview(joined)
 
-    def take(self, size: int, what: str) -> memoryview:
+    def take(self, size: int, noun: str) -> memoryview:
         """Exactly the next ``size`` bytes.
 
         Raises:
@@ -78,10 +78,10 @@ class Source:
         start = self.offset
         taken = self.up_to(size)
         if len(taken) < size:
-            raise TruncatedError(f"{what}: got {len(taken)} bytes, expected {size}", offset=start)
+            raise TruncatedError(f"{noun}: got {len(taken)} bytes, expected {size}", offset=start)
         return taken
 
-    def header(self, layout: struct.Struct, magic: bytes, what: str) -> tuple[Any, ...]:
+    def header(self, layout: struct.Struct, magic: bytes, noun: str) -> tuple[Any, ...]:
         """Take a header whose first field is the bytes that mark the start of ``what``.
 
         Returns:
@@ -99,9 +99,38 @@ class Source:
                 return fields
         result = bytes(taken[: len(magic)])
         if not magic.startswith(result):
-            raise FrameError(f"got {result!r}, expected {what}", offset=start)
-        raise TruncatedError(f"{what} is cut short", offset=start)
+            raise FrameError(f"got {result!r}, expected {noun}", offset=start)
+        raise TruncatedError(f"{noun} is cut short", offset=start)
 
-    def expect(self, magic: bytes, what: str) -> None:
+    def expect(self, magic: bytes, noun: str) -> None:
         """Take the bytes that mark the start of ``what``; errors as of :meth:`header`."""
-        self.header(struct.Struct(f"{len(magic)}s"), magic, what)
+        self.header(struct.Struct(f"{len(magic)}s"), magic, noun)
+
+
+class RawCodec:
+    """A codec without framing.
+
+    Args:
+        name: as pyarrow spells it.
+        title: as messages spell it.
+    """
+
+    def __init__(self, name: Literal["lz4_raw", "snappy"], title: str) -> None:
+        # A codec is recognised without it.
+        import pyarrow as pa  # noqa: PLC0415
+
+        self._codec, self._title = pa.Codec(name), title
+        self._errors = OSError, pa.ArrowException
+
+    def block(self, block: memoryview, size: int, start: int) -> bytes:
+        """One block, decompressed.
+
+        pyarrow does not report one that is shorter than ``size``.
+
+        Raises:
+            FrameError: it is corrupt; at ``start``.
+        """
+        try:
+            return self._codec.decompress(block, size, asbytes=True)
+        except self._errors as error:
+            raise FrameError(f"{self._title} block: {error}", offset=start) from error

@@ -62,14 +62,14 @@ class _Cursor:
         self._room = _FIELDS + _FIELDS_A_BYTE * len(data)
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Bytes that were not read yet."""
         return len(self.data) - self.at
 
     def take(self, count: int) -> bytes:
-        if count > self.left:
+        if count > self.remaining:
             raise TruncatedError(
-                f"got {self.left} bytes, expected {count} of an Avro value", offset=self.at
+                f"got {self.remaining} bytes, expected {count} of an Avro value", offset=self.at
             )
         self.at += count
         return self.data[self.at - count : self.at]
@@ -139,9 +139,10 @@ class AvroRows:
             raise above_limit("record_bytes", f"an Avro row of {len(data)} bytes", self._limits)
         cursor = _Cursor(data)
         values: list[Any] = self._read(cursor)
-        if cursor.left:
+        if cursor.remaining:
             raise RowError(
-                f"got {cursor.left} more bytes, expected the end of the Avro row", offset=cursor.at
+                f"got {cursor.remaining} more bytes, expected the end of the Avro row",
+                offset=cursor.at,
             )
         return values
 
@@ -174,21 +175,21 @@ def _struct(written: StructType, schema: StructType) -> _Read:
     for item in (written, schema):
         if len({field.name for field in item.fields}) < len(item.fields):
             raise DecodeError("got two fields of one name, which an Avro record cannot have")
-    positions = {field.name: place for place, field in enumerate(schema.fields)}
+    positions = {field.name: ordinal for ordinal, field in enumerate(schema.fields)}
     readers: list[tuple[int | None, _Read]] = []
     for field in written.fields:
-        place = positions.get(field.name)
-        wanted = field if place is None else schema.fields[place]
-        readers.append((place, _nullable(field.data_type, wanted.data_type)))
+        ordinal = positions.get(field.name)
+        wanted = field if ordinal is None else schema.fields[ordinal]
+        readers.append((ordinal, _nullable(field.data_type, wanted.data_type)))
     width = len(schema.fields)
 
     def read(cursor: _Cursor) -> list[Any]:
         cursor.spend(width)
         values: list[Any] = [None] * width
-        for place, one in readers:
-            value = one(cursor)
-            if place is not None:
-                values[place] = value
+        for ordinal, reader in readers:
+            value = reader(cursor)
+            if ordinal is not None:
+                values[ordinal] = value
         return values
 
     return read
@@ -256,9 +257,9 @@ def _list(read: _Read, void: bool, cursor: _Cursor) -> list[Any]:
         # A value takes a byte at least, but for void.
         if void and count > _VOIDS - len(values):
             raise LimitError(f"got an Avro array of more than {_VOIDS:,} nulls", offset=cursor.at)
-        if not void and count > cursor.left:
+        if not void and count > cursor.remaining:
             raise TruncatedError(
-                f"got {cursor.left} bytes, expected {count} Avro elements", offset=cursor.at
+                f"got {cursor.remaining} bytes, expected {count} Avro elements", offset=cursor.at
             )
         values += [read(cursor) for _ in range(count)]
     return values
@@ -268,9 +269,9 @@ def _map(read: _Read, cursor: _Cursor) -> tuple[list[Any], list[Any]]:
     keys: list[Any] = []
     values: list[Any] = []
     while count := _block(cursor):
-        if count > cursor.left:
+        if count > cursor.remaining:
             raise TruncatedError(
-                f"got {cursor.left} bytes, expected {count} Avro entries", offset=cursor.at
+                f"got {cursor.remaining} bytes, expected {count} Avro entries", offset=cursor.at
             )
         for _ in range(count):
             keys.append(_bytes(cursor))

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from inspector.decode.records import Scanned, scanned
+from inspector.decode.records import Scanned, scan_blocks
 from inspector.exceptions import DecodeError, TruncatedError
 from inspector.model import LIMITS, Limits
 
@@ -72,13 +72,13 @@ def read_changelog(
         limits: ``record_bytes`` and ``block_bytes``.
 
     Raises:
-        TruncatedError, RecordError, LimitError: as :func:`inspector.decode.records.scanned`.
+        TruncatedError, RecordError, LimitError: as :func:`inspector.decode.records.scan_blocks`.
         DecodeError: the version is unknown, or the lineage is none.
     """
     stream = _Beginning(blocks)
     head = _head(stream)
     kinds = head.version in _WITH_KINDS
-    return head, scanned(stream.rest(head.size), limits, raw_offset=head.size, kinds=kinds)
+    return head, scan_blocks(stream.rest(head.size), limits, raw_offset=head.size, kinds=kinds)
 
 
 class _Beginning:

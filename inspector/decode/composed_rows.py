@@ -43,7 +43,7 @@ class Column:
     offsets: Int64s | None = None
     room: Int64s | None = None
 
-    def taken(self, rows: Int64s) -> Column:
+    def select(self, rows: Int64s) -> Column:
         """The field of some of the rows, in any order and number."""
         if self.offsets is None or self.room is None:
             return Column(self.slots[rows], self.null[rows])
@@ -107,7 +107,7 @@ def null_bytes(fields: int) -> int:
     return (fields + _BITS - 1) // _BITS * _WORD
 
 
-def composed(buffer: bytes, columns: Sequence[Column], count: int) -> Rows:
+def compose_rows(buffer: bytes, columns: Sequence[Column], count: int) -> Rows:
     """Rows of these fields, in this order.
 
     Args:
@@ -170,6 +170,6 @@ def _is_reserved(data_type: DataType) -> bool:
     )
 
 
-def _require(good: Bools, offsets: Int64s, what: str) -> None:
+def _require(good: Bools, offsets: Int64s, fault: str) -> None:
     if not good.all():
-        raise RowError(f"{what} (offset in its block)", offset=int(offsets[int(np.argmin(good))]))
+        raise RowError(f"{fault} (offset in its block)", offset=int(offsets[int(np.argmin(good))]))

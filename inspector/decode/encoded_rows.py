@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s, UInt64s
-from inspector.decode.composed_rows import Column, Rows, columns_of, composed, constant
+from inspector.decode.composed_rows import Column, Rows, columns_of, compose_rows, constant
 from inspector.exceptions import DecodeError, NoSchemaError, RecordError
 from inspector.sparktypes import BINARY, AtomicType, DataType, StructType, storage_type
 from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
@@ -158,12 +158,12 @@ class KeyDecoder:
             ordinal: _number(buffer, column, types[ordinal], prefix)
             for ordinal, column in zip(ordinals, ordered, strict=True)
         }
-        others = [ordinal for ordinal in range(len(types)) if ordinal not in by_ordinal]
-        if others:
+        unordered = [ordinal for ordinal in range(len(types)) if ordinal not in by_ordinal]
+        if unordered:
             behind = columns_of(
-                buffer, *plain_rows(buffer, remainder), [types[at] for at in others]
+                buffer, *plain_rows(buffer, remainder), [types[at] for at in unordered]
             )
-            by_ordinal |= dict(zip(others, behind, strict=True))
+            by_ordinal |= dict(zip(unordered, behind, strict=True))
         return [by_ordinal[ordinal] for ordinal in range(len(types))]
 
     def _time_columns(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
@@ -182,7 +182,7 @@ class KeyDecoder:
         Raises:
             DecodeError: as :meth:`columns`.
         """
-        return composed(buffer, self.columns(buffer, keys), len(keys.offsets))
+        return compose_rows(buffer, self.columns(buffer, keys), len(keys.offsets))
 
 
 _TIMED = (KeyEncoding.TIMESTAMP_FIRST, KeyEncoding.TIMESTAMP_LAST)
@@ -272,8 +272,8 @@ def _number(buffer: bytes, column: Column, data_type: DataType, keys: Spans) -> 
     _require(null | (sizes == 1 + width), keys, "a column of another size than its type")
     _require(marks <= _NULL, keys, "a column with an unknown mark")
     values = np.zeros(len(offsets), np.uint64)
-    known = np.flatnonzero(~null)
-    values[known] = _big_endian(buffer, offsets[known] + 1, width)
+    present = np.flatnonzero(~null)
+    values[present] = _big_endian(buffer, offsets[present] + 1, width)
     if isinstance(kind, AtomicType) and kind.kind in ("float", "double"):
         values[marks == _NEGATIVE] ^= np.uint64((1 << 8 * width) - 1)
     return Column(values, null)
@@ -291,7 +291,7 @@ def _bytes(buffer: bytes) -> npt.NDArray[np.uint8]:
     return np.frombuffer(buffer, np.uint8)
 
 
-def _require(good: Bools, spans: Spans, what: str) -> None:
+def _require(good: Bools, spans: Spans, fault: str) -> None:
     if not good.all():
         offset = int(spans.offsets[int(np.argmin(good))])
-        raise RecordError(f"{what} (offset in its block)", offset=offset)
+        raise RecordError(f"{fault} (offset in its block)", offset=offset)

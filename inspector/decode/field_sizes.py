@@ -25,7 +25,7 @@ from inspector.sparktypes import (
     storage_type,
     unique_names,
 )
-from inspector.sums import Sums
+from inspector.sums import Sums, sum_by
 
 _RESERVED = 16
 """Bytes that wide decimals and calendar intervals keep even when they are null
@@ -53,8 +53,16 @@ class FieldBytes(Sums):
         return self.word_bytes + self.variable_bytes + self.padding_bytes
 
 
+def _add(
+    fields: tuple[FieldBytes, ...], more_fields: tuple[FieldBytes, ...]
+) -> tuple[FieldBytes, ...]:
+    if not fields or not more_fields:
+        return fields or more_fields  # of the zero
+    return tuple(a + b for a, b in zip(fields, more_fields, strict=True))
+
+
 @dataclass(frozen=True)
-class RowBytes:
+class RowBytes(Sums):
     """What some rows of one schema take. Adds; the zero has no fields.
 
     Attributes:
@@ -66,30 +74,15 @@ class RowBytes:
 
     rows: int = 0
     null_bit_bytes: int = 0
-    fields: tuple[FieldBytes, ...] = ()
+    fields: tuple[FieldBytes, ...] = sum_by(_add, ())
     other_bytes: int = 0
-    nested: tuple[FieldBytes, ...] = ()
-
-    def __add__(self, other: RowBytes) -> RowBytes:
-        return RowBytes(
-            self.rows + other.rows,
-            self.null_bit_bytes + other.null_bit_bytes,
-            _add(self.fields, other.fields),
-            self.other_bytes + other.other_bytes,
-            _add(self.nested, other.nested),
-        )
+    nested: tuple[FieldBytes, ...] = sum_by(_add, ())
 
     @classmethod
     def none(cls, schema: StructType) -> RowBytes:
         """The zero of a schema."""
         nested = sum(1 for _ in nested_fields(schema))
         return cls(0, 0, (FieldBytes(),) * len(schema.fields), 0, (FieldBytes(),) * nested)
-
-
-def _add(some: tuple[FieldBytes, ...], others: tuple[FieldBytes, ...]) -> tuple[FieldBytes, ...]:
-    if not some or not others:
-        return some or others  # of the zero
-    return tuple(a + b for a, b in zip(some, others, strict=True))
 
 
 class NestedField(NamedTuple):
@@ -135,8 +128,10 @@ def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int6
     bits = _bit_bytes(schema)
     measured = fields.measure(schema, offsets, lengths, nested)
     accounted = sum(item.bytes for item in fields.found) + bits * measured
-    other = int(lengths.sum()) - accounted
-    return RowBytes(len(lengths), bits * measured, tuple(fields.found), other, tuple(nested.found))
+    unaccounted = int(lengths.sum()) - accounted
+    return RowBytes(
+        len(lengths), bits * measured, tuple(fields.found), unaccounted, tuple(nested.found)
+    )
 
 
 def _bit_bytes(schema: StructType) -> int:

@@ -107,6 +107,6 @@ def inflate(chunks: Iterable[bytes], codec: str, limits: Limits = LIMITS) -> Ite
     for block in _CODECS[codec].inflate(source, limits):
         raw += len(block)
         if raw > max(limits.ratio_from_bytes, limits.ratio * source.offset):
-            what = f"{raw:,} raw bytes from {source.offset:,} compressed ones"
-            raise above_limit("ratio", what, limits, source.offset)
+            text = f"{raw:,} raw bytes from {source.offset:,} compressed ones"
+            raise above_limit("ratio", text, limits, source.offset)
         yield block

@@ -17,17 +17,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import xxhash
 
-from inspector.decode._source import Source
+from inspector.decode._source import RawCodec, Source
 from inspector.exceptions import FrameError, LimitError, TruncatedError
 from inspector.kernel.loader import kernel
 from inspector.model import Limits
-
-if TYPE_CHECKING:
-    from inspector.decode._raw_blocks import RawCodec
 
 MAGIC = b"LZ4Block"
 
@@ -48,8 +44,6 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
         FrameError: a header or checksum is wrong, or LZ4 data is corrupt.
         LimitError: a block is larger than ``limits.frame_bytes``.
     """
-    from inspector.decode._raw_blocks import RawCodec  # noqa: PLC0415 - imports pyarrow
-
     codec = RawCodec("lz4_raw", "LZ4")
     blocks = _kernel_blocks()
     room = min(_AT_ONCE, limits.frame_bytes)

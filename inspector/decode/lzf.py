@@ -80,20 +80,20 @@ def decompress(data: bytes, size: int) -> bytes:
     return bytes(out)
 
 
-def _copy(data: bytes, place: int, control: int, out: bytearray) -> int:
+def _copy(data: bytes, position: int, control: int, out: bytearray) -> int:
     """Carry out the copy whose first byte is ``control``; returns the place behind it."""
     length = control >> 5
     needed = 2 if length == _LONG else 1
-    if place + needed > len(data):
+    if position + needed > len(data):
         raise ValueError("an instruction is cut")
     if length == _LONG:
-        length += data[place]
+        length += data[position]
     length += 2
-    back = ((control & 0x1F) << 8 | data[place + needed - 1]) + 1
+    back = ((control & 0x1F) << 8 | data[position + needed - 1]) + 1
     if back > len(out):
         raise ValueError("refers to bytes before the start")
     pattern = out[len(out) - back : len(out) - back + length]
     if len(pattern) < length:  # the copy overlaps what it writes: a repeated pattern
         pattern = (pattern * (length // back + 1))[:length]
     out += pattern
-    return place + needed
+    return position + needed

@@ -134,7 +134,7 @@ def read_records(
             or a value has no room for its row checksum.
         LimitError: a key or value is longer than ``limits.record_bytes``.
     """
-    for spans in scanned(blocks, limits):
+    for spans in scan_blocks(blocks, limits):
         yield _block(spans, snapshot, row_checksum)
 
 
@@ -161,7 +161,7 @@ class Scanned(NamedTuple):
         return len(self.buffer) + self.spans.nbytes + kinds
 
 
-def scanned(
+def scan_blocks(
     blocks: Iterable[bytes], limits: Limits = LIMITS, *, raw_offset: int = 0, kinds: bool = False
 ) -> Iterator[Scanned]:
     """Find the records of a file, and its end.
@@ -212,10 +212,10 @@ class _Place:
         return min(_ROOM, size // max(self.each, _SMALLEST) * 9 // 8 + 16)
 
 
-def _fill(rest: bytes, stream: Iterator[bytes], size: int) -> bytes:
+def _fill(remainder: bytes, stream: Iterator[bytes], size: int) -> bytes:
     """What was left over, with at least as much again or up to ``size`` behind it."""
-    parts = [rest] if rest else []
-    total = len(rest)
+    parts = [remainder] if remainder else []
+    total = len(remainder)
     enough = max(size, 2 * total)  # doubling: a long record is joined a few times, not many
     for block in stream:
         parts.append(block)
@@ -236,8 +236,8 @@ def _scan(
     if status in (BAD_KEY_LENGTH, OVER_LIMIT, BAD_KIND) and count:
         status, stop = FULL, _end_of(spans[:, count - 1])  # first return the good ones before it
     if status == BAD_KIND:
-        what = _OF_A_RANGE if buffer[stop] == _DELETE_RANGE else "impossible kind of a record"
-        raise RecordError(f"{what} (raw offset)", offset=raw + stop)
+        fault = _OF_A_RANGE if buffer[stop] == _DELETE_RANGE else "impossible kind of a record"
+        raise RecordError(f"{fault} (raw offset)", offset=raw + stop)
     if status == BAD_KEY_LENGTH:
         raise RecordError("impossible key length (raw offset)", offset=raw + stop)
     if status == OVER_LIMIT:
@@ -253,9 +253,9 @@ def _end_of(span: Int64s) -> int:
     return int(span[2] + max(span[3], 0))
 
 
-def _block(found: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
+def _block(scanned: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
     """The block of what was found, checked."""
-    buffer, raw, first_record, spans, _ = found
+    buffer, raw, first_record, spans, _ = scanned
     if snapshot and (removals := np.flatnonzero(spans[3] == REMOVED)).size:
         if row_checksum:
             # What is wrong with one before it comes first, however the file is cut into blocks.

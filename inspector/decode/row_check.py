@@ -31,20 +31,10 @@ _ATOMIC: Mapping[str, tuple[int, ...]] = {
     "boolean": (UNUSED, 1),
     "byte": (UNUSED, 8),
     "short": (UNUSED, 16),
-    "integer": (UNUSED, 32),
-    "float": (UNUSED, 32),
-    "date": (UNUSED, 32),
-    "year_month": (UNUSED, 32),
-    "long": (ANY,),
-    "double": (ANY,),
-    "timestamp": (ANY,),
-    "timestamp_ntz": (ANY,),
-    "day_time": (ANY,),
-    "void": (ANY,),
+    **dict.fromkeys(("integer", "float", "date", "year_month"), (UNUSED, 32)),
+    **dict.fromkeys(("long", "double", "timestamp", "timestamp_ntz", "day_time", "void"), (ANY,)),
     "time": (RANGE, 0, _DAY_NANOS - 1),
-    "binary": (REGION,),
-    "geometry": (REGION,),
-    "geography": (REGION,),
+    **dict.fromkeys(("binary", "geometry", "geography"), (REGION,)),
 }
 
 

@@ -18,10 +18,12 @@ array that the slot is in.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from inspector.arrays import Bools, Int64s
@@ -36,19 +38,234 @@ from inspector.decode._cells import (
     null_bits,
     regions,
 )
-from inspector.decode._columns import Array, ArrowType, column, memory, struct, validity
 from inspector.decode.arrow_types import arrow_type
-from inspector.decode.clocks import Int64Path, check_spans, fixed_slot_offset
-from inspector.exceptions import LimitError
+from inspector.exceptions import DecodeError, LimitError
+from inspector.kernel.loader import kernel
 from inspector.model import LIMITS, Limits
 from inspector.sparktypes import (
+    INT64_KINDS,
     SLOT_BYTES,
     ArrayType,
+    AtomicType,
     DataType,
+    DecimalType,
     MapType,
+    StringType,
     StructType,
+    is_int64,
     storage_type,
+    type_name,
 )
+
+Array: TypeAlias = "pa.Array[Any]"
+ArrowType: TypeAlias = Any  # the stubs of pyarrow do not know the parts of nested types
+
+_MOST_BYTES = (1 << 31) - 1  # of one Arrow array with 32-bit offsets
+_DAY_NANOS = 86_400_000_000_000
+_WIDE = 16  # bytes reserved for a wide decimal, a calendar interval, a nanosecond timestamp
+_VARIANT_LENGTH = 4
+
+_NUMPY: Mapping[str, str] = {
+    "byte": "i1",
+    "short": "<i2",
+    **dict.fromkeys(("integer", "date", "year_month"), "<i4"),
+    **dict.fromkeys(("long", "timestamp", "timestamp_ntz", "time", "day_time"), "<i8"),
+    "float": "<f4",
+    "double": "<f8",
+}
+
+
+def column(page: Page, data_type: DataType, cells: Cells, arrow: ArrowType) -> Array:
+    """The values of cells whose type is not nested.
+
+    Args:
+        page: the buffer, and where misfits are noted.
+        data_type: atomic, string or decimal.
+        cells: where the values are.
+        arrow: the Arrow type of the result.
+    """
+    if isinstance(data_type, StringType):
+        return text(page, regions(page, cells))
+    if isinstance(data_type, DecimalType):
+        narrow = data_type.fixed_width is not None
+        return _narrow_decimal(page, cells, arrow) if narrow else _wide_decimal(page, cells, arrow)
+    kind = data_type.kind if isinstance(data_type, AtomicType) else ""
+    if kind in _NUMPY:
+        return _fixed_width(page, cells, kind, arrow)
+    return _OTHERS[kind](page, cells, arrow)
+
+
+def validity(present: Bools) -> pa.Buffer | None:
+    """Arrow's validity bits; None if nothing is null."""
+    if present.all():
+        return None
+    return memory(np.packbits(present, bitorder="little"))
+
+
+def memory(values: Any) -> pa.Buffer:
+    """The memory of a numpy array, not copied."""
+    return pa.py_buffer(values)
+
+
+def array(arrow: ArrowType, present: Bools, values: npt.NDArray[Any]) -> Array:
+    """An Arrow array over the memory of a numpy one."""
+    return pa.Array.from_buffers(arrow, len(present), [validity(present), memory(values)])
+
+
+def struct(arrow: ArrowType, present: Bools, children: list[Array]) -> Array:
+    """An Arrow struct array of finished fields."""
+    return pa.Array.from_buffers(arrow, len(present), [validity(present)], children=children)
+
+
+def _values(page: Page, cells: Cells, dtype: str) -> npt.NDArray[Any]:
+    """Numbers of all cells, 0 where there is none; notes slots with more than the number."""
+    live = cells.live()
+    at = cells.at[live]
+    width = np.dtype(dtype).itemsize
+    if cells.slotted and width < SLOT_BYTES:
+        unused = page.numbers("<u8", at) >> np.uint64(8 * width)
+        reason = f"{cells.path}: the slot holds more than {width} bytes"
+        page.misfits.flag(cells.row[live[unused != 0]], reason)
+    values = np.zeros(len(cells), dtype)
+    values[live] = page.numbers(dtype, at)
+    return values
+
+
+def _fixed_width(page: Page, cells: Cells, kind: str, arrow: ArrowType) -> Array:
+    values = _values(page, cells, _NUMPY[kind])
+    if kind == "time":
+        outside = (values < 0) | (values >= _DAY_NANOS)
+        page.misfits.flag(cells.row[outside], f"{cells.path}: no time of the day")
+    return array(arrow, cells.present, values)
+
+
+def _boolean(page: Page, cells: Cells, arrow: ArrowType) -> Array:
+    values = _values(page, cells, "u1")
+    page.misfits.flag(cells.row[values > 1], f"{cells.path}: neither true nor false")
+    bits = np.packbits(values != 0, bitorder="little")
+    return pa.Array.from_buffers(arrow, len(cells), [validity(cells.present), memory(bits)])
+
+
+def _void(_page: Page, cells: Cells, _arrow: ArrowType) -> Array:
+    return pa.nulls(len(cells))
+
+
+def _narrow_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
+    """Decimals up to 18 digits: the unscaled value is a long in the slot."""
+    values = np.empty((len(cells), 2), "<i8")
+    values[:, 0] = _values(page, cells, "<i8")
+    values[:, 1] = values[:, 0] >> 63  # the sign, in all 128 bits
+    return _decimals(page, values, cells.present, cells, arrow)
+
+
+def _wide_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
+    """Decimals above 18 digits: ``BigInteger.toByteArray``, big endian, as short as possible."""
+    result = regions(page, cells)
+    fits = (result.size >= 1) & (result.size <= _WIDE)
+    result = result.require(page, fits, "no decimal of 1 to 16 bytes")
+    live = result.live()
+    start, size = result.start[live], result.size[live]
+    sign = page.numbers("i1", start) >> 7
+    values = np.zeros((len(cells), _WIDE), np.uint8)
+    for i in range(_WIDE):  # from the lowest byte, which is the last, to the sign
+        entry = i < size
+        digits = sign.astype(np.uint8)
+        digits[entry] = page.numbers("u1", (start + size - 1 - i)[entry])
+        values[live, i] = digits
+    return _decimals(page, values.view("<i8"), result.present, cells, arrow)
+
+
+def _decimals(page: Page, values: Int64s, present: Bools, cells: Cells, arrow: ArrowType) -> Array:
+    """Decimals from low and high halves; those of too many digits are misfits.
+
+    Spark refuses them as well, where it does not trust the bytes (``Decimal.set``).
+    """
+    low, high = values[:, 0].view("<u8"), values[:, 1]
+    most = 10**arrow.precision - 1
+    mask = (1 << 64) - 1
+    over = (high > most >> 64) | ((high == most >> 64) & (low > np.uint64(most & mask)))
+    under = (high < -most >> 64) | ((high == -most >> 64) & (low < np.uint64(-most & mask)))
+    reason = f"{cells.path}: more than {arrow.precision} digits"
+    page.misfits.flag(cells.row[over | under], reason)
+    return array(arrow, present, values)
+
+
+def blob(page: Page, arrow: ArrowType, spans: Regions) -> Array:
+    """The bytes of regions as an Arrow array with 32-bit offsets."""
+    total = int(spans.size.sum())
+    if total > _MOST_BYTES:
+        raise LimitError(f"{spans.path}: {total} bytes in one column, decode fewer rows at once")
+    offsets = np.zeros(len(spans) + 1, np.int32)
+    np.cumsum(spans.size, out=offsets[1:])
+    data = kernel().gather(page.buffer, spans.start, spans.size)
+    buffers = [validity(spans.present), memory(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(arrow, len(spans), buffers)
+
+
+def text(page: Page, spans: Regions) -> Array:
+    """The text of regions; like Spark's ``UTF8String.toString``, never an error."""
+    values = blob(page, pa.string(), spans)
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        raw = blob(page, pa.binary(), spans).to_pylist()
+        repaired = [None if item is None else item.decode("utf-8", "replace") for item in raw]
+        return pa.array(repaired, pa.string())
+    return values
+
+
+def _binary(page: Page, cells: Cells, arrow: ArrowType) -> Array:
+    return blob(page, arrow, regions(page, cells))
+
+
+def _parts(page: Page, cells: Cells, arrow: ArrowType, dtypes: Mapping[int, str]) -> Array:
+    """A region of 16 bytes made of numbers at fixed places, as a struct of them."""
+    result = regions(page, cells)
+    result = result.require(page, result.size == _WIDE, "not of 16 bytes")
+    live = result.live()
+    children = []
+    for i, (position, dtype) in enumerate(dtypes.items()):
+        values = np.zeros(len(cells), dtype)
+        values[live] = page.numbers(dtype, result.start[live] + position)
+        children.append(array(arrow.field(i).type, result.present, values))
+    return struct(arrow, result.present, children)
+
+
+def _interval(page: Page, cells: Cells, arrow: ArrowType) -> Array:
+    return _parts(page, cells, arrow, {0: "<i4", 4: "<i4", 8: "<i8"})
+
+
+def _nanos(page: Page, cells: Cells, arrow: ArrowType) -> Array:
+    return _parts(page, cells, arrow, {0: "<i8", 8: "<i2"})
+
+
+def _variant(page: Page, cells: Cells, arrow: ArrowType) -> Array:
+    """Length of the value, value, metadata (``UnsafeRow.getVariant``)."""
+    result = regions(page, cells)
+    result = result.require(page, result.size >= _VARIANT_LENGTH, "no variant")
+    live = result.live()
+    length = np.zeros(len(result), np.int64)
+    length[live] = page.numbers("<i4", result.start[live])
+    remainder = result.size - _VARIANT_LENGTH
+    result = result.require(page, (length >= 0) & (length <= remainder), "no variant")
+    value = result.part(result.start + _VARIANT_LENGTH, length, "value")
+    metadata = result.part(value.start + length, remainder - length, "metadata")
+    children = [blob(page, pa.binary(), value), blob(page, pa.binary(), metadata)]
+    return struct(arrow, result.present, children)
+
+
+_OTHERS = {
+    "boolean": _boolean,
+    "void": _void,
+    "binary": _binary,
+    "geometry": _binary,
+    "geography": _binary,
+    "interval": _interval,
+    "timestamp_nanos": _nanos,
+    "timestamp_ntz_nanos": _nanos,
+    "variant": _variant,
+}
+
 
 __all__ = ["DecodedRows", "Int64Path", "RowDecoder", "fixed_slot_offset"]
 
@@ -99,10 +316,10 @@ class RowDecoder:
             ValueError: a row outside of the buffer.
             LimitError: more values than one call decodes.
         """
-        every: Bools = np.ones(len(offsets), np.bool_)
+        all_rows: Bools = np.ones(len(offsets), np.bool_)
         page = Page(buffer, len(offsets))
         check_spans(page, offsets, lengths)
-        array = self._decode(page, offsets, lengths, every)
+        array = self._decode(page, offsets, lengths, all_rows)
         misfits = page.misfits
         if misfits.bad.any():
             # Again without them: what remains was read whole, so that no field of a valid row
@@ -149,11 +366,11 @@ def values(page: Page, data_type: DataType, cells: Cells, arrow: ArrowType) -> A
     return column(page, data_type, cells, arrow)
 
 
-def _structs(page: Page, schema: StructType, found: Regions, arrow: ArrowType) -> Array:
+def _structs(page: Page, schema: StructType, spans: Regions, arrow: ArrowType) -> Array:
     fixed = fixed_bytes(len(schema.fields))
-    fits = (found.size >= fixed) & (found.size % WORD == 0)
-    found = found.require(page, fits, "too short for its fields, or not whole words")
-    return struct_fields(page, schema, found, found.present, arrow)
+    fits = (spans.size >= fixed) & (spans.size % WORD == 0)
+    spans = spans.require(page, fits, "too short for its fields, or not whole words")
+    return struct_fields(page, schema, spans, spans.present, arrow)
 
 
 def struct_fields(
@@ -184,28 +401,28 @@ def struct_fields(
     return struct(arrow, rows.present, children)
 
 
-def _lists(page: Page, data_type: ArrayType, found: Regions, arrow: ArrowType) -> Array:
-    found, counts = _count(page, data_type.element, found)
-    cells = _elements(page, data_type.element, found, counts)
+def _lists(page: Page, data_type: ArrayType, spans: Regions, arrow: ArrowType) -> Array:
+    spans, counts = _count(page, data_type.element, spans)
+    cells = _elements(page, data_type.element, spans, counts)
     child = values(page, data_type.element, cells, arrow.value_type)
-    return _nest(arrow, found.present, counts, child)
+    return _nest(arrow, spans.present, counts, child)
 
 
-def _maps(page: Page, data_type: MapType, found: Regions, arrow: ArrowType) -> Array:
-    found = found.require(page, found.size >= WORD, "no map")
-    live = found.live()
-    key_bytes = np.zeros(len(found), np.int64)
-    key_bytes[live] = page.numbers("<i8", found.start[live])
-    remainder = found.size - WORD
-    found = found.require(page, (key_bytes >= 0) & (key_bytes <= remainder), "no map")
-    keys = found.part(found.start + WORD, key_bytes, "key")
-    items = found.part(keys.start + key_bytes, remainder - key_bytes, "value")
+def _maps(page: Page, data_type: MapType, spans: Regions, arrow: ArrowType) -> Array:
+    spans = spans.require(page, spans.size >= WORD, "no map")
+    live = spans.live()
+    key_bytes = np.zeros(len(spans), np.int64)
+    key_bytes[live] = page.numbers("<i8", spans.start[live])
+    remainder = spans.size - WORD
+    spans = spans.require(page, (key_bytes >= 0) & (key_bytes <= remainder), "no map")
+    keys = spans.part(spans.start + WORD, key_bytes, "key")
+    items = spans.part(keys.start + key_bytes, remainder - key_bytes, "value")
     keys, key_counts = _count(page, data_type.key, keys)
     items, item_counts = _count(page, data_type.value, items)
-    same = keys.present & items.present & (key_counts == item_counts)
-    found = found.require(page, same, "not as many keys as values")
-    counts = np.where(found.present, key_counts, 0)
-    return _entries(page, data_type, (found, keys, items), counts, arrow)
+    is_paired = keys.present & items.present & (key_counts == item_counts)
+    spans = spans.require(page, is_paired, "not as many keys as values")
+    counts = np.where(spans.present, key_counts, 0)
+    return _entries(page, data_type, (spans, keys, items), counts, arrow)
 
 
 def _entries(
@@ -237,18 +454,18 @@ def _width(element: DataType) -> int:
     return storage_type(element).fixed_width or SLOT_BYTES
 
 
-def _count(page: Page, element: DataType, found: Regions) -> tuple[Regions, Int64s]:
+def _count(page: Page, element: DataType, spans: Regions) -> tuple[Regions, Int64s]:
     """The arrays that have room for as many elements as they claim, and those numbers."""
-    found = found.require(page, found.size >= WORD, "no array")
-    live = found.live()
-    counts = np.zeros(len(found), np.int64)
-    counts[live] = page.numbers("<i8", found.start[live])
-    plausible = (counts >= 0) & (counts <= found.size)  # first, so that nothing below overflows
-    found = found.require(page, plausible, "an array of more elements than bytes")
-    counts = np.where(found.present, counts, 0)
+    spans = spans.require(page, spans.size >= WORD, "no array")
+    live = spans.live()
+    counts = np.zeros(len(spans), np.int64)
+    counts[live] = page.numbers("<i8", spans.start[live])
+    plausible = (counts >= 0) & (counts <= spans.size)  # first, so that nothing below overflows
+    spans = spans.require(page, plausible, "an array of more elements than bytes")
+    counts = np.where(spans.present, counts, 0)
     needed = _header_bytes(counts) + counts * _width(element)
-    found = found.require(page, needed <= found.size, "an array of more elements than bytes")
-    return found, np.where(found.present, counts, 0)
+    spans = spans.require(page, needed <= spans.size, "an array of more elements than bytes")
+    return spans, np.where(spans.present, counts, 0)
 
 
 def _header_bytes(counts: Int64s) -> Int64s:
@@ -256,22 +473,22 @@ def _header_bytes(counts: Int64s) -> Int64s:
     return WORD + (counts + 63) // 64 * WORD
 
 
-def _elements(page: Page, element: DataType, found: Regions, counts: Int64s) -> Cells:
+def _elements(page: Page, element: DataType, spans: Regions, counts: Int64s) -> Cells:
     """One cell per element of all arrays, in order."""
     total = int(counts.sum())
     if total > _MOST_ELEMENTS:
-        raise LimitError(f"{found.path}: {total} elements in one column, decode fewer rows at once")
+        raise LimitError(f"{spans.path}: {total} elements in one column, decode fewer rows at once")
     page.spend(total)
     width = _width(element)
     header = _header_bytes(counts)
-    owner = np.repeat(np.arange(len(found), dtype=np.int64), counts)
+    owner = np.repeat(np.arange(len(spans), dtype=np.int64), counts)
     index = np.arange(total, dtype=np.int64) - (np.cumsum(counts) - counts)[owner]
-    start = found.start[owner]
+    start = spans.start[owner]
     present = ~null_bits(page, start + WORD, index)
     at = start + header[owner] + index * width
-    within = Containers.of(found.start, found.size, header + counts * width)
-    path = f"{found.path}[]"
-    return Cells(at, owner, within, present, found.row[owner], path, slotted=False)
+    within = Containers.of(spans.start, spans.size, header + counts * width)
+    path = f"{spans.path}[]"
+    return Cells(at, owner, within, present, spans.row[owner], path, slotted=False)
 
 
 def _nest(arrow: ArrowType, present: Bools, counts: Int64s, child: Array) -> Array:
@@ -279,3 +496,91 @@ def _nest(arrow: ArrowType, present: Bools, counts: Int64s, child: Array) -> Arr
     np.cumsum(counts, out=offsets[1:])
     buffers = [validity(present), memory(offsets)]
     return pa.Array.from_buffers(arrow, len(present), buffers, children=[child])
+
+
+def fixed_slot_offset(schema: StructType, ordinal: int) -> int:
+    """Offset in the row of the 8-byte slot of a top-level field."""
+    return bitset_bytes(len(schema.fields)) + ordinal * WORD
+
+
+class Int64Path:
+    """Reads a long or timestamp field, also one of a nested struct.
+
+    Attributes:
+        path: ordinals from the row to the field; ``(0, 1)`` is the end of a window that is the
+            first field.
+    """
+
+    def __init__(self, schema: StructType, path: tuple[int, ...]) -> None:
+        """Find the field.
+
+        Raises:
+            DecodeError: the path does not lead to a field of 64 bits.
+        """
+        self.path = path
+        steps: list[int] = []  # number of fields, ordinal
+        data_type = storage_type(schema)
+        for ordinal in path:
+            if not isinstance(data_type, StructType) or not 0 <= ordinal < len(data_type.fields):
+                raise DecodeError(f"no field at {path} of the schema")
+            steps += (len(data_type.fields), ordinal)
+            data_type = storage_type(data_type.fields[ordinal].data_type)
+        if not is_int64(data_type):
+            raise DecodeError(
+                f"field {path} is {type_name(data_type)}, expected one of {INT64_KINDS}"
+            )
+        self._steps = np.array(steps, np.int64)
+
+    def read(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> tuple[Int64s, Bools]:
+        """The field of many rows.
+
+        Args:
+            buffer: what the rows lie in.
+            offsets: where each row starts.
+            lengths: bytes of each row.
+
+        Returns:
+            The values (0 where there is none) and whether there is one: not where the field or a
+            struct around it is null, and not where the row does not fit its schema.
+
+        Raises:
+            ValueError: a row outside of the buffer.
+        """
+        values: Int64s = np.empty(len(offsets), np.int64)
+        valid: Bools = np.empty(len(offsets), np.bool_)
+        kernel().read_slots(buffer, offsets, lengths, self._steps, values, valid)
+        return values, valid
+
+
+def check_spans(page: Page, offsets: Int64s, lengths: Int64s) -> None:
+    """Refuse rows that do not lie in the buffer: a mistake of the caller.
+
+    Raises:
+        ValueError: there is one, or the arrays differ in length.
+    """
+    if len(offsets) != len(lengths):
+        raise ValueError("arrays differ in length")
+    size = len(page.buffer)
+    inside = (offsets >= 0) & (offsets <= size) & (lengths >= 0) & (lengths <= size - offsets)
+    if not inside.all():
+        raise ValueError("a row lies outside of the buffer")
+
+
+def count_flags(
+    schema: StructType, ordinal: int, buffer: Any, offsets: Int64s, lengths: Int64s
+) -> tuple[int, int]:
+    """How many rows have true, and false, in a boolean field; null and misfits are neither.
+
+    Args:
+        schema: of the rows.
+        ordinal: of the field.
+        buffer: what the rows lie in.
+        offsets: where each row starts.
+        lengths: bytes of each row.
+    """
+    slot = fixed_slot_offset(schema, ordinal)
+    starts = offsets[lengths >= slot + SLOT_BYTES]
+    data = np.frombuffer(buffer, np.uint8)
+    null = (data[starts + ordinal // 8] >> (ordinal % 8)) & 1 == 1
+    flags = data[starts + slot][~null]
+    return int((flags == 1).sum()), int((flags == 0).sum())

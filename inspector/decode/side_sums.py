@@ -74,16 +74,16 @@ class HadoopSum:
             self._compare_whole(remainder[:whole])
         self._take(remainder[whole:], self._part)
 
-    def _take(self, rest: memoryview, most: int) -> memoryview:
+    def _take(self, remainder: memoryview, most: int) -> memoryview:
         """Add bytes to the part that has begun; returns what is left of them."""
-        part = rest[:most]
+        part = remainder[:most]
         if part:
             self._sum = zlib.crc32(part, self._sum)
             self._filled += len(part)
         if self._filled == self._part:
             self._compare([self._sum])
             self._sum, self._filled = 0, 0
-        return rest[len(part) :]
+        return remainder[len(part) :]
 
     def _compare_whole(self, parts: memoryview) -> None:
         size, at_once = self._part, self._part * _PARTS_AT_ONCE

@@ -13,7 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from inspector.decode._source import Source
+from inspector.decode._source import RawCodec, Source
 from inspector.exceptions import FrameError, LimitError
 from inspector.model import Limits
 
@@ -33,8 +33,6 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
         FrameError: a header is wrong, or Snappy data is corrupt.
         LimitError: a block is larger than ``limits.frame_bytes``.
     """
-    from inspector.decode._raw_blocks import RawCodec  # noqa: PLC0415 - imports pyarrow
-
     codec = RawCodec("snappy", "Snappy")
     source.expect(MAGIC, "a Snappy stream")
     _versions(source)

@@ -68,11 +68,11 @@ class RowHash:
             count: of partitions.
         """
         hashes = np.empty(len(offsets), np.int64)
-        known = np.empty(len(offsets), np.bool_)
+        is_known = np.empty(len(offsets), np.bool_)
         program = np.array(self.program, np.int64)
-        kernel().row_hashes(buffer, offsets, lengths, program, hashes, known)
+        kernel().row_hashes(buffer, offsets, lengths, program, hashes, is_known)
         # The remainder: numpy has a fast division by one number, and no such remainder.
-        return hashes - hashes // count * count, known
+        return hashes - hashes // count * count, is_known
 
 
 def _program(fields: Sequence[StructField], hashed: int) -> list[int] | None:

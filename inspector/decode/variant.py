@@ -107,7 +107,7 @@ class _Variant:
 
     def _object(self, info: int, start: int, depth: int) -> dict[str, Any]:
         offset_width, id_width = (info & 3) + 1, (info >> 2 & 3) + 1
-        count, ids = self._counted(info >> 4 & 1, start, id_width + offset_width)
+        count, ids = self._count_of(info >> 4 & 1, start, id_width + offset_width)
         offsets = ids + count * id_width
         data = offsets + (count + 1) * offset_width
         members: dict[str, Any] = {}
@@ -119,14 +119,14 @@ class _Variant:
 
     def _array(self, info: int, start: int, depth: int) -> list[Any]:
         width = (info & 3) + 1
-        count, offsets = self._counted(info >> 2 & 1, start, width)
+        count, offsets = self._count_of(info >> 2 & 1, start, width)
         data = offsets + (count + 1) * width
         return [
             self.at(data + _number(self._value, offsets + i * width, width), depth)
             for i in range(count)
         ]
 
-    def _counted(self, large: int, start: int, least: int) -> tuple[int, int]:
+    def _count_of(self, large: int, start: int, least: int) -> tuple[int, int]:
         width = 4 if large else 1
         count = _number(self._value, start, width)
         if len(self._value) - start < count * least:

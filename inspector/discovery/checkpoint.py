@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from inspector.checkpoint.layout import Layout, OperatorLayout, discover
+from inspector.checkpoint.layout import Layout, OperatorLayout, StoreLayout, discover
 from inspector.checkpoint.logs import Logs, Near, read_logs
 from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.checkpoint.storage import Storage
-from inspector.discovery.committed_files import settled
 from inspector.discovery.lost_files import lost_files
 from inspector.discovery.store_schemas import StoreSchemas, read_schemas, unknown_operators
 from inspector.discovery.user_schemas import (
@@ -22,12 +21,22 @@ from inspector.discovery.user_schemas import (
 )
 from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import CheckpointError
-from inspector.model import KINDS_OF_STATE, BatchClock, BatchId, Problem, StoreName
+from inspector.model import (
+    KINDS_OF_STATE,
+    BatchClock,
+    BatchId,
+    FileKind,
+    Problem,
+    StoreFile,
+    StoreId,
+    StoreName,
+)
 from inspector.operators.physical import PhysicalOperator, physical_operator
 from inspector.operators.registry import identify, rule_for
 from inspector.operators.rule import OperatorShape, StoreRule
 from inspector.operators.transform_with_state import NAMES as TRANSFORM
 from inspector.operators.transform_with_state import Family, Properties, family_of
+from inspector.operators.user_rules import UserRules
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.provider import Listing, Provider
 from inspector.providers.registry import classify, provider_for
@@ -146,7 +155,7 @@ class Checkpoint:
         return max(set.intersection(*restorable), default=0)
 
     @cached_property
-    def uncommitted(self) -> dict[int, int]:
+    def uncommitted_versions(self) -> dict[int, int]:
         """Versions newer than the last committed one that have files -> number of stores."""
         result: dict[int, int] = {}
         for files in self.store_files.values():
@@ -195,7 +204,7 @@ class Checkpoint:
             state_version = self.selection.version
         if state_version is None:
             return self.newest_version
-        if state_version > self.newest_version and state_version not in self.uncommitted:
+        if state_version > self.newest_version and state_version not in self.uncommitted_versions:
             raise CheckpointError(
                 f"state version {state_version} (batch {state_version - 1}) does not exist, "
                 f"the newest committed one is {self.newest_version} "
@@ -261,7 +270,7 @@ def checkpoint_at(
     whole = discover(verified, classify)
     files = tuple(file for store in whole.stores for file in store.files)
     provider = provider_for(Listing(logs.provider_class, files), storage.root)
-    whole = settled(verified, whole, provider, logs)
+    whole = resolve_attempts(verified, whole, provider, logs)
     whole, result = read_schemas(verified, whole)
     selected = whole.select(chosen)
     problems = [*_selection_problems(whole.problems, selected), *logs.problems]
@@ -308,7 +317,7 @@ def _narrow(meant: Selection, selected: Selection) -> Selection:
 
 def _operators(
     whole: Layout,
-    found: StoreSchemas,
+    store_schemas: StoreSchemas,
     problems: list[Problem],
     given: Mapping[StoreName, SchemaPair],
 ) -> tuple[Operator, ...]:
@@ -316,7 +325,7 @@ def _operators(
     operators: list[Operator] = []
     for layout in reversed(whole.operators):
         metadata = layout.metadata
-        schemas = _schemas(layout, found, problems, given)
+        schemas = _schemas(layout, store_schemas, problems, given)
         pairs = {name: (schema.key, schema.value) for name, schema in schemas.items()}
         name = metadata.operator_name if metadata else identify(layout.store_names, pairs)
         upstream = tuple(operator.physical for operator in operators)
@@ -339,7 +348,7 @@ def _operators(
 
 def _schemas(
     layout: OperatorLayout,
-    found: StoreSchemas,
+    store_schemas: StoreSchemas,
     problems: list[Problem],
     given: Mapping[StoreName, SchemaPair],
 ) -> dict[str, StateSchema]:
@@ -347,18 +356,85 @@ def _schemas(
     schemas: dict[str, StateSchema] = {}
     store_names = {
         problem.store_name
-        for problem in found.problems
+        for problem in store_schemas.problems
         if problem.operator_id == layout.operator_id
     }
     for store in layout.store_names:
         store_name = StoreName(layout.operator_id, store)
-        schema = found.schemas.get(store_name)
+        schema = store_schemas.schemas.get(store_name)
         if store_name in given:
             schema = with_user_schemas(schema, given[store_name], store_name)
         else:
-            problems.extend(found.problems.get(store_name, ()))
+            problems.extend(store_schemas.problems.get(store_name, ()))
         if schema is not None:
             schemas[store] = schema
     for store in store_names - set(layout.store_names):
-        problems.extend(found.problems[StoreName(layout.operator_id, store)])
+        problems.extend(store_schemas.problems[StoreName(layout.operator_id, store)])
     return schemas
+
+
+def resolve_attempts(storage: Storage, layout: Layout, provider: Provider, logs: Logs) -> Layout:
+    """The layout with every file as what it is to its provider.
+
+    Args:
+        storage: opened at the checkpoint's root.
+        layout: files as all providers together see their names.
+        provider: the one that wrote them.
+        logs: with the unique ids that batches were committed by.
+    """
+
+    def files(store: StoreLayout) -> tuple[StoreFile, ...]:
+        result = provider.resolve_attempts(store.files, _commit_ids(logs, store.store), storage)
+        return tuple(_with_origin(file, logs) for file in result) if has_appended else result
+
+    has_appended = any(clock.appended for clock in logs.clocks.values())
+    return layout.map_files(files)
+
+
+def _with_origin(file: StoreFile, logs: Logs) -> StoreFile:
+    """A snapshot of an appended batch with whether it goes on from the version before it."""
+    batch = BatchId((file.version or 0) - 1)
+    clock = logs.clocks.get(batch)
+    if file.kind is not FileKind.SNAPSHOT or clock is None or not clock.appended:
+        return file
+    return replace(file, continues=batch not in logs.repartitions)
+
+
+def _commit_ids(logs: Logs, store: StoreId) -> dict[int, frozenset[str]]:
+    """The unique ids by which a partition's stores committed each version."""
+    result: dict[int, frozenset[str]] = {}
+    for batch, operators in logs.unique_ids.items():
+        partitions = operators.get(store.operator_id, ())
+        if store.partition_id < len(partitions):
+            result[batch + 1] = partitions[store.partition_id]
+    return result
+
+
+def with_rules(checkpoint: Checkpoint, user_rules: UserRules) -> Checkpoint:
+    """The same checkpoint, judged by what the user said.
+
+    Raises:
+        CheckpointError: an operator or a field is not there.
+    """
+    if user_rules == UserRules():
+        return checkpoint
+    have = {operator.operator_id for operator in checkpoint.operators}
+    named = {
+        *(op for op in user_rules.event_time_fields if op is not None),
+        *(op for op, _ in user_rules.operator_rules),
+        *(op for op, _ in user_rules.join_retention if op is not None),
+    }
+    if not named <= have:
+        raise CheckpointError(
+            f"got a rule for operator {min(named - have)}, there are "
+            f"{', '.join(map(str, sorted(have))) or 'none'}",
+            checkpoint.root,
+        )
+    operators = tuple(_with(operator, user_rules) for operator in checkpoint.operators)
+    return replace(checkpoint, operators=operators)
+
+
+def _with(operator: Operator, user_rules: UserRules) -> Operator:
+    schemas = {name: (schema.key, schema.value) for name, schema in operator.schemas.items()}
+    rules = user_rules.apply(operator.operator_id, operator.name, schemas, operator.rules)
+    return replace(operator, rules=rules)

@@ -23,7 +23,7 @@ class Unsummed(NamedTuple):
     without: int
 
 
-def unsummed(checkpoint: Checkpoint, version: int) -> Unsummed:
+def count_unsummed_files(checkpoint: Checkpoint, version: int) -> Unsummed:
     """The deltas and snapshots of a version and of older ones that hold no checksum.
 
     None of these vouches for them: the codec, of which only lz4 has checksums in its blocks; the

@@ -11,14 +11,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.logfile import json_object, split_log
 from inspector.checkpoint.logs import COMMITS, MAX_FORMAT, OFFSETS
 from inspector.checkpoint.metadata import QUERY_METADATA
 from inspector.checkpoint.names import number
 from inspector.checkpoint.state_schema import schema_path
 from inspector.checkpoint.storage import Storage
-from inspector.checkpoint.urls import is_local, joined, translate
+from inspector.checkpoint.trees import Entry
+from inspector.checkpoint.urls import is_local, join_path, translate
 from inspector.codec import Message
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import CheckpointError, InspectorError
@@ -96,7 +96,7 @@ class SmallFiles:
 def small_files(
     checkpoint: Checkpoint,
     batch: int,
-    place: str,
+    new_root: str,
     *,
     unique_ids: Mapping[str, str] | None = None,
 ) -> SmallFiles:
@@ -105,7 +105,7 @@ def small_files(
     Args:
         checkpoint: that is copied, whole.
         batch: the newest that the copy has of it.
-        place: the new root, as its user spelled it.
+        new_root: the new root, as its user spelled it.
         unique_ids: if a batch is appended, the ids of its state by those of the batch before it
             (checkpoint format 2); None if none is.
 
@@ -127,7 +127,7 @@ def small_files(
         newest = [*commits.rewrite(commit.name, content, str(batch + 1))]
     first += _tree(storage, SOURCES)
     for operator in checkpoint.layout.operators:
-        first += _of_operator(storage, operator.directory, batch, place)
+        first += _of_operator(storage, operator.directory, batch, new_root)
         for store in {DEFAULT_STORE, *operator.expected_stores}:
             path = schema_path(operator.operator_id, store)
             folder = _Folder.of(storage, path.rpartition("/")[0])
@@ -220,7 +220,9 @@ def _tree(storage: Storage, folder: str) -> Iterator[SmallFile]:
             yield _plain(entry, storage.full_path(folder))
 
 
-def _of_operator(storage: Storage, directory: str, batch: int, place: str) -> Iterator[SmallFile]:
+def _of_operator(
+    storage: Storage, directory: str, batch: int, new_root: str
+) -> Iterator[SmallFile]:
     """Metadata and schemas of an operator, those of later batches left out."""
     metadata = _Folder.of(storage, f"{directory}/_metadata")
     yield from metadata.files("metadata")
@@ -228,14 +230,14 @@ def _of_operator(storage: Storage, directory: str, batch: int, place: str) -> It
     for name, entry in newer.entries.items():
         written_by = number(name)
         if written_by is not None and written_by <= batch:
-            yield from newer.rewrite(name, with_schema_paths(storage.read(entry.path), place))
+            yield from newer.rewrite(name, with_schema_paths(storage.read(entry.path), new_root))
     for file in _tree(storage, f"{directory}/_stateSchema"):
         written_by = number(file.path.rpartition("/")[2].lstrip(".").partition("_")[0])
         if written_by is None or written_by <= batch:
             yield file
 
 
-def with_schema_paths(metadata: bytes, place: str) -> bytes:
+def with_schema_paths(metadata: bytes, new_root: str) -> bytes:
     """Operator metadata whose paths of schemas lead to another root.
 
     Spark writes them in full (``OperatorStateMetadataV2``), so that a checkpoint that was moved
@@ -247,17 +249,18 @@ def with_schema_paths(metadata: bytes, place: str) -> bytes:
     for store in stores if isinstance(stores, list) else ():
         paths = store.get("stateSchemaFilePaths") if isinstance(store, dict) else None
         if isinstance(paths, list):
-            store["stateSchemaFilePaths"] = [_move(str(path), place) for path in paths]
+            store["stateSchemaFilePaths"] = [_move(str(path), new_root) for path in paths]
     return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
 
 
-def _move(path: str, place: str) -> str:
+def _move(path: str, new_root: str) -> str:
     root, state, tail = path.rpartition("/state/")
-    if is_local(place):
-        return f"file:{translate(place).target.rstrip('/')}{state}{tail}"
-    scheme, colon, remainder = place.partition(":")
+    if is_local(new_root):
+        return f"file:{translate(new_root).target.rstrip('/')}{state}{tail}"
+    scheme, colon, remainder = new_root.partition(":")
     old = root.partition(":")[0]
-    same = translate(root).protocol == translate(place).protocol
-    return joined(
-        f"{old if same else scheme}{colon}{remainder}".rstrip("/"), f"{state}{tail}".lstrip("/")
+    is_same_scheme = translate(root).protocol == translate(new_root).protocol
+    return join_path(
+        f"{old if is_same_scheme else scheme}{colon}{remainder}".rstrip("/"),
+        f"{state}{tail}".lstrip("/"),
     )

@@ -33,12 +33,12 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
     if count < 2 or not _can_split(task):
         return [task]
     seed = secrets.randbits(_SEED_BITS) if seed is None else seed
-    first, *others = (
+    first, *further = (
         replace(task, key_range=KeyRange(number, count, seed)) for number in range(count)
     )
     # What is not about single keys is for the first range to say.
     bare = tuple(replace(store, side_files=()) for store in task.stores)
-    return [first, *(replace(item, stores=bare) for item in others)]
+    return [first, *(replace(item, stores=bare) for item in further)]
 
 
 def _can_split(task: Task) -> bool:
@@ -57,11 +57,11 @@ def needs_bounds(task: Task) -> bool:
     return task.key_range is not None and any(store.timeout_kinds for store in task.stores)
 
 
-def with_bounds(task: Task, found: Mapping[StoreId, Mapping[int, CallBounds]]) -> Task:
+def with_bounds(task: Task, call_bounds: Mapping[StoreId, Mapping[int, CallBounds]]) -> Task:
     """A task with what all ranges of its partition show, by store and version."""
 
     def told(store: StoreTask) -> StoreTask:
-        of_store = found.get(task.store_id(store), {})
+        of_store = call_bounds.get(task.store_id(store), {})
         return replace(store, call_bounds={v: astuple(bounds) for v, bounds in of_store.items()})
 
     return replace(task, stores=tuple(map(told, task.stores)))

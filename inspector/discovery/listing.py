@@ -1,16 +1,33 @@
-"""What is wrong with a checkpoint by the names of its files alone; no file is read for it."""
+"""What is wrong with a checkpoint by the names of its files alone; no file is read for it.
+
+* Spark numbers the stateful operators of a query from 0 on (``IncrementalExecution``), and each has
+  its folder from its first batch on.
+* The partitions of an operator are those of its metadata (4.0 on) and, before, of
+  ``spark.sql.shuffle.partitions`` in the offset log, which a restart takes over
+  (``OffsetSeqMetadata``). A repartitioning of 4.3 gives the state another number, writes it into
+  the log and, in format 2, the metadata, and leaves the folders that were there. An operator that
+  needs all rows in one place has partition 0 alone, whatever both say.
+* Each partition has every store of its operator, from its first task on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from inspector.checkpoint.layout import FOREIGN, StoreLayout
-from inspector.checkpoint.roots import STATE
-from inspector.discovery.checkpoint import Checkpoint
-from inspector.discovery.placement import has_partition, impossible_partitions, was_left
-from inspector.discovery.state_checks import ranges_text, state_problems
-from inspector.model import COMPARED, Problem
+from inspector.checkpoint.layout import FOREIGN, PartitionLayout, StoreLayout
+from inspector.checkpoint.logfile import UNSEEN
+from inspector.checkpoint.roots import STATE, Selection
+from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.placement import (
+    has_partition,
+    impossible_partitions,
+    partition_count,
+    partition_counts,
+    was_left,
+)
+from inspector.discovery.unknown_watermarks import batches_for_state_alone
+from inspector.model import COMPARED, LIMITS, Problem
 from inspector.providers.chain import compared_versions, restorable_versions
 
 
@@ -80,17 +97,16 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
     unwritten = {
         v
         for v in range(oldest, version)
-        if v - 1 in checkpoint.logs.given_up or not has_partition(checkpoint, partition, v)
+        if v - 1 in checkpoint.logs.skipped_batches or not has_partition(checkpoint, partition, v)
     }
-    known = [v for v in sorted({*files.deltas, *alone, *unwritten}) if oldest <= v <= version]
-    points = [*([] if restorable else [0]), *known, version + 1]
-    holes = [(a + 1, b - 1) for a, b in pairwise(points) if b > a + 1]
+    present = [v for v in sorted({*files.deltas, *alone, *unwritten}) if oldest <= v <= version]
+    points = [*([] if restorable else [0]), *present, version + 1]
+    holes = _holes(points)
     # A repartitioning whose log entry is purged may have left the partition out for a while.
     logged = min(checkpoint.logs.confs, default=0)
     if files.compares:
         holes = [(a, b) for a, b in holes if b + 1 not in files.snapshots or b > logged]
-    lost = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in holes)
-    single = len(holes) == 1 and holes[0][0] == holes[0][1]
+    lost, single = _runs_text(holes), _is_single(holes)
     if lost:
         yield Problem(
             "missing-delta",
@@ -104,3 +120,176 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
 def _restorable_text(versions: Sequence[int]) -> str:
     noun = "version" if len(versions) == 1 else "versions"
     return f"{noun} {ranges_text(versions)}" if versions else "no version"
+
+
+# --- the folders of the state ----------------------------------------------------------------
+
+
+MISSING_OPERATOR = "missing-operator"
+MISSING_PARTITION = "missing-partition"
+EXTRA_PARTITION = "extra-partition"
+PARTITION_COUNTS = "partition-counts"
+UNFINISHED_REPARTITION = "unfinished-repartition"
+UNFINISHED_ERROR = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
+
+
+def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
+    """What is missing or too many among the folders of a checkpoint's state.
+
+    Args:
+        checkpoint: what was found.
+        version: the judged version; before the first batch is committed nothing has to be there.
+    """
+    yield from _open_repartitioning(checkpoint)
+    if not version:
+        return
+    if checkpoint.selection == Selection():
+        yield from _missing_operators(checkpoint)
+    for operator in checkpoint.operators:
+        yield from _partitions(checkpoint, operator, version)
+        for partition in operator.layout.partitions:
+            yield from _missing_stores(checkpoint, operator, partition)
+
+
+def _open_repartitioning(checkpoint: Checkpoint) -> Iterator[Problem]:
+    """That the newest batch is a repartitioning that was not committed."""
+    logs = checkpoint.logs
+    newest = logs.last_offset
+    if newest is not None and newest in logs.repartitions and newest != logs.last_committed:
+        counts = [partition_count(checkpoint, batch + 1) for batch in (newest - 1, newest)]
+        message = (
+            f"batch {newest} repartitions the state from {counts[0]} to {counts[1]} partitions and "
+            f"is not committed: a query that starts now fails with {UNFINISHED_ERROR}"
+        )
+        path = checkpoint.storage.full_path(f"offsets/{newest}")
+        yield Problem(UNFINISHED_REPARTITION, message, path, version=newest + 1)
+
+
+def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
+    numbers = {operator.operator_id for operator in checkpoint.operators}
+    numbers |= {int(name) for name in _hidden_names(checkpoint, STATE) if name.isdecimal()}
+    state = checkpoint.storage.full_path(STATE)
+    if numbers:
+        absent = _absent(numbers, max(numbers))
+        if absent:
+            single = _is_single(absent)
+            message = (
+                f"{'operator' if single else 'operators'} {_runs_text(absent)} "
+                f"{'is' if single else 'are'} missing, "
+                f"expected 0 to {max(numbers)}: Spark numbers them one by one"
+            )
+            yield Problem(MISSING_OPERATOR, message, state)
+    elif checkpoint.layout.has_state:
+        message = "got no operator in it, expected the state of at least one"
+        yield Problem(MISSING_OPERATOR, message, state)
+    elif (batch := next(batches_for_state_alone(checkpoint), None)) is not None:
+        message = (
+            f"it is missing, though the query has state: batch {batch} ran without new data, "
+            "which Spark does for stateful operators alone"
+        )
+        yield Problem(MISSING_OPERATOR, message, state)
+
+
+def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Iterator[Problem]:
+    if checkpoint.selection.partition_id is not None:
+        return
+    by_log, by_metadata = partition_count(checkpoint, version), _by_metadata(operator)
+    source = "spark.sql.shuffle.partitions in the offset log"
+    if operator.single_partition:
+        count, source = 1, "the operator needs all rows in one place"
+    elif by_log:
+        count = by_log
+    else:
+        count, source = by_metadata, "numPartitions in the operator's metadata"
+    if not count:
+        return
+    have = {partition.partition_id for partition in operator.layout.partitions}
+    have |= {
+        int(name)
+        for name in _hidden_names(checkpoint, operator.layout.directory)
+        if name.isdecimal()
+    }
+    left = {
+        partition.partition_id
+        for partition in operator.layout.partitions
+        if not operator.single_partition and was_left(checkpoint, partition, version)
+    }
+    location = checkpoint.storage.full_path(operator.layout.directory)
+    highest = f"0 to {count - 1}" if count > 1 else "0 alone"
+    for slug, numbers, fault in (
+        (MISSING_PARTITION, _absent(have, count), "missing"),
+        (EXTRA_PARTITION, [(n, n) for n in sorted(have - left) if n >= count], "too many"),
+    ):
+        if numbers:
+            single = _is_single(numbers)
+            message = (
+                f"{'partition' if single else 'partitions'} {_runs_text(numbers)} "
+                f"{'is' if single else 'are'} {fault}, expected {highest} ({source})"
+            )
+            yield Problem(slug, message, location)
+    # Metadata of format 1 keeps the number that the query began with, whatever came after.
+    first_known = min(checkpoint.logs.confs, default=0)
+    old = bool(first_known) and operator.metadata is not None and operator.metadata.format == 1
+    is_plausible = by_metadata in partition_counts(checkpoint) or old
+    if by_log and by_metadata and not is_plausible and not operator.single_partition:
+        message = (
+            f"got numPartitions {by_metadata} in the operator's metadata, the offset log says "
+            f"{by_log} (spark.sql.shuffle.partitions)"
+        )
+        yield Problem(PARTITION_COUNTS, message, location)
+
+
+def _by_metadata(operator: Operator) -> int:
+    """How many partitions the metadata says; 0 where it does not, or gives several numbers."""
+    stores = operator.metadata.stores if operator.metadata else ()
+    numbers = {store.num_partitions for store in stores}
+    count = (numbers.pop() or 0) if len(numbers) == 1 else 0
+    return count if count <= LIMITS.partitions else 0
+
+
+def _hidden_names(checkpoint: Checkpoint, directory: str) -> set[str]:
+    """Names of what is in a folder of the state, and could not be listed: it is not missing."""
+    above = f"{checkpoint.storage.full_path(directory)}/"
+    paths = (problem.path or "" for problem in checkpoint.problems if problem.slug in UNSEEN)
+    return {path.removeprefix(above) for path in paths if path.startswith(above)}
+
+
+def _missing_stores(
+    checkpoint: Checkpoint, operator: Operator, partition: PartitionLayout
+) -> Iterator[Problem]:
+    have = {store.store.store_name for store in partition.stores}
+    have |= _hidden_names(checkpoint, partition.directory)
+    for name in sorted({*operator.layout.expected_stores, *operator.layout.store_names} - have):
+        yield Problem(
+            "missing-version",
+            f"store {name!r} is missing, expected it in every partition of the operator",
+            checkpoint.storage.full_path(partition.directory),
+        )
+
+
+def _absent(have: Collection[int], count: int) -> list[tuple[int, int]]:
+    """The runs of numbers from 0 to ``count`` - 1 that are not there; a log may claim millions."""
+    points = [-1, *sorted(n for n in have if n < count), count]
+    return _holes(points)
+
+
+def _holes(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """The runs of numbers between some."""
+    return [(a + 1, b - 1) for a, b in pairwise(numbers) if b > a + 1]
+
+
+def _is_single(runs: Sequence[tuple[int, int]]) -> bool:
+    return len(runs) == 1 and runs[0][0] == runs[0][1]
+
+
+def _runs_text(runs: Sequence[tuple[int, int]]) -> str:
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def ranges_text(numbers: Sequence[int]) -> str:
+    """``0-3, 7``: sorted numbers, runs drawn together."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        first = runs.pop()[0] if runs and number == runs[-1][1] + 1 else number
+        runs.append((first, number))
+    return _runs_text(runs)

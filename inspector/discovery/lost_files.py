@@ -74,8 +74,8 @@ def lost_files(
         for store in layout.store_names if any_schema else ():
             location = _place_of_schema(layout, store)
             path = storage.full_path(location)
-            known = store in schemas.get(layout.operator_id, ())
-            if known or _is_named(reported, storage, location):
+            is_there = store in schemas.get(layout.operator_id, ())
+            if is_there or _is_named(reported, storage, location):
                 continue
             listed = storage.stat(location)
             if listed is not None and listed.is_file:

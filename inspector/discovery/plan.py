@@ -15,8 +15,8 @@ from inspector.discovery.tasks import ALL_LEFTOVERS, Request, StoreTask, Task
 from inspector.discovery.unknown_watermarks import (
     UNSEEN,
     has_branches,
+    is_recorded,
     operator_holding_back,
-    recorded,
     sees_watermark,
 )
 from inspector.discovery.what_if import scenario_of
@@ -29,10 +29,9 @@ from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.inferences import INFERENCES
 from inspector.operators.join import COUNT, COUNT_STORES, time_fields
 from inspector.operators.physical import only_sources_feed
-from inspector.operators.rule import Clock, StoreRule
+from inspector.operators.rule import Clock, Scenario, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import is_list
-from inspector.operators.what_if import Scenario
 from inspector.sparktypes import field_at, is_int64, to_json
 from inspector.sparktypes.key_encoders import KeyEncoder
 
@@ -121,8 +120,10 @@ def _with_origins(
         for task in tasks:
             if task.operator_id == operator.operator_id:
                 step = gcd(partition_count(checkpoint, version), task.partitions) if placed else 1
-                same = (o for o in of_operator if (o.partition_id - task.partition_id) % step == 0)
-                origins.append(list(same) if task.present else [])
+                related = (
+                    o for o in of_operator if (o.partition_id - task.partition_id) % step == 0
+                )
+                origins.append(list(related) if task.present else [])
     reads = sum(cost[id(task)] for of_task in origins for task in of_task)
     if reads > max(MOST_READS * len(tasks), FEW_READS):
         return tasks
@@ -180,7 +181,7 @@ def _store_task(
     expiry = rule.expiry
     by_watermark = expiry is not None and expiry.clock is Clock.WATERMARK
     if expiry is not None and by_watermark and operator.physical.evicts_later:
-        stepwise = recorded(checkpoint, version, SINCE_4_3)
+        stepwise = is_recorded(checkpoint, version, SINCE_4_3)
         expiry = replace(expiry, previous_bound=stepwise)
     return StoreTask(
         store_name=name,
@@ -212,21 +213,25 @@ def _store_task(
         written_values=_written_values(schema),
         column_family=layout.column_family,
         key_encoder=_key_encoder(operator, name, schema),
-        scenario=_scenario(checkpoint, operator, name, request),
+        scenarios=_scenarios(checkpoint, operator, name, request),
         several_values=schema is not None
         and is_list(operator.metadata, schema, operator.layout.store_names),
     )
 
 
-def _scenario(
+def _scenarios(
     checkpoint: Checkpoint, operator: Operator, store: str, request: Request
-) -> Scenario | None:
+) -> tuple[Scenario, ...]:
+    """What is simulated; by each clock, where nobody knows yet which one the timers follow."""
     if request.what_if is None:
-        return None
+        return ()
     scenario = scenario_of(checkpoint, operator, store, request.what_if)
     if not isinstance(scenario, Scenario):
-        return None
-    return replace(scenario, kind=scenario.kind or request.timeout_kind)
+        return ()
+    kinds: tuple[TimeoutKind | None, ...] = (scenario.kind or request.timeout_kind,)
+    if scenario.clock is Clock.TIMEOUT and kinds == (None,):
+        kinds = tuple(TimeoutKind)
+    return tuple(replace(scenario, kind=kind) for kind in kinds)
 
 
 def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> KeyEncoder:

@@ -7,7 +7,8 @@
   it and each delta after that (``HDFSBackedStateStoreProvider.loadMap``, ``RocksDB.load``). What
   lies below that snapshot, or is a delta that it covers, is not read.
 * Where that snapshot cannot be read, Spark 4.2 and later load an older one, or begin with the empty
-  version 0 (``AutoSnapshotLoader``, on by default); older releases fail.
+  version 0 (``AutoSnapshotLoader``, on by default), if at most 500 versions lie between; older
+  releases fail. RocksDB up to 3.4 loads the zip of the very version, as it writes no changelogs.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from dataclasses import dataclass
 
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
+from inspector.checkpoint.metadata import QUERY_METADATA
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
+from inspector.discovery.listing import UNFINISHED_ERROR
 from inspector.discovery.placement import partition_count, was_left
-from inspector.discovery.state_checks import UNFINISHED_ERROR
 from inspector.exceptions import LimitError, NoSchemaError, RowError
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
 from inspector.providers.chain import StoreFiles
@@ -28,10 +30,25 @@ from inspector.time_text import time_ms_text
 REPAIRS = "4.2"
 """The first release that goes back to an older snapshot where the newest cannot be read."""
 
+MOST_REPLAYED = 500
+"""Versions that it goes back (``spark.sql.streaming.stateStore.maxChangeFileReplay``)."""
+
 RECORDED_SINCE_4_2 = f"{CONF}stateStore.rowChecksum.enabled"
+
+NOTHING_WRITTEN = (
+    "No task has written state for it: a change of the query that Spark refuses looks so, too."
+)
 
 _LOG_ERROR = "IllegalStateException"
 _UNREADABLE = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
+_UNPARSED = ("truncated", "undecodable")
+"""Slugs of metadata and schemas that end early, or are no JSON: Spark reads each at the start
+(``StreamMetadata.read``, ``StateSchemaCompatibilityChecker``). Spark 4.3 does without metadata of
+an operator that is cut.
+"""
+_NO_STATE = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
+_TWICE = "CONCURRENT_STREAM_LOG_UPDATE"
+"""Of a batch that runs again though its commit is there: Spark takes it for another query's."""
 _ABSENT = (VANISHED_SLUG, "log-entry-lost")
 _NO_VERDICT = (*UNSEEN, LimitError.slug, RowError.slug)
 """Slugs of files of which Spark may read more than was read here, or less."""
@@ -56,10 +73,12 @@ class Obstacle:
 
     def __str__(self) -> str:
         """``partition 1 needs 1.delta (CANNOT_READ_DELTA_FILE_NOT_EXISTS)``."""
-        who = "it" if self.store is None else f"partition {self.store.partition_id}"
+        subject = "it" if self.store is None else f"partition {self.store.partition_id}"
         state = "" if self.missing else ", which cannot be read"
         reason = f", as {self.instead_of} cannot be read" if self.instead_of else ""
-        return f"{who} needs {self.name}{reason}{state} ({self.error.rpartition('.')[2]})"
+        error = self.error.removesuffix(".UNCATEGORIZED").rpartition(".")[2]
+        named = f" ({error})" if error else ""
+        return f"{subject} needs {self.name}{reason}{state}{named}"
 
 
 @dataclass(frozen=True)
@@ -90,6 +109,8 @@ class Restart:
         unknown: files that it reads and that could not be judged here.
         snapshot_name: how the provider spells a snapshot, ``{}`` for the version.
         repairs: the release that ran the newest batch goes back to older snapshots.
+        wrote: some store has files of the version that a batch which runs again makes; None where
+            there are no stores.
     """
 
     batch: int
@@ -101,6 +122,7 @@ class Restart:
     unknown: int
     snapshot_name: str
     repairs: bool = False
+    wrote: bool | None = None
 
     @property
     def possible(self) -> bool | None:
@@ -115,13 +137,14 @@ class Restart:
         return self.possible is True and not self.again and not self.needs_repair
 
     @property
-    def unfinished(self) -> str:
+    def unfinished_text(self) -> str:
         """``Batch 4 was planned at ... and has no commit; ...``: of one that runs again."""
         planned = "" if self.planned_ms is None else f" at {time_ms_text(self.planned_ms)}"
         since = "nothing" if self.committed is None else f"nothing after batch {self.committed}"
         return (
             f"batch {self.batch} was planned{planned} and has no commit, so it is running or was "
             f"stopped; {since} has been committed."
+            + ("" if self.wrote is not False else f" {NOTHING_WRITTEN}")
         )
 
     @property
@@ -134,7 +157,9 @@ class Restart:
         """``Restarts from batch 12: yes, from 12.snapshot.``; and what stands in its way."""
         begin = f"Restarts from batch {self.batch}"
         if self.again:
-            begin += ", which is run again because it has no commit"
+            begin += ", which is run again because "
+            later = self.committed is not None and self.committed > self.batch
+            begin += "no later one is in offsets" if later else "it has no commit"
         if self.obstacles:
             more = len(self.obstacles) - 1
             remainder = f", and {more:,} more {'file' if more == 1 else 'files'}" if more else ""
@@ -197,9 +222,12 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
     ]
     obstacles = [
         *_in_logs(checkpoint, planned, damage=damage),
+        *_in_metadata(checkpoint, damage),
         *(result for result in stores if isinstance(result, Obstacle)),
     ]
+    files = checkpoint.store_files.values()
     return Restart(
+        wrote=any(store.newest > batch for store in files) if files else None,
         batch=batch,
         again=again,
         planned_ms=clock.timestamp_ms if clock else None,
@@ -267,8 +295,23 @@ def _in_logs(checkpoint: Checkpoint, planned: int, *, damage: _Damage) -> Iterat
             damage.doubted += 1
         else:
             yield Obstacle(name, _LOG_ERROR, missing=problem.slug in _ABSENT)
+    if logs.last_committed is not None and logs.last_committed > planned >= 0:
+        yield Obstacle(f"{OFFSETS}/{logs.last_committed}", _TWICE)
     if any(problem.slug == "unfinished-repartition" for problem in damage.paths.values()):
         yield Obstacle(f"{COMMITS}/{planned}", UNFINISHED_ERROR)
+
+
+def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:
+    """Metadata and schemas that Spark reads before the state, and state that is not there."""
+    for path, problem in damage.paths.items():
+        name = checkpoint.storage.relative(path)
+        if problem.slug in _UNPARSED and (
+            name == QUERY_METADATA or name.endswith("/_metadata/schema")
+        ):
+            yield Obstacle(name, "", missing=False)
+    absent = any(problem.slug == "missing-operator" for problem in damage.paths.values())
+    if absent and not checkpoint.operators:
+        yield Obstacle("the operators in state", _NO_STATE)
 
 
 def _stores(
@@ -305,7 +348,13 @@ def _store(files: StoreFiles, store: StoreId, version: int, damage: _Damage) -> 
             skipped = skipped or files.names.snapshot.format(base)
             continue
         break
+    if skipped and version - base > MOST_REPLAYED:
+        return Obstacle(skipped, _UNREADABLE, store, missing=False)
+    # A store with snapshots alone had one of this version, and no delta.
+    of_snapshots = files.compares and files.snapshots and not files.deltas
     for delta in range(base + 1, version + 1):
+        if of_snapshots:
+            return Obstacle(files.names.snapshot.format(version), files.names.absent, store)
         name = files.names.delta.format(delta)
         if delta not in files.deltas:
             return Obstacle(name, files.names.absent, store, skipped)

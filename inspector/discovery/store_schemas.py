@@ -80,8 +80,8 @@ def _by_store(
 
 def _of_family(operator: OperatorLayout, schema: StateSchema, family: ColumnFamily) -> StateSchema:
     key = family.key
-    others = [column_family.name for column_family in schema.column_families]
-    if has_several_values(operator.metadata, family, others):
+    family_names = [column_family.name for column_family in schema.column_families]
+    if has_several_values(operator.metadata, family, family_names):
         key = StructType((*key.fields, StructField(INDEX_COLUMN, LONG)))
     return StateSchema(schema.version, key, family.value, (family,))
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from inspector.checkpoint.urls import is_local
 from inspector.codec import Message
 from inspector.model import BatchClock, Certainty, KeyRange, StoreFile, StoreId, Subset, TimeoutKind
-from inspector.operators.rule import ExpiryField
+from inspector.operators.rule import ExpiryField, Scenario, WhatIf
 from inspector.operators.transform_with_state import Family
-from inspector.operators.what_if import Scenario, WhatIf
 from inspector.sparktypes.key_encoders import KeyEncoder
 
 SMALL_FILE_BYTES = 32 << 10
@@ -90,7 +89,7 @@ class StoreTask:
         key_encoder: how the provider arranges its keys. several_values: a value holds several rows.
         cross_checks: what its batches cannot have written
             (:mod:`inspector.passes.cross_checks`).
-        scenario: what the requested change of the query is to its rows.
+        scenarios: what the requested change of the query is to its rows, by each possible clock.
     """
 
     store_name: str
@@ -119,7 +118,7 @@ class StoreTask:
     key_encoder: KeyEncoder = field(default_factory=KeyEncoder)
     several_values: bool = False
     cross_checks: tuple[str, ...] = ()
-    scenario: Scenario | None = None
+    scenarios: tuple[Scenario, ...] = ()
 
 
 @dataclass(frozen=True)

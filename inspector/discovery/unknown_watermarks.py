@@ -24,7 +24,7 @@ UNSEEN = (
 SINCE_3_5 = "optimizer.pruneFiltersCanPruneStreamingSubplan"
 
 
-def recorded(checkpoint: Checkpoint, version: int, key: str) -> bool:
+def is_recorded(checkpoint: Checkpoint, version: int, key: str) -> bool:
     """Whether the batch's log entry has a conf that Spark records only from some release on."""
     return checkpoint.logs.conf_for(version - 1, key).origin != "default"
 
@@ -33,7 +33,7 @@ def operator_holding_back(
     checkpoint: Checkpoint, operator: Operator, version: int
 ) -> PhysicalOperator | None:
     """The operator upstream that may keep the watermark from this one; None if there is none."""
-    if not recorded(checkpoint, version, SINCE_3_5):
+    if not is_recorded(checkpoint, version, SINCE_3_5):
         return None
     return holds_watermark_back(operator.upstream)
 
@@ -46,12 +46,12 @@ def sees_watermark(checkpoint: Checkpoint, operator: Operator, version: int) -> 
     that ran without data because the watermark rose was asked for by an operator that sees it
     (``IncrementalExecution.shouldRunAnotherBatch``). Until Spark 3.4 all see it.
     """
-    if not recorded(checkpoint, version, SINCE_3_5):
+    if not is_recorded(checkpoint, version, SINCE_3_5):
         return True
     if operator_holding_back(checkpoint, operator, version) is not None:
         return False
-    others = (item for item in checkpoint.query if item.operator_id != operator.operator_id)
-    alone = all(other.physical.asks is Asks.NEVER for other in others)
+    remaining = (item for item in checkpoint.query if item.operator_id != operator.operator_id)
+    alone = all(item.physical.asks is Asks.NEVER for item in remaining)
     return alone and any(batch < version for batch in batches_for_state_alone(checkpoint))
 
 
@@ -61,7 +61,7 @@ def has_branches(checkpoint: Checkpoint, version: int) -> bool:
     An operator that is fed by another one then sees none (``PropagateWatermarkSimulator``, 3.5 on).
     """
     sources = checkpoint.logs.sources.get(BatchId(version - 1), ())
-    return len(sources) > 1 and recorded(checkpoint, version, SINCE_3_5)
+    return len(sources) > 1 and is_recorded(checkpoint, version, SINCE_3_5)
 
 
 def batches_for_state_alone(checkpoint: Checkpoint) -> Iterator[int]:

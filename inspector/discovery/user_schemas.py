@@ -109,7 +109,9 @@ class UserSchemas:
         }
 
 
-def with_user_schemas(read: StateSchema | None, given: SchemaPair, place: StoreName) -> StateSchema:
+def with_user_schemas(
+    read: StateSchema | None, given: SchemaPair, store_name: StoreName
+) -> StateSchema:
     """A store's schema: the given one for what was given, the file's for the rest.
 
     Raises:
@@ -119,7 +121,7 @@ def with_user_schemas(read: StateSchema | None, given: SchemaPair, place: StoreN
     if read is not None:
         return replace(read, version=GIVEN, key=key or read.key, value=value or read.value)
     if key is None or value is None:
-        operator, store = place
+        operator, store = store_name
         missing = "--key-schema" if key is None else "--value-schema"
         raise CheckpointError(
             f"operator {operator}, store {store!r} has no schema file: give {missing} too"
@@ -127,11 +129,11 @@ def with_user_schemas(read: StateSchema | None, given: SchemaPair, place: StoreN
     return StateSchema(GIVEN, key, value)
 
 
-def _one_store(given: UserSchema, there: list[StoreName], option: str) -> StoreName:
-    stores = given.stores(there)
+def _one_store(given: UserSchema, known_stores: list[StoreName], option: str) -> StoreName:
+    stores = given.stores(known_stores)
     if len(stores) == 1:
         return stores[0]
-    names = ", ".join(f"{operator}:{store}" for operator, store in there) or "none"
+    names = ", ".join(f"{operator}:{store}" for operator, store in known_stores) or "none"
     if not stores:
         location = f"{given.operator_id}" + (f":{given.store_name}" if given.store_name else "")
         raise CheckpointError(f"{option} is for {location}, which is no store; there are {names}")

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.patience import SILENCE
 from inspector.checkpoint.storage import Storage
-from inspector.checkpoint.trees import Tree
+from inspector.checkpoint.trees import Entry, Tree
 from inspector.decode.side_sums import HadoopSum
 from inspector.exceptions import ChecksumError, DecodeError, InspectorError
 from inspector.model import LIMITS
@@ -130,8 +129,8 @@ class VerifiedFiles(Storage):
 class RememberedFiles(VerifiedFiles):
     """Verified small files whose bytes are kept as long as a listing shows them unchanged.
 
-    Unchanged is a file of the same size and time of change; where a storage has no times, the
-    size alone. Spark writes an entry of a log once and never again, unless the query is set back.
+    Unchanged is a file of the same size, time of change and etag, as far as a storage has these.
+    Spark writes an entry of a log once and never again, unless the query is set back.
 
     Args:
         storage: where they lie.
@@ -140,12 +139,15 @@ class RememberedFiles(VerifiedFiles):
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage)
         self._listed: dict[str, Entry] = {}
-        self._kept: dict[str, tuple[Entry, bytes, bool]] = {}
+        self._kept: dict[str, tuple[tuple[Entry, object], bytes, bool]] = {}
 
-    def look_again(self) -> None:
+    def look_again(self, tree: Tree | None = None) -> None:
         """Begin another look: folders are listed anew, and what has gone is forgotten.
 
         An object that was silent has another chance.
+
+        Args:
+            tree: a listing of all that was made just now; none is made then.
         """
         SILENCE.clear()
         self._kept = {path: kept for path, kept in self._kept.items() if path in self._listed}
@@ -153,7 +155,7 @@ class RememberedFiles(VerifiedFiles):
         self._names.clear()
         self._spare.clear()
         self.vouched = {}  # whoever has the old one keeps it
-        self._tree, self._has_asked = None, False
+        self._tree, self._has_asked = tree, tree is not None
 
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
@@ -166,14 +168,14 @@ class RememberedFiles(VerifiedFiles):
         """
         entry = self._entry(relative)
         kept = self._kept.get(relative)
-        if kept is not None and kept[0] == entry:
+        if kept is not None and entry is not None and kept[0] == (entry, entry.etag):
             self.vouched[relative] = kept[2]
             return kept[1]
         if entry is not None and size is None:
             size = entry.size
         data = super().read(relative, limit, size=size)
         if entry is not None:
-            self._kept[relative] = entry, data, self.vouched[relative]
+            self._kept[relative] = (entry, entry.etag), data, self.vouched[relative]
         return data
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:

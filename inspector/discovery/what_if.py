@@ -8,7 +8,8 @@ deadlines, or sets one for each row by the batch that put it last:
 * another timeout or TTL sets the deadline of a row so long after the clock of the batch that put
   it (``GroupStateImpl.setTimeoutDuration``, ``StatefulProcessorHandleImpl``);
 * ``dropDuplicatesWithinWatermark`` keeps a key for the watermark delay behind its event time
-  (``StreamingDeduplicateWithinWatermarkExec``), so that another delay moves both.
+  (``StreamingDeduplicateWithinWatermarkExec``), so that another delay moves both; an event whose
+  key is there is dropped and renews nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.model import TimeoutKind
 from inspector.operators import deduplicate, deduplicate_within_watermark
 from inspector.operators.group_state import NAMES as GROUP_STATE
-from inspector.operators.rule import WATERMARK_KEY, Clock, RowKind
-from inspector.operators.what_if import Scenario, WhatIf
+from inspector.operators.rule import WATERMARK_KEY, Clock, RowKind, Scenario, WhatIf
 
 NO_DELAY = "the schemas do not say the watermark delay that the query has; --old-delay gives it"
 
@@ -66,6 +66,7 @@ def _deduplication(operator: Operator, store: str, old: int | None, delay: int) 
         Clock.WATERMARK,
         clock_shift_ms=old - delay,
         field_shift_ms=delay - old if is_within else delay,
+        first_put=True,
     )
 
 
@@ -85,6 +86,7 @@ def _delay(operator: Operator, store: str, old: int | None, delay: int) -> Scena
         clock_shift_ms=old - delay,
         field_shift_ms=delay - old if is_within else 0,
         premise="the function sets its timeouts from event times" if by_timer else "",
+        first_put=is_within,
     )
 
 

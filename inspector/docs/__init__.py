@@ -20,13 +20,14 @@ def _commands() -> list[str]:
     """The pages of the commands: one of each that there is, which nobody lists."""
     folder = files(__name__) / "reference" / "commands"
     # The package as it is sent to Spark's workers has modules only.
-    found = [file.name for file in folder.iterdir()] if folder.is_dir() else []
-    return sorted(f"{_COMMANDS}/{name[:-3]}" for name in found if name.endswith(".md"))
+    names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
+    return sorted(f"{_COMMANDS}/{name[:-3]}" for name in names if name.endswith(".md"))
 
 
 PAGES = (
     "index",
     "tutorial",
+    "how-to/install",
     "how-to/cluster",
     "how-to/object-stores",
     "how-to/page",
@@ -70,7 +71,7 @@ PAGES = (
 )
 """Every page by its path without ``.md``, in the order in which they are read."""
 
-DATA = ("reference/report.schema.json",)
+DATA = ("reference/report.schema.json", "how-to/grafana.json", "how-to/Dockerfile")
 """Files that are no pages: for programs, by their path."""
 
 _FENCE = re.compile(r"^\s*```")
@@ -138,13 +139,13 @@ def lookup(topic: str) -> str | None:
     for name in PAGES:
         if requested in (name, _stem(name)):
             return _plain(read_page(name))
-    found = _named(requested) or _in_message(topic)
-    if not found and (beginning := requested.rstrip("_.*…")) != requested:
-        found = [*_family(beginning), *_named(beginning)]
-    return _plain("\n".join(dict.fromkeys(found))) if found else None
+    entries = _entries_of_name(requested) or _in_message(topic)
+    if not entries and (beginning := requested.rstrip("_.*…")) != requested:
+        entries = [*_family(beginning), *_entries_of_name(beginning)]
+    return _plain("\n".join(dict.fromkeys(entries))) if entries else None
 
 
-def _named(name: str) -> list[str]:
+def _entries_of_name(name: str) -> list[str]:
     """The entries of a name in lower case; first those that have it as their heading."""
     headed, also = _entries()
     # An error class of Spark may come with the class that it is below: CLASS.SUBCLASS.
@@ -152,18 +153,18 @@ def _named(name: str) -> list[str]:
     above, _, below = name.rpartition(".") if " " not in name else ("", "", name)
     spelled = name if name in headed else below
     first = [_under(text, spelled) for text in headed.get(spelled, ())]
-    found = [*first, *(also.get(name) or also.get(below) or ())]
-    return found or [_under(text, above) for text in headed.get(above, ())]
+    entries = [*first, *(also.get(name) or also.get(below) or ())]
+    return entries or [_under(text, above) for text in headed.get(above, ())]
 
 
 def _under(text: str, name: str) -> str:
     """An entry that many names share, with the requested one as its heading."""
-    heading, _, rest = text.partition("\n")
+    heading, _, body = text.partition("\n")
     names = _names(heading.lstrip("# "))
     if len(names) <= _MOST_NAMES:
         return text
-    own = next(each for each in names if each.casefold() == name)
-    return f"### `{own}`\n{rest}"
+    spelling = next(candidate for candidate in names if candidate.casefold() == name)
+    return f"### `{spelling}`\n{body}"
 
 
 def _family(beginning: str) -> list[str]:
@@ -172,8 +173,10 @@ def _family(beginning: str) -> list[str]:
     listed = []
     for name, texts in headed.items():
         if name.startswith(beginning):
-            own = next(n for n in _names(texts[0].partition("\n")[0][4:]) if n.casefold() == name)
-            listed.append((own, f"- `{own}`: {_first_sentence(texts[0])}"))
+            spelling = next(
+                n for n in _names(texts[0].partition("\n")[0][4:]) if n.casefold() == name
+            )
+            listed.append((spelling, f"- `{spelling}`: {_first_sentence(texts[0])}"))
     if not listed:
         return []
     return [
@@ -197,7 +200,7 @@ def _in_message(message: str) -> list[str]:
     """
     names = dict.fromkeys(name.casefold() for name in _CLASS.findall(message))
     inner = [name for name in names if name != _OUTERMOST] or list(names)
-    found = [text for name in inner for text in _named(name)]
+    entries = [text for name in inner for text in _entries_of_name(name)]
     line = " ".join(message.casefold().split())
     said = len(line.split()) <= _MOST_WORDS
     ranked: dict[str, tuple[int, int]] = {}
@@ -209,22 +212,22 @@ def _in_message(message: str) -> list[str]:
                 ranked[text] = max(rank, ranked.get(text, rank))
     symptoms = sorted(ranked, key=lambda text: ranked[text], reverse=True)
     inside = [text for text in symptoms if _names(text[4:].partition("\n")[0])[0] not in _OUTER]
-    symptoms = inside or ([] if found else symptoms)
-    rest = [_names(text[4:].partition("\n")[0])[0] for text in symptoms[_MOST_ENTRIES:]]
-    found = [*dict.fromkeys([*found, *symptoms[:_MOST_ENTRIES]])]
-    if rest:
-        found.append(f"Also in this text: {', '.join(rest)}.\n")
-    return found
+    symptoms = inside or ([] if entries else symptoms)
+    titles = [_names(text[4:].partition("\n")[0])[0] for text in symptoms[_MOST_ENTRIES:]]
+    entries = [*dict.fromkeys([*entries, *symptoms[:_MOST_ENTRIES]])]
+    if titles:
+        entries.append(f"Also in this text: {', '.join(titles)}.\n")
+    return entries
 
 
 def near(topic: str) -> list[str]:
     """Topics that are spelt almost like one that there is not, or begin so; the nearest first."""
-    known = {name.casefold(): name for name in (*map(_stem, PAGES), *_entry_names())}
+    spelled = {name.casefold(): name for name in (*map(_stem, PAGES), *_entry_names())}
     requested = topic.strip().strip("[]").casefold().rstrip(".*…")
-    found = dict.fromkeys(get_close_matches(requested, known, n=5, cutoff=0.6))
+    entries = dict.fromkeys(get_close_matches(requested, spelled, n=5, cutoff=0.6))
     if len(requested) > 2:  # two letters begin half of all
-        found |= dict.fromkeys(name for name in known if name.startswith(requested))
-    return [known[name] for name in found][:_MOST_NEAR]
+        entries |= dict.fromkeys(name for name in spelled if name.startswith(requested))
+    return [spelled[name] for name in entries][:_MOST_NEAR]
 
 
 def contents() -> str:

@@ -38,15 +38,15 @@ def compress(raw: bytes, codec: str) -> bytes:
 
 def _blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
     """The same bytes in blocks of one size; the last may be shorter."""
-    rest = b""
+    remainder = b""
     for block in blocks:
-        data = rest + block if rest else block
+        data = remainder + block if remainder else block
         whole = len(data) - len(data) % size
         for at in range(0, whole, size):
             yield data[at : at + size]
-        rest = data[whole:]
-    if rest:
-        yield rest
+        remainder = data[whole:]
+    if remainder:
+        yield remainder
 
 
 def lz4(blocks: Iterable[bytes], block_size: int = BLOCK_BYTES) -> Iterator[bytes]:

@@ -34,7 +34,7 @@ class Encoded(NamedTuple):
     schema: pa.Schema
 
 
-def encoded(function: BatchFunction, schema: pa.Schema) -> Encoded:
+def encode_columns(function: BatchFunction, schema: pa.Schema) -> Encoded:
     """The function with its results in types that Spark supports."""
     target = pa.schema([pa.field(item.name, encoded_type(item.type)) for item in schema])
     if target.types == schema.types:
@@ -147,7 +147,7 @@ def to_ipc(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([column], schema=IPC_SCHEMA)
 
 
-def keyed(schema: pa.Schema, keys: Sequence[str]) -> pa.Schema:
+def keys_and_ipc(schema: pa.Schema, keys: Sequence[str]) -> pa.Schema:
     """The schema of :func:`to_keyed_ipc` for batches of some schema."""
     return pa.schema([*(schema.field(name) for name in keys), *IPC_SCHEMA])
 
@@ -157,7 +157,7 @@ def to_keyed_ipc(
 ) -> Iterator[pa.RecordBatch]:
     """As :func:`to_ipc`, with some columns in front, by which Spark can bring rows together."""
     for batch in batches:
-        schema = keyed(batch.schema, keys)
+        schema = keys_and_ipc(batch.schema, keys)
         for _, part in parts_of(batch, keys):
             (row,) = to_ipc([part])
             columns = [*(part.column(name).slice(0, 1) for name in keys), *row.columns]

@@ -53,7 +53,7 @@ def pack(work: Sequence[Work], count: int) -> list[list[Work]]:
     """
     groups: list[list[Work]] = [[] for _ in range(count)]
     loads = [(0, 0, number) for number in range(count)]
-    for item in sorted(work, key=lambda one: -one.weight):
+    for item in sorted(work, key=lambda task: -task.weight):
         load, tasks, number = heapq.heappop(loads)
         groups[number].append(item)
         heapq.heappush(loads, (load + item.weight, tasks + 1, number))

@@ -13,6 +13,7 @@ from typing import Any
 from inspector.engines.engine import FSSPEC, HADOOP, Engine, Measure, Watch
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
+from inspector.quantities import bytes_text
 
 LOCAL_SPARK_BYTES = 16 << 30
 """State files above this are spread over processes of a local Spark, where there is one."""
@@ -116,15 +117,15 @@ def choose(options: EngineOptions, workers: int | None, state_bytes: int) -> Eng
         state_bytes: bytes of the state files.
     """
     if state_bytes < LOCAL_SPARK_BYTES:
-        reason = f"no Spark session; {_bytes(state_bytes)} of state files"
+        reason = f"no Spark session; {bytes_text(state_bytes)} of state files"
         return _local(options, workers, reason, expected=True)
     if find_spec("pyspark") is None:
-        reason = f"PySpark is not installed; {_bytes(state_bytes)} of state files"
+        reason = f"PySpark is not installed; {bytes_text(state_bytes)} of state files"
     else:
         try:
-            return _spark(options, workers, f"{_bytes(state_bytes)} of state files")
+            return _spark(options, workers, f"{bytes_text(state_bytes)} of state files")
         except EngineError as error:
-            reason = f"Spark cannot be started: {error}; {_bytes(state_bytes)} of state files"
+            reason = f"Spark cannot be started: {error}; {bytes_text(state_bytes)} of state files"
     return _local(options, workers, reason, expected=False)
 
 
@@ -154,7 +155,6 @@ def _spark(options: EngineOptions, workers: int | None, reason: str | None = Non
         raise EngineError(
             "PySpark is not installed, install it with: pip install 'spark-state-inspector[spark]'"
         )
-    from inspector.engines.java import java_note  # noqa: PLC0415 - for Spark alone
     from inspector.engines.spark import SparkEngine  # noqa: PLC0415 - takes a second to import
 
     engine = SparkEngine.of(
@@ -166,14 +166,6 @@ def _spark(options: EngineOptions, workers: int | None, reason: str | None = Non
     )
     if reason is not None:
         options.notify(f"engine: {SPARK} ({reason})")
-    for note in (java_note(), engine.note):
-        if note is not None:
-            options.notify(f"engine: {note}")
+    for note in engine.notes:
+        options.notify(f"engine: {note}")
     return engine
-
-
-def _bytes(size: int) -> str:
-    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
-        if size >= 1 << power:
-            return f"{size / (1 << power):.1f} {unit}"
-    return f"{size} bytes"

@@ -157,7 +157,7 @@ class HadoopFiles(Reader):
                 for file in files_of_task(item.spec, self._listings):
                     readers.setdefault(file, {})[key] = None
         for file, keys in readers.items():
-            if file.listed.uri is None:
+            if file.listed_file.uri is None:
                 rows += [(key, None, None, file.listing.name, file.path, 0, b"") for key in keys]
         tasks = sessions.to_frame(self._session, rows, _KEYED)
         all_rows = reduce(DataFrame.unionAll, self._chunks(readers), tasks)
@@ -249,12 +249,12 @@ class HadoopFiles(Reader):
     def _fetch(self, files: Sequence[TaskFile], folder: StagingFolder) -> None:
         """Write files to a folder of this process."""
         for file in files:
-            if file.listed.uri is None:
+            if file.listed_file.uri is None:
                 folder.write(file.listing.name, file.path, 0, b"")
         frames = self._chunks(dict.fromkeys(files, (0,)))
         if frames:
             frame = reduce(DataFrame.unionAll, frames).select("name", "path", "chunk", "content")
-            few = sum(file.listed.size for file in files) <= _AT_ONCE_BYTES
+            few = sum(file.listed_file.size for file in files) <= _AT_ONCE_BYTES
             for row in frame.collect() if few else frame.toLocalIterator():
                 folder.write(*row)
 
@@ -263,13 +263,13 @@ class HadoopFiles(Reader):
         self._check_sizes(files)
         groups: dict[tuple[Listing, str], dict[TaskFile, Iterable[int]]] = {}
         for file, keys in files.items():
-            if file.listed.uri is not None:
+            if file.listed_file.uri is not None:
                 mark = file.path.split("/", 1)[0]
                 groups.setdefault((file.listing, mark), {})[file] = keys
         return [self._chunks_of(listing, group) for (listing, _), group in groups.items()]
 
     def _chunks_of(self, listing: Listing, files: Mapping[TaskFile, Iterable[int]]) -> DataFrame:
-        paths = {str(file.listed.uri): file.path for file in files}
+        paths = {str(file.listed_file.uri): file.path for file in files}
         folder = os.path.commonpath([os.path.dirname(path) or path for path in paths.values()])
         frame = self._read(_join(listing.root, folder))
         frame = frame.select(F.col("_metadata.file_path").alias("uri"), "content")
@@ -277,7 +277,9 @@ class HadoopFiles(Reader):
         if len(paths) < inside:
             # Known before the files are opened: what is not requested is not read.
             frame = frame.where(F.col("uri").isin(list(paths)))
-        of_files = [(str(file.listed.uri), file.path, key) for file in files for key in files[file]]
+        of_files = [
+            (str(file.listed_file.uri), file.path, key) for file in files for key in files[file]
+        ]
         requests = sessions.to_frame(self._session, of_files, _REQUESTS)
         return frame.join(F.broadcast(requests), "uri").selectExpr(
             "partition_key",
@@ -291,7 +293,7 @@ class HadoopFiles(Reader):
     def _check_sizes(self, files: Iterable[TaskFile]) -> None:
         most = int(str(self._session.conf.get(MAX_LENGTH, str((1 << 31) - 1))))
         for file in files:
-            size = file.listed.size
+            size = file.listed_file.size
             if size > most:
                 raise EngineError(
                     f"file has {size:,} bytes, Spark's binaryFile source reads at most {most:,}: "

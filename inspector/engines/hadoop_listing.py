@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from inspector.checkpoint.roots import STATE
-from inspector.checkpoint.staged import SCHEME, name_of, staged, url_of
+from inspector.checkpoint.staged import SCHEME, name_of, stage_folder, url_of
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import EngineError
 from inspector.model import LIMITS
@@ -86,14 +86,14 @@ def open_listing(
     for folder in folders:
         Path(fetched, folder).mkdir(parents=True, exist_ok=True)
     for path, file in listing.files.items():
-        place = Path(fetched, path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if not place.exists():
-            place.touch()
-            os.truncate(place, file.size)
+        location = Path(fetched, path)
+        location.parent.mkdir(parents=True, exist_ok=True)
+        if not location.exists():
+            location.touch()
+            os.truncate(location, file.size)
         ns = file.modified_ms * 1_000_000 + HALF_MS_NS
-        os.utime(place, ns=(ns, ns))
-    with staged(listing.name, fetched):
+        os.utime(location, ns=(ns, ns))
+    with stage_folder(listing.name, fetched):
         storage = Storage(url_of(listing.name), {}, listing.root)
     listings[listing.name] = listing
     weakref.finalize(storage, _remove, listings, listing.name, target)
@@ -131,14 +131,14 @@ def relative_path(path: str, root: str, mark: str, *, encoded: bool = False) -> 
         EngineError: the mark is not in the path.
     """
     parts = (unquote(path) if encoded else path).split("/")
-    places = [i for i, part in enumerate(parts) if part == mark]
+    positions = [i for i, part in enumerate(parts) if part == mark]
     above = root.rstrip("/").rsplit("/", 1)[-1]
-    after_root = [i for i in places if i and parts[i - 1] == above]
-    if not places:
+    after_root = [i for i in positions if i and parts[i - 1] == above]
+    if not positions:
         raise EngineError(
             f"Spark lists {parts[-1]!r} outside of {mark!r}, expected it inside", root
         )
-    return "/".join(parts[(after_root or places)[-1] :])
+    return "/".join(parts[(after_root or positions)[-1] :])
 
 
 class TaskFile(NamedTuple):
@@ -148,7 +148,7 @@ class TaskFile(NamedTuple):
     path: str
 
     @property
-    def listed(self) -> ListedFile:
+    def listed_file(self) -> ListedFile:
         """The file as Spark lists it."""
         return self.listing.files[self.path]
 

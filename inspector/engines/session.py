@@ -304,11 +304,13 @@ def _check_answers(master: str) -> None:
     port = CONNECT_PORT if scheme == "sc" else MASTER_PORT
     # A standalone cluster may have several masters, of which one is at work.
     addresses = _ADDRESS.findall(remainder.partition("/")[0].partition(";")[0])
-    silent = [said for host, own in addresses if (said := _silence(host, int(own or port)))]
+    silent = [
+        said for host, port_text in addresses if (said := _silence(host, int(port_text or port)))
+    ]
     if silent and len(silent) == len(addresses):
-        what = "Spark Connect server" if scheme == "sc" else "Spark master"
+        server = "Spark Connect server" if scheme == "sc" else "Spark master"
         raise EngineError(
-            f"no {what} answers at {', '.join(silent)}: is it running, and is this its address?"
+            f"no {server} answers at {', '.join(silent)}: is it running, and is this its address?"
         )
 
 

@@ -97,7 +97,7 @@ class SharedEngines:
         return self.batched
 
 
-def unwatched(options: EngineOptions) -> EngineOptions:
+def without_progress(options: EngineOptions) -> EngineOptions:
     """The same without progress: several runs at a time would draw over each other."""
     return replace(options, watch=EngineOptions().watch)
 
@@ -131,10 +131,10 @@ class Limited(Engine):
     ) -> Iterator[pa.RecordBatch]:
         """As :meth:`inspector.engines.engine.Engine.map`."""
 
-        def limited(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 with self._free:
                     result = list(function([batch]))
                 yield from result
 
-        return self._engine.map(limited, schema, work, merge)
+        return self._engine.map(run, schema, work, merge)

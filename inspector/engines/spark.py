@@ -26,15 +26,16 @@ from inspector.engines import workers
 from inspector.engines.arrow_encoding import (
     IPC_SCHEMA,
     encode_as_ipc,
-    encoded,
+    encode_columns,
     from_ipc,
-    keyed,
+    keys_and_ipc,
     merge_at_last,
     merge_in_part,
 )
 from inspector.engines.bin_packing import by_group, group_count, pack
 from inspector.engines.engine import HADOOP, TASKS, BatchFunction, Engine, Measure, Merge, Work
 from inspector.engines.hadoop import HadoopFiles
+from inspector.engines.java import java_note
 from inspector.engines.session_scope import scope_of
 from inspector.engines.staging import on_staged_files
 from inspector.exceptions import EngineError
@@ -125,6 +126,11 @@ class SparkEngine(Engine):
         return workers.kernel_note(result)
 
     @property
+    def notes(self) -> list[str]:
+        """What a user is to know of the session: its Java, and its workers."""
+        return [note for note in (java_note(), self.note) if note is not None]
+
+    @property
     def reader(self) -> HadoopFiles | None:
         """What reads the files, if not fsspec on each worker."""
         return self._reader
@@ -136,9 +142,9 @@ class SparkEngine(Engine):
             stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
         except Exception:  # noqa: BLE001 - progress is no reason to end a run
             stages = []
-        there = [stage for stage in stages if stage is not None]
-        done = sum(stage.numCompletedTasks for stage in there)
-        return Measure(done, sum(stage.numTasks for stage in there), TASKS)
+        running = [stage for stage in stages if stage is not None]
+        done = sum(stage.numCompletedTasks for stage in running)
+        return Measure(done, sum(stage.numTasks for stage in running), TASKS)
 
     def map(
         self,
@@ -173,7 +179,9 @@ class SparkEngine(Engine):
         if merge is None:
             return self._frame(encode_as_ipc(function), IPC_SCHEMA, work)
         # As bytes here too: a shuffle of facts by their columns took longer than to make them.
-        in_part = self._frame(merge_in_part(function, merge), keyed(schema, merge.keys), work)
+        in_part = self._frame(
+            merge_in_part(function, merge), keys_and_ipc(schema, merge.keys), work
+        )
         merged: DataFrame = in_part.repartition(_MERGERS, *merge.keys).mapInArrow(
             merge_at_last(merge), from_arrow_schema(IPC_SCHEMA)
         )
@@ -185,7 +193,7 @@ class SparkEngine(Engine):
         Its columns are those of ``schema``, with the types that Spark has
         (:mod:`inspector.engines.arrow_encoding`). Compute it within :meth:`computing`.
         """
-        return self._frame(*encoded(function, schema), work)
+        return self._frame(*encode_columns(function, schema), work)
 
     def _frame(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
         names = self._reader.names(work) if self._reader else []
@@ -197,7 +205,7 @@ class SparkEngine(Engine):
             tasks = self.session.range(0, count, 1, count)
             run = by_group(run, pack(work, count))
         if self._tune_workers:
-            run = workers.tuned(run)
+            run = workers.tune(run)
         frame: DataFrame = tasks.mapInArrow(
             run, from_arrow_schema(schema, prefer_timestamp_ntz=True)
         )

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from inspector.checkpoint.staged import staged
+from inspector.checkpoint.staged import stage_folder
 from inspector.engines.engine import BatchFunction
 from inspector.schemas import task_batch
 
@@ -65,7 +65,7 @@ class StagingFolder:
         """Map the names of checkpoints to their folders here, until the stack is closed."""
         stack = ExitStack()
         for name in names:
-            stack.enter_context(staged(name, str(self._path / name)))
+            stack.enter_context(stage_folder(name, str(self._path / name)))
         return stack
 
 
@@ -95,8 +95,8 @@ def scratch() -> str | None:
     Spark names them to its workers (``BasePythonRunner``), one on each disk.
     """
     folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
-    there = [folder for folder in folders if folder and os.access(folder, os.W_OK)]
-    return there[os.getpid() % len(there)] if there else None
+    writable = [folder for folder in folders if folder and os.access(folder, os.W_OK)]
+    return writable[os.getpid() % len(writable)] if writable else None
 
 
 def _stage(batches: Iterable[pa.RecordBatch], folder: StagingFolder) -> list[tuple[int, str]]:

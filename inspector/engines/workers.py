@@ -98,7 +98,7 @@ def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
     )
 
 
-def tuned(function: BatchFunction) -> BatchFunction:
+def tune(function: BatchFunction) -> BatchFunction:
     """The same batch function on workers that are set to lose less time.
 
     Only for workers that serve no other session, or where their user agrees: Spark reuses them for
@@ -192,7 +192,7 @@ def package_zip(folder: Path) -> Path:
 
 def _sources(folder: Any, name: str) -> Iterator[tuple[str, bytes]]:
     """The modules below a folder, which may lie in a zip itself."""
-    for entry in sorted(folder.iterdir(), key=lambda each: str(each.name)):
+    for entry in sorted(folder.iterdir(), key=lambda item: str(item.name)):
         location = f"{name}/{entry.name}"
         if entry.is_dir():
             yield from _sources(entry, location)

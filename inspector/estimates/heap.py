@@ -142,11 +142,11 @@ class HeapFacts(Sums):
             wrappers=Part(wrapped, wrapped * layout.wrapper_bytes),
         )
 
-    def saved_by_shorter_keys(self, n_bytes: int) -> int:
+    def shorter_keys_saving(self, n_bytes: int) -> int:
         """Bytes saved if every key row were shorter by ``n_bytes``; rows are multiples of 8."""
         return (self.keys + self.prefixes) * (n_bytes // 8 * 8)
 
-    def saved_by_format_2(self, key_fields: int) -> int:
+    def format_2_saving(self, key_fields: int) -> int:
         """Bytes saved if the values did not repeat the key's columns, as they do in format 1.
 
         (``StreamingAggregationStateManagerImplV1``; SPARK-24763.) The mean key stands for each.
@@ -202,8 +202,8 @@ def without_sharing(
     versions: Versions, layout: Layout, n: int, prefixes: Prefixes = NO_PREFIXES
 ) -> Heap:
     """What they would take if each version had row objects of its own."""
-    each = (HeapFacts.all_of(versions[v], prefixes.get(v)) for v in held(versions, n))
-    return sum(each, HeapFacts()).heap(layout) + _maps(versions, layout, n, prefixes)
+    distinct_facts = (HeapFacts.all_of(versions[v], prefixes.get(v)) for v in held(versions, n))
+    return sum(distinct_facts, HeapFacts()).heap(layout) + _maps(versions, layout, n, prefixes)
 
 
 def of_rows(rows: int, key_bytes: int, value_bytes: int, layout: Layout, n: int) -> Heap:

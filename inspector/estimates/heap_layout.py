@@ -139,13 +139,13 @@ def table_slots(rows: int, built_by_put: bool, peak: int = 0) -> int:
         built_by_put: which of the two.
         peak: most rows that the map ever held, if more than ``rows``.
     """
-    slots = (16 if rows or peak else 0) if built_by_put else _presized(rows)
+    slots = (16 if rows or peak else 0) if built_by_put else _presize(rows)
     while slots and max(rows, peak) >= slots - (slots >> 2):
         slots *= 2
     return slots
 
 
-def _presized(rows: int) -> int:
+def _presize(rows: int) -> int:
     """``ConcurrentHashMap.tryPresize`` of an empty map, as ``putAll`` calls it."""
     room = power_of_two(rows + (rows >> 1) + 1)
     return room if room <= 2 else 2 * room

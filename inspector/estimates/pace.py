@@ -53,9 +53,9 @@ def measure() -> Pace:
     with tempfile.TemporaryDirectory(prefix="inspector-") as folder:
         small = [_write(Path(folder), v, 1, random) for v in range(1, _FILES + 1)]
         large = _write(Path(folder), _FILES + 1, _RECORDS, random)
-        one = [_write(Path(folder), _FILES + 2, 1, random)]
-        _seconds(folder, one)  # so that whatever is imported first is not counted
-        base = _seconds(folder, one)
+        single = [_write(Path(folder), _FILES + 2, 1, random)]
+        _seconds(folder, single)  # so that whatever is imported first is not counted
+        base = _seconds(folder, single)
         per_file = max(0.0, _seconds(folder, small) - base) / (len(small) - 1)
         per_byte = max(0.0, _seconds(folder, [large]) - base) / large.size
     return Pace(per_file, per_byte)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 
-from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.logs import COMMITS, MOST_ENTRIES, OFFSETS
 from inspector.checkpoint.metadata import QUERY_METADATA
 from inspector.checkpoint.names import MAX_INT, number
 from inspector.checkpoint.roots import STATE, Selection
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Entry
 from inspector.model import DEFAULT_STORE, FileKind, StoreFile
 from inspector.providers.common_names import hadoop_sums_name, main_path
 from inspector.providers.provider import Listing, Provider
@@ -42,8 +42,8 @@ class Work:
     files: int = 0
     bytes: int = 0
 
-    def __add__(self, other: Work) -> Work:
-        return Work(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+    def __add__(self, second: Work) -> Work:
+        return Work(*(getattr(self, f.name) + getattr(second, f.name) for f in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -133,11 +133,11 @@ def work_of_audit(storage: Storage, selection: Selection, version: int | None = 
     for entry in _small_files(inside):
         work += Work(0, bool(entry.size), 1, entry.size)
     version = selection.version if version is None else version
-    if version is None and (committed := _numbered(inside.get(COMMITS, ()))):
+    if version is None and (committed := _by_number(inside.get(COMMITS, ()))):
         version = int(committed[-1].name) + 1
     files = dict(_state_files(inside, selection))
-    every = tuple(file for of_store in files.values() for file in of_store)
-    provider = provider_for(Listing(None, every), storage.root)
+    state_files = tuple(file for of_store in files.values() for file in of_store)
+    provider = provider_for(Listing(None, state_files), storage.root)
     for of_store in files.values():
         work += _work_of_store(provider, of_store, version)
     return work
@@ -145,21 +145,12 @@ def work_of_audit(storage: Storage, selection: Selection, version: int | None = 
 
 def _entries(storage: Storage) -> tuple[list[Entry], int]:
     """All files that an audit may read, and the LIST requests by which it finds them."""
-    tree = storage.tree()
-    if tree is not None:
-        files = [e for inside in tree.folders.values() for e in inside if e.is_file]
-        # The root is listed by itself first: it may be no checkpoint's.
-        return files, 1 + max(1, -(-len(files) // LISTED_AT_ONCE))
-    files, folders, lists = [], [""], 1
-    while folders:
-        lists += len(folders)
-        entries = [e for inside in storage.list_many(folders).values() for e in inside]
-        files += [entry for entry in entries if entry.is_file]
-        folders = [e.path for e in entries if e.is_dir and e.path.split("/")[0] in _FOLDERS]
-    return files, lists
-
-
-_FOLDERS = (OFFSETS, COMMITS, STATE)
+    flat = storage.tree()
+    tree = storage.walk((OFFSETS, COMMITS, STATE)) if flat is None else flat
+    files = [e for inside in tree.folders.values() for e in inside if e.is_file]
+    lists = len(tree.folders) if flat is None else max(1, -(-len(files) // LISTED_AT_ONCE))
+    # The root is listed by itself first: it may be no checkpoint's.
+    return files, 1 + lists
 
 
 def _small_files(inside: Mapping[str, list[Entry]]) -> Iterator[Entry]:
@@ -169,9 +160,9 @@ def _small_files(inside: Mapping[str, list[Entry]]) -> Iterator[Entry]:
         if not folder:
             chosen = [entry for entry in entries if entry.name == QUERY_METADATA]
         elif folder in (OFFSETS, COMMITS):
-            chosen = _numbered(entries)[-MOST_ENTRIES:]
+            chosen = _by_number(entries)[-MOST_ENTRIES:]
         elif parts[0] == STATE and parts[2:] == ["_metadata", "v2"]:
-            chosen = _numbered(entries)[-1:]
+            chosen = _by_number(entries)[-1:]
         elif parts[0] == STATE and parts[-1] == "_metadata":
             # Of operator metadata a newer format takes the place of the older one.
             newer = f"{folder}/v2" in inside
@@ -187,7 +178,7 @@ def _small_files(inside: Mapping[str, list[Entry]]) -> Iterator[Entry]:
                 yield names[hadoop_sums_name(entry.name)]
 
 
-def _numbered(entries: Iterable[Entry]) -> list[Entry]:
+def _by_number(entries: Iterable[Entry]) -> list[Entry]:
     numbered = ((number(entry.name), entry) for entry in entries)
     return [entry for _, entry in sorted((n, e) for n, e in numbered if n is not None)]
 
@@ -203,7 +194,9 @@ def _state_files(
         if state != STATE or len(numbers) < 2 or None in numbers or parts[2:3] == ["_metadata"]:
             continue
         chosen = (selection.operator_id, selection.partition_id)
-        if any(mine not in (None, there) for mine, there in zip(chosen, numbers, strict=True)):
+        if any(
+            selected not in (None, there) for selected, there in zip(chosen, numbers, strict=True)
+        ):
             continue
         kind, _ = classify(parts[-1], is_dir=True) if parts[2:] else (FileKind.OTHER, None)
         shared = kind is not FileKind.OTHER
@@ -223,13 +216,13 @@ def _state_files(
 def _work_of_store(provider: Provider, files: list[StoreFile], version: int | None) -> Work:
     """What is requested of one store: its state files, and the checksum files beside these."""
     # Of several attempts at a version the newest counts, as where no commit log says which does.
-    there = provider.resolve_attempts(files, {}, lambda _: {})
+    resolved = provider.resolve_attempts(files, {})
     sums: dict[str, list[StoreFile]] = {}
-    for file in there:
+    for file in resolved:
         if file.kind in _SUMS:
             sums.setdefault(main_path(file), []).append(file)
     work = Work()
-    for file in there:
+    for file in resolved:
         beside = sums.get(file.path, [])
         if file.kind is FileKind.TABLE:
             read = True

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import longer
-from inspector.facts.fact import Fact, StoreSum, fact
+from inspector.arrays import longer, weigh
+from inspector.facts.fact import StoreSum, VersionSum, fact
 from inspector.facts.sizes import SizeCounts
 from inspector.state.change import Change
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
+from inspector.sums import greatest, least, sum_by
 
 BEFORE = 0
 """In place of a version: put before the window, at the version of the snapshot or earlier."""
@@ -25,7 +26,7 @@ BEFORE = 0
 
 @fact("ages")
 @dataclass(frozen=True)
-class Ages(Fact):
+class Ages(StoreSum):
     """Live rows and their bytes by the version of the last put. Adds; the zero is empty.
 
     Attributes:
@@ -37,26 +38,10 @@ class Ages(Fact):
 
     rows: Counter[int] = field(default_factory=Counter)
     bytes: Counter[int] = field(default_factory=Counter)
-    window_version: int = 0
-    first_known: int = 0
-    oldest_ms: int | None = None
-    newest_ms: int | None = None
-
-    def __add__(self, other: Ages) -> Ages:
-        oldest = [side.oldest_ms for side in (self, other) if side.oldest_ms is not None]
-        newest = [side.newest_ms for side in (self, other) if side.newest_ms is not None]
-        return Ages(
-            self.rows + other.rows,
-            self.bytes + other.bytes,
-            max(self.window_version, other.window_version),
-            max(self.first_known, other.first_known),
-            min(oldest, default=None),
-            max(newest, default=None),
-        )
-
-    def merge_key(self, _version: int) -> str:
-        """All of a store add."""
-        return ""
+    window_version: int = sum_by(max, 0)
+    first_known: int = sum_by(max, 0)
+    oldest_ms: int | None = sum_by(least, None)
+    newest_ms: int | None = sum_by(greatest, None)
 
     @classmethod
     def observe(cls, state: StateMap, *, from_snapshot: bool, per_ms: int | None = None) -> Ages:
@@ -87,12 +72,11 @@ def measure_ages(state: StateMap) -> Iterator[tuple[int, int, int]]:
     rows, weights = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
     for portion in state.portions():
         live, slot = state.live[portion], state.put_step[portion] - BEFORE_WINDOW
-        # bincount adds in doubles, which are exact up to 2^53 bytes.
         sizes = np.add(state.key_size[portion], state.value_size[portion], dtype=np.float64)
         if not live.all():
             slot, sizes = slot[live], sizes[live]
         rows += np.bincount(slot, minlength=slots)
-        weights += np.bincount(slot, sizes, slots).astype(np.int64)
+        weights += weigh(slot, sizes, slots)
     for at in np.flatnonzero(rows).tolist():
         version = BEFORE if at == 0 else state.versions[at + BEFORE_WINDOW]
         yield version, int(rows[at]), int(weights[at])
@@ -112,22 +96,14 @@ def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, int] | None:
 
 @fact("oldest_event_time")
 @dataclass(frozen=True)
-class OldestEventTime(Fact):
+class OldestEventTime(VersionSum):
     """The oldest event time of the live rows of a store at one version. Adds to the older.
 
     Attributes:
         oldest_ms: epoch milliseconds, rounded up; None, the zero, where no row has one.
     """
 
-    oldest_ms: int | None = None
-
-    def __add__(self, other: OldestEventTime) -> OldestEventTime:
-        add = [side.oldest_ms for side in (self, other) if side.oldest_ms is not None]
-        return OldestEventTime(min(add, default=None))
-
-    def merge_key(self, version: int) -> int:
-        """Those of one version add."""
-        return version
+    oldest_ms: int | None = sum_by(least, None)
 
     @classmethod
     def observe(cls, state: StateMap, per_ms: int) -> OldestEventTime:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inspector.facts.fact import Fact, Observed, fact
+from inspector.facts.fact import Fact, Observed, StoreSum, fact
 from inspector.model import Problem, StoreId
 from inspector.state.compare import SnapshotDifference
 
@@ -14,7 +14,7 @@ SNAPSHOT_DIFFERS = "snapshot-differs"
 
 @fact("checks_passed")
 @dataclass(frozen=True)
-class ChecksPassed(Fact):
+class ChecksPassed(StoreSum):
     """Files and checksums of a store that are right. Adds.
 
     Attributes:
@@ -31,19 +31,6 @@ class ChecksPassed(Fact):
     row_checksums: int = 0
     unsummed_files: int = 0
     confirmed_files: int = 0
-
-    def __add__(self, other: ChecksPassed) -> ChecksPassed:
-        return ChecksPassed(
-            self.files + other.files,
-            self.file_checksums + other.file_checksums,
-            self.row_checksums + other.row_checksums,
-            self.unsummed_files + other.unsummed_files,
-            self.confirmed_files + other.confirmed_files,
-        )
-
-    def merge_key(self, _version: int) -> str:
-        """All of a store add."""
-        return ""
 
 
 @fact("snapshot_differs")
@@ -87,8 +74,10 @@ class ReadProblem(Fact):
     @classmethod
     def observe(cls, problem: Problem, store: StoreId, version: int) -> Observed[ReadProblem]:
         """A problem that was met on the way to a version."""
-        own = cls(problem.slug, problem.message, problem.path, problem.offset, problem.version)
-        return Observed(store, version, own)
+        read_problem = cls(
+            problem.slug, problem.message, problem.path, problem.offset, problem.version
+        )
+        return Observed(store, version, read_problem)
 
     def problem(self, store: StoreId) -> Problem:
         """The problem, of a store."""

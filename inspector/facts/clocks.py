@@ -53,7 +53,7 @@ def running_max(times: Int64s) -> Int64s:
     return reached
 
 
-def first_reached(times: Int64s, since: Int64s, targets: Int64s) -> Int64s:
+def first_step_at(times: Int64s, since: Int64s, targets: Int64s) -> Int64s:
     """The first step at which a clock that may go back had come so far; -1 where it never did.
 
     Args:

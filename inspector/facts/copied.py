@@ -11,6 +11,7 @@ from inspector.arrays import Int64s, UInt64s
 from inspector.decode.records import RecordBlock
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.kernel.loader import kernel
+from inspector.sums import Sums, either, sum_by
 
 _MIX, _TURN = np.uint64(0x9E3779B97F4A7C15), np.uint64(31)
 _MASK = (1 << 64) - 1
@@ -18,7 +19,7 @@ _MASK = (1 << 64) - 1
 
 @fact("row_prints")
 @dataclass(frozen=True)
-class RowPrints(Fact):
+class RowPrints(StoreSum):
     """The rows of a store by number, size and print. Adds, in whatever order the rows are read.
 
     Attributes:
@@ -29,27 +30,15 @@ class RowPrints(Fact):
     rows: int = 0
     key_bytes: int = 0
     value_bytes: int = 0
-    print: int = 0
-
-    def __add__(self, other: RowPrints) -> RowPrints:
-        return RowPrints(
-            self.rows + other.rows,
-            self.key_bytes + other.key_bytes,
-            self.value_bytes + other.value_bytes,
-            _signed(self.print + other.print),
-        )
+    print: int = sum_by(lambda print_, added: _to_int64(print_ + added), 0)
 
     def __sub__(self, other: RowPrints) -> RowPrints:
         return RowPrints(
             self.rows - other.rows,
             self.key_bytes - other.key_bytes,
             self.value_bytes - other.value_bytes,
-            _signed(self.print - other.print),
+            _to_int64(self.print - other.print),
         )
-
-    def merge_key(self, _version: int) -> str:
-        """All of a store add."""
-        return ""
 
     @classmethod
     def of(cls, block: RecordBlock, rows: Int64s) -> RowPrints:
@@ -59,7 +48,7 @@ class RowPrints(Fact):
         values = _hashes(block.buffer, block.value_offset[rows], sizes[1])
         turned = values << _TURN | values >> (np.uint64(64) - _TURN)
         total = int(((keys * _MIX ^ turned) * _MIX).sum(dtype=np.uint64))
-        return cls(len(rows), int(sizes[0].sum()), int(sizes[1].sum()), _signed(total))
+        return cls(len(rows), int(sizes[0].sum()), int(sizes[1].sum()), _to_int64(total))
 
     @classmethod
     def of_row(cls, key: bytes, value: bytes) -> RowPrints:
@@ -77,7 +66,7 @@ def _hashes(buffer: bytes, offsets: Int64s, lengths: Int64s) -> UInt64s:
     return hashes
 
 
-def _signed(number: int) -> int:
+def _to_int64(number: int) -> int:
     number &= _MASK
     return number - (1 << 64) if number >> 63 else number
 
@@ -97,7 +86,7 @@ class WrittenFiles(StoreSum):
 
 @fact("evicted")
 @dataclass(frozen=True)
-class Evicted(Fact):
+class Evicted(Sums, Fact):
     """Rows of a store that are evicted for one reason. Adds.
 
     Attributes:
@@ -105,18 +94,10 @@ class Evicted(Fact):
         rows: how many. key_bytes, value_bytes: their UnsafeRow bytes.
     """
 
-    leftover_class: str = ""
+    leftover_class: str = sum_by(either, "")
     rows: int = 0
     key_bytes: int = 0
     value_bytes: int = 0
-
-    def __add__(self, other: Evicted) -> Evicted:
-        return Evicted(
-            self.leftover_class or other.leftover_class,
-            self.rows + other.rows,
-            self.key_bytes + other.key_bytes,
-            self.value_bytes + other.value_bytes,
-        )
 
     def merge_key(self, _version: int) -> Hashable:
         """Those of one reason add."""

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s
-from inspector.facts.clocks import Clocks, first_reached, running_max
+from inspector.facts.clocks import Clocks, first_step_at, running_max
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import NO_CLOCK, StateMap
@@ -148,7 +148,9 @@ def past_clock(
         return
     most = min(most, -least)
     ids = state.where(
-        lambda some: state.live[some] & (state.clock[some] >= least) & (state.clock[some] <= most)
+        lambda portion: (
+            state.live[portion] & (state.clock[portion] >= least) & (state.clock[portion] <= most)
+        )
     )
     if not len(ids):
         return
@@ -159,7 +161,7 @@ def past_clock(
     begin = np.maximum(since.astype(np.int64), state.base_step) + expiry.after_put
     if not by_watermark:
         reached = np.where(times > 0, times - expiry.delay_ms, NO_CLOCK)
-    step = first_reached(reached, begin, clock_ms)
+    step = first_step_at(reached, begin, clock_ms)
     kind = LeftoverClass.PAST_WATERMARK if by_watermark else LeftoverClass.PAST_PROCESSING_TIME
     last = len(times) - 1
     waits = (begin > last) & (reached[last] >= clock_ms)

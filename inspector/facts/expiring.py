@@ -14,15 +14,16 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, count_by, weigh
 from inspector.facts.fact import Fact, fact
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import NO_CLOCK, StateMap
+from inspector.sums import Sums, either, sum_by
 
 MOST_BUCKETS = 1024
 """Buckets of one fact: 42 days of hours."""
@@ -56,7 +57,7 @@ class Width(enum.IntEnum):
 
 @fact("expiring")
 @dataclass(frozen=True)
-class Expiring(Fact):
+class Expiring(Sums, Fact):
     """Live rows and their bytes by when they expire. Adds; the zero is empty.
 
     Attributes:
@@ -69,8 +70,8 @@ class Expiring(Fact):
         endless_rows, endless_bytes: without a time: their field is null, or no timer is set.
     """
 
-    timeout_kind: TimeoutKind | None = None
-    width: Width = Width.SECOND
+    timeout_kind: TimeoutKind | None = sum_by(either, None)
+    width: Width = sum_by(max, Width.SECOND)
     rows: Counter[int] = field(default_factory=Counter)
     bytes: Counter[int] = field(default_factory=Counter)
     due_rows: int = 0
@@ -80,23 +81,13 @@ class Expiring(Fact):
 
     def __add__(self, expiring: Expiring) -> Expiring:
         width = max(self.width, expiring.width)
-        mine, others = self._by(width), expiring._by(width)
-        return Expiring(
-            self.timeout_kind or expiring.timeout_kind,
-            width,
-            mine.rows + others.rows,
-            mine.bytes + others.bytes,
-            self.due_rows + expiring.due_rows,
-            self.due_bytes + expiring.due_bytes,
-            self.endless_rows + expiring.endless_rows,
-            self.endless_bytes + expiring.endless_bytes,
-        ).bounded(MOST_BUCKETS)
+        return Sums.__add__(self._by(width), expiring._by(width)).coarsen(MOST_BUCKETS)
 
     def merge_key(self, _version: int) -> Hashable:
         """Those by the same clock add."""
         return "" if self.timeout_kind is None else self.timeout_kind.value
 
-    def bounded(self, most: int) -> Expiring:
+    def coarsen(self, most: int) -> Expiring:
         """The same in so many buckets at the most, which are as short as they can be."""
         bounded = self
         while len(bounded.rows) > most and bounded.width.coarser is not bounded.width:
@@ -113,19 +104,10 @@ class Expiring(Fact):
         many = width // self.width
         rows: Counter[int] = Counter()
         sizes: Counter[int] = Counter()
-        for found, made in ((self.rows, rows), (self.bytes, sizes)):
-            for bucket, amount in found.items():
+        for counts, made in ((self.rows, rows), (self.bytes, sizes)):
+            for bucket, amount in counts.items():
                 made[bucket // many] += amount
-        return Expiring(
-            self.timeout_kind,
-            width,
-            rows,
-            sizes,
-            self.due_rows,
-            self.due_bytes,
-            self.endless_rows,
-            self.endless_bytes,
-        )
+        return replace(self, width=width, rows=rows, bytes=sizes)
 
     @classmethod
     def observe(
@@ -156,7 +138,7 @@ class Expiring(Fact):
             weights, due = sizes[timed], np.zeros(len(times), np.bool_)
             if now is not None:
                 due = times <= now
-            total += cls._counted(kind, times[~due], weights[~due]) + cls(
+            total += cls._of_times(kind, times[~due], weights[~due]) + cls(
                 kind,
                 due_rows=int(due.sum()),
                 due_bytes=int(weights[due].sum()),
@@ -166,22 +148,16 @@ class Expiring(Fact):
         return total
 
     @classmethod
-    def _counted(cls, kind: TimeoutKind | None, times: Int64s, sizes: Int64s) -> Expiring:
+    def _of_times(cls, kind: TimeoutKind | None, times: Int64s, sizes: Int64s) -> Expiring:
         """Rows by buckets as short as they can be: their times and sizes."""
         for width in Width:
-            buckets, positions = np.unique(times // int(width), return_inverse=True)
+            buckets, positions, counts = np.unique(
+                times // int(width), return_inverse=True, return_counts=True
+            )
             if len(buckets) <= MOST_BUCKETS:
                 break
-        counts = np.bincount(positions, minlength=len(buckets))
-        # bincount adds in doubles, which are exact up to 2^53 bytes.
-        weights = np.bincount(positions, sizes, len(buckets)).astype(np.int64)
-        listed = buckets.tolist()
-        return cls(
-            kind,
-            width,
-            Counter(dict(zip(listed, counts.tolist(), strict=True))),
-            Counter(dict(zip(listed, weights.tolist(), strict=True))),
-        )
+        weights = weigh(positions, sizes, len(buckets))
+        return cls(kind, width, count_by(buckets, counts), count_by(buckets, weights))
 
 
 def expiry_ms(clock: Int64s, expiry: ExpiryField) -> Int64s:

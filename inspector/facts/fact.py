@@ -113,5 +113,5 @@ class Observed(Generic[FactT]):
     def __add__(self, observation: Observed[FactT]) -> Observed[FactT]:
         """Both together; they have the same merge key."""
         store = StoreId(self.store.operator_id, self.store.store_name, ALL_PARTITIONS)
-        mine: Any = self.fact
-        return Observed(store, max(self.version, observation.version), mine + observation.fact)
+        fact: Any = self.fact
+        return Observed(store, max(self.version, observation.version), fact + observation.fact)

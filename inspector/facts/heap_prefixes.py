@@ -7,13 +7,12 @@ key without its last field, to the keys that begin with them.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inspector.arrays import Int64s, longer
+from inspector.arrays import Int64s, count_by, longer
 from inspector.facts.fact import VersionSum, fact
 from inspector.facts.sizes import SizeCounts
 from inspector.kernel.loader import kernel
@@ -90,7 +89,7 @@ class LivePrefixes:
             new_prefixes=int(new.sum()),
             new_prefix_bytes=int(self._bytes[new].sum()),
             gone_prefixes=int((~live & (had > 0)).sum()),
-            set_sizes=SizeCounts(Counter(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))),
+            set_sizes=SizeCounts(count_by(sizes, counts)),
         )
 
     def _count(self, ids: Int64s) -> Any:

@@ -7,12 +7,12 @@ stands in the files of the partition that it came from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import Bools, Int32s, Int64s
+from inspector.arrays import Bools, Int32s, Int64s, chunks
 from inspector.facts.timer_runs import Runs, TimerRuns
 from inspector.facts.timers import EVENT, PROCESSING, Calls
 from inspector.model import BatchClock, TimeoutKind
@@ -60,7 +60,7 @@ class Inherited:
         self._versions.update(second.versions)
         self._base = max(self._base, second.versions[second.base_step])
         versions = np.array([*second.versions, BEFORE_WINDOW], np.int64)
-        seen = _Seen(second, calls)
+        makers = RecordMakers(second, [calls.get(v, Calls()) for v in second.versions])
         for ids, theirs in self._matches(second):
             self._found[ids] = True
             put, born = second.put_step[theirs], second.born_step[theirs]
@@ -68,14 +68,14 @@ class Inherited:
             columns["put_step"][ids] = np.where(put < 0, BEFORE_WINDOW, versions[put])
             columns["born_step"][ids] = np.where(born < 0, BEFORE_WINDOW, versions[born])
             columns["puts"][ids] = second.puts[theirs]
-            columns["record"][ids] = seen.of(put.astype(np.int64), second.record[theirs])
+            columns["record"][ids] = makers.bits(put, second.record[theirs])
             columns["put_same_state"][ids] = second.put_same_state[theirs]
             if len(self._over):
                 self._over[ids] = second.put_over_clock[theirs]
                 self._armed[ids] = runs.ever_armed[theirs]
             for kind, run in runs.by_kind.items():
-                none = np.zeros((2, len(self._found)), np.int64)
-                fired, first = self._runs.setdefault(kind, (none[0], none[1]))
+                zeros = np.zeros((2, len(self._found)), np.int64)
+                fired, first = self._runs.setdefault(kind, (zeros[0], zeros[1]))
                 fired[ids], first[ids] = run.fired[theirs], versions[run.first[theirs]]
 
     @property
@@ -92,12 +92,12 @@ class Inherited:
         """
         state, last = self._state, max(self._versions)
         # What an attempt wrote that the repartitioning gave up is no version of the state.
-        own = {step: v for step, v in enumerate(state.versions) if v <= last}
-        versions = [*sorted({*own.values(), *self._versions}), state.versions[-1]]
+        own_steps = {step: v for step, v in enumerate(state.versions) if v <= last}
+        versions = [*sorted({*own_steps.values(), *self._versions}), state.versions[-1]]
         position = {version: step for step, version in enumerate(versions)}
         state.versions[:] = versions
         state.base_step, state.inherited = position[self._base], len(versions) - 1
-        runs.renumber({step: position[v] for step, v in own.items()}, versions, batches)
+        runs.renumber({step: position[v] for step, v in own_steps.items()}, versions, batches)
         steps = np.full(max(versions) + 2, BEFORE_WINDOW, np.int64)
         steps[list(position)] = list(position.values())
         ids = np.flatnonzero(self._found)
@@ -109,91 +109,61 @@ class Inherited:
         if len(self._over):
             state.put_over_clock[ids] = self._over[ids]
             runs.ever_armed[ids] = self._armed[ids]
-        if not len(self._over):
-            return
-        runs.inherit(
-            state,
-            ids,
-            {
+            fired_by = {
                 kind: (fired[ids], np.maximum(steps[first[ids]], 0))
                 for kind, (fired, first) in self._runs.items()
-            },
-        )
+            }
+            runs.inherit(state, ids, fired_by)
 
     def _matches(self, second: StateMap) -> Iterator[tuple[Int64s, Int64s]]:
         """Ids of rows that another map has too, as they are, and their ids there."""
         state, matches = self._state, len(second)
         missing = np.flatnonzero(state.live[: len(self._found)] & ~self._found)
-        for start in range(0, len(missing), _KEYS_AT_ONCE):
-            ids = missing[start : start + _KEYS_AT_ONCE]
+        for ids in chunks(missing, _KEYS_AT_ONCE):
             data, ends = state.joined_keys(ids)
             theirs = np.empty(len(ids), np.int64)
             second.interner.intern(data, ends[:-1], np.diff(ends), theirs)
-            there = np.flatnonzero(theirs < matches)
-            ids, theirs = ids[there], theirs[there]
+            present = np.flatnonzero(theirs < matches)
+            ids, theirs = ids[present], theirs[present]
             is_same = second.live[theirs] & (second.value_hash[theirs] == state.value_hash[ids])
             is_same &= second.clock[theirs] == state.clock[ids]
             yield ids[is_same], theirs[is_same]
 
 
-class _Seen:
-    """What the place of each record in its delta says about who made it.
-
-    Args:
-        state: a map. calls: who made the records of each of its versions.
-    """
-
-    def __init__(self, state: StateMap, calls: Mapping[int, Calls]) -> None:
-        of_steps = [calls.get(version, Calls()) for version in state.versions]
-        self._inherited = state.inherited
-        self._sure_from = np.array([one.sure_from for one in of_steps], np.int64)
-        self._last_data = {
-            kind: np.array([one.last_data.get(kind, -1) for one in of_steps], np.int64)
-            for kind in MAYBE
-        }
-
-    def of(self, put: Int64s, record: npt.NDArray[np.int32]) -> Int64s:
-        """The bits of some keys.
-
-        Args:
-            put: step of the last put of each.
-            record: the place of that.
-        """
-        bits = SURE * (record >= self._sure_from[put]).astype(np.int64)
-        for kind, bit in MAYBE.items():
-            bits += bit * (record > self._last_data[kind][put])
-        is_known: Int64s = np.where(put < self._inherited, record, bits)
-        return is_known
-
-
 Ints = Int64s | Int32s
 
 
-def is_sure(state: StateMap, put: Ints, position: Ints, sure_from: Int64s) -> Bools:
-    """Whether a timeout surely made the last put of some keys.
+class RecordMakers:
+    """Who made the last puts of a map's keys: what the places of their records say of it.
 
     Args:
-        state: their map.
-        put: step of the put.
-        position: of its record.
-        sure_from: by step, the position from which on timeouts made every record.
+        state: the map.
+        calls: who made the records of each of its versions.
     """
-    sure: Bools = np.where(put < state.inherited, position & SURE > 0, position >= sure_from[put])
-    return sure
 
+    def __init__(self, state: StateMap, calls: Sequence[Calls]) -> None:
+        self._inherited = state.inherited
+        self._sure_from = np.array([of_step.sure_from for of_step in calls], np.int64)
+        self._last_data = {
+            kind: np.array([of_step.last_data.get(kind, -1) for of_step in calls], np.int64)
+            for kind in MAYBE
+        }
 
-def is_possible(
-    state: StateMap, put: Ints, position: Ints, last_data: tuple[TimeoutKind, Int64s]
-) -> Bools:
-    """Whether a timeout may have made the last put of some keys, by the place of its record.
+    def is_sure(self, put: Ints, position: Ints) -> Bools:
+        """Whether a timeout surely made some puts, by their steps and the places of the records."""
+        by_place = position >= self._sure_from[put]
+        sure: Bools = np.where(put < self._inherited, position & SURE > 0, by_place)
+        return sure
 
-    Args:
-        state: their map.
-        put: step of the put.
-        position: of its record.
-        last_data: a clock and, by step, the position up to which new data made every record.
-    """
-    kind, last = last_data
-    inherited = position & MAYBE[kind] > 0
-    possible: Bools = np.where(put < state.inherited, inherited, position > last[put])
-    return possible
+    def is_possible(self, kind: TimeoutKind, put: Ints, position: Ints) -> Bools:
+        """Whether a timeout by a clock may have made them."""
+        by_place = position > self._last_data[kind][put]
+        possible: Bools = np.where(put < self._inherited, position & MAYBE[kind] > 0, by_place)
+        return possible
+
+    def bits(self, put: Ints, position: Ints) -> Int64s:
+        """Both, as a map has them that inherits the puts."""
+        bits: Int64s = SURE * self.is_sure(put, position).astype(np.int64)
+        for kind, bit in MAYBE.items():
+            bits += bit * self.is_possible(kind, put, position)
+        return bits

@@ -12,20 +12,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inspector.decode.clocks import Int64Path
+from inspector.arrays import chunks
+from inspector.decode.rows import Int64Path
 from inspector.facts.fact import Fact, StoreSum, fact
+from inspector.facts.joins import ROWS_AT_ONCE
 from inspector.model import BatchClock
 from inspector.operators.rule import ExpiryField
 from inspector.sparktypes import StructType
 from inspector.state.change import Change
 from inspector.state.replay import NO_CLOCK, StateMap
-
-_ROWS_AT_ONCE = 1 << 16
+from inspector.sums import Sums, either, sum_by
 
 
 @fact("key_time_votes")
 @dataclass(frozen=True)
-class KeyTimeVotes(Fact):
+class KeyTimeVotes(Sums, Fact):
     """What the live rows of a join's side say of one time in the join key. Adds.
 
     Attributes:
@@ -36,18 +37,10 @@ class KeyTimeVotes(Fact):
         covered: rows that would be gone by that rule.
     """
 
-    path: tuple[int, ...] = ()
+    path: tuple[int, ...] = sum_by(either, ())
     same: int = 0
     other: int = 0
     covered: int = 0
-
-    def __add__(self, other: KeyTimeVotes) -> KeyTimeVotes:
-        return KeyTimeVotes(
-            self.path or other.path,
-            self.same + other.same,
-            self.other + other.other,
-            self.covered + other.covered,
-        )
 
     def merge_key(self, _version: int) -> tuple[int, ...]:
         """Those on one time of the key add."""
@@ -67,9 +60,8 @@ class KeyTimeVotes(Fact):
         """
         path = Int64Path(schema, field.path)
         all_ids = np.flatnonzero(rows.live[: len(rows)])
-        same = other = covered = 0
-        for start in range(0, len(all_ids), _ROWS_AT_ONCE):
-            chunk = all_ids[start : start + _ROWS_AT_ONCE]
+        equal_rows = other_rows = covered = 0
+        for chunk in chunks(all_ids, ROWS_AT_ONCE):
             lengths = rows.key_size[chunk].astype(np.int64)
             data = b"".join(rows.keys(chunk))
             result, valid = path.read(data, np.cumsum(lengths) - lengths, lengths)
@@ -78,9 +70,9 @@ class KeyTimeVotes(Fact):
                 covered += int((valid & (result <= watermark_ms * field.per_ms)).sum())
             if rows.tracking.clock is not None:
                 equal = values == rows.clock[chunk]
-                same += int((equal & valid).sum())
-                other += int((~equal).sum())
-        return cls(field.path, same, other, covered)
+                equal_rows += int((equal & valid).sum())
+                other_rows += int((~equal).sum())
+        return cls(field.path, equal_rows, other_rows, covered)
 
 
 @fact("rows_timed_by_key")

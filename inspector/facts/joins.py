@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, chunks
 from inspector.facts.fact import StoreSum, fact
 from inspector.kernel.loader import kernel
 from inspector.sparktypes import StructType
@@ -21,10 +21,8 @@ from inspector.state.replay import StateMap
 if TYPE_CHECKING:
     from inspector.kernel.loader import Interner
 
-_WORD = 8
-_ROWS_AT_ONCE = 1 << 16
-_NO_OWNER = np.iinfo(np.int64).max
-"""In place of the id of a join key: none has it."""
+WORD = 8
+ROWS_AT_ONCE = 1 << 16
 
 
 @fact("join_check")
@@ -74,20 +72,23 @@ def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> Joi
     _intern(keys, counters, ids)
     counts = np.maximum(counters.clock[ids], 0)
     have = np.zeros(len(ids), np.int64)
-    dangling = total = 0
+    dangling = 0
     all_ids = np.flatnonzero(rows.live[: len(rows)])
-    for owners, indices in _join_keys(keys, rows, all_ids, row_key):
+    for chunk, words, indices in without_index(rows, all_ids, row_key):
+        if words is None:  # they belong to no join key
+            dangling += len(chunk)
+            continue
+        owners = number_rows(keys, words)
         is_known = owners < len(ids)
         good = is_known.copy()
         good[is_known] = (indices[is_known] >= 0) & (indices[is_known] < counts[owners[is_known]])
         np.add.at(have, owners[good], 1)
         dangling += int((~good).sum())
-        total += len(owners)
     return JoinCheck(
         missing_rows=int((counts - have).sum()),
         counters_without_rows=int(((counts > 0) & (have == 0)).sum()),
         dangling_rows=dangling,
-        rows=total,
+        rows=len(all_ids),
     )
 
 
@@ -102,71 +103,74 @@ def compare_index(index: StateMap, rows: StateMap) -> JoinCheck:
     entries = np.flatnonzero(index.live[: len(index)])
     _intern(keys, index, entries)
     all_ids = np.flatnonzero(rows.live[: len(rows)])
-    result = 0
-    for start in range(0, len(all_ids), _ROWS_AT_ONCE):
-        before = len(keys)
-        chunk = all_ids[start : start + _ROWS_AT_ONCE]
-        _intern(keys, rows, chunk)
-        result += len(chunk) - (len(keys) - before)
+    before = len(keys)
+    _intern(keys, rows, all_ids)
+    common = len(all_ids) - (len(keys) - before)
     return JoinCheck(
-        missing_rows=len(entries) - result, dangling_rows=len(all_ids) - result, rows=len(all_ids)
+        missing_rows=len(entries) - common, dangling_rows=len(all_ids) - common, rows=len(all_ids)
     )
 
 
 def _intern(keys: Interner, state: StateMap, ids: Int64s) -> None:
-    for start in range(0, len(ids), _ROWS_AT_ONCE):
-        chunk = ids[start : start + _ROWS_AT_ONCE]
+    for chunk in chunks(ids, ROWS_AT_ONCE):
         data, ends = state.joined_keys(chunk)
         keys.intern(data, ends[:-1], np.diff(ends), np.empty(len(chunk), np.int64))
 
 
-def _join_keys(
-    keys: Interner, rows: StateMap, ids: Int64s, schema: StructType
-) -> Iterator[tuple[Int64s, Int64s]]:
-    """Of some rows each: the id of the join key, and the index."""
-    order = ids[np.argsort(rows.key_size[ids], kind="stable")]
-    sizes = rows.key_size[order]
-    cuts = np.flatnonzero(np.diff(sizes)) + 1
-    for of_size in np.split(order, cuts):
-        for start in range(0, len(of_size), _ROWS_AT_ONCE):
-            chunk = of_size[start : start + _ROWS_AT_ONCE]
-            size = int(rows.key_size[chunk[0]])
-            if not schema.fields or size % _WORD or size < least_size(schema):
-                # No row of this schema: it belongs to no join key.
-                yield np.full(len(chunk), _NO_OWNER), np.zeros(len(chunk), np.int64)
-                continue
-            data, _ = rows.joined_keys(chunk)
-            words = np.frombuffer(data, "<i8").reshape(len(chunk), size // _WORD)
-            join_keys, indices = without_index(words, schema)
-            raw, length = join_keys.tobytes(), join_keys.shape[1] * _WORD
-            owners = np.empty(len(chunk), np.int64)
-            at = np.arange(len(chunk), dtype=np.int64)
-            keys.intern(raw, at * length, np.full(len(chunk), length, np.int64), owners)
-            yield owners, indices
+def number_rows(keys: Interner, words: Int64s) -> Int64s:
+    """The numbers of rows of one size, a row in each line."""
+    count, length = len(words), words.shape[1] * WORD
+    numbers, at = np.empty(count, np.int64), np.arange(count, dtype=np.int64)
+    keys.intern(words.tobytes(), at * length, np.full(count, length, np.int64), numbers)
+    return numbers
 
 
 def least_size(schema: StructType) -> int:
     """Bytes of the null bits and slots of a row."""
     fields = len(schema.fields)
-    return ((fields + 63) // 64 + fields) * _WORD
+    return ((fields + 63) // 64 + fields) * WORD
 
 
-def without_index(words: Int64s, schema: StructType) -> tuple[Int64s, Int64s]:
+def without_index(
+    state: StateMap, ids: Int64s, schema: StructType
+) -> Iterator[tuple[Int64s, Int64s | None, Int64s]]:
     """Key rows less their last field, as Spark writes them without it; and that field.
 
     Args:
-        words: a row in each line, all of one size.
-        schema: of the rows; the last field is a long.
+        state: of one store.
+        ids: of its keys.
+        schema: of its keys; the last field is a long.
+
+    Yields:
+        Ids of keys of one size, in each line the words of one of them, and the fields; no words
+        where they are no rows of the schema.
     """
+    # By size, so that most chunks are of one; of keys that no version put the map knows none.
+    order = ids[np.argsort(state.key_size[ids], kind="stable")]
+    cuts = np.flatnonzero(np.diff(state.key_size[order])) + 1
+    for chunk in (part for group in np.split(order, cuts) for part in chunks(group, ROWS_AT_ONCE)):
+        data, ends = state.joined_keys(chunk)
+        sizes = np.diff(ends)
+        for size in np.unique(sizes).tolist():
+            alike = chunk[sizes == size]
+            if not schema.fields or size % WORD or size < least_size(schema):
+                yield alike, None, alike
+                continue
+            raw = data if len(alike) == len(chunk) else state.joined_keys(alike)[0]
+            words = np.frombuffer(raw, "<i8").reshape(len(alike), size // WORD)
+            yield alike, *_cut_index(words, schema)
+
+
+def _cut_index(words: Int64s, schema: StructType) -> tuple[Int64s, Int64s]:
     fields = len(schema.fields)
     old_bits, new_bits = (fields + 63) // 64, (fields - 1 + 63) // 64
     slots = words[:, old_bits : old_bits + fields - 1].copy()
-    shift = np.int64((old_bits - new_bits + 1) * _WORD) << np.int64(32)
+    shift = np.int64((old_bits - new_bits + 1) * WORD) << np.int64(32)
     for ordinal, column in enumerate(schema.fields[:-1]):
         if column.data_type.fixed_width is None:
             # A slot without an offset is a null; one with it moves with its bytes.
             moved = slots[:, ordinal] >> 32 != 0
             slots[moved, ordinal] -= shift
     indices = words[:, old_bits + fields - 1]
-    rest = words[:, old_bits + fields :]
-    return np.ascontiguousarray(np.hstack([words[:, :new_bits], slots, rest])), indices
+    tail = words[:, old_bits + fields :]
+    return np.hstack([words[:, :new_bits], slots, tail]), indices

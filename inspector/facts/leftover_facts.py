@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, chunks
 from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
 from inspector.facts.fact import Fact, fact
 from inspector.model import Certainty, TimeoutKind
@@ -49,7 +49,7 @@ class JudgedLeftover(Fact):
         return self.needs is Needs.BEFORE_WINDOW
 
     @property
-    def ignored(self) -> bool:
+    def is_ignored(self) -> bool:
         """Whether the timer still stands."""
         return self.leftover_class is LeftoverClass.IGNORED_TIMEOUT
 
@@ -65,7 +65,7 @@ class JudgedLeftover(Fact):
 
     def with_run(self: LeftoverT, start: int, _length: int) -> LeftoverT:
         """The same with a shorter run of timeouts."""
-        return replace(self, expired_version=start) if self.ignored else self
+        return replace(self, expired_version=start) if self.is_ignored else self
 
     def with_last_timeout(self: LeftoverT) -> LeftoverT:
         """The same with only the last timeout of its run, the only one that is known."""
@@ -132,7 +132,7 @@ class Leftover(JudgedLeftover):
         """The same with a shorter run; of its first batch the partition has not said the clock."""
         return replace(
             super().with_run(start, length),
-            threshold_ms=None if self.ignored else self.threshold_ms,
+            threshold_ms=None if self.is_ignored else self.threshold_ms,
             first_expired_version=self.first_expired_version and start,
             fired=self.fired and length,
         )
@@ -245,9 +245,8 @@ class _Observer:
         for portion in self._by_condition():
             yield self._count(portion)
             yield from self._ages(portion)
-        listed = self._listed(limit)
-        for start in range(0, len(listed), KEYS_AT_ONCE):
-            portion = listed[start : start + KEYS_AT_ONCE]
+        listed = self._positions(limit)
+        for portion in chunks(listed, KEYS_AT_ONCE):
             keys = self._state.keys(self._leftovers.ids[portion])
             for i, key in zip(portion.tolist(), keys, strict=True):
                 yield self._leftover(i, key)
@@ -328,14 +327,14 @@ class _Observer:
             last_put_version=None if put < 0 else int(versions[put]),
             first_expired_version=None if leftovers.before_window else int(versions[first]),
             fired=int(leftovers.fired[i]) or None,
-            clock_ms=_known(leftovers.clock_ms[i]),
-            threshold_ms=_known(leftovers.threshold_ms[i]),
+            clock_ms=_clock_or_none(leftovers.clock_ms[i]),
+            threshold_ms=_clock_or_none(leftovers.threshold_ms[i]),
             state_change=change,
             group=leftovers.group,
             appeared=int(self._appeared[i]) if state.tracking.keys is not None else 0,
         )
 
-    def _listed(self, limit: int) -> Int64s:
+    def _positions(self, limit: int) -> Int64s:
         """Positions of the leftovers to list: the oldest, and the largest, up to the limit each.
 
         Of a range of keys so many for each batch whose clock matters: other ranges may show that
@@ -360,7 +359,7 @@ def _oldest_and_largest(expired: Int64s, size: Int64s, appeared: Int64s, limit: 
     return np.concatenate([oldest[:limit], largest[~np.isin(largest, oldest[:limit])]])
 
 
-def listed_of_ranges(leftovers: Sequence[Leftover], limit: int) -> list[Leftover]:
+def list_of_ranges(leftovers: Sequence[Leftover], limit: int) -> list[Leftover]:
     """The leftovers to list of a partition, of those that its ranges list.
 
     Args:
@@ -382,5 +381,5 @@ def _by_change(leftovers: Leftovers, ids: Int64s) -> dict[str, Any]:
     return {change.word: int((changes == change).sum()) for change in StateChange}
 
 
-def _known(value: np.int64) -> int | None:
+def _clock_or_none(value: np.int64) -> int | None:
     return None if value == NO_CLOCK else int(value)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inspector.arrays import Bools, Int64s, UInt8s
+from inspector.arrays import Bools, Int64s, UInt8s, chunks, count_by, weigh
 from inspector.decode.records import RecordBlock
 from inspector.decode.spark_hash import RowHash
-from inspector.facts.fact import Fact, fact
+from inspector.facts.fact import StoreSum, VersionSum, fact
 from inspector.state.replay import StateMap
 
 KEYS_AT_ONCE = 65_536
@@ -42,7 +42,7 @@ UNKNOWN, HERE, ELSEWHERE = np.arange(3, dtype=np.uint8)
 
 @fact("misplaced_keys")
 @dataclass(frozen=True)
-class MisplacedKeys(Fact):
+class MisplacedKeys(VersionSum):
     """Live keys of a store by whether they belong to its partition. Adds; the zero is empty.
 
     Attributes:
@@ -56,24 +56,13 @@ class MisplacedKeys(Fact):
     misplaced: int = 0
     misplaced_bytes: int = 0
 
-    def __add__(self, other: MisplacedKeys) -> MisplacedKeys:
-        return MisplacedKeys(
-            self.checked + other.checked,
-            self.misplaced + other.misplaced,
-            self.misplaced_bytes + other.misplaced_bytes,
-        )
-
-    def merge_key(self, version: int) -> int:
-        """Those of one version add."""
-        return version
-
     @classmethod
     def observe(cls, state: StateMap, placement: Placement) -> MisplacedKeys:
         """Hold the live keys of a map against their partition, by their marks if they have any."""
         if state.tracking.mark is not None:
             return cls._by_marks(state)
         checked = misplaced = size = 0
-        for ids, where, is_known in placed(state, placement.hash, placement.partitions):
+        for ids, where, is_known in partitions_of(state, placement.hash, placement.partitions):
             wrong = ids[is_known & (where != placement.partition_id)]
             checked += int(is_known.sum())
             misplaced += len(wrong)
@@ -94,13 +83,12 @@ class MisplacedKeys(Fact):
         return cls(checked, misplaced, size)
 
 
-def placed(
+def partitions_of(
     state: StateMap, row_hash: RowHash, partitions: int
 ) -> Iterator[tuple[Int64s, Int64s, Bools]]:
     """The live keys of a map, the partition of each among so many, and whether that is known."""
     live = state.where(lambda portion: state.live[portion])
-    for start in range(0, len(live), KEYS_AT_ONCE):
-        ids = live[start : start + KEYS_AT_ONCE]
+    for ids in chunks(live, KEYS_AT_ONCE):
         ends = np.zeros(len(ids) + 1, np.int64)
         data = state.interner.gather(np.ascontiguousarray(ids, np.int64), ends)
         where, is_known = row_hash.partitions(data, ends[:-1], np.diff(ends), partitions)
@@ -113,7 +101,7 @@ TIMES = 8
 
 @fact("rehashed")
 @dataclass(frozen=True)
-class Rehashed(Fact):
+class Rehashed(StoreSum):
     """Live rows and their bytes by partition, had the state ``TIMES`` as many. Adds.
 
     A divisor of the number has the sums: ``pmod(hash, n)`` follows from ``pmod(hash, 8 * n)``. The
@@ -128,23 +116,12 @@ class Rehashed(Fact):
     bytes: Counter[int] = field(default_factory=Counter)
     unknown_rows: int = 0
 
-    def __add__(self, rehashed: Rehashed) -> Rehashed:
-        return Rehashed(
-            self.rows + rehashed.rows,
-            self.bytes + rehashed.bytes,
-            self.unknown_rows + rehashed.unknown_rows,
-        )
-
-    def merge_key(self, _version: int) -> str:
-        """All of a store add."""
-        return ""
-
     def among(self, partitions: int) -> Rehashed:
         """The same for fewer partitions: a divisor of those that were counted."""
         rows: Counter[int] = Counter()
         sizes: Counter[int] = Counter()
-        for found, made in ((self.rows, rows), (self.bytes, sizes)):
-            for partition, amount in found.items():
+        for counts, made in ((self.rows, rows), (self.bytes, sizes)):
+            for partition, amount in counts.items():
                 made[partition % partitions] += amount
         return Rehashed(rows, sizes, self.unknown_rows)
 
@@ -154,15 +131,15 @@ class Rehashed(Fact):
         rows: Counter[int] = Counter()
         sizes: Counter[int] = Counter()
         unknown = 0
-        for ids, where, is_known in placed(state, placement.hash, placement.partitions * TIMES):
+        for ids, where, is_known in partitions_of(
+            state, placement.hash, placement.partitions * TIMES
+        ):
             own_ids = ids[is_known]
             weights = np.add(state.key_size[own_ids], state.value_size[own_ids], dtype=np.int64)
-            result, positions = np.unique(where[is_known], return_inverse=True)
-            listed = result.tolist()
-            counts = np.bincount(positions, minlength=len(listed)).tolist()
-            # bincount adds in doubles, which are exact up to 2^53 bytes.
-            summed = np.bincount(positions, weights, len(listed)).astype(np.int64).tolist()
-            rows.update(dict(zip(listed, counts, strict=True)))
-            sizes.update(dict(zip(listed, summed, strict=True)))
+            numbers, positions, counts = np.unique(
+                where[is_known], return_inverse=True, return_counts=True
+            )
+            rows.update(count_by(numbers, counts))
+            sizes.update(count_by(numbers, weigh(positions, weights, len(numbers))))
             unknown += len(ids) - len(own_ids)
         return cls(rows, sizes, unknown)

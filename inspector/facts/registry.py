@@ -60,8 +60,8 @@ def facts_schema() -> pa.Schema:
 
 @lru_cache(maxsize=8)
 def _schema(declared: tuple[tuple[str, type[Fact]], ...]) -> pa.Schema:
-    own = [(kind, struct_of(cls).type) for kind, cls in sorted(declared)]
-    return pa.schema([("kind", pa.string()), *STORE_COLUMNS, *own])
+    columns = [(kind, struct_of(cls).type) for kind, cls in sorted(declared)]
+    return pa.schema([("kind", pa.string()), *STORE_COLUMNS, *columns])
 
 
 @lru_cache(maxsize=8)
@@ -91,7 +91,7 @@ def fact_batch(facts: Sequence[Observed[Any]]) -> pa.RecordBatch:
         facts: at least one, and at most BATCH_ROWS.
     """
     schema, kind, rows = facts_schema(), facts[0].fact.kind, len(facts)
-    own = struct_of(FACT_TYPES[kind]).array([observation.fact for observation in facts])
+    column = struct_of(FACT_TYPES[kind]).array([observation.fact for observation in facts])
     result = {
         "kind": array_of([kind] * rows, pa.string()),
         "operator_id": array_of(
@@ -104,7 +104,7 @@ def fact_batch(facts: Sequence[Observed[Any]]) -> pa.RecordBatch:
             [observation.store.partition_id for observation in facts], pa.int32()
         ),
         "version": array_of([observation.version for observation in facts], pa.int64()),
-        kind: own,
+        kind: column,
     }
     nulls = _nulls(schema)
     arrays = [
@@ -137,10 +137,10 @@ def _of_kind(batch: Any, kind: str) -> Iterator[Observed[Any]]:
     stores: dict[tuple[int, str, int], StoreId] = {}
     positions = zip(*(batch.column(name).to_pylist() for name, _ in STORE_COLUMNS), strict=True)
     facts = struct_of(FACT_TYPES[kind]).values(batch.column(kind))
-    for (operator_id, name, partition_id, version), own in zip(positions, facts, strict=True):
+    for (operator_id, name, partition_id, version), fact in zip(positions, facts, strict=True):
         position = (operator_id, name, partition_id)
         store = stores.get(position) or stores.setdefault(position, StoreId(*position))
-        yield Observed(store, version, own)
+        yield Observed(store, version, fact)
 
 
 class Column(NamedTuple):
@@ -200,12 +200,12 @@ def _struct(cls: Any) -> Column:
         ]
         return pa.Array.from_buffers(arrow, len(values), [validity(values)], children=children)
 
-    def values(found: Any) -> list[Any]:
-        parts = [column.values(found.field(i)) for i, (_, column) in enumerate(columns)]
+    def values(structs: Any) -> list[Any]:
+        parts = [column.values(structs.field(i)) for i, (_, column) in enumerate(columns)]
         made = list(map(make, *parts))
-        if not found.null_count:
+        if not structs.null_count:
             return made
-        return [one if found[i].is_valid else None for i, one in enumerate(made)]
+        return [value if structs[i].is_valid else None for i, value in enumerate(made)]
 
     return Column(arrow, array, values)
 
@@ -237,8 +237,8 @@ _PLAIN = {
 
 def _enum(cls: type[enum.Enum]) -> Column:
     arrow = pa.int64() if issubclass(cls, int) else pa.string()
-    words: dict[Any, Any] = {None: None} | {each: each.value for each in cls}
-    members: dict[Any, Any] = {None: None} | {each.value: each for each in cls}
+    words: dict[Any, Any] = {None: None} | {member: member.value for member in cls}
+    members: dict[Any, Any] = {None: None} | {member.value: member for member in cls}
     return Column(
         arrow,
         lambda values: array_of([words[value] for value in values], arrow),
@@ -250,7 +250,7 @@ def _list_of(child: Column, make: Callable[[Iterable[Any]], Any]) -> Column:
     arrow = pa.list_(child.type)
 
     def array(values: list[Any]) -> Any:
-        parts = [() if value is None else _ordered(value) for value in values]
+        parts = [() if value is None else _in_order(value) for value in values]
         ends: Any = np.zeros(len(parts) + 1, np.int32)
         np.cumsum([len(part) for part in parts], out=ends[1:])
         inner = child.array(list(chain.from_iterable(parts)))
@@ -263,7 +263,7 @@ def _list_of(child: Column, make: Callable[[Iterable[Any]], Any]) -> Column:
         made = [make(inner[a:b]) for a, b in pairwise(ends)]
         if not column.null_count:
             return made
-        return [one if column[i].is_valid else None for i, one in enumerate(made)]
+        return [value if column[i].is_valid else None for i, value in enumerate(made)]
 
     return Column(arrow, array, values)
 
@@ -274,7 +274,7 @@ def _ends(column: Any) -> list[int]:
     return listed
 
 
-def _ordered(values: Any) -> Any:
+def _in_order(values: Any) -> Any:
     """A set in an order that does not depend on the process."""
     return values if isinstance(values, tuple) else sorted(values, key=_order)
 

@@ -8,19 +8,19 @@ when it was put is late and never comes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from inspector.arrays import Int64s
+from inspector.arrays import Bools, Int64s, weigh
 from inspector.facts.expiring import expiry_ms
-from inspector.facts.fact import VersionSum, fact
+from inspector.facts.fact import Fact, fact
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
-from inspector.operators.rule import Clock, ExpiryField
-from inspector.operators.what_if import Scenario
+from inspector.operators.rule import Clock, ExpiryField, Scenario
 from inspector.state.change import Change
 from inspector.state.replay import NO_CLOCK, StateMap
+from inspector.sums import Sums, either, sum_by
 
 _NEVER = int(np.iinfo(np.int64).max)
 _COLUMNS = 6
@@ -31,13 +31,14 @@ whether its operator's rule has removed it."""
 
 @fact("simulated")
 @dataclass(frozen=True)
-class SimulatedRows(VersionSum):
+class SimulatedRows(Sums, Fact):
     """Rows that a version of a store would have. Adds.
 
     Attributes:
         rows, key_bytes, value_bytes: of them.
         stores: partitions. whole: those of them of which no row is missing because it went before
             the oldest version that can be read.
+        timeout_kind: the clock that timers follow in it, where no more is known of them.
     """
 
     rows: int = 0
@@ -45,6 +46,11 @@ class SimulatedRows(VersionSum):
     value_bytes: int = 0
     stores: int = 0
     whole: int = 0
+    timeout_kind: TimeoutKind | None = sum_by(either, None)
+
+    def merge_key(self, version: int) -> Hashable:
+        """Those of one version and one clock add."""
+        return version, self.timeout_kind
 
 
 class Simulation:
@@ -91,8 +97,16 @@ class Simulation:
         if len(state) > self._open.shape[1]:
             room = len(state) + (len(state) >> 3) - self._open.shape[1]
             self._open = np.hstack((self._open, np.full((_COLUMNS, room), -1, np.int64)))
+        if self._scenario.first_put and not change.rebased and step:
+            ids = ids[~self._is_there(ids, step)]
         self._close(ids, step)
         self._begin(ids, state, step)
+
+    def _is_there(self, ids: Int64s, step: int) -> Bools:
+        """Whether the rows would still be there while a batch is processed: it removes behind."""
+        clock = self._clocks[step - 1] + self._scenario.clock_shift_ms
+        there: Bools = (self._open[_START, ids] >= 0) & (self._open[_DEADLINE, ids] > clock)
+        return there
 
     def observe(self) -> Iterator[tuple[int, SimulatedRows]]:
         """The rows of each version, by the versions that were replayed."""
@@ -107,7 +121,7 @@ class Simulation:
             reached = first > 0 and self._clocks[step] + shift >= first + later
             whole = self._from_empty or (shift >= 0 and not later) or reached
             rows, keys, values = map(int, total)
-            yield version, SimulatedRows(rows, keys, values, 1, int(whole))
+            yield version, SimulatedRows(rows, keys, values, 1, int(whole), self._scenario.kind)
 
     def _clock(self, version: int) -> int:
         """What the clock read in the batch of a version; that before it where it is not known."""
@@ -155,6 +169,5 @@ class Simulation:
         ends = np.minimum(ends, step)
         for at, sign in ((start, 1), (ends, -1)):
             for row, weights in zip(self._more, (np.ones(len(ids)), keys, values), strict=True):
-                # bincount adds in doubles, which are exact up to 2^53 bytes.
-                row += sign * np.bincount(at, weights, len(row)).astype(np.int64)
+                row += sign * weigh(at, weights, len(row))
         self._open[_START, ids] = -1

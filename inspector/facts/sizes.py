@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from inspector.arrays import count_by
 from inspector.decode.field_sizes import RowBytes
 from inspector.facts.fact import Fact, fact
 from inspector.operators.rule import RowPart
 from inspector.state.change import Change
-from inspector.sums import Sums
+from inspector.sums import Sums, either, sum_by
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class SizeCounts(Sums):
     def of(cls, sizes: npt.NDArray[np.int64]) -> SizeCounts:
         """The counts of some sizes."""
         distinct, counts = np.unique(sizes, return_counts=True)
-        return cls(Counter(dict(zip(distinct.tolist(), counts.tolist(), strict=True))))
+        return cls(count_by(distinct, counts))
 
 
 class LiveSizes:
@@ -84,7 +85,7 @@ def _add(counter: Counter[int], more: Mapping[int, int]) -> None:
 
 @fact("field_sizes")
 @dataclass(frozen=True)
-class FieldSizes(Fact):
+class FieldSizes(Sums, Fact):
     """Where the bytes of the keys, or of the values, of the live rows are. Adds.
 
     Attributes:
@@ -92,11 +93,8 @@ class FieldSizes(Fact):
         rows: what they take, field by field.
     """
 
-    side: RowPart | None = None
+    side: RowPart | None = sum_by(either, None)
     rows: RowBytes = field(default_factory=RowBytes)
-
-    def __add__(self, other: FieldSizes) -> FieldSizes:
-        return FieldSizes(self.side or other.side, self.rows + other.rows)
 
     def merge_key(self, _version: int) -> tuple[RowPart | None]:
         """Those of one side add."""

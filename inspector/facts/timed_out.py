@@ -20,7 +20,7 @@ import numpy.typing as npt
 from inspector.arrays import Bools, Int64s
 from inspector.facts.clocks import Clocks, first_due
 from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
-from inspector.facts.inherited import Ints, is_possible, is_sure
+from inspector.facts.inherited import RecordMakers
 from inspector.facts.timer_runs import TimerRuns
 from inspector.facts.timers import EVENT, PROCESSING, Calls, TimerPremises, is_timer
 from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
@@ -54,14 +54,14 @@ class TimerView:
     empty_size: int = -1
 
 
-def timed_out(state: StateMap, clocks: Clocks, view: TimerView) -> Iterator[Leftovers]:
+def timeout_leftovers(state: StateMap, clocks: Clocks, view: TimerView) -> Iterator[Leftovers]:
     """The leftovers under each clock that the timers may follow."""
     if not len(clocks.versions):
         return
     for kind in view.kinds:
         result = _TimedOut(state, clocks, kind, view)
-        yield from result.ignored()
-        yield from result.answered()
+        yield from result.ignored_timers()
+        yield from result.answered_timers()
         yield from result.before_window()
 
 
@@ -95,16 +95,13 @@ class _TimedOut:
         self._due_at = clocks.threshold_ms(kind)
         self._other_due_at = clocks.threshold_ms(_OTHER[kind])
         calls = [view.calls.get(version, Calls()) for version in clocks.versions.tolist()]
-        self._sure_from = np.array([call.sure_from for call in calls], np.int64)
-        self._last_data = {
-            of: np.array([call.last_data.get(of, -1) for call in calls], np.int64) for of in _OTHER
-        }
+        self._makers = RecordMakers(state, calls)
         self._excluded = np.array([kind in call.against for call in calls], np.bool_)
         self._excluded &= ~np.array([_OTHER[kind] in call.against for call in calls], np.bool_)
         self._single = len(view.kinds) == 1
         self._last = int(np.flatnonzero(clocks.ran).max(initial=-1))
 
-    def ignored(self) -> Iterator[Leftovers]:
+    def ignored_timers(self) -> Iterator[Leftovers]:
         """Timers that have run out and still stand: only applyInPandasWithState leaves them.
 
         Such a timer fires again in every batch.
@@ -125,18 +122,18 @@ class _TimedOut:
         is_either = (state.clock[ids] < self._other_due_at[last]) & (not self._single)
         due_at, other_due_at = self._due_at[: last + 1], self._other_due_at[: last + 1]
         if self._lags:
-            yield self._ignored(ids, is_either, due_at, (Certainty.UNDECIDED, HELD_BACK))
+            yield self._ignored_timers_of(ids, is_either, due_at, (Certainty.UNDECIDED, HELD_BACK))
             return
-        yield self._ignored(ids, is_either, due_at, (Certainty.PROVEN, ""))
+        yield self._ignored_timers_of(ids, is_either, due_at, (Certainty.PROVEN, ""))
         if self._kind is EVENT and is_either.any():
             # Where the clock stays unknown: since when both had passed them.
-            both = np.minimum(due_at, other_due_at)
-            ignored = self._ignored(
-                ids[is_either], is_either[is_either], both, (Certainty.PROVEN, BY_BOTH)
+            earlier = np.minimum(due_at, other_due_at)
+            ignored = self._ignored_timers_of(
+                ids[is_either], is_either[is_either], earlier, (Certainty.PROVEN, BY_BOTH)
             )
             yield replace(ignored, timeout_kind=None)
 
-    def _ignored(
+    def _ignored_timers_of(
         self, ids: Int64s, mask: Bools, due_at: Int64s, how: tuple[Certainty, str]
     ) -> Leftovers:
         state, (certainty, reason) = self._state, how
@@ -157,7 +154,7 @@ class _TimedOut:
             either=mask,
         )
 
-    def answered(self) -> Iterator[Leftovers]:
+    def answered_timers(self) -> Iterator[Leftovers]:
         """Keys whose last put a timeout made, or may have made: without a timer, or with another.
 
         Surely made by one (:class:`~inspector.facts.timers.Calls`), the key is a leftover by
@@ -172,7 +169,7 @@ class _TimedOut:
 
     def _puts(self) -> _Puts:
         state = self._state
-        ids = state.where(self._replaced)
+        ids = state.where(self._replaces_timer)
         put, timer = state.put_step[ids].astype(np.int64), state.clock[ids]
         return _Puts(
             ids,
@@ -181,7 +178,7 @@ class _TimedOut:
             state.put_over_clock[ids],
             state.record[ids].astype(np.int64),
             timer == NO_TIMEOUT,
-            is_sure(state, put, state.record[ids].astype(np.int64), self._sure_from),
+            self._makers.is_sure(put, state.record[ids]),
         )
 
     def _groups(self, puts: _Puts) -> tuple[Int64s, Int64s, Bools, Bools]:
@@ -209,9 +206,9 @@ class _TimedOut:
         is_timeout &= ~(again & (sure | other_again)) & ~self._excluded[kind_step]
         again_by = np.where(sure, 0, (again & ~other_again) + 2 * (other_again & ~again))
         is_known = self._due_at[put] != NO_CLOCK
-        same = self._state.put_same_state[puts.ids]
+        is_same_state = self._state.put_same_state[puts.ids]
         return (
-            16 * again_by + 8 * sure + 4 * is_known + 2 * kept + same,
+            16 * again_by + 8 * sure + 4 * is_known + 2 * kept + is_same_state,
             kind_step,
             is_either,
             is_timeout,
@@ -219,31 +216,27 @@ class _TimedOut:
 
     def _likely(self, puts: _Puts) -> tuple[Bools, Bools]:
         """Which puts a timeout may have made, by this clock and by the other."""
-        due_at = self._due_at[puts.put]
+        due_at, possible = self._due_at[puts.put], self._makers.is_possible
         # By a clock that is not known any timer may have run out; said of those that are left none.
         due = np.where(due_at == NO_CLOCK, puts.kept, puts.over < due_at)
         other_due = puts.over < _bound(self._other_due_at)[puts.put]
         return (
-            ~puts.sure & due & self._possible(self._kind, puts.put, puts.position),
-            ~puts.sure & other_due & self._possible(_OTHER[self._kind], puts.put, puts.position),
+            ~puts.sure & due & possible(self._kind, puts.put, puts.position),
+            ~puts.sure & other_due & possible(_OTHER[self._kind], puts.put, puts.position),
         )
 
-    def _possible(self, kind: TimeoutKind, put: Ints, position: Ints) -> Bools:
-        """Whether a timeout by a clock may have made some puts, by the place of their records."""
-        return is_possible(self._state, put, position, (kind, self._last_data[kind]))
-
-    def _replaced(self, portion: slice) -> Bools:
+    def _replaces_timer(self, portion: slice) -> Bools:
         state = self._state
         put, over = state.put_step[portion], state.put_over_clock[portion]
         replaced: Bools = state.live[portion] & (put != BEFORE_WINDOW) & is_timer(over)
         result = np.flatnonzero(replaced)
         put, over, position = put[result], over[result], state.record[portion][result]
-        likely = is_sure(state, put, position, self._sure_from)
+        likely = self._makers.is_sure(put, position)
         for due_at, kind in (
             (self._due_at, self._kind),
             (self._other_due_at, _OTHER[self._kind]),
         ):
-            likely |= (over < _bound(due_at)[put]) & self._possible(kind, put, position)
+            likely |= (over < _bound(due_at)[put]) & self._makers.is_possible(kind, put, position)
         replaced[result] = likely
         return replaced
 
@@ -254,7 +247,7 @@ class _TimedOut:
         clock alone the timer has run out again: 1 for ours, 2 for the other.
         """
         state = self._state
-        sure, is_known, kept, same = (bool(group & bit) for bit in (8, 4, 2, 1))
+        sure, is_known, kept, same_state = (bool(group & bit) for bit in (8, 4, 2, 1))
         step = state.put_step[ids].astype(np.int64)
         fired, first = self._runs_of(ids, step)
         over = state.put_over_clock[ids]
@@ -273,19 +266,19 @@ class _TimedOut:
             first_step=first,
             change=_change(state, ids, self._view),
             reason=NO_LOG_ENTRY if not is_known else "" if sure else AMONG_DATA,
-            needs=None if sure else self._needs(group >> 4, kept=kept, same=same),
+            needs=None if sure else self._needs(group >> 4, kept=kept, same_state=same_state),
             kind_step=kind_step,
             either=mask,
             group=group,
         )
 
-    def _needs(self, again_by: int, *, kept: bool, same: bool) -> Needs | None:
+    def _needs(self, again_by: int, *, kept: bool, same_state: bool) -> Needs | None:
         if again_by:
             by = self._kind if again_by == 1 else _OTHER[self._kind]
             return Needs.UNLESS_EVENT if by is EVENT else Needs.UNLESS_PROCESSING
         if kept:
             return Needs.KEPT_BY_HABIT
-        return Needs.REARMED_BY_HABIT if same else None
+        return Needs.REARMED_BY_HABIT if same_state else None
 
     def _runs_of(self, ids: Int64s, step: Int64s) -> tuple[Int64s, Int64s]:
         """How often in a row the timeout of some keys fired, at least, and the first step of it."""

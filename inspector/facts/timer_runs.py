@@ -16,7 +16,7 @@ from inspector.facts.fact import Fact, fact
 from inspector.facts.timers import Calls, TimerPremises, TimerRecords, is_timer
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
-from inspector.sums import Sums
+from inspector.sums import Sums, either, sum_by
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class TimerCalls(Sums):
 
 @fact("timer_calls")
 @dataclass(frozen=True)
-class CallsByClock(Fact):
+class CallsByClock(Sums, Fact):
     """What a store's history shows of its function if its timers followed one clock. Adds.
 
     Attributes:
@@ -56,11 +56,8 @@ class CallsByClock(Fact):
         calls: what it shows.
     """
 
-    timeout_kind: TimeoutKind | None = None
+    timeout_kind: TimeoutKind | None = sum_by(either, None)
     calls: TimerCalls = field(default_factory=TimerCalls)
-
-    def __add__(self, other: CallsByClock) -> CallsByClock:
-        return CallsByClock(self.timeout_kind or other.timeout_kind, self.calls + other.calls)
 
     def merge_key(self, _version: int) -> tuple[TimeoutKind | None]:
         """Those under one clock add."""
@@ -125,7 +122,7 @@ class TimerRuns:
             times += [NO_CLOCK if is_known is None else is_known] * (step + 1 - len(times))
             if rebased:
                 continue
-            self._stood(kind, records.before[timed], put_before, step)
+            self._mark_standing(kind, records.before[timed], put_before, step)
             self._advance(kind, records, put_before, (step, calls))
             if calls.last_data:
                 run.calls += _habits(records, calls, kind)
@@ -183,14 +180,14 @@ class TimerRuns:
                 ),
             )
 
-    def stood_at_end(self, state: StateMap) -> None:
+    def mark_standing_at_end(self, state: StateMap) -> None:
         """Note the timers that stand in the last version."""
         for portion in state.portions():
             timers = state.clock[portion]
             armed = np.flatnonzero(state.live[portion] & is_timer(timers))
             since = np.maximum(state.put_step[portion][armed], state.base_step - 1).astype(np.int64)
             for kind in self.by_kind:
-                self._stood(kind, timers[armed], since, len(state.versions))
+                self._mark_standing(kind, timers[armed], since, len(state.versions))
 
     def _reserve(self, keys: int, anew: bool) -> None:
         if anew:
@@ -203,7 +200,7 @@ class TimerRuns:
             _lengthen(run, "fired", room, 0)
             _lengthen(run, "first", room, 0)
 
-    def _stood(self, kind: TimeoutKind, timers: Int64s, since: Int64s, until: int) -> None:
+    def _mark_standing(self, kind: TimeoutKind, timers: Int64s, since: Int64s, until: int) -> None:
         """Note the steps that a timer outlived though it had run out by this clock.
 
         It is proof against the clock where no timer outlives its batch (premise
@@ -259,12 +256,12 @@ def _habits(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> TimerCall
     # A put whose timer had not run out, or that stands before one which data made.
     by_data = records.put & ~by_timeout & (records.positions <= calls.last_data[kind])
     left = is_timer(records.after)
-    there = by_data & (records.before != NO_CLOCK)
+    had_row = by_data & (records.before != NO_CLOCK)
     return TimerCalls(
         armed_by_data=_count(by_data & left),
         unarmed_by_data=_count(by_data & ~left),
-        changed_by_data=_count(there & ~records.same_state),
-        untouched_by_data=_count(there & records.same_state),
+        changed_by_data=_count(had_row & ~records.same_state),
+        untouched_by_data=_count(had_row & records.same_state),
         timeout_kept=_count(by_timeout & timed & records.put & ~left),
         timeout_rearmed=_count(by_timeout & timed & records.put & left),
         timeout_removed=_count(by_timeout & timed & ~records.put),

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import or_
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s
-from inspector.facts.fact import Fact, fact
+from inspector.facts.fact import VersionSum, fact
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
 from inspector.state.change import Change
 from inspector.state.replay import NO_CLOCK, StateMap
+from inspector.sums import sum_by
 
 EVENT, PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
 NO_RECORD = int(np.iinfo(np.int64).max)
@@ -100,26 +102,19 @@ class TimerRecords:
 
 @fact("clock_evidence")
 @dataclass(frozen=True)
-class ClockEvidence(Fact):
+class ClockEvidence(VersionSum):
     """The clocks that a group state's timers cannot have followed in one batch. Adds.
 
     Attributes:
         against: those that records of the batch contradict.
     """
 
-    against: frozenset[TimeoutKind] = frozenset()
-
-    def __add__(self, other: ClockEvidence) -> ClockEvidence:
-        return ClockEvidence(self.against | other.against)
-
-    def merge_key(self, version: int) -> int:
-        """Evidence of one batch adds."""
-        return version
+    against: frozenset[TimeoutKind] = sum_by(or_, frozenset())
 
 
 @fact("call_bounds")
 @dataclass(frozen=True)
-class CallBounds(Fact):
+class CallBounds(VersionSum):
     """Up to where the records of a version were surely made for data. Adds over ranges of keys.
 
     Who made the records is judged by the order of all of them: a pass over a part of a partition's
@@ -131,20 +126,9 @@ class CallBounds(Fact):
             are not ordered, such a one says nothing of those before it: by either clock -1.
     """
 
-    by_any: int = -1
-    by_event: int = -1
-    by_processing: int = -1
-
-    def __add__(self, other: CallBounds) -> CallBounds:
-        return CallBounds(
-            max(self.by_any, other.by_any),
-            max(self.by_event, other.by_event),
-            max(self.by_processing, other.by_processing),
-        )
-
-    def merge_key(self, version: int) -> int:
-        """Those of one version add."""
-        return version
+    by_any: int = sum_by(max, -1)
+    by_event: int = sum_by(max, -1)
+    by_processing: int = sum_by(max, -1)
 
     @classmethod
     def of(cls, records: TimerRecords, clock: BatchClock | None) -> CallBounds:

@@ -60,8 +60,12 @@ class TopKey(Fact):
 def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
     """The first ``most`` live keys by an amount; ties by key id, so that a run repeats itself."""
     ids = np.flatnonzero(state.live[: len(state)])
+    if not len(ids):
+        return
     amounts = _amounts(state, by, ids)
-    if len(ids) > most:
+    if most == 1:
+        ids, amounts = ids[[amounts.argmax()]], amounts[[amounts.argmax()]]
+    elif len(ids) > most:
         # The threshold first: a full sort of millions of keys is for nothing.
         least = np.partition(amounts, len(amounts) - most)[len(amounts) - most]
         ids, amounts = ids[amounts >= least], amounts[amounts >= least]
@@ -86,8 +90,8 @@ def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
 
 def first_keys(keys: Iterable[TopKey], most: int) -> list[TopKey]:
     """The first ``most`` keys of a partition, of the tops of its ranges by one ranking."""
-    first = heapq.nsmallest(most, keys, key=lambda one: (-one.amount, one.appeared))
-    return [replace(one, appeared=0) for one in first]
+    first = heapq.nsmallest(most, keys, key=lambda key: (-key.amount, key.appeared))
+    return [replace(key, appeared=0) for key in first]
 
 
 def merge_top(ranked_keys: Iterable[Observed[TopKey]], most: int) -> list[Observed[TopKey]]:

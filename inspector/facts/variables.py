@@ -13,16 +13,18 @@ import enum
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, chunks, count_by
 from inspector.facts.fact import Fact, StoreSum, fact
-from inspector.facts.joins import least_size, without_index
+from inspector.facts.joins import ROWS_AT_ONCE, WORD, least_size, number_rows, without_index
 from inspector.kernel.loader import kernel
 from inspector.sparktypes import StructType
 from inspector.state.replay import BEFORE_WINDOW, StateMap
+from inspector.sums import least, sum_by
 
 LISTED = 10
 """Keys with the most entries that each partition lists."""
@@ -38,17 +40,19 @@ class TimersWithoutState(StoreSum):
         without: of these, timers of keys without any state.
         without_bytes: their key and value bytes.
         keys: how many keys they have.
+        owners: keys that have a timer.
     """
 
     timers: int = 0
     without: int = 0
     without_bytes: int = 0
     keys: int = 0
+    owners: int = 0
 
 
 @fact("entries_per_key")
 @dataclass(frozen=True)
-class EntriesPerKey(Fact):
+class EntriesPerKey(StoreSum):
     """Live entries of a list or map by their grouping key. Adds; the zero is empty.
 
     Attributes:
@@ -61,23 +65,9 @@ class EntriesPerKey(Fact):
 
     keys: int = 0
     entries: int = 0
-    most: int = 0
+    most: int = sum_by(max, 0)
     growing: Counter[int] = field(default_factory=Counter)
-    versions: int | None = None
-
-    def __add__(self, entries: EntriesPerKey) -> EntriesPerKey:
-        add = [side.versions for side in (self, entries) if side.versions is not None]
-        return EntriesPerKey(
-            self.keys + entries.keys,
-            self.entries + entries.entries,
-            max(self.most, entries.most),
-            self.growing + entries.growing,
-            min(add, default=None),
-        )
-
-    def merge_key(self, _version: int) -> str:
-        """All of a store add."""
-        return ""
+    versions: int | None = sum_by(least, None)
 
     def growing_from(self, entries: int) -> int:
         """Keys that only grow and have as many entries, rounded up to a power of two."""
@@ -122,7 +112,9 @@ def timers_without_state(
     live = np.flatnonzero(timers.live[: len(timers)])
     bare = live[(owners[live] >= 0) & ~np.isin(owners[live], with_state)]
     sizes = timers.key_size[bare].astype(np.int64) + timers.value_size[bare]
-    return TimersWithoutState(len(live), len(bare), int(sizes.sum()), len(np.unique(owners[bare])))
+    keys = len(np.unique(owners[live]))
+    without = len(np.unique(owners[bare]))
+    return TimersWithoutState(len(live), len(bare), int(sizes.sum()), without, keys)
 
 
 def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[Fact]:
@@ -145,7 +137,7 @@ def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[
         int((entries > 0).sum()),
         int(entries.sum()),
         int(entries.max(initial=0)),
-        Counter(dict(zip(*(power.tolist() for power in powers), strict=True))),
+        count_by(*powers),
         len(state.versions) - state.base_step,
     )
     sizes = np.bincount(
@@ -153,11 +145,11 @@ def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[
         (state.key_size[: len(state)].astype(np.float64) + state.value_size[: len(state)])[live],
         len(keys),
     )
-    yield from _listed(keys, entries, {"bytes": sizes, "added": added, "removed": removed})
+    yield from _largest_keys(keys, entries, {"bytes": sizes, "added": added, "removed": removed})
 
 
-def _listed(
-    keys: GroupingKeys, entries: Int64s, others: Mapping[str, Int64s]
+def _largest_keys(
+    keys: GroupingKeys, entries: Int64s, columns: Mapping[str, Int64s]
 ) -> Iterator[KeyEntries]:
     ids = np.flatnonzero(entries)
     ids = ids[np.lexsort((ids, -entries[ids]))][:LISTED]
@@ -165,17 +157,14 @@ def _listed(
         yield KeyEntries(
             key,
             int(entries[key_id]),
-            int(others["bytes"][key_id]),
-            int(others["added"][key_id]),
-            int(others["removed"][key_id]),
+            int(columns["bytes"][key_id]),
+            int(columns["added"][key_id]),
+            int(columns["removed"][key_id]),
         )
 
 
 NOBODY = -1
 """In place of an id: the row is not of its schema."""
-
-_WORD = 8
-_AT_ONCE = 1 << 16
 
 
 class KeyPlace(enum.Enum):
@@ -210,16 +199,14 @@ class GroupingKeys:
         owners = np.full(len(state), NOBODY, np.int64)
         all_ids = np.arange(len(state), dtype=np.int64)
         if key_place is KeyPlace.INDEXED:
-            sizes = state.key_size[all_ids]
-            all_ids = all_ids[np.argsort(sizes, kind="stable")]
-            cuts = np.flatnonzero(np.diff(state.key_size[all_ids])) + 1
-            groups = np.split(all_ids, cuts)
-        else:
-            groups = [all_ids]
-        for group in groups:
-            for start in range(0, len(group), _AT_ONCE):
-                chunk = group[start : start + _AT_ONCE]
-                owners[chunk] = self._numbers(state, chunk, key_place, schema)
+            for chunk, words, _ in without_index(state, all_ids, schema):
+                if words is not None:
+                    owners[chunk] = number_rows(self._interner, words)
+            return owners
+        number = self._intern if key_place is KeyPlace.WHOLE else partial(self._first, schema)
+        for chunk in chunks(all_ids, ROWS_AT_ONCE):
+            data, ends = state.joined_keys(chunk)
+            owners[chunk] = number(data, ends[:-1], np.diff(ends))
         return owners
 
     def keys(self, ids: Int64s) -> list[bytes]:
@@ -228,22 +215,6 @@ class GroupingKeys:
         data = self._interner.gather(np.ascontiguousarray(ids, np.int64), ends)
         return [data[a:b] for a, b in pairwise(ends.tolist())]
 
-    def _numbers(
-        self, state: StateMap, ids: Int64s, key_place: KeyPlace, schema: StructType
-    ) -> Int64s:
-        data, ends = state.joined_keys(ids)
-        starts, lengths = ends[:-1], np.diff(ends)
-        if key_place is KeyPlace.INDEXED:
-            numbers = np.empty(len(ids), np.int64)
-            for size in np.unique(lengths).tolist():
-                own_ids = np.flatnonzero(lengths == size)
-                part = data if len(own_ids) == len(ids) else state.joined_keys(ids[own_ids])[0]
-                numbers[own_ids] = self._indexed(part, size, len(own_ids), schema)
-            return numbers
-        if key_place is KeyPlace.FIRST:
-            return self._first(data, starts, lengths, schema)
-        return self._intern(data, starts, lengths)
-
     def _intern(self, data: bytes, starts: Int64s, lengths: Int64s) -> Int64s:
         numbers = np.empty(len(starts), np.int64)
         self._interner.intern(
@@ -251,39 +222,29 @@ class GroupingKeys:
         )
         return numbers
 
-    def _indexed(self, data: bytes, size: int, count: int, schema: StructType) -> Int64s:
-        """Of rows of one size each, all but their last field."""
-        if not schema.fields or size % _WORD or size < least_size(schema):
-            return np.full(count, NOBODY, np.int64)
-        words = np.frombuffer(data, "<i8").reshape(count, size // _WORD)
-        keys, _ = without_index(words, schema)
-        length = keys.shape[1] * _WORD
-        starts = np.arange(count, dtype=np.int64) * length
-        return self._intern(keys.tobytes(), starts, np.full(count, length, np.int64))
-
-    def _first(self, data: bytes, starts: Int64s, lengths: Int64s, schema: StructType) -> Int64s:
+    def _first(self, schema: StructType, data: bytes, starts: Int64s, lengths: Int64s) -> Int64s:
         """The struct in the first field of each row."""
         numbers = np.full(len(starts), NOBODY, np.int64)
         least = least_size(schema)
-        whole = (lengths >= least) & (lengths % _WORD == 0)
+        whole = (lengths >= least) & (lengths % WORD == 0)
         if not schema.fields or not whole.any():
             return numbers
         if not whole.all():
             numbers[whole] = self._first(
+                schema,
                 b"".join(
                     data[a : a + n]
                     for a, n in zip(starts[whole].tolist(), lengths[whole].tolist(), strict=True)
                 ),
                 np.cumsum(lengths[whole]) - lengths[whole],
                 lengths[whole],
-                schema,
             )
             return numbers
         words = np.frombuffer(data, "<i8")
         bits = (len(schema.fields) + 63) // 64
-        slot = words[starts // _WORD + bits]
+        slot = words[starts // WORD + bits]
         offset, size = slot >> 32, slot & 0xFFFFFFFF
-        good = (words[starts // _WORD] & 1 == 0) & (offset >= least) & (size % _WORD == 0)
-        good &= (size > 0) & (offset % _WORD == 0) & (size <= lengths - offset)
+        good = (words[starts // WORD] & 1 == 0) & (offset >= least) & (size % WORD == 0)
+        good &= (size > 0) & (offset % WORD == 0) & (size <= lengths - offset)
         numbers[good] = self._intern(data, (starts + offset)[good], size[good])
         return numbers

@@ -149,7 +149,9 @@ class Comparison:
 
     def is_bad(self, finding: Finding) -> bool:
         """Whether a finding is new or worse."""
-        return any(each.place == place_of(finding) and each.trend.is_bad for each in self.findings)
+        return any(
+            trend.place == place_of(finding) and trend.trend.is_bad for trend in self.findings
+        )
 
 
 def compare(
@@ -184,8 +186,8 @@ def compare(
     )
     return Comparison(
         earlier,
-        tuple(sorted(trends, key=lambda each: _order(each.trend))),
-        tuple(sorted(of_metrics, key=lambda each: _order(each.trend))),
+        tuple(sorted(trends, key=lambda trend: _order(trend.trend))),
+        tuple(sorted(of_metrics, key=lambda trend: _order(trend.trend))),
     )
 
 
@@ -199,10 +201,10 @@ def amount_of(finding: Finding) -> Amount:
     return Amount(finding.severity, finding.rows, finding.bytes)
 
 
-def amounts_of(found: Iterator[tuple[Place, Amount]]) -> dict[Place, Amount]:
+def amounts_of(amounts: Iterator[tuple[Place, Amount]]) -> dict[Place, Amount]:
     """The amounts of each place together."""
     sums: dict[Place, Amount] = {}
-    for location, amount in found:
+    for location, amount in amounts:
         sums[location] = sums[location] + amount if location in sums else amount
     return sums
 
@@ -283,7 +285,7 @@ def earlier_of(report: Mapping[str, Any]) -> Earlier:
     """
     try:
         summary = report["summary"]
-        result = amounts_of(_placed(one) for one in report["findings"])
+        result = amounts_of(_place_and_amount(finding) for finding in report["findings"])
         metrics = {m.name: _number(report["metrics"].get(m.name)) for m in METRICS}
         checkpoint, query_id = report["checkpoint"], summary.get("query_id")
         batch_id, complete = summary.get("batch_id"), bool(report["complete"])
@@ -295,28 +297,28 @@ def earlier_of(report: Mapping[str, Any]) -> Earlier:
     return Earlier(checkpoint, query_id, _count(batch_id), complete, metrics, result)
 
 
-def _placed(one: Mapping[str, Any]) -> tuple[Place, Amount]:
-    store = one["store_name"]
+def _place_and_amount(finding: Mapping[str, Any]) -> tuple[Place, Amount]:
+    store = finding["store_name"]
     location = Place(
-        str(one["id"]), _count(one["operator_id"]), None if store is None else str(store)
+        str(finding["id"]), _count(finding["operator_id"]), None if store is None else str(store)
     )
-    severity = Severity[str(one["severity"]).upper()]
-    return location, Amount(severity, _count(one["rows"]), _count(one["bytes"]))
+    severity = Severity[str(finding["severity"]).upper()]
+    return location, Amount(severity, _count(finding["rows"]), _count(finding["bytes"]))
 
 
 def _count(value: Any) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
         raise TypeError(f"{value!r:.40} is no count")
-    return None if value is None else int(_bounded(value))
+    return None if value is None else int(_check_size(value))
 
 
 def _number(value: Any) -> Value:
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
         raise TypeError(f"{value!r:.40} is no number")
-    return None if value is None else _bounded(value)
+    return None if value is None else _check_size(value)
 
 
-def _bounded(value: float) -> float:
+def _check_size(value: float) -> float:
     if not -_MOST < value < _MOST:  # nor NaN
         raise TypeError("a number is beyond all that can be counted")
     return value

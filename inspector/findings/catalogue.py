@@ -7,13 +7,12 @@ this, and ``inspector explain SS203`` prints an entry of that page.
 
 from __future__ import annotations
 
-from inspector.findings.finding import Concerns, Explains, Group, Kind, Severity
+from inspector.findings.finding import Concerns, Explains, Kind, Severity
 from inspector.findings.thresholds import DEFAULTS
 from inspector.model import Certainty
 from inspector.operators.inferences import INFERENCES, Inference
 
 _AT = DEFAULTS
-_PROVEN = (Certainty.PROVEN,)
 _INFERRED = (Certainty.INFERRED,)
 _PROVEN_OR_INFERRED = (Certainty.PROVEN, Certainty.INFERRED)
 
@@ -23,7 +22,7 @@ def _severity(inference: Inference) -> Severity:
     return Severity.WARNING if inference.warns else Severity.INFO
 
 
-def _measured(inference: Inference) -> str:
+def _accuracy_text(inference: Inference) -> str:
     return (
         f"on random workloads it was right {inference.right:,} of {inference.of:,} times "
         f"(inference `{inference.name}`)"
@@ -35,10 +34,8 @@ _JOIN_SIDE, _JOIN_COPY = INFERENCES["join-side"], INFERENCES["join-copy"]
 MISSING_DELTA = Kind(
     "SS101",
     Severity.ERROR,
-    Group.INTEGRITY,
     "missing delta",
     "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS",
-    _PROVEN,
     means="A delta lies between the snapshot (or the empty version 0) and a later version, and is "
     "not there. No version from that delta on can be loaded until the next snapshot. Spark fails "
     "when a task loads such a version, and its cleanup of old files stops silently. Where a "
@@ -61,10 +58,8 @@ MISSING_DELTA = Kind(
 UNDECODABLE_FILE = Kind(
     "SS102",
     Severity.ERROR,
-    Group.INTEGRITY,
     "file that cannot be read",
     "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED",
-    _PROVEN,
     means="A delta or snapshot is cut, has a block whose checksum is wrong, a record of an "
     "impossible length, or rows whose row checksum is wrong. "
     "The table of problems has each file with the byte offset of the fault.",
@@ -84,10 +79,8 @@ UNDECODABLE_FILE = Kind(
 REPLAY_DEPTH = Kind(
     "SS103",
     Severity.WARNING,
-    Group.INTEGRITY,
     "replay too deep",
     "spark.sql.streaming.stateStore.minDeltasForSnapshot",
-    _PROVEN,
     means="A task that loads the newest version, after a restart or on another executor, has to "
     "read the newest snapshot and then every delta after it, one after the other. Here these are "
     "many: Spark's maintenance has made no snapshot for long. It makes one only of a version that "
@@ -105,10 +98,8 @@ REPLAY_DEPTH = Kind(
 SNAPSHOT_DIFFERS = Kind(
     "SS104",
     Severity.ERROR,
-    Group.INTEGRITY,
     "snapshot differs from its deltas",
     "CANNOT_LOAD_STATE_STORE",
-    _PROVEN,
     means="A snapshot holds other rows than the replay of the deltas up to its version. One of "
     "them was not written by this run of this query.",
     to_do="find out what else writes to the checkpoint: Spark loads the snapshot, "
@@ -124,10 +115,8 @@ SNAPSHOT_DIFFERS = Kind(
 NOT_RESTORABLE = Kind(
     "SS105",
     Severity.ERROR,
-    Group.INTEGRITY,
     "newest committed version not restorable in every partition",
     "CANNOT_LOAD_STATE_STORE",
-    _PROVEN,
     means="The version that the last committed batch made cannot be put together in at least one "
     "partition. The query cannot restart from this checkpoint as it is.",
     to_do="restart from the newest version that every partition can restore, "
@@ -146,10 +135,8 @@ NOT_RESTORABLE = Kind(
 BAD_ROW = Kind(
     "SS106",
     Severity.ERROR,
-    Group.INTEGRITY,
     "rows do not fit their schema",
     "STATE_STORE_VALUE_ROW_FORMAT_VALIDATION_FAILURE",
-    _PROVEN,
     means="UnsafeRows that the schema of the store cannot have produced: a wrong length, an offset "
     "outside of the row, bytes set where the type leaves none. Either the schema belongs to "
     "another query, or the row is damaged.",
@@ -165,10 +152,8 @@ BAD_ROW = Kind(
 WRONG_PARTITION = Kind(
     "SS107",
     Severity.ERROR,
-    Group.INTEGRITY,
     "key in the wrong partition",
     "spark.sql.shuffle.partitions",
-    _PROVEN,
     means="The hash of a key's grouping columns, modulo the number of partitions, is that of "
     "another partition. Spark never looks for the key where it is: its state is as good as lost, "
     "and a second one grows in the right place. Files were copied between partitions, or the "
@@ -189,10 +174,8 @@ WRONG_PARTITION = Kind(
 CHANGED_DURING_SCAN = Kind(
     "SS108",
     Severity.WARNING,
-    Group.INTEGRITY,
     "files changed during the scan",
     "spark.sql.streaming.minBatchesToRetain",
-    _PROVEN,
     means="The query runs, and Spark's cleanup removed files between their listing and their "
     "reading. They are listed and read again, and where the judged batch can no longer be restored "
     "the newest one is judged in its place: then the report is whole, and this is information. "
@@ -213,10 +196,8 @@ CHANGED_DURING_SCAN = Kind(
 PARTITION_COUNT = Kind(
     "SS109",
     Severity.ERROR,
-    Group.INTEGRITY,
     "operators or partitions missing or too many",
     "spark.sql.shuffle.partitions",
-    _PROVEN,
     means="The offset log and, from Spark 4.0 on, the metadata of an operator say how many "
     "partitions its state has, and the folders that are there are others. Operators that run in "
     "one partition (`limit`, an aggregation without keys) have partition 0 alone. Or the state of "
@@ -239,10 +220,8 @@ PARTITION_COUNT = Kind(
 BAD_CHECKSUM = Kind(
     "SS110",
     Severity.WARNING,
-    Group.INTEGRITY,
     "checksum file does not match",
     "org.apache.hadoop.fs.ChecksumException",
-    _PROVEN,
     means="A checksum file beside a state file, Hadoop's `.NAME.crc` or the `NAME.crc` of Spark "
     "4.1, says something else than the file's bytes do. The file itself may be whole: a checksum "
     "file can be older than what it stands beside.",
@@ -258,10 +237,8 @@ BAD_CHECKSUM = Kind(
 LOG_CONTRADICTION = Kind(
     "SS111",
     Severity.ERROR,
-    Group.INTEGRITY,
     "the logs contradict each other",
     "org.apache.spark.sql.execution.streaming.OffsetSeqLog",
-    _PROVEN,
     means="An entry of `offsets` or `commits` is missing between others, or two entries that "
     "repeat the same watermark give different ones. Batches, clocks and watermarks are read "
     "from these entries: what is judged by a wrong one is wrong.",
@@ -277,10 +254,8 @@ LOG_CONTRADICTION = Kind(
 CHANGED_FILE = Kind(
     "SS112",
     Severity.ERROR,
-    Group.INTEGRITY,
     "log, metadata or schema changed since it was written",
     "org.apache.hadoop.fs.ChecksumException",
-    _PROVEN,
     means="The bytes of a small file are not those that Hadoop's `.NAME.crc` beside it was made "
     "of. Spark 4.3 reads its logs without that comparison, and runs by what they say now. Such "
     "an entry is ignored: a batch whose entry it is has no clock, a store whose schema "
@@ -296,10 +271,8 @@ CHANGED_FILE = Kind(
 ABSENT_REMOVALS = Kind(
     "SS113",
     Severity.ERROR,
-    Group.INTEGRITY,
     "removals of keys that are not there",
     "HDFSBackedStateStore.remove",
-    _PROVEN,
     means="A delta removes keys that the version before it does not have. Spark writes a removal "
     "only for a key that it holds, so one of the files is not of this chain: it was copied from "
     "another partition or query, exchanged with another version, or a file before it was changed.",
@@ -315,10 +288,8 @@ ABSENT_REMOVALS = Kind(
 FOREIGN_FOLDER = Kind(
     "SS114",
     Severity.INFO,
-    Group.INTEGRITY,
     "folder that is no state store",
     "org.apache.spark.sql.execution.streaming.state.StateStoreId",
-    _PROVEN,
     means="A folder among the stores of a partition, or state files beside them, that belong to no "
     "store of the operator: a backup or a copy that somebody made. The stores of an operator are "
     "named by its metadata (Spark 4.0 and later); before, only a join has named ones. Spark never "
@@ -335,10 +306,8 @@ FOREIGN_FOLDER = Kind(
 ACCESS_DENIED = Kind(
     "SS116",
     Severity.WARNING,
-    Group.INTEGRITY,
     "access denied",
     "java.nio.file.AccessDeniedException",
-    _PROVEN,
     means="The storage refused files or folders: there is no permission to read them, or the "
     "credentials are wrong or have run out. Whether they are sound is not known, nor whether "
     "Spark, which has credentials of its own, can read them.",
@@ -352,10 +321,8 @@ ACCESS_DENIED = Kind(
 STORAGE_SILENT = Kind(
     "SS117",
     Severity.WARNING,
-    Group.INTEGRITY,
     "storage did not answer",
     "java.io.IOException",
-    _PROVEN,
     means="The storage did not answer in time, broke off, or failed, also when it was asked again. "
     "Whether the file or folder is sound is not known.",
     to_do="check the connection and the storage, and run this again; nothing says that a file is "
@@ -369,10 +336,8 @@ STORAGE_SILENT = Kind(
 FOREIGN_RECORDS = Kind(
     "SS118",
     Severity.ERROR,
-    Group.INTEGRITY,
     "records that their batch cannot have written",
     "WatermarkSupport",
-    _PROVEN,
     means="A delta holds records that no release of Spark writes in the batch whose number it has: "
     "a deduplication puts a key that is there already, the watermark evicts a row that it has not "
     "reached, a row comes in that was too late, a timer is set in the past. The file was exchanged "
@@ -390,10 +355,8 @@ FOREIGN_RECORDS = Kind(
 UNFINISHED_REPARTITION = Kind(
     "SS119",
     Severity.ERROR,
-    Group.INTEGRITY,
     "repartitioning not finished",
     "STREAMING_UNFINISHED_REPARTITION_DETECTED",
-    _PROVEN,
     means="The newest entry of `offsets` gives the state another number of partitions, and has no "
     "commit: Spark's repartitioning of the checkpoint was broken off, or is running. The version "
     "before it is whole and is what is judged here. Spark 4.3 refuses to start the query "
@@ -410,10 +373,9 @@ UNFINISHED_REPARTITION = Kind(
 NEVER_EXPIRES = Kind(
     "SS201",
     Severity.WARNING,
-    Group.LIFETIME,
     "rows can never expire",
     "withWatermark",
-    _PROVEN_OR_INFERRED,
+    certainties=_PROVEN_OR_INFERRED,
     means="By the schema of the store no rule of this operator can ever remove a row: an "
     "aggregation without a watermarked grouping column, `dropDuplicates` without the event time "
     "among its columns, a group state without a timeout, a join side without a watermark; and none "
@@ -440,10 +402,9 @@ NEVER_EXPIRES = Kind(
 PAST_WATERMARK = Kind(
     "SS202",
     Severity.WARNING,
-    Group.LIFETIME,
     "expired rows still present",
     "outputMode",
-    _PROVEN_OR_INFERRED,
+    certainties=_PROVEN_OR_INFERRED,
     means="The clock of a batch that ran covered these rows, so that the operator's rule says they "
     "should have gone, and they are still there. For an aggregation or session window this is "
     "complete mode, which keeps every group; the output mode is not in the checkpoint, so the "
@@ -461,10 +422,9 @@ PAST_WATERMARK = Kind(
 TIMEOUT_KEPT = Kind(
     "SS203",
     Severity.ERROR,
-    Group.LIFETIME,
     "timeout fired and key kept",
     "GroupState.remove",
-    _PROVEN_OR_INFERRED,
+    certainties=_PROVEN_OR_INFERRED,
     means="The timeout of a key fired, the function was called for it, and the key is still in the "
     "state: with no timer (`kept_without_timeout`), with the timer that had fired "
     "(`ignored_timeout`, Python only; it fires in every later batch), or with a new one "
@@ -491,10 +451,9 @@ TIMEOUT_KEPT = Kind(
 NO_REMOVES = Kind(
     "SS204",
     Severity.WARNING,
-    Group.LIFETIME,
     "no removes while rows grow",
     "numRowsRemoved",
-    _INFERRED,
+    certainties=_INFERRED,
     means="The store has more rows than at the beginning of the window, none was removed in it, "
     "and neither the checkpoint nor its user says by which rule its rows should go.",
     thresholds=f"At least {_AT.window_versions} versions whose changes are known "
@@ -510,13 +469,12 @@ NO_REMOVES = Kind(
 JOIN_SIDE = Kind(
     "SS205",
     _severity(_JOIN_SIDE),
-    Group.LIFETIME,
     "one join side never removes",
     "withWatermark",
-    _INFERRED,
+    certainties=_INFERRED,
     means="A side of a stream-stream join removed no row though the watermark moved past some of "
     "its rows. Its range may only be longer than what can be read, which looks the same: "
-    f"{_measured(_JOIN_SIDE)}, so it is for information.",
+    f"{_accuracy_text(_JOIN_SIDE)}, so it is for information.",
     thresholds=f"At least {_AT.window_versions} versions whose changes are known "
     "(`window_versions`), a watermark that moved, rows that grew, and at least one row behind the "
     "watermark.",
@@ -532,10 +490,8 @@ JOIN_SIDE = Kind(
 WATERMARK_FLAT = Kind(
     "SS206",
     Severity.WARNING,
-    Group.LIFETIME,
     "watermark flat",
     "spark.sql.streaming.multipleWatermarkPolicy",
-    _PROVEN,
     means="The watermark stands still though batches bring new data, and the rows of an operator "
     "wait for it. The evidence names the sources whose offsets stand still meanwhile, if others "
     "move: with policy min the slowest source with a watermark holds it back. Where none stands "
@@ -559,10 +515,9 @@ WATERMARK_FLAT = Kind(
 NO_WATERMARK = Kind(
     "SS207",
     Severity.WARNING,
-    Group.LIFETIME,
     "the rule needs a watermark, and there is none yet",
     "withWatermark",
-    (Certainty.PROVEN, Certainty.UNDECIDED),
+    certainties=(Certainty.PROVEN, Certainty.UNDECIDED),
     means="The rows of the store go by the watermark, the query has had data, and no batch "
     "has had a watermark yet: nothing can expire until it has one. Where the entry of the log that "
     "would say so is missing or in doubt, it is undecided, and information.",
@@ -582,10 +537,8 @@ NO_WATERMARK = Kind(
 WATERMARK_AHEAD = Kind(
     "SS211",
     Severity.WARNING,
-    Group.LIFETIME,
     "watermark ahead of the batch clock",
     "withWatermark",
-    _PROVEN,
     means="The watermark lies in the future of the batch that ran with it. One row with an event "
     "time far in the future is enough, from a device with a wrong clock. The watermark never goes "
     "back, so every row with a correct time is late from then on: windows, deduplication and joins "
@@ -610,10 +563,8 @@ WATERMARK_AHEAD = Kind(
 EXPIRED_TTL = Kind(
     "SS212",
     Severity.WARNING,
-    Group.LIFETIME,
     "values past their TTL still present",
     "numValuesRemovedDueToTTLExpiry",
-    _PROVEN,
     means="The TTL of these values of a state variable ran out by the clock of a batch that ran, "
     "and they are still in the state. The processor does not get them any more: they only take "
     "room. Spark removes such values at the end of every batch, but only of variables that the "
@@ -632,10 +583,9 @@ EXPIRED_TTL = Kind(
 DUE_TIMER = Kind(
     "SS213",
     Severity.WARNING,
-    Group.LIFETIME,
     "timers past their time still present",
     "numExpiredTimers",
-    _PROVEN_OR_INFERRED,
+    certainties=_PROVEN_OR_INFERRED,
     means="The clock of a batch that ran came to the time of these timers, which had been set in a "
     "batch before it, and they are still there. Spark fires every such timer after the new data of "
     "the batch, and deletes it. A timer that was set in the judged batch itself is no such timer: "
@@ -652,10 +602,8 @@ DUE_TIMER = Kind(
 TIMER_WITHOUT_STATE = Kind(
     "SS214",
     Severity.INFO,
-    Group.LIFETIME,
     "timers of keys without state",
     "StatefulProcessorHandle.deleteTimer",
-    _PROVEN,
     means="Timers are set for keys that have no value in any state variable: the processor cleared "
     "the state and left the timer. Each of them takes two rows until it fires, and then calls "
     "handleExpiredTimer for a key of which nothing is known. It is information: a processor may "
@@ -671,10 +619,8 @@ TIMER_WITHOUT_STATE = Kind(
 UNDECLARED = Kind(
     "SS215",
     Severity.WARNING,
-    Group.LIFETIME,
     "state variable that the processor no longer declares",
     "StatefulProcessorHandle.deleteIfExists",
-    _PROVEN,
     means="The newest run of the query did not declare this state variable, and its rows are still "
     "there: nothing reads them and nothing removes them, not even a TTL. Every snapshot carries "
     "them on. Where the processor has deleted a variable with deleteIfExists, the indexes that "
@@ -691,16 +637,16 @@ UNDECLARED = Kind(
 GROWING_ENTRIES = Kind(
     "SS216",
     Severity.WARNING,
-    Group.LIFETIME,
     "list or map that only grows",
     "ListState.appendValue",
-    _INFERRED,
+    certainties=_INFERRED,
     means="Keys have many entries in a list or map state, entries were added in the window that "
     "can be read, and none of theirs was removed. That they go on growing is inferred. A list is "
     "read and, with a TTL, rewritten whole; a map is scanned whole by its iterator.",
     thresholds=f"Keys with at least {_AT.entries_per_key:,} entries, rounded up to a power of two "
     f"(`entries_per_key`), and at least {_AT.window_versions} versions whose changes are known "
-    "(`window_versions`).",
+    f"(`window_versions`). A warning from {_AT.entries_warned:,} entries on (`entries_warned`); "
+    "fewer are information.",
     to_do="give the variable a TTL, or remove entries that are not needed any more: "
     "ListState.put with those that are, MapState.removeKey",
     source="ListStateImpl, MapStateImpl, ListStateImplWithTTL, MapStateImplWithTTL (4.0 to 4.3)",
@@ -708,14 +654,18 @@ GROWING_ENTRIES = Kind(
     command="top",
     proof="The entries of each grouping key are counted in the judged version, and those of the "
     "window that came or went. That they go on growing is inferred.",
+    explains=Explains(
+        ("SS201", "SS204", "SS210"),
+        "the entries that only come are the rows that never go",
+        same_store=True,
+    ),
 )
 UNIQUE_KEYS = Kind(
     "SS217",
     Severity.INFO,
-    Group.LIFETIME,
     "key unique to each event",
     "Dataset.groupBy",
-    _INFERRED,
+    certainties=_INFERRED,
     means="An aggregation or a group state is to bring the events of a key together, and here "
     "nearly every put was of a key that was not there, and none was removed: an id of the event or "
     "its exact time is part of the key. The state then has a row for each event.",
@@ -737,15 +687,14 @@ UNIQUE_KEYS = Kind(
 FAR_EXPIRY = Kind(
     "SS218",
     Severity.WARNING,
-    Group.LIFETIME,
     "expiry far ahead of the clock",
     "GroupState.setTimeoutTimestamp",
-    _PROVEN,
     means="Rows have a timeout, a TTL or an event time by which they can go years after the clock "
     "of the judged batch: milliseconds were taken for seconds, a delay was written in days, or an "
     "event carries a wrong time. Until then they stay.",
     thresholds=f"At least {_AT.far_days:g} days (`far_days`), and {_AT.far_share:.0%} of the "
-    "store's rows (`far_share`).",
+    f"store's rows (`far_share`). A warning from {_AT.far_warned:g} days on (`far_warned`); less "
+    "is information.",
     to_do="compare the unit of the time that sets the expiry with what Spark expects: "
     "setTimeoutTimestamp and timers take milliseconds; filter event times in the future before "
     "withWatermark",
@@ -756,13 +705,32 @@ FAR_EXPIRY = Kind(
     "by the rule of its operator.",
     explains=Explains(("SS204", "SS210"), "rows that are not yet due are not removed"),
 )
+TIMERS_GATHER = Kind(
+    "SS219",
+    Severity.INFO,
+    "timers that only gather",
+    "StatefulProcessorHandle.registerTimer",
+    certainties=_INFERRED,
+    means="Keys have several timers each, timers were registered in the window that can be read, "
+    "and none fired or was deleted: a processor that registers a timer for each event, and never "
+    "deletes the one before, has as many timers as events. Each takes two rows, and each will "
+    "call the processor.",
+    thresholds=f"At least {_AT.timers_per_key:g} timers per key (`timers_per_key`), "
+    f"{_AT.unique_puts} timers (`unique_puts`), and {_AT.window_versions} versions whose changes "
+    "are known (`window_versions`).",
+    to_do="delete the key's timers (listTimers, deleteTimer) before registerTimer, or register one "
+    "only if the key has none; compare their expiry times with the clock",
+    source="StatefulProcessorHandleImpl.registerTimer, TimerStateImpl (4.0 to 4.3)",
+    cause="Timers are registered, and none fires or is deleted.",
+    command="timeline",
+    proof="The timers of the judged version and their keys are counted, and what the versions of "
+    "the window changed. That they go on gathering is inferred.",
+)
 JOIN_COUNTERS = Kind(
     "SS208",
     Severity.WARNING,
-    Group.LIFETIME,
     "join rows and counters disagree",
     "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled",
-    _PROVEN,
     means="A join keeps for each key the number of its rows in one store and the rows in another. "
     "Here a counter counts rows that are not there, a key has a counter and no row, or a row lies "
     "behind what its counter counts.",
@@ -777,13 +745,12 @@ JOIN_COUNTERS = Kind(
 JOIN_COPY = Kind(
     "SS209",
     _severity(_JOIN_COPY),
-    Group.LIFETIME,
     "join on a copy of the event time",
     "withWatermark",
-    _INFERRED,
+    certainties=_INFERRED,
     means="A field of the join key equals the event time of every row, and rows are there that a "
     "watermark on that field would have removed. So the field is a copy (a cast, a computed "
-    f"column) that carries no watermark; {_measured(_JOIN_COPY)}, so it is for information.",
+    f"column) that carries no watermark; {_accuracy_text(_JOIN_COPY)}, so it is for information.",
     thresholds="Those of SS205, and no row removed on either side.",
     to_do="join on the column of withWatermark itself, or on its window: a cast or a computed copy "
     "of it carries no watermark, and without one on the key or a time range in the condition "
@@ -798,10 +765,9 @@ JOIN_COPY = Kind(
 UNDECIDED = Kind(
     "SS210",
     Severity.INFO,
-    Group.LIFETIME,
     "keys that may be leftovers: the bytes do not decide it",
     "GroupState",
-    (Certainty.UNDECIDED,),
+    certainties=(Certainty.UNDECIDED,),
     means="Keys of a group state whose bytes allow both: that a timeout left them behind, and that "
     "a call for data did. Or rows, and timers, that the watermark of the query has passed and that "
     "stay: Spark removes those in the same batch, so that most likely no watermark reaches the "
@@ -825,10 +791,8 @@ UNDECIDED = Kind(
 FORMAT_V1 = Kind(
     "SS301",
     Severity.INFO,
-    Group.EFFICIENCY,
     "state format 1 keeps the key twice (SPARK-24763)",
     "spark.sql.streaming.aggregation.stateFormatVersion",
-    _PROVEN,
     means="The values of an aggregation repeat its grouping columns. The format is fixed when a "
     "checkpoint begins; one that began with Spark 2.3 has it for good.",
     to_do="a new query (new checkpoint) uses format 2",
@@ -841,10 +805,8 @@ FORMAT_V1 = Kind(
 SKEWED = Kind(
     "SS302",
     Severity.INFO,
-    Group.EFFICIENCY,
     "partition skew",
     "spark.sql.shuffle.partitions",
-    _PROVEN,
     means="One partition has far more rows of the state than the others. Its task takes the "
     "longest in every batch, and its executor the most memory.",
     thresholds=f"At least {_AT.skew_ratio:g} times the rows of each partition of the smaller half "
@@ -861,14 +823,13 @@ SKEWED = Kind(
 OVERSIZED_VALUE = Kind(
     "SS303",
     Severity.INFO,
-    Group.EFFICIENCY,
     "oversized value",
     "GroupState.update",
-    _PROVEN,
     means="The largest values are many times larger than the usual one: a list, a set or a sketch "
     "that grows with every row of its key. Each update writes and copies such a value whole.",
-    thresholds=f"At least {_AT.value_ratio:g} times the median value (`value_ratio`), and at "
-    f"least {_AT.value_bytes:,} bytes (`value_bytes`).",
+    thresholds=f"At least {_AT.value_ratio:g} times the median value (`value_ratio`), or "
+    f"{_AT.hot_share:.0%} of the bytes of a store (`hot_share`) of at least 10 rows; and at least "
+    f"{_AT.value_bytes:,} bytes (`value_bytes`).",
     to_do="see inspector top for the keys and inspector sizes --by field for what in them is "
     "large; bound the list, keep a count or a sketch in its place, or split the key",
     source="HDFSBackedStateStoreProvider.put (2.3 to 4.3): a value is one UnsafeRow, written whole",
@@ -878,13 +839,126 @@ OVERSIZED_VALUE = Kind(
     "them.",
     concerns=Concerns.REWRITTEN_ROWS,
 )
+HOT_KEY = Kind(
+    "SS307",
+    Severity.INFO,
+    "most rows of one key",
+    "spark.sql.shuffle.partitions",
+    means="One key has most of the rows of a join's side, or most entries of a list or map. They "
+    "are in one partition, whose task takes the longest in every batch, and each row of the other "
+    "side with that key is joined with all of them.",
+    thresholds=f"At least {_AT.hot_share:.0%} (`hot_share`) of at least {_AT.hot_rows} rows or "
+    "entries (`hot_rows`).",
+    to_do="filter the key out if it stands for an unknown one (null, 0, an empty text), or split "
+    "it by a salt in the key",
+    source="SymmetricHashJoinStateManager (2.3 to 4.3), ListStateImpl, MapStateImpl (4.0 to 4.3): "
+    "rows go where the hash of their key sends them",
+    cause="One key has most of the rows.",
+    command="top",
+    proof="The rows of each join key, or the entries of each grouping key, are counted in the "
+    "judged version.",
+)
+GROWING_VALUES = Kind(
+    "SS308",
+    Severity.INFO,
+    "values that grow",
+    "collect_list",
+    certainties=_INFERRED,
+    means="The values of a store become larger with the updates, and that is most of its growth: "
+    "a list, a set or a text in them takes in something of every event. Each update writes the "
+    "value whole. That they go on growing is inferred.",
+    thresholds=f"The mean value has at least {_AT.value_growth:g} times the bytes that it had in "
+    f"the oldest version (`value_growth`), and {_AT.mean_value_bytes:,} bytes "
+    f"(`mean_value_bytes`), over {_AT.window_versions} versions (`window_versions`).",
+    to_do="keep a count or a sketch (approx_count_distinct) in place of the list or set, keep the "
+    "last entries only, or let the key expire",
+    source="HDFSBackedStateStoreProvider.put (2.3 to 4.3): a value is one UnsafeRow, written whole",
+    cause="The values grow with every update.",
+    command="sizes",
+    proof="The bytes of all values are counted in each version, and divided by the rows. That "
+    "they go on growing is inferred. Of few values far larger than the others SS303 is reported in "
+    "its place.",
+    concerns=Concerns.REWRITTEN_ROWS,
+)
+FAN_OUT = Kind(
+    "SS309",
+    Severity.INFO,
+    "each event in many windows",
+    "window",
+    certainties=_INFERRED,
+    means="Sliding windows overlap: an event is in each of those that it falls into, as many as "
+    "the window's duration has slides, and the state has a row for each of them and each key.",
+    thresholds=f"At least {_AT.windows_per_event} windows for an event (`windows_per_event`).",
+    to_do="use a longer slide or a shorter window; or aggregate by tumbling windows of the "
+    "slide's duration and add those up downstream",
+    source="TimeWindowResolution (2.3 to 4.3): an event is expanded to windowDuration / "
+    "slideDuration rows before the aggregation",
+    cause="Each event is written to many windows.",
+    command="rows",
+    proof="The length of a window is read from its key, and the slide from how far apart the ends "
+    "of the live windows are: it can be shorter and not longer. That every event is in all of "
+    "them is inferred.",
+)
+WHOLE_UPLOADS = Kind(
+    "SS310",
+    Severity.INFO,
+    "RocksDB uploads without changelogs",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+    means="Every batch flushes RocksDB and uploads a zip and the new table files, in every "
+    "partition. With changelogs a batch uploads what it changed, and maintenance uploads a "
+    "snapshot now and then.",
+    thresholds=f"At least {_AT.window_versions} versions without a changelog (`window_versions`), "
+    f"{_AT.zip_bytes:,} bytes a batch (`zip_bytes`), and {_AT.zip_ratio:g} times the bytes of the "
+    "rows that were written (`zip_ratio`).",
+    to_do="set spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled to true and "
+    "restart the query: it goes on from the zips that are there (Spark 3.5 and later)",
+    source="RocksDB.commit, RocksDBFileManager.saveCheckpointToDfs (3.2 to 4.3)",
+    cause="Every batch uploads whole RocksDB files.",
+    command="files",
+    proof="By the listing: no version of the window has a changelog. The bytes are those of all "
+    "files of the store, divided by the versions that are kept.",
+    concerns=Concerns.RECORDS,
+)
+LEFT_FILES = Kind(
+    "SS311",
+    Severity.INFO,
+    "temporary files that were left",
+    "CheckpointFileManager",
+    means="A task writes its delta or snapshot under a temporary name, and renames it when it "
+    "commits. These are of attempts that were killed before that: no version is made of them, and "
+    "Spark removes none of them.",
+    thresholds=f"At least {_AT.left_files} files, and more than the stores of all partitions, "
+    "each of which a running query may be writing (`left_files`).",
+    to_do="delete them while the query is stopped; look for executors that were lost or killed",
+    source="RenameBasedFSDataOutputStream, FileSystemBasedCheckpointFileManager (2.4 to 4.3)",
+    cause="Temporary files of attempts that failed lie beside the state.",
+    command="files",
+    proof="By the listing: files of the names that Spark gives before a commit are counted.",
+    concerns=Concerns.RECORDS,
+)
+KEPT_VERSIONS = Kind(
+    "SS312",
+    Severity.INFO,
+    "many old versions",
+    "spark.sql.streaming.minBatchesToRetain",
+    means="The files of far more versions are kept than Spark's default of 100. They cost space "
+    "and longer listings; a restart reads the newest version alone.",
+    thresholds=f"At least {_AT.kept_versions} versions in a store (`kept_versions`).",
+    to_do="lower spark.sql.streaming.minBatchesToRetain, which is read at each start; where it is "
+    "100, look for maintenance errors in the executors' logs",
+    source="HDFSBackedStateStoreProvider.cleanup, RocksDBFileManager.deleteOldVersions (2.3 to "
+    "4.3)",
+    cause="The files of many old versions are kept.",
+    command="files",
+    proof="By the listing: the versions that each store has files of are counted, and the bytes of "
+    "those more than 100 versions old.",
+    concerns=Concerns.RECORDS,
+)
 SAME_VALUE = Kind(
     "SS304",
     Severity.INFO,
-    Group.EFFICIENCY,
     "same-value rewrites",
     "GroupState.update",
-    _PROVEN,
     means="Updates wrote the bytes that were there already. Each of them is written to the delta, "
     "and makes a new value object in the executors.",
     thresholds=f"At least {_AT.same_value_share:.0%} of all updates in the versions that can be "
@@ -901,10 +975,8 @@ SAME_VALUE = Kind(
 EMPTY_DELTAS = Kind(
     "SS305",
     Severity.INFO,
-    Group.EFFICIENCY,
     "empty deltas",
     "spark.sql.shuffle.partitions",
-    _PROVEN,
     means="Every partition writes a delta in every batch, also where nothing has changed. Each is "
     "a file, or two with its checksum, to be written, listed and deleted: on an object store that "
     "is most of the time and the price of a batch.",
@@ -923,10 +995,9 @@ EMPTY_DELTAS = Kind(
 HEAP_OVER_LIMIT = Kind(
     "SS306",
     Severity.WARNING,
-    Group.EFFICIENCY,
     "heap over limit",
     "java.lang.OutOfMemoryError",
-    _INFERRED,
+    certainties=_INFERRED,
     means="The versions of the state that executors keep in memory take more heap than the limit "
     "that was given. It is an estimate: the objects are counted, their sizes are those of a usual "
     "Java virtual machine.",
@@ -976,11 +1047,18 @@ CATALOGUE = (
     GROWING_ENTRIES,
     UNIQUE_KEYS,
     FAR_EXPIRY,
+    TIMERS_GATHER,
     FORMAT_V1,
     SKEWED,
     OVERSIZED_VALUE,
     SAME_VALUE,
     EMPTY_DELTAS,
     HEAP_OVER_LIMIT,
+    HOT_KEY,
+    GROWING_VALUES,
+    FAN_OUT,
+    WHOLE_UPLOADS,
+    LEFT_FILES,
+    KEPT_VERSIONS,
 )
 """Every finding that is made; ids never change their meaning."""

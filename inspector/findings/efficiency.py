@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import gcd
 
 from inspector.estimates.skew import skew
 from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import (
     EMPTY_DELTAS,
+    FAN_OUT,
     FORMAT_V1,
+    GROWING_VALUES,
     HEAP_OVER_LIMIT,
+    HOT_KEY,
+    KEPT_VERSIONS,
+    LEFT_FILES,
     OVERSIZED_VALUE,
     SAME_VALUE,
     SKEWED,
+    WHOLE_UPLOADS,
 )
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import Thresholds
 from inspector.model import Certainty
 from inspector.operators.rewrites import rewrite_advice
-from inspector.quantities import bytes_text, count_text, share_text
+from inspector.quantities import bytes_text, count_text, long_duration_text, share_text
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,12 @@ class StoreCosts:
         partitions: facts of the judged version by partition.
         versions: facts of every version, all partitions together.
         single: Spark runs its operator in one partition.
+        largest: words for the key with the largest value; empty if it is not known.
+        kept: what the values keep, where their operator shows it.
+        hot: the key with most rows of a join's side, or most entries of a list or map.
+        windows: of an aggregation by window.
+        zips: versions without a changelog at the end, of a provider that writes either; uploaded:
+            bytes of the store's files for each version that is kept.
     """
 
     operator_id: int
@@ -39,14 +52,61 @@ class StoreCosts:
     partitions: Mapping[int, VersionFacts]
     versions: Mapping[int, VersionFacts]
     single: bool = False
+    largest: str = ""
+    kept: str = ""
+    hot: HotKey | None = None
+    windows: Windows | None = None
+    zips: int = 0
+    uploaded: int = 0
+
+
+@dataclass(frozen=True)
+class HotKey:
+    """The key with most rows of a join's side, or with most entries of a list or map.
+
+    Attributes:
+        key: words for it; empty if it has none.
+        rows: that it has. of: rows of all keys. noun: what they are, singular.
+        bytes: of its rows, where they are counted.
+    """
+
+    key: str
+    rows: int
+    of: int
+    noun: str
+    bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of an aggregation.
+
+    Attributes:
+        length_ms: of one. ends_ms: of the live windows, in part.
+    """
+
+    length_ms: int
+    ends_ms: frozenset[int]
+
+    @property
+    def slide_ms(self) -> int:
+        """How far apart they begin, or a multiple of it."""
+        first = min(self.ends_ms)
+        return gcd(*(end - first for end in self.ends_ms)) or self.length_ms
 
 
 def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """The findings of one store."""
-    yield from _skewed(costs, thresholds)
-    yield from _oversized(costs, thresholds)
+    hot = list(_hot(costs, thresholds))
+    yield from hot or _judge_skew(costs, thresholds)  # a hot key is why a partition has its rows
+    oversized = list(_judge_values(costs, thresholds))
+    yield from oversized
     yield from _rewrites(costs, thresholds)
     yield from _empty(costs, thresholds)
+    if not oversized:  # few keys that grow are no growth of all
+        yield from _growing_values(costs, thresholds)
+    yield from _fan_out(costs, thresholds)
+    yield from _whole_uploads(costs, thresholds)
 
 
 def judge_format(operator_id: int, formats: Mapping[str, str]) -> Iterator[Finding]:
@@ -84,10 +144,60 @@ def judge_heap(heap_bytes: int | None, thresholds: Thresholds) -> Iterator[Findi
     )
 
 
-def _skewed(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
+@dataclass(frozen=True)
+class FileCosts:
+    """What lies in the folders of one operator.
+
+    Attributes:
+        operator_id: which. stores: of all partitions.
+        left, left_bytes: temporary files of attempts that did not commit.
+        versions: the most that a store has files of.
+        bytes, old_bytes: of its state files, and of those more than :data:`USUAL_VERSIONS` old.
+    """
+
+    operator_id: int
+    stores: int
+    left: int
+    left_bytes: int
+    versions: int
+    bytes: int
+    old_bytes: int
+
+
+USUAL_VERSIONS = 100
+"""``spark.sql.streaming.minBatchesToRetain``, where nobody sets it."""
+
+
+def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
+    """Files of an operator that no restart reads."""
+    if costs.left >= max(thresholds.left_files, costs.stores + 1):
+        number = f"{count_text(costs.left, 'temporary file')} ({bytes_text(costs.left_bytes)})"
+        yield Finding(
+            LEFT_FILES,
+            Certainty.PROVEN,
+            f"{number} in the folders of {count_text(costs.stores, 'store')}",
+            LEFT_FILES.to_do,
+            costs.operator_id,
+            cause=f"Attempts that were killed left {number} beside the state; Spark removes none.",
+        )
+    if costs.versions >= thresholds.kept_versions:
+        share = share_text(costs.old_bytes / max(1, costs.bytes))
+        yield Finding(
+            KEPT_VERSIONS,
+            Certainty.PROVEN,
+            f"{costs.versions:,} versions in a store; {bytes_text(costs.old_bytes)} of "
+            f"{bytes_text(costs.bytes)} are of versions more than {USUAL_VERSIONS} old",
+            KEPT_VERSIONS.to_do,
+            costs.operator_id,
+            cause=f"The files of {costs.versions:,} versions are kept: {share} of the "
+            f"{bytes_text(costs.bytes)} are of versions more than {USUAL_VERSIONS} batches old.",
+        )
+
+
+def _judge_skew(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """One partition that has far more rows than the others."""
     ids = sorted(costs.partitions)
-    spread = skew([costs.partitions[one].rows for one in ids])
+    spread = skew([costs.partitions[partition].rows for partition in ids])
     if costs.single or spread is None or spread.partitions < 2:
         return
     # The lower median: of two partitions the median itself is never far below the larger.
@@ -99,14 +209,10 @@ def _skewed(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     largest = ids[spread.largest]
     facts = costs.partitions[largest]
     share = facts.rows / sum(partition_facts.rows for partition_facts in costs.partitions.values())
-    yield Finding(
-        SKEWED,
-        Certainty.PROVEN,
+    yield SKEWED.of_store(
+        costs,
         f"partition {largest} has {count_text(facts.rows, 'row')} ({share_text(share)} of all); "
         f"half of the {spread.partitions} partitions have at most {count_text(half, 'row')} each",
-        SKEWED.to_do,
-        costs.operator_id,
-        costs.store_name,
         facts.rows,
         facts.row_bytes,
         f"The state is skewed: partition {largest} of {spread.partitions} holds "
@@ -114,17 +220,20 @@ def _skewed(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     )
 
 
-def _oversized(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
+def _judge_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """A value far larger than the usual one."""
     total = sum(costs.partitions.values(), VersionFacts())
     sizes = total.value_sizes
     largest, median = sizes.max, sizes.quantile(0.5)
     if largest is None or not median or largest < thresholds.value_bytes:
         return
-    if largest < thresholds.value_ratio * median:
+    values = sum(size * count for size, count in sizes.counts.items())
+    share = largest / max(total.row_bytes, values)
+    hot = share >= thresholds.hot_share and total.rows >= _FEWEST_ROWS
+    if largest < thresholds.value_ratio * median and not hot:
         return
     # All that are as far from the usual one, not the largest alone.
-    least = max(thresholds.value_bytes, thresholds.value_ratio * median)
+    least = max(thresholds.value_bytes, min(largest, thresholds.value_ratio * median))
     large = {size: count for size, count in sizes.counts.items() if size >= least}
     rows, size = sum(large.values()), sum(size * count for size, count in large.items())
     where = next(
@@ -132,20 +241,123 @@ def _oversized(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         for i, partition_facts in costs.partitions.items()
         if partition_facts.value_sizes.max == largest
     )
-    yield Finding(
-        OVERSIZED_VALUE,
-        Certainty.PROVEN,
+    yield OVERSIZED_VALUE.of_store(
+        costs,
         f"the largest value has {count_text(largest, 'byte')}, {largest / median:,.0f} times the "
         f"median of {count_text(median, 'byte')}; it is in partition {where}; "
         f"{count_text(rows, 'value')} of {total.rows:,} {'is' if rows == 1 else 'are'} as far from "
         "the median",
-        OVERSIZED_VALUE.to_do,
-        costs.operator_id,
-        costs.store_name,
         rows,
         size,
-        f"The state has {count_text(rows, 'value')} far larger than the others: the largest has "
-        f"{bytes_text(largest)}, {largest / median:,.0f} times the median.",
+        (
+            f"One key holds {share_text(share)} of the bytes{_in_brackets(costs.largest)}: its "
+            f"value has {bytes_text(largest)}, {largest / median:,.0f} times the "
+            f"median{costs.kept}."
+            if hot
+            else f"The state has {count_text(rows, 'value')} far larger than the others: the "
+            f"largest has {bytes_text(largest)}, {largest / median:,.0f} times the "
+            f"median{costs.kept}{_in_brackets(costs.largest)}."
+        ),
+    )
+
+
+def _in_brackets(key: str) -> str:
+    return f" ({key})" if key else ""
+
+
+def _hot(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
+    """One key with most of the rows, or entries, of a store."""
+    hot = costs.hot
+    if hot is None or hot.of < thresholds.hot_rows or hot.rows < thresholds.hot_share * hot.of:
+        return
+    share = share_text(hot.rows / hot.of)
+    yield HOT_KEY.of_store(
+        costs,
+        f"{hot.rows:,} of {count_text(hot.of, *_forms(hot.noun))} are of one key",
+        hot.rows,
+        hot.bytes,
+        f"One key has {share} of the {_forms(hot.noun)[1]} of {_side(costs.store_name)}"
+        f"{_in_brackets(hot.key)}: {hot.rows:,} of {hot.of:,}.",
+    )
+
+
+def _forms(noun: str) -> tuple[str, str]:
+    return noun, "entries" if noun == "entry" else f"{noun}s"
+
+
+def _side(store: str) -> str:
+    """A join's side, or a variable."""
+    side = store.partition("-")[0]
+    return f"the join's {side} side" if side in ("left", "right") else f"the state {store!r}"
+
+
+def _growing_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
+    """Values that are larger from version to version, and make the state grow."""
+    stores = max((facts.stores for facts in costs.versions.values()), default=0)
+    whole = sorted(v for v, facts in costs.versions.items() if facts.stores == stores)
+    filled = [v for v in whole if costs.versions[v].rows]
+    if len(filled) < thresholds.window_versions:
+        return
+    first, last = costs.versions[filled[0]], costs.versions[filled[-1]]
+    was, now = first.value_bytes / first.rows, last.value_bytes / last.rows
+    grown = (now - was) * first.rows
+    if now < max(thresholds.mean_value_bytes, thresholds.value_growth * was):
+        return
+    more = last.row_bytes - first.row_bytes
+    if grown * (last.rows / first.rows) < thresholds.hot_share * more:
+        return
+    span = _span((filled[0], filled[-1]))
+    yield GROWING_VALUES.of_store(
+        costs,
+        f"the mean value has {bytes_text(now)}, and had {bytes_text(was)} at the beginning of "
+        f"{span}; {count_text(last.rows, 'row')}",
+        last.rows,
+        last.row_bytes,
+        f"The values grow with the updates, from {bytes_text(was)} to {bytes_text(now)} on "
+        f"average{costs.kept}.",
+    )
+
+
+def _fan_out(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
+    """Windows that overlap so much that an event is in very many of them."""
+    windows = costs.windows
+    if windows is None:
+        return
+    each = windows.length_ms // windows.slide_ms
+    if each < thresholds.windows_per_event:
+        return
+    total = sum(costs.partitions.values(), VersionFacts())
+    length, slide = (long_duration_text(ms) for ms in (windows.length_ms, windows.slide_ms))
+    yield FAN_OUT.of_store(
+        costs,
+        f"windows are {length} long, and begin every {slide}: {each:,} of them overlap at any time",
+        total.rows,
+        total.row_bytes,
+        f"Each event is written to {each:,} windows, which are {length} long and begin every "
+        f"{slide}.",
+    )
+
+
+def _whole_uploads(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
+    """RocksDB without changelogs."""
+    if costs.zips < thresholds.window_versions or costs.uploaded < thresholds.zip_bytes:
+        return
+    facts = [version for version in costs.versions.values() if not version.rebased]
+    total = sum(facts, VersionFacts())
+    written = sum(
+        version.row_bytes - version.shared_key_bytes - version.shared_value_bytes
+        for version in facts
+    ) / max(1, len(facts))
+    if costs.uploaded < thresholds.zip_ratio * written:
+        return
+    yield WHOLE_UPLOADS.of_store(
+        costs,
+        f"the newest {count_text(costs.zips, 'version')} have a zip and no changelog in every "
+        f"partition; the files are {bytes_text(costs.uploaded)} for each version that is kept, "
+        f"and {total.puts:,} puts in {count_text(len(facts), 'version')} wrote "
+        f"{bytes_text(written)} each",
+        cause=f"Each batch uploads ~{bytes_text(costs.uploaded)} of RocksDB files to write "
+        f"~{bytes_text(written)} of rows, as changelogs are off.",
     )
 
 
@@ -155,18 +367,15 @@ def _rewrites(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     share = thresholds.same_value_share * total.updates
     if not total.same_value_puts or total.same_value_puts < share:
         return
-    yield Finding(
-        SAME_VALUE,
-        Certainty.PROVEN,
+    yield SAME_VALUE.of_store(
+        costs,
         f"{total.same_value_puts:,} of {count_text(total.updates, 'update')} wrote the value that "
         f"was there already, in {_span(costs.versions)}",
-        rewrite_advice(costs.operator_name),
-        costs.operator_id,
-        costs.store_name,
         total.same_value_puts,
         total.same_value_put_bytes,
         f"Updates write what is there already: {share_text(total.same_value_puts / total.updates)} "
         "of the updates of this store do not change the value.",
+        next_step=rewrite_advice(costs.operator_name),
     )
 
 
@@ -195,15 +404,15 @@ def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         if whole < len(costs.versions) / 2
         else "Most batches change nothing in the state"
     )
-    yield Finding(
-        EMPTY_DELTAS,
-        Certainty.PROVEN,
+    yield EMPTY_DELTAS.of_store(
+        costs,
         words,
-        EMPTY_DELTAS.to_do,
-        costs.operator_id,
-        costs.store_name,
         cause=f"{few}, and each of them still writes an empty file.",
     )
+
+
+_FEWEST_ROWS = 10
+"""Rows of a store of which one can be said to hold most."""
 
 
 def _span(versions: Iterable[int]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, Protocol, cast
 
 from inspector.model import Certainty
 
@@ -61,11 +61,10 @@ class Kind:
     Attributes:
         id: ``SSnnn``; never changes its meaning.
         severity: how much it matters, where the finding says nothing else.
-        group: what it is about.
         title: a few words.
         spark: the error class, conf, metric or method to look for in Spark.
-        certainties: the ones that it can have.
         means: what is the case when it is reported.
+        certainties: the ones that it can have.
         thresholds: from which numbers on it is reported; empty where one occurrence is enough.
         to_do: what its user can do.
         source: the Spark classes that make it true, and for which versions.
@@ -77,19 +76,49 @@ class Kind:
 
     id: str
     severity: Severity
-    group: Group
     title: str
     spark: str
-    certainties: tuple[Certainty, ...]
     means: str
     to_do: str
     source: str
     cause: str
     command: str
     proof: str
+    certainties: tuple[Certainty, ...] = (Certainty.PROVEN,)
     thresholds: str = ""
     explains: Explains | None = None
     concerns: Concerns = Concerns.ROWS
+
+    @property
+    def group(self) -> Group:
+        """What it is about."""
+        return list(Group)[int(self.id[2]) - 1]
+
+    def of_store(
+        self,
+        subject: Subject,
+        evidence: str,
+        rows: int | None = None,
+        size: int | None = None,
+        cause: str = "",
+        **more: Any,
+    ) -> Finding:
+        """A finding about a store, with what else is not as the entry says."""
+        certainty = more.pop("certainty", self.certainties[0])
+        step, store = more.pop("next_step", self.to_do), (subject.operator_id, subject.store_name)
+        return Finding(self, certainty, evidence, step, *store, rows, size, cause, **more)
+
+
+class Subject(Protocol):
+    """What knows which store it is about."""
+
+    @property
+    def operator_id(self) -> int:
+        """Its operator."""
+
+    @property
+    def store_name(self) -> str:
+        """Its name."""
 
 
 @dataclass(frozen=True)

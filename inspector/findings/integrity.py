@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from inspector.checkpoint.logfile import (
     DENIED_SLUG,
@@ -36,7 +36,7 @@ from inspector.findings.catalogue import (
 )
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.model import COMPARED, Certainty, Problem, StoreId
+from inspector.model import COMPARED, Certainty, Problem, StoreId, StoreName
 from inspector.quantities import count_text
 
 KIND_OF_PROBLEM: dict[str, Kind] = {
@@ -83,7 +83,10 @@ _HARMLESS_TO_DO = (
 
 
 def judge_problems(
-    problems: Iterable[Problem], thresholds: Thresholds = DEFAULTS, restart: Restart | None = None
+    problems: Iterable[Problem],
+    thresholds: Thresholds = DEFAULTS,
+    restart: Restart | None = None,
+    relative: Callable[[str], str] = str,
 ) -> Iterator[Finding]:
     """One finding for each kind of problem in each operator.
 
@@ -91,6 +94,7 @@ def judge_problems(
         problems: by the listing and by the files.
         thresholds: from which number on.
         restart: what the query restarts from; damage that it does without is a warning.
+        relative: a path as causes have it: below the root, whose path takes up their line.
     """
     grouped: dict[tuple[Kind, int | None, Severity], list[Problem]] = {}
     for problem in problems:
@@ -106,8 +110,8 @@ def judge_problems(
         if not thresholds.reports(kind.id, len(of_kind)):
             continue
         first = of_kind[0]
-        others = len(of_kind) - 1
-        more = f" (and {others:,} more, see problems)" if others else ""
+        further = len(of_kind) - 1
+        more = f" (and {further:,} more, see problems)" if further else ""
         path_text = f"{first.path}: " if first.path else ""
         yield Finding(
             kind,
@@ -115,7 +119,7 @@ def judge_problems(
             f"{path_text}{first.message}{more}",
             _to_do(kind, severity),
             operator,
-            cause=_cause(kind, severity, first, others),
+            cause=_cause(kind, severity, first, further, relative),
             severity=severity,
         )
 
@@ -126,24 +130,33 @@ def _to_do(kind: Kind, severity: Severity) -> str:
     return MOVED_TO_DO if severity is Severity.INFO else _HARMLESS_TO_DO
 
 
-def _cause(kind: Kind, severity: Severity, first: Problem, others: int) -> str:
+def _cause(
+    kind: Kind, severity: Severity, first: Problem, further: int, relative: Callable[[str], str]
+) -> str:
     """What is the matter, with the place of the first that is: who reads it has to go there."""
     if severity is Severity.INFO and kind is CHANGED_DURING_SCAN:
         return MOVED_CAUSE
-    if first.path is None or kind not in (MISSING_DELTA, UNDECODABLE_FILE):
+    if first.path is None or kind not in _BY_PLACE:
         return kind.cause
-    path_text = f"{first.path} (and {others:,} more)" if others else first.path
-    if severity is Severity.WARNING:
-        lost = f"Reading {path_text} failed: {first.message}"
-        if kind is MISSING_DELTA:
-            lost = f"A delta file is missing from {path_text}"
-        return f"{lost}; the query restarts without it, and only earlier versions are lost."
-    if kind is MISSING_DELTA:
+    name = f"At {relative(first.path)}"
+    place = f"{name} (and {further:,} more)" if further else name
+    # A comma begins what was expected instead, which the table of problems has.
+    message = first.message
+    if len(message) > _SHORT:
+        message = message.partition(", expected")[0]
+    if severity is Severity.WARNING and kind in (MISSING_DELTA, UNDECODABLE_FILE):
         return (
-            f"A delta file is missing from {path_text}, so no state version from it on can be "
-            "loaded until the next snapshot."
+            f"{place}: {message}; the query restarts without it, and only earlier versions are "
+            "lost."
         )
-    return f"Reading {path_text} failed: {first.message}."
+    if kind is MISSING_DELTA:
+        return f"{place}: {message}, so no version from it to the next snapshot can be loaded."
+    return f"{place}: {message}."
+
+
+_SHORT = 80
+_BY_PLACE = (MISSING_DELTA, UNDECODABLE_FILE, PARTITION_COUNT, LOG_CONTRADICTION)
+"""Findings whose cause names the first place."""
 
 
 def judge_replay(
@@ -159,8 +172,8 @@ def judge_replay(
     deep = {store: depth for store, depth in depths.items() if depth >= thresholds.replay_deltas}
     if not deep:
         return
-    store, most = max(deep.items(), key=lambda one: (one[1], one[0]))
-    partitions = len({one.partition_id for one in deep})
+    store, most = max(deep.items(), key=lambda entry: (entry[1], entry[0]))
+    partitions = len({key.partition_id for key in deep})
     yield Finding(
         REPLAY_DEPTH,
         Certainty.PROVEN,
@@ -193,14 +206,10 @@ def judge_placement(
     )
     named = ", ".join(map(str, where[:PLACES_NAMED]))
     more = f" and {len(where) - PLACES_NAMED:,} more" if len(where) > PLACES_NAMED else ""
-    yield Finding(
-        WRONG_PARTITION,
-        Certainty.PROVEN,
+    yield WRONG_PARTITION.of_store(
+        StoreName(operator_id, store_name),
         f"{total.misplaced:,} of {count_text(total.checked, 'key')} belong to another partition "
         f"than the one that has them: partition{'s' * (len(where) > 1)} {named}{more}",
-        WRONG_PARTITION.to_do,
-        operator_id,
-        store_name,
         total.misplaced,
         total.misplaced_bytes,
         f"The state has {count_text(total.misplaced, 'key')} in a partition where Spark does not "

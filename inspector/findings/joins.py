@@ -16,7 +16,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.model import Certainty
+from inspector.model import StoreName
 from inspector.quantities import count_text, duration_text
 
 
@@ -79,10 +79,12 @@ def judge_join(life: JoinLifetime, thresholds: Thresholds = DEFAULTS) -> Iterato
     for store, side in life.sides.items():
         if side.versions < thresholds.window_versions:
             continue
-        opposite = next((one for name, one in life.sides.items() if name != store), None)
+        opposite = next(
+            (retention for name, retention in life.sides.items() if name != store), None
+        )
         if side.keeps_passed_rows:
             copied = life.covered.get(store) and not (opposite and opposite.removed)
-            yield _copied(life, store, side) if copied else _never(life, store, side, opposite)
+            yield _judge_copy(life, store, side) if copied else _never(life, store, side, opposite)
     for store, check in life.checks.items():
         yield from _counters(life, store, check)
 
@@ -91,23 +93,20 @@ def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention 
     beside = ""
     if opposite is not None and opposite.removed:
         beside = f"; the other side removed {count_text(opposite.removed, 'row')}"
-    both = opposite is not None and opposite.keeps_passed_rows
-    return Finding(
-        JOIN_SIDE,
-        Certainty.INFERRED,
+    is_mutual = opposite is not None and opposite.keeps_passed_rows
+    return JOIN_SIDE.of_store(
+        StoreName(life.operator_id, store),
         f"no row was removed in {count_text(side.versions, 'version')}, though the watermark moved "
         f"by {duration_text(side.moved_ms)}; {count_text(side.newest.rows, 'row')}, the oldest "
         f"{duration_text(side.most_ms or 0)} behind the watermark{beside}",
-        _BOUND_BOTH if both else JOIN_SIDE.to_do,
-        life.operator_id,
-        store,
         side.newest.rows,
         side.newest.row_bytes,
         _BOTH
-        if both
+        if is_mutual
         else f"The {_side(store)} side of the join removes no rows, though the "
-        "watermark has passed some of them: perhaps its time is not bounded from below in the join "
-        "condition.",
+        "watermark has passed some of them: perhaps the time range of the join is long, or has no "
+        "bound on this side.",
+        next_step=_BOUND_BOTH if is_mutual else JOIN_SIDE.to_do,
     )
 
 
@@ -122,17 +121,13 @@ _BOUND_BOTH = (
 )
 
 
-def _copied(life: JoinLifetime, store: str, side: Retention) -> Finding:
-    return Finding(
-        JOIN_COPY,
-        Certainty.INFERRED,
+def _judge_copy(life: JoinLifetime, store: str, side: Retention) -> Finding:
+    return JOIN_COPY.of_store(
+        StoreName(life.operator_id, store),
         f"the join key holds the event time of every row, and carries no watermark: of "
         f"{count_text(side.newest.rows, 'row')} {life.covered[store]:,} would have been removed by "
         f"one; none was in {count_text(side.versions, 'version')}, though the watermark moved by "
         f"{duration_text(side.moved_ms)}",
-        JOIN_COPY.to_do,
-        life.operator_id,
-        store,
         side.newest.rows,
         side.newest.row_bytes,
         "Most likely the join compares a copy of the event time that carries no watermark, so its "
@@ -149,13 +144,9 @@ def _counters(life: JoinLifetime, store: str, check: JoinCheck) -> Iterator[Find
     words = [f"{count_text(rows, *_WRONG[name])}" for name, rows in counters.items() if rows]
     if not words:
         return
-    yield Finding(
-        JOIN_COUNTERS,
-        Certainty.PROVEN,
+    yield JOIN_COUNTERS.of_store(
+        StoreName(life.operator_id, store),
         "; ".join(words),
-        JOIN_COUNTERS.to_do,
-        life.operator_id,
-        store,
         cause=f"Rows of the {_side(store)} side of the join and the counters that count them "
         "disagree.",
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
+from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.restart import restart_of
 from inspector.exceptions import MissingVersionError
 from inspector.facts.misplaced import MisplacedKeys
-from inspector.facts.versions import VersionFacts
-from inspector.findings.efficiency import StoreCosts, judge_costs, judge_format, judge_heap
+from inspector.findings.cost_inputs import KeyWords, file_costs, store_costs
+from inspector.findings.efficiency import judge_costs, judge_files, judge_format, judge_heap
 from inspector.findings.finding import Finding
 from inspector.findings.integrity import (
     judge_placement,
@@ -34,13 +35,14 @@ from inspector.operators.join import NAMES as JOIN
 from inspector.providers.chain import chain_for
 
 
-def judge(
+def judge(  # noqa: PLR0913 - what findings rest on
     checkpoint: Checkpoint,
     version: int,
     facts: Facts,
     problems: Sequence[Problem],
     thresholds: Thresholds = DEFAULTS,
     heap_bytes: int | None = None,
+    key_words: KeyWords = lambda _store, key: row_hash(key),
 ) -> tuple[Finding, ...]:
     """Every rule applied to the facts of a version; the gravest first.
 
@@ -51,10 +53,12 @@ def judge(
         problems: what is wrong by the listing and by the files.
         thresholds: from which numbers on something is a finding.
         heap_bytes: estimate of what the retained versions take, where there is a limit for it.
+        key_words: how a finding names a key.
     """
     broken = judge_integrity(checkpoint, version, facts, problems, thresholds)
     findings: list[Finding] = []
     for operator in checkpoint.operators:
+        findings += judge_files(file_costs(checkpoint, operator), thresholds)
         findings += judge_format(operator.operator_id, _formats(checkpoint, version, operator))
         for life in store_lifetimes(checkpoint, operator, version, facts):
             findings += judge_life(life, thresholds)
@@ -62,11 +66,8 @@ def judge(
             findings += judge_variable(variable, thresholds)
         if operator.name in JOIN:
             findings += judge_join(join_lifetime(checkpoint, operator, version, facts), thresholds)
-        findings += judge_replay(
-            operator.operator_id, _depths(checkpoint, operator, version), thresholds
-        )
     findings += _watermark(checkpoint, version, facts, thresholds)
-    for costs in _costs(checkpoint, version, facts):
+    for costs in store_costs(checkpoint, version, facts, key_words):
         findings += judge_costs(costs, thresholds)
     findings += judge_heap(heap_bytes, thresholds)
     reported = (
@@ -95,14 +96,15 @@ def judge_integrity(
     for operator in checkpoint.operators:
         depths = _depths(checkpoint, operator, version)
         findings += judge_replay(operator.operator_id, depths, thresholds)
-    for name, places in _placements(facts).items():
-        findings += judge_placement(name.operator_id, name.store_name, places)
+    for name, partitions in _placements(facts).items():
+        findings += judge_placement(name.operator_id, name.store_name, partitions)
     reported = [
         finding for finding in findings if thresholds.reports(finding.kind.id, finding.rows)
     ]
     newest = version == checkpoint.newest_version
     restart = restart_of(checkpoint, problems) if newest else None
-    return _gravest_first([*judge_problems(problems, thresholds, restart), *reported])
+    relative = checkpoint.storage.relative
+    return _gravest_first([*judge_problems(problems, thresholds, restart, relative), *reported])
 
 
 def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
@@ -140,24 +142,6 @@ def _depths(checkpoint: Checkpoint, operator: Operator, version: int) -> dict[St
             chain = chain_for(checkpoint.store_files[layout.directory], version)
             depths[layout.store] = len(chain.deltas)
     return depths
-
-
-def _costs(checkpoint: Checkpoint, version: int, facts: Facts) -> Iterator[StoreCosts]:
-    operators = {operator.operator_id: operator for operator in checkpoint.operators}
-    partitions: dict[StoreName, dict[int, VersionFacts]] = {}
-    for (store, of_version), version_facts in facts.versions.items():
-        if of_version == version:
-            partitions.setdefault(store.name, {})[store.partition_id] = version_facts
-    for name, versions in facts.by_store().items():
-        operator = operators[name.operator_id]
-        yield StoreCosts(
-            name.operator_id,
-            operator.name,
-            name.store_name,
-            partitions.get(name, {}),
-            versions,
-            operator.single_partition,
-        )
 
 
 def _formats(checkpoint: Checkpoint, version: int, operator: Operator) -> dict[str, str]:

@@ -78,21 +78,20 @@ def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverTotal]) -> Itera
     """A finding for each class and certainty that there is."""
     for total in leftovers:
         if total.rows and total.certainty is not Certainty.UNDECIDED:
-            yield Finding(
-                _KINDS[subject.row_kind] if total.kind in PAST else TIMEOUT_KEPT,
-                total.certainty,
+            kind = _KINDS[subject.row_kind] if total.kind in PAST else TIMEOUT_KEPT
+            yield kind.of_store(
+                subject,
                 _evidence(subject, total),
-                _advice(subject, total),
-                subject.operator_id,
-                subject.store_name,
                 total.rows,
                 total.bytes,
                 _WORDS_OF.get(subject.row_kind, _cause)(total),
-                _severity(total),
+                certainty=total.certainty,
+                next_step=_advice(subject, total),
+                severity=_severity(total),
             )
 
 
-def judge_undecided(
+def judge_open(
     subject: Place,
     leftovers: Sequence[LeftoverTotal],
     *,
@@ -119,16 +118,13 @@ def judge_undecided(
         reasons = "; ".join(sorted({total.reason for total in result}))
         timers = subject.row_kind is RowKind.TIMER
         text = count_text(rows, "timer" if timers else "key")
-        yield Finding(
-            UNDECIDED,
-            Certainty.UNDECIDED,
+        yield UNDECIDED.of_store(
+            subject,
             f"{text}: {reasons}",
-            f"{_by_option(provable)}{UNDECIDED.to_do}",
-            subject.operator_id,
-            subject.store_name,
             rows,
             sum(total.bytes for total in result),
             _undecided_cause(text, result, timers=timers),
+            next_step=f"{_by_option(provable)}{UNDECIDED.to_do}",
         )
 
 
@@ -144,8 +140,8 @@ def _by_option(provable: Mapping[TimeoutKind, int]) -> str:
 
 def _undecided_cause(text: str, totals: Sequence[LeftoverTotal], *, timers: bool) -> str:
     if timers:
-        they = "it fires" if text.startswith("1 ") else "they fire"
-        return f"The time of {text} has come, and the next batch will show whether {they}."
+        clause = "it fires" if text.startswith("1 ") else "they fire"
+        return f"The time of {text} has come, and the next batch will show whether {clause}."
     if all(total.kind is LeftoverClass.PAST_WATERMARK for total in totals):
         return (
             f"The watermark of the query has passed {text}, and the files do not show whether it "
@@ -174,7 +170,7 @@ def _advice(subject: Place, total: LeftoverTotal) -> str:
 
 
 def _cause(total: LeftoverTotal) -> str:
-    keys, them = total.keys, total.them
+    keys, pronoun = total.keys, total.them
     sure = total.certainty is Certainty.PROVEN
     if total.kind is LeftoverClass.PAST_WATERMARK:
         rows = count_text(total.rows, "row")
@@ -183,7 +179,7 @@ def _cause(total: LeftoverTotal) -> str:
     if total.kind is LeftoverClass.PAST_PROCESSING_TIME:
         return (
             f"The time to remove {count_text(total.rows, 'row')} has come and the state still has "
-            f"{them}."
+            f"{pronoun}."
         )
     likely = "The timeout of" if sure else "Most likely the timeout of"
     if total.kind is LeftoverClass.IGNORED_TIMEOUT:
@@ -195,17 +191,19 @@ def _cause(total: LeftoverTotal) -> str:
         often = f" (up to {total.fired:,} times in a row)" if total.fired > 1 else ""
         return (
             f"{likely} {keys} fired{often}, and the function set a new one instead of removing "
-            f"{them}."
+            f"{pronoun}."
         )
     return (
-        f"{likely} {keys} fired and the function kept {them} without a timeout, so nothing will "
-        f"ever remove {them}."
+        f"{likely} {keys} fired and the function kept {pronoun} without a timeout, so nothing will "
+        f"ever remove {pronoun}."
     )
 
 
 def _ttl_cause(total: LeftoverTotal) -> str:
-    they = "it has" if total.rows == 1 else "they have"
-    return f"The TTL of {count_text(total.rows, 'value')} has run out, and {they} not been removed."
+    clause = "it has" if total.rows == 1 else "they have"
+    return (
+        f"The TTL of {count_text(total.rows, 'value')} has run out, and {clause} not been removed."
+    )
 
 
 def _timer_cause(total: LeftoverTotal) -> str:
@@ -218,10 +216,10 @@ def _timer_cause(total: LeftoverTotal) -> str:
 
 def _evidence(subject: Place, total: LeftoverTotal) -> str:
     text = _NOUNS[subject.row_kind] if total.kind in PAST else "key"
-    return f"{count_text(total.rows, text)}: {_said(total)}{_details(total)}; {_since(total)}"
+    return f"{count_text(total.rows, text)}: {_event_text(total)}{_details(total)}; {_since(total)}"
 
 
-def _said(total: LeftoverTotal) -> str:
+def _event_text(total: LeftoverTotal) -> str:
     is_single = total.rows == 1
     if total.before_window:
         return (

@@ -16,12 +16,12 @@ from inspector.findings.catalogue import (
     NO_WATERMARK,
     UNIQUE_KEYS,
 )
-from inspector.findings.finding import Finding, Kind, Severity
+from inspector.findings.finding import Finding, Severity
 from inspector.findings.leftovers import (
     LeftoverTotal,
     Place,
     judge_leftovers,
-    judge_undecided,
+    judge_open,
 )
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty, TimeoutKind
@@ -29,6 +29,7 @@ from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.rule import Clock, RowKind, StoreRule
 from inspector.quantities import count_text, long_duration_text
+from inspector.time_text import time_ms_text
 
 _DAY_MS = 86_400_000
 
@@ -51,6 +52,7 @@ class StoreLifetime:
         ages: when the rows were last put.
         data_batches: batches that brought new data, up to the judged one.
         inserts: puts of keys that were not there, over the window.
+        quiet: versions at its end that put rows, and none of a new key.
         expiring: when the rows expire, by the clock that they go by; now_ms: what it reads.
         doubt: why the watermark is not known, where it is None; empty where Spark has removed the
             entry, or never wrote one.
@@ -72,6 +74,7 @@ class StoreLifetime:
     ages: Ages | None = None
     data_batches: int = DEFAULTS.data_batches
     inserts: int = 0
+    quiet: int = 0
     expiring: Expiring | None = None
     now_ms: int | None = None
     doubt: str = ""
@@ -83,17 +86,15 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     yield from _never(life, thresholds)
     yield from _unique(life, thresholds)
     yield from _far(life, thresholds)
-    never_armed = list(_never_armed(life, thresholds))
+    never_armed = list(_judge_timers(life, thresholds))
     yield from never_armed
     # What helps where no rule is known is beside the point for rows that one was found for.
     advice = life.rule.advice if life.rule.expiry is not None else ""
     subject = Place(life.operator_id, life.store_name, advice, life.rule.row_kind)
     yield from judge_leftovers(subject, life.leftovers)
-    undecided = judge_undecided(
-        subject, life.leftovers, said=bool(never_armed), provable=life.provable
-    )
-    either = _stay_either_way(life, thresholds)
-    yield from (_warning(life, found) if either else found for found in undecided)
+    undecided = judge_open(subject, life.leftovers, said=bool(never_armed), provable=life.provable)
+    stays_anyway = _stay_either_way(life, thresholds)
+    yield from (_warning(life, finding) if stays_anyway else finding for finding in undecided)
     yield from _grows(life, thresholds)
     yield from _no_watermark(life, thresholds)
 
@@ -104,28 +105,23 @@ def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     if expiry is None or expiry.clock is not Clock.WATERMARK or life.watermark_ms or not rows:
         return
     if life.watermark_ms is None and life.doubt:
-        yield _finding(
+        yield NO_WATERMARK.of_store(
             life,
-            NO_WATERMARK,
-            Certainty.UNDECIDED,
             f"rows go when {expiry.name} is at or below the watermark, and that of the judged "
             f"batch is not known: {life.doubt}",
-            "see the problems of the report for the entry of the log",
             cause="Whether there is a watermark is not known, because an entry of the logs is "
             "missing or in doubt.",
+            certainty=Certainty.UNDECIDED,
+            next_step="see the problems of the report for the entry of the log",
         )
     elif life.watermark_ms == 0 and life.data_batches >= thresholds.data_batches:
-        yield _finding(
+        yield NO_WATERMARK.of_store(
             life,
-            NO_WATERMARK,
-            Certainty.PROVEN,
             f"rows go when {expiry.name} is at or below the watermark, and the judged batch "
             f"has none after {count_text(life.data_batches, 'batch', 'batches')} with data",
-            NO_WATERMARK.to_do,
             rows,
             life.newest.row_bytes,
-            cause=f"There is no watermark yet, so none of the {count_text(rows, 'row')} can "
-            "expire.",
+            f"There is no watermark yet, so none of the {count_text(rows, 'row')} can expire.",
         )
 
 
@@ -145,15 +141,15 @@ def _stay_either_way(life: StoreLifetime, thresholds: Thresholds) -> bool:
 
 def _warning(life: StoreLifetime, finding: Finding) -> Finding:
     keys = count_text(life.newest.rows, "key")
-    them = "it" if life.newest.rows == 1 else "them"
+    pronoun = "it" if life.newest.rows == 1 else "them"
     return replace(
         finding,
         severity=Severity.WARNING,
         evidence=f"{finding.evidence}; by processing time they are left behind, and by event time "
         f"none can expire, as the judged batch has no watermark after "
         f"{count_text(life.data_batches, 'batch', 'batches')} with data",
-        cause=f"The store holds {keys}, and no timeout removes {them}, whether the timeouts follow "
-        "processing time or event time.",
+        cause=f"The store holds {keys}, and no timeout removes {pronoun}, whether the timeouts "
+        "follow processing time or event time.",
     )
 
 
@@ -164,20 +160,21 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if life.removals:
         # A function may remove keys whenever it likes; where it does, there is no leak to claim.
         return
-    steady = life.window >= thresholds.window_versions and not life.inserts
-    found = _finding(
+    steady = life.window >= thresholds.window_versions and (
+        not life.inserts or life.quiet >= max(thresholds.window_versions, life.window / 2)
+    )
+    versions = count_text(life.quiet if life.inserts else life.window, "version")
+    finding = NEVER_EXPIRES.of_store(
         life,
-        NEVER_EXPIRES,
-        Certainty.PROVEN,
         f"{rule.never}; {count_text(newest.rows, 'row')}, none removed in the "
         f"{count_text(life.window, 'version')} whose changes can be read",
-        rule.advice,
         newest.rows,
         newest.row_bytes,
-        cause=f"{rule.never[0].upper()}{rule.never[1:]}"
-        + (f"; no key was new in {count_text(life.window, 'version')}." if steady else "."),
+        f"{rule.never[0].upper()}{rule.never[1:]}"
+        + (f"; no key was new in the newest {versions}." if steady else "."),
+        next_step=rule.advice,
     )
-    yield replace(found, severity=Severity.INFO) if steady else found
+    yield replace(finding, severity=Severity.INFO) if steady else finding
 
 
 def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -186,20 +183,20 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     timed = life.rule.expiry is not None and (life.calls is None or bool(life.calls.armed_keys))
     if not several or timed or life.removals or life.window < thresholds.window_versions:
         return
+    unset = life.calls is not None and life.calls.never_armed_rows
+    never = life.rule.never or ("the function never set a timeout" if unset else "")
     if life.puts < thresholds.unique_puts or life.inserts < thresholds.unique_share * life.puts:
         return
-    yield _finding(
+    yield UNIQUE_KEYS.of_store(
         life,
-        UNIQUE_KEYS,
-        Certainty.INFERRED,
         f"{life.inserts:,} of {count_text(life.puts, 'put')} in "
         f"{count_text(life.window, 'version')} were of keys that were not there, and no key was "
         "removed",
-        UNIQUE_KEYS.to_do,
         life.newest.rows,
         life.newest.row_bytes,
-        cause=f"The key is unique to each event: {life.inserts:,} of "
-        f"{count_text(life.puts, 'put')} were of new keys, and none was removed.",
+        (f"{never[0].upper()}{never[1:]}; " if never else "")
+        + f"{life.inserts:,} of {count_text(life.puts, 'put')} were of new keys: the key is unique "
+        "to each event.",
     )
 
 
@@ -215,23 +212,46 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         return
     size = sum(far.bytes[bucket] for bucket in late)
     ahead = min(late) * far.width - now
-    what = "timeout" if life.rule.expiry and life.rule.expiry.clock is Clock.TIMEOUT else "row"
-    what = "value" if life.rule.row_kind is RowKind.TTL_VALUE else what
-    yield _finding(
+    noun, cause = _FAR.get(life.rule.row_kind, _FAR_ROWS)
+    if life.rule.expiry and life.rule.expiry.clock is Clock.TIMEOUT:
+        noun, cause = _FAR_TIMEOUTS
+    warned = ahead >= thresholds.far_warned * _DAY_MS
+    finding = FAR_EXPIRY.of_store(
         life,
-        FAR_EXPIRY,
-        Certainty.PROVEN,
-        f"{count_text(rows, what)} of {life.newest.rows:,} can go {long_duration_text(ahead)} "
+        f"{count_text(rows, noun)} of {life.newest.rows:,} can go {long_duration_text(ahead)} "
         "after the clock of the judged batch at the earliest",
-        FAR_EXPIRY.to_do,
         rows,
         size,
-        cause=f"The expiry of {count_text(rows, what)} lies {long_duration_text(ahead)} or more "
-        "ahead of the clock: the unit of the time or of the delay may be wrong.",
+        cause.format(
+            count_text(rows, noun),
+            long_duration_text(ahead),
+            time_ms_text(now + ahead).partition("T")[0],
+        ),
     )
+    yield finding if warned else replace(finding, severity=Severity.INFO)
 
 
-def _never_armed(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+_FAR_ROWS = (
+    "row",
+    (
+        "The watermark has to advance by {1} (to {2}) before {0} can go: look at the delay of "
+        "withWatermark, the window or time range, and their units."
+    ),
+)
+_FAR_TIMEOUTS = (
+    "timeout",
+    "The expiry of {0} lies {1} ahead (in {2}): a wrong unit? Spark takes ms.",
+)
+_FAR = {
+    RowKind.TTL_VALUE: ("value", "The TTL of {0} ends {1} ahead (in {2}): a wrong unit?"),
+    RowKind.TIMER: (
+        "timer",
+        "The expiry of {0} lies {1} ahead (in {2}): a wrong unit? Spark takes ms.",
+    ),
+}
+
+
+def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Keys of a group state with a timeout for which no call ever set one."""
     calls = life.calls
     if calls is None or not calls.never_armed_rows or life.window < thresholds.window_versions:
@@ -247,18 +267,17 @@ def _never_armed(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findin
         certainty = Certainty.INFERRED
     else:
         return  # reported as kept without a timeout since before the window
-    yield _finding(
+    yield NEVER_EXPIRES.of_store(
         life,
-        NEVER_EXPIRES,
-        certainty,
         f"{rows:,} of {count_text(life.newest.rows, 'row')}: {said} "
         f"({count_text(life.window, 'version')}); only new data for them can call the function",
-        "call state.setTimeoutDuration or state.setTimeoutTimestamp in every call that keeps the "
-        "state: each call clears the timer that was set before",
         rows,
         size,
-        cause=f"The function never set a timeout for {count_text(rows, 'key')}, so nothing but new "
+        f"The function never set a timeout for {count_text(rows, 'key')}, so nothing but new "
         f"data can have {'it' if rows == 1 else 'them'} removed.",
+        certainty=certainty,
+        next_step="call state.setTimeoutDuration or state.setTimeoutTimestamp in every call that "
+        "keeps the state: each call clears the timer that was set before",
     )
 
 
@@ -271,38 +290,13 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         return
     if life.window < thresholds.window_versions:
         return
-    yield _finding(
+    yield NO_REMOVES.of_store(
         life,
-        NO_REMOVES,
-        Certainty.INFERRED,
         f"{count_text(grown, 'row')} more than {count_text(life.window, 'version')} before, and "
         f"none was removed ({rule.unknown})",
-        rule.advice or NO_REMOVES.to_do,
         life.newest.rows,
         life.newest.row_bytes,
-        cause=f"The store gained {count_text(grown, 'row')} in "
+        f"The store gained {count_text(grown, 'row')} in "
         f"{count_text(life.window, 'version')} and lost none.",
-    )
-
-
-def _finding(  # noqa: PLR0913 - the fields of one value
-    life: StoreLifetime,
-    kind: Kind,
-    certainty: Certainty,
-    evidence: str,
-    next_step: str,
-    rows: int | None = None,
-    size: int | None = None,
-    cause: str = "",
-) -> Finding:
-    return Finding(
-        kind=kind,
-        certainty=certainty,
-        evidence=evidence,
-        next_step=next_step,
-        operator_id=life.operator_id,
-        store_name=life.store_name,
-        rows=rows,
-        bytes=size,
-        cause=cause,
+        next_step=rule.advice or NO_REMOVES.to_do,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inspector.findings.verdict import StateGrowth, Verdict
@@ -202,7 +202,7 @@ def values_of(
 
 def _rate(growth: StateGrowth | None, name: str) -> int | None:
     per_hour: float | None = None if growth is None else getattr(growth, name)
-    rate = None if growth is None or per_hour is None else growth.held_against(per_hour)
+    rate = None if growth is None or per_hour is None else growth.rate_for_limits(per_hour)
     return None if rate is None else round(rate)
 
 
@@ -210,3 +210,64 @@ def _ratio(part: int | None, rows: int | None) -> float | None:
     if part is None or rows is None:
         return None
     return part / rows if rows else 0.0
+
+
+class Passed(enum.Enum):
+    """What came of a gate."""
+
+    PASSED = "passed"
+    EXCEEDED = "exceeded"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A metric, the most that it may be, and what it is.
+
+    Attributes:
+        metric: what is held against the limit.
+        limit: the most that it may be; in the metric's unit.
+        value: what it is; None if the checkpoint does not show it.
+    """
+
+    metric: Metric
+    limit: float
+    value: Value = None
+
+    @property
+    def passed(self) -> Passed:
+        """Whether the value is within the limit; a value that is unknown exceeds nothing."""
+        if self.value is None:
+            return Passed.UNKNOWN
+        return Passed.EXCEEDED if self.value > self.limit else Passed.PASSED
+
+    @property
+    def sentence(self) -> str:
+        """What came of it, for people."""
+        name, limit = self.metric.name, self.metric.text(self.limit).removeprefix("~")
+        if self.passed is Passed.UNKNOWN:
+            return f"{name} is unknown, at most {limit} is allowed"
+        words = {Passed.EXCEEDED: "above", Passed.PASSED: "within"}[self.passed]
+        value = self.metric.text(self.value)
+        if value.removeprefix("~") == limit and self.value != self.limit:
+            value, limit = f"{self.value:,.10g}", f"{self.limit:,.10g}"
+        return f"{name} is {value}, {words} the limit of {limit}"
+
+
+def parse_gates(given: Mapping[str, str | float]) -> tuple[Gate, ...]:
+    """Gates without values.
+
+    Args:
+        given: the name of a metric -> the most that it may be, such as ``8GiB``.
+
+    Raises:
+        ValueError: an unknown name, or a value that its metric cannot have.
+    """
+    metrics = {metric_of(name.strip()): limit for name, limit in given.items()}
+    return tuple(Gate(metric, metric.parse(str(limit))) for metric, limit in metrics.items())
+
+
+def apply_gates(gates: Sequence[Gate], values: Values) -> tuple[Gate, ...]:
+    """The gates with their values; those that are exceeded first."""
+    judged = [Gate(gate.metric, gate.limit, values.get(gate.metric.name)) for gate in gates]
+    return tuple(sorted(judged, key=lambda gate: gate.passed is not Passed.EXCEEDED))

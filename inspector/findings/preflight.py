@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, assumed, full_key
+from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, default_of, full_key
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import STATE
@@ -21,6 +21,7 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.query_sources import FILES, KAFKA, NO_OFFSET, QuerySource
 from inspector.discovery.restart import restart_of
+from inspector.exceptions import InspectorError
 from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, rule_of
 from inspector.model import Problem
 from inspector.operators.transform_with_state import TTL_FIELD, Properties
@@ -81,6 +82,8 @@ _AGGREGATIONS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 """Operators whose values are buffers: their fields are named by the functions, not by users."""
 _DEDUPLICATIONS = ("dedupe", "dedupeWithinWatermark")
 _BUFFER = "buf"
+_OVERWRITTEN = {"first": "last"}
+"""Buffers of which an aggregate of the other name replaces whatever the first one kept."""
 _DELAY = "spark.watermarkDelayMs"
 _AVRO = "avro"
 
@@ -154,14 +157,14 @@ class Preflight:
 
     def lines(self) -> list[Line]:
         """Every line; in the order in which Spark comes upon them."""
-        found = [*self._release_lines(), *self._own(), *self._confs()]
+        lines = [*self._release_lines(), *self._own(), *self._confs()]
         if self._new is not None:
-            found += [*self._sources(self._new), *self._operators(self._new)]
+            lines += [*self._sources(self._new), *self._operators(self._new)]
         if self._conf.get(SCHEMA_CHECK) == "false":
             unchecked = rule_of("schema-check", self._release)
             checked = ("key-schema", "value-schema")
-            found = [replace(f, rule=unchecked) if f.rule.about in checked else f for f in found]
-        return found
+            lines = [replace(f, rule=unchecked) if f.rule.about in checked else f for f in lines]
+        return lines
 
     def _line(
         self,
@@ -204,6 +207,7 @@ class Preflight:
         if not restart.obstacles:
             about = "restorable" if restart.possible else "restorable-unknown"
             yield self._line("files that a restart reads", about, restart.sentence)
+            yield from self._snapshot_formats(restart.batch)
         if restart.again:
             offsets = "; ".join(s.offset or "-" for s in self._old.sources)[:200]
             yield self._line(
@@ -223,17 +227,35 @@ class Preflight:
                 yield self._line(f"log of source {source.name}", "source-log-lost", "not there")
         yield from self._schema_paths()
 
+    def _snapshot_formats(self, version: int) -> Iterator[Line]:
+        """The first snapshot with the number of Spark 4.0, among those that a version loads."""
+        checkpoint, first = self._old.checkpoint, RELEASES.index("4.1")
+        if self._old.checkpoint_format == "1" or RELEASES.index(self._release) < first:
+            return
+        for files in checkpoint.store_files.values():
+            base = max((number for number in files.snapshots if number <= version), default=0)
+            snapshot = files.snapshots.get(base)
+            if snapshot is None:
+                continue
+            try:
+                written = checkpoint.provider.snapshot_format(checkpoint.storage, snapshot)
+            except (InspectorError, OSError):
+                continue  # verify says why it cannot be read
+            if written > 1:
+                yield self._line("format of snapshots", "snapshot-format", f"v{written}", "v1")
+                return
+
     def _schema_paths(self) -> Iterator[Line]:
         """Metadata of format 2 name schemas by absolute paths, which a copy does not change."""
         storage = self._old.checkpoint.storage
         for operator in self._old.checkpoint.query:
             stores = operator.metadata.stores if operator.metadata else ()
-            here = _path(storage.full_path(operator.layout.directory))
-            moved = [p for store in stores for p in store.schema_paths if here not in _path(p)]
+            folder = _path(storage.full_path(operator.layout.directory))
+            moved = [p for store in stores for p in store.schema_paths if folder not in _path(p)]
             if moved:
-                place = (operator.operator_id, None)
+                subject = (operator.operator_id, None)
                 yield self._line(
-                    "paths of state schemas", "schema-paths", moved[-1], here, store=place
+                    "paths of state schemas", "schema-paths", moved[-1], folder, store=subject
                 )
 
     # --- confs -----------------------------------------------------------------------------------
@@ -250,9 +272,9 @@ class Preflight:
             OFFSET_FORMAT: old.offset_format,
             CHECKPOINT_FORMAT: old.checkpoint_format,
         }
-        same = sum(has.get(key) == value for key, value in asked.items())
-        if same:
-            yield self._line("recorded confs", "same-confs", f"{same} of {len(asked)}")
+        matches = sum(has.get(key) == value for key, value in asked.items())
+        if matches:
+            yield self._line("recorded confs", "same-confs", f"{matches} of {len(asked)}")
         for key, value in sorted(asked.items()):
             recorded = has.get(key)
             if recorded != value:
@@ -268,7 +290,7 @@ class Preflight:
             return self._line(key, _OF_CONF[key], recorded, value)
         if recorded is not None:
             return self._line(key, "recorded-conf", recorded, value)
-        taken = assumed(key)
+        taken = default_of(key)
         if taken is not None and taken != value:
             return self._line(key, "assumed-conf", taken, value)
         name = key.removeprefix(STREAMING)
@@ -291,27 +313,35 @@ class Preflight:
             about = "sources-rehearsed" if len(after) == 1 else "sources-alike"
             yield self._line("number of sources", about, *map(_list, (before, after)))
             return
-        swapped = _swapped(before, after)
-        for one, other in zip(before, after, strict=True):
-            item = f"source {one.name}"
-            elsewhere = one.place != other.place and None not in (one.place, other.place)
-            if NO_OFFSET not in (one.kind, other.kind) and one.kind != other.kind:
-                yield self._line(item, "source-kind", str(one), str(other))
-            elif swapped and one.place != other.place:
-                about = "files-swapped" if one.kind == FILES else "sources-swapped"
-                yield self._line(item, about, str(one), str(other))
-            elif elsewhere and one.kind in _PLACED:
-                yield self._line(item, _PLACED[one.kind], str(one), str(other))
-        if not swapped and _confused(before, after):
+        swapped = _changes_places(before, after)
+        for old_source, new_source in zip(before, after, strict=True):
+            item = f"source {old_source.name}"
+            elsewhere = old_source.place != new_source.place and None not in (
+                old_source.place,
+                new_source.place,
+            )
+            if (
+                NO_OFFSET not in (old_source.kind, new_source.kind)
+                and old_source.kind != new_source.kind
+            ):
+                yield self._line(item, "source-kind", str(old_source), str(new_source))
+            elif swapped and old_source.place != new_source.place:
+                about = "files-swapped" if old_source.kind == FILES else "sources-swapped"
+                yield self._line(item, about, str(old_source), str(new_source))
+            elif elsewhere and old_source.kind in _PLACED:
+                yield self._line(item, _PLACED[old_source.kind], str(old_source), str(new_source))
+        if not swapped and _is_ambiguous(before, after):
             yield self._line("order of sources", "sources-alike", _list(before), _list(after))
-        elif [one.kind for one in before] == [one.kind for one in after] and not swapped:
+        elif [source.kind for source in before] == [
+            source.kind for source in after
+        ] and not swapped:
             yield self._line("sources", "sources-same", _list(before), _list(after))
 
     def _named_sources(
         self, before: Sequence[QuerySource], after: Sequence[QuerySource]
     ) -> Iterator[Line]:
         """Sources of offset log v2, which have names."""
-        olds, news = ({each.name: each for each in side} for side in (before, after))
+        olds, news = ({source.name: source for source in side} for side in (before, after))
         for name in sorted(olds.keys() | news.keys()):
             old, new = olds.get(name), news.get(name)
             if old is None or new is None:
@@ -334,13 +364,13 @@ class Preflight:
             ", ".join(f"{number} {side[number].name}" for number in sorted(side)) or "none"
             for side in (before, after)
         ]
-        same = {n: o.name for n, o in before.items()} == {n: o.name for n, o in after.items()}
-        known = any(operator.metadata is not None for operator in before.values())
-        if same:
+        is_same = {n: o.name for n, o in before.items()} == {n: o.name for n, o in after.items()}
+        is_known = any(operator.metadata is not None for operator in before.values())
+        if is_same:
             yield self._line("stateful operators", "operators-same", *names)
         elif not before:
             yield self._line("stateful operators", "first-operator", *names)
-        elif known:
+        elif is_known:
             yield self._line("stateful operators", "operators", *names)
         else:
             yield self._line("stateful operators", "operators-unnamed", *names)
@@ -353,7 +383,7 @@ class Preflight:
         if old.processor is not None and new.processor is not None:
             yield from self._processor(old, old.processor, new.processor)
         conf = _FORMATS.get(old.name, "")
-        formats = [each.confs.get(conf) or assumed(conf) for each in (self._old, side)]
+        formats = [part.confs.get(conf) or default_of(conf) for part in (self._old, side)]
         version_1 = conf == _FORMATS["stateStoreSave"] and "1" in formats
         if conf and formats[0] != formats[1] and not version_1:
             yield self._line(
@@ -374,7 +404,7 @@ class Preflight:
         if set(old.schemas) != set(new.schemas) and old.processor is None:
             yield self._line(
                 *(f"stores of operator {old.operator_id}", "stores"),
-                *(", ".join(sorted(each.schemas)) or "none" for each in (old, new)),
+                *(", ".join(sorted(operator.schemas)) or "none" for operator in (old, new)),
                 store=(old.operator_id, None),
             )
 
@@ -382,28 +412,33 @@ class Preflight:
         self, operator: Operator, store: str, pair: tuple[StateSchema, StateSchema]
     ) -> Iterator[Line]:
         of_store = "" if store == "default" else f", store {store}"
-        place = f"operator {operator.operator_id} ({operator.name}){of_store}"
-        ours = operator.operator_id, store
+        title = f"operator {operator.operator_id} ({operator.name}){of_store}"
+        subject = operator.operator_id, store
         (old_key, new_key), (old, new) = (
             (pair[0].key, pair[1].key),
             (pair[0].value, pair[1].value),
         )
         about = self._about_key(old_key, new_key)
-        yield self._line(f"key of {place}", about, to_ddl(old_key), to_ddl(new_key), store=ours)
+        yield self._line(f"key of {title}", about, to_ddl(old_key), to_ddl(new_key), store=subject)
         about = self._about_value(operator, old, new)
-        yield self._line(f"value of {place}", about, to_ddl(old), to_ddl(new), store=ours)
-        delays = [sorted({*_delays(each.key), *_delays(each.value)}) for each in pair]
+        yield self._line(f"value of {title}", about, to_ddl(old), to_ddl(new), store=subject)
+        delays = [sorted({*_delays(schema.key), *_delays(schema.value)}) for schema in pair]
         if delays[0] != delays[1]:
-            kinds = [bool(each) for each in delays]
+            kinds = [bool(side_delays) for side_delays in delays]
             about = "watermark-delay" if all(kinds) else f"watermark-{'off' if kinds[0] else 'on'}"
-            texts = [", ".join(f"{delay} ms" for delay in each) or "none" for each in delays]
-            yield self._line(f"watermark delay of {place}", about, *texts, store=ours)
+            texts = [
+                ", ".join(f"{delay} ms" for delay in side_delays) or "none"
+                for side_delays in delays
+            ]
+            yield self._line(f"watermark delay of {title}", about, *texts, store=subject)
 
     def _about_key(self, old: StructType, new: StructType) -> str:
         """What is to be said of the keys of a store."""
         if not _accepts(new, old):
             return "key-schema"
         if _names(old) != _names(new):
+            if [*map(str.lower, _names(old))] == [*map(str.lower, _names(new))]:
+                return "key-case"
             return "key-order" if sorted(_names(old)) == sorted(_names(new)) else "key-renamed"
         if any(field.name.startswith(_EXPRESSION) for field in old.fields):
             return "key-expression"
@@ -416,7 +451,7 @@ class Preflight:
         if not _accepts(new, old):
             if self._nullable_conf_differs and _accepts(new, old, nulls=False):
                 return "nullability"
-            ttl = [TTL_FIELD in _names(each) for each in (old, new)]
+            ttl = [TTL_FIELD in _names(schema) for schema in (old, new)]
             return "ttl" if ttl[0] != ttl[1] else "value-schema"
         if operator.name in _DEDUPLICATIONS:
             return "value-same"
@@ -424,8 +459,10 @@ class Preflight:
         if operator.name not in _AGGREGATIONS:
             return "value-renamed" if renamed else "value-same"
         if renamed:
-            same = sorted(_names(old)) == sorted(_names(new))
-            return "value-order" if same else "value-replaced"
+            is_reordered = sorted(_names(old)) == sorted(_names(new))
+            if _names(new) == [_OVERWRITTEN.get(name, name) for name in _names(old)]:
+                return "value-overwritten"
+            return "value-order" if is_reordered else "value-replaced"
         if any(field.name == _BUFFER for field in old.fields):
             return "value-buffer"
         return "value-alike" if _alike(old) else "value-same"
@@ -438,29 +475,34 @@ class Preflight:
 
     def _processor(self, operator: Operator, old: Properties, new: Properties) -> Iterator[Line]:
         """Modes and variables of transformWithState."""
-        ours = operator.operator_id, None
+        subject = operator.operator_id, None
         for item, about, before, after in (
             ("time mode", "time-mode", old.time_mode, new.time_mode),
             ("output mode", "output-mode", old.output_mode, new.output_mode),
         ):
             if before and after:
                 rule = about if before != after else "mode-same"
-                yield self._line(f"{item} of transformWithState", rule, before, after, store=ours)
-        olds, news = (each.variables or {} for each in (old, new))
+                yield self._line(
+                    f"{item} of transformWithState", rule, before, after, store=subject
+                )
+        olds, news = (processor.variables or {} for processor in (old, new))
+        added = {news[name].kind for name in news.keys() - olds.keys()}
         for name in sorted(olds.keys() | news.keys()):
             sides = [
-                f"{each[name].kind.value}{' with a TTL' if each[name].has_ttl else ''}"
-                if name in each
+                f"{variables[name].kind.value}{' with a TTL' if variables[name].has_ttl else ''}"
+                if name in variables
                 else None
-                for each in (olds, news)
+                for variables in (olds, news)
             ]
-            if name not in olds or name not in news:
-                about = "variable-added" if name not in olds else "variable-removed"
+            if name not in olds:
+                about = "variable-added"
+            elif name not in news:
+                about = "variable-renamed" if olds[name].kind in added else "variable-removed"
             elif olds[name].kind is not news[name].kind:
                 about = "variable-kind"
             else:
                 continue
-            yield self._line(f"state variable {name}", about, *sides, store=ours)
+            yield self._line(f"state variable {name}", about, *sides, store=subject)
 
 
 def worst(lines: Sequence[Line]) -> Restarts:
@@ -503,7 +545,7 @@ _PROMOTIONS: Mapping[str, tuple[str, ...]] = {
 
 def _about_avro(old: StructType, new: StructType) -> str:
     """What is to be said of values that Avro resolves by the names of their fields."""
-    before, after = ({f.name: f.data_type for f in each.fields} for each in (old, new))
+    before, after = ({f.name: f.data_type for f in schema.fields} for schema in (old, new))
     for name in before.keys() & after.keys():
         kinds = [getattr(types[name], "kind", None) for types in (before, after)]
         if before[name] != after[name] and kinds[1] not in _PROMOTIONS.get(str(kinds[0]), ()):
@@ -558,23 +600,23 @@ def _list(sources: Sequence[QuerySource]) -> str:
     return ", ".join(map(str, sources)) or "none"
 
 
-def _swapped(before: Sequence[QuerySource], after: Sequence[QuerySource]) -> bool:
+def _changes_places(before: Sequence[QuerySource], after: Sequence[QuerySource]) -> bool:
     """Whether the sources read what they read before, each at another place."""
-    places: list[list[str]] = [[s.place or "" for s in side] for side in (before, after)]
-    return places[0] != places[1] and sorted(places[0]) == sorted(places[1])
+    folders: list[list[str]] = [[s.place or "" for s in side] for side in (before, after)]
+    return folders[0] != folders[1] and sorted(folders[0]) == sorted(folders[1])
 
 
-def _confused(before: Sequence[QuerySource], after: Sequence[QuerySource]) -> bool:
+def _is_ambiguous(before: Sequence[QuerySource], after: Sequence[QuerySource]) -> bool:
     """Whether sources of one kind may have changed places, as nothing shows which is which."""
     kinds = Counter(source.kind for source in before)
-    places = [(source.kind, source.place) for source in before]
-    shown = all(place for _, place in places) and len(set(places)) == len(places)
-    same = places == [(source.kind, source.place) for source in after]
-    return max(kinds.values(), default=0) > 1 and not (shown and same)
+    locations = [(source.kind, source.place) for source in before]
+    shown = all(location for _, location in locations) and len(set(locations)) == len(locations)
+    is_same = locations == [(source.kind, source.place) for source in after]
+    return max(kinds.values(), default=0) > 1 and not (shown and is_same)
 
 
 def _path(url: str) -> str:
     """A path without its scheme: Hadoop spells ``file:/a``, ``file:///a`` and ``/a`` alike."""
-    _, colon, rest = url.partition(":")
-    path = rest if colon and "/" not in url.partition(":")[0] else url
+    _, colon, tail = url.partition(":")
+    path = tail if colon and "/" not in url.partition(":")[0] else url
     return "/" + path.strip("/")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from inspector.exceptions import CheckpointError
-from inspector.findings.finding import Group, Kind, Severity
+from inspector.findings.finding import Kind, Severity
 from inspector.model import Certainty
 
 RELEASES = ("3.5", "4.0", "4.1", "4.2", "4.3")
@@ -110,10 +110,11 @@ class RestartRule:
         return Kind(
             self.id,
             _SEVERITY[self.verdict],
-            Group.RESTART,
             self.title,
             self.error or self.source.partition(" ")[0].rstrip(",;"),
-            (Certainty.UNDECIDED if self.verdict is Restarts.UNKNOWN else Certainty.PROVEN,),
+            certainties=(
+                Certainty.UNDECIDED if self.verdict is Restarts.UNKNOWN else Certainty.PROVEN,
+            ),
             means=self.does,
             to_do=self.to_do,
             source=f"{self.source} ({self.releases})",
@@ -398,6 +399,13 @@ RULES: tuple[RestartRule, ...] = (
         shown_by="min-max-by-upper->min-max-by-lower",
     ),
     RestartRule(
+        *("SS436", "key-case", _UNKNOWN, "key field whose name differs in case"),
+        does="Names are not compared. It is the same column unless spark.sql.caseSensitive is on.",
+        to_do="check that both names mean one column",
+        source=_SCHEMAS,
+        shown_by="min-max->min-max-by-case",
+    ),
+    RestartRule(
         *("SS434", "key-alike", _UNKNOWN, "key fields of the same name and type"),
         does="Fields of the key have the same name and type, so that nothing shows which is which.",
         to_do="check their order",
@@ -446,6 +454,15 @@ RULES: tuple[RestartRule, ...] = (
         to_do=_BACK,
         source=_SCHEMAS,
         shown_by="min-max->sum-max",
+    ),
+    RestartRule(
+        *("SS439", "value-overwritten", _UNKNOWN, "first replaced by last"),
+        does="Names are not compared, and last goes on with what first kept. The next row of a key "
+        "replaces it, so that results are right in update mode unless last ignores nulls; complete "
+        "mode emits the old value until then.",
+        to_do="check that the output mode is update and that last does not ignore nulls",
+        source="Last.updateExpressions",
+        shown_by="first->last",
     ),
     RestartRule(
         *("SS443", "value-alike", _UNKNOWN, "aggregates of the same name and type"),
@@ -552,7 +569,7 @@ RULES: tuple[RestartRule, ...] = (
         since="4.0",
     ),
     RestartRule(
-        *("SS464", "variable-added", _OK, "state variable added"),
+        *("SS464", "variable-added", _UNKNOWN, "state variable added"),
         does="The new variable begins empty for every key.",
         to_do="check that the processor copes with keys that have the other variables only",
         source="StatefulProcessorHandleImpl; StateSchemaCompatibilityChecker",
@@ -560,12 +577,20 @@ RULES: tuple[RestartRule, ...] = (
         since="4.0",
     ),
     RestartRule(
-        *("SS465", "variable-removed", _SILENT, "state variable removed or renamed"),
-        does="Its rows stay, and nobody reads or removes them; under a new name the variable "
+        *("SS465", "variable-renamed", _SILENT, "state variable renamed"),
+        does="Its rows stay, and nobody reads or removes them; under the new name the variable "
         "begins empty for every key.",
-        to_do="keep the name; empty a variable before it is removed",
+        to_do="keep the name; empty a variable before it is replaced",
         source="StatefulProcessorHandleImpl; StateSchemaCompatibilityChecker",
         shown_by="state->state-other-name",
+        since="4.0",
+    ),
+    RestartRule(
+        *("SS470", "variable-removed", _OK, "state variable removed"),
+        does="Its rows stay, and nobody reads or removes them; the other variables go on.",
+        to_do="empty a variable before it is removed",
+        source="StatefulProcessorHandleImpl; StateSchemaCompatibilityChecker",
+        shown_by="state-two->state",
         since="4.0",
     ),
     RestartRule(
@@ -698,12 +723,30 @@ RULES: tuple[RestartRule, ...] = (
         shown_by="min-max->checkpoint-v2",
     ),
     RestartRule(
-        *("SS491", "evolution-off", _UNKNOWN, "source evolution switched off"),
+        *("SS499", "snapshot-format", _REFUSED, "RocksDB snapshots of Spark 4.0"),
+        does="With spark.sql.streaming.stateStore.checkpointFormatVersion=2, Spark 4.0 writes v2 "
+        "as the version of a snapshot's metadata; later releases write and read v1 alone.",
+        to_do="stay with Spark 4.0, or begin with a new checkpoint",
+        source="RocksDBCheckpointMetadata.VERSION, readFromFile",
+        error="CANNOT_LOAD_STATE_STORE.CANNOT_READ_CHECKPOINT",
+        since="4.1",
+    ),
+    RestartRule(
+        *("SS491", "evolution-off", _REFUSED, "source evolution switched off"),
         does="The offset log stays in format 2, and the sources lose their names.",
         to_do="leave spark.sql.streaming.queryEvolution.enableSourceEvolution on",
         source="MicroBatchExecution.logicalPlan",
         shown_by="evolution->one",
+        error="All sources should be named at this point",
+        since="4.3",
+    ),
+    RestartRule(
+        *("SS494", "evolution-off", _UNKNOWN, "source evolution switched off"),
+        does="The offset log stays in format 2, and the sources lose their names.",
+        to_do="leave spark.sql.streaming.queryEvolution.enableSourceEvolution on",
+        source="MicroBatchExecution.logicalPlan",
         since="4.2",
+        until="4.2",
     ),
     RestartRule(
         *("SS417", "source-added", _OK, "named source added"),
@@ -749,9 +792,9 @@ def rule_of(about: str, release: str) -> RestartRule:
     Raises:
         LookupError: the release has no such rule.
     """
-    place = RELEASES.index(release)
+    index = RELEASES.index(release)
     for rule in RULES:
-        if rule.about == about and rule.first <= place <= rule.last:
+        if rule.about == about and rule.first <= index <= rule.last:
             return rule
     raise LookupError(f"no rule about {about} for Spark {release}")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
@@ -19,7 +20,7 @@ from inspector.findings.leftovers import LeftoverTotal
 from inspector.findings.lifetime import StoreLifetime
 from inspector.findings.variables import VariableLife
 from inspector.merge.collect import Facts
-from inspector.merge.key_times import covered_though_timed
+from inspector.merge.key_times import covered_timed_rows
 from inspector.merge.resolution import reasons_of
 from inspector.model import BatchClock, Certainty, StoreName, TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
@@ -43,9 +44,10 @@ def store_lifetimes(
             store_name=store,
             rule=rule,
             newest=versions.get(version, VersionFacts()),
-            removals=sum(one.removed_rows for one in result),
-            puts=sum(one.puts for one in result),
-            inserts=sum(one.inserts for one in result),
+            removals=sum(version_facts.removed_rows for version_facts in result),
+            puts=sum(version_facts.puts for version_facts in result),
+            inserts=sum(version_facts.inserts for version_facts in result),
+            quiet=_quiet(versions),
             window=len(result),
             leftovers=_totals(facts, name),
             provable=facts.provable(name),
@@ -63,22 +65,30 @@ def store_lifetimes(
         )
 
 
+def _quiet(versions: Mapping[int, VersionFacts]) -> int:
+    """How many of the newest versions in a row changed rows and brought no new one."""
+    newest_first = (versions[version] for version in sorted(versions, reverse=True))
+    steady = takewhile(lambda facts: facts.updates and not facts.inserts, newest_first)
+    return sum(not facts.rebased for facts in steady)
+
+
 def _expiring(
     facts: Facts, name: StoreName, rule: StoreRule, version: int, batch: BatchClock | None
 ) -> dict[str, Any]:
     """When the rows of a store expire, where the clock that they go by is known."""
     kind = facts.resolution.clock_of(name, version).kind or facts.resolution.usual_clock(name)
     of_store = facts.merged(Expiring).get(name, {}).values()
-    by_kind = [one for one in of_store if kind is None or one.timeout_kind in (None, kind)]
-    if rule.expiry is None or batch is None or len(by_kind) != 1:
+    by_kind = [item for item in of_store if kind is None or item.timeout_kind in (None, kind)]
+    if rule.expiry is None or batch is None or not by_kind:
         return {}
-    (found,) = by_kind
-    if found.timeout_kind is not None:
-        now = batch.time_ms(found.timeout_kind)
-    else:
-        by_watermark = rule.expiry.clock is Clock.WATERMARK
-        now = batch.watermark_ms if by_watermark else batch.timestamp_ms
-    return {"expiring": found, "now_ms": now or None}
+    kinds = [item.timeout_kind for item in by_kind if item.timeout_kind is not None]
+    by_watermark = rule.expiry.clock is Clock.WATERMARK
+    clocks = [batch.time_ms(kind) for kind in kinds] or [
+        batch.watermark_ms if by_watermark else batch.timestamp_ms
+    ]
+    # Where timers may follow either clock, what is far ahead of the later one is of both.
+    now = max(clock or 0 for clock in clocks) if all(clocks) else None
+    return {"expiring": min(by_kind, key=lambda item: item.due_rows), "now_ms": now}
 
 
 def join_lifetime(
@@ -95,7 +105,7 @@ def join_lifetime(
             sides[store] = retention(checkpoint, facts, name, version, merged.get(name, {}))
         if name in facts.sums(JoinCheck):
             checks[store] = facts.sums(JoinCheck)[name]
-        covered[store] = covered_though_timed(facts.merged(KeyTimeVotes).get(name, {}))
+        covered[store] = covered_timed_rows(facts.merged(KeyTimeVotes).get(name, {}))
     return JoinLifetime(operator.operator_id, sides, checks, covered)
 
 
@@ -104,24 +114,30 @@ def variable_lives(operator: Operator, version: int, facts: Facts) -> Iterator[V
     if operator.processor is None:
         return
     timers, entries = facts.sums(TimersWithoutState), facts.sums(EntriesPerKey)
+    merged = facts.by_store()
     for store in operator.layout.store_names:
         name = StoreName(operator.operator_id, store)
         family = operator.family(store)
         versions = facts.by_store(version).get(name, {})
         if family is not None:
+            changes = [change for change in merged.get(name, {}).values() if not change.rebased]
+            schema = operator.schemas.get(store)
             yield VariableLife(
                 operator.operator_id,
                 store,
                 family,
                 operator.processor.declares(store),
                 versions.get(version, VersionFacts()),
-                _deleted(operator, store, facts.by_store(version), version),
+                _deleted_variable(operator, store, facts.by_store(version), version),
                 timers.get(name),
                 entries.get(name),
+                sum(changes, VersionFacts()),
+                len(changes),
+                None if schema is None else transform_with_state.has_ttl(schema.value),
             )
 
 
-def _deleted(
+def _deleted_variable(
     operator: Operator, store: str, merged: dict[StoreName, dict[int, VersionFacts]], version: int
 ) -> str | None:
     """The variable of an index, if that is neither declared nor has rows."""
@@ -152,7 +168,7 @@ def retention(
     return Retention(
         behind,
         watermarks,
-        sum(one.removed_rows for one in result),
+        sum(version_facts.removed_rows for version_facts in result),
         versions.get(version, VersionFacts()),
         _first(versions),
         len(result),
@@ -238,10 +254,10 @@ def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverTotal, ...]:
         LeftoverTotal(
             of_class[0].leftover_class,
             of_class[0].certainty,
-            sum(one.rows for one in of_class),
-            sum(one.row_bytes for one in of_class),
-            min(one.expired_version for one in of_class),
-            fired=max(one.fired for one in of_class),
+            sum(leftover.rows for leftover in of_class),
+            sum(leftover.row_bytes for leftover in of_class),
+            min(leftover.expired_version for leftover in of_class),
+            fired=max(leftover.fired for leftover in of_class),
             by_change=_by_change(of_class),
             before_window=of_class[0].before_window,
             reason=reasons_of(of_class) or "",

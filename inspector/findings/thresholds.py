@@ -32,21 +32,26 @@ class Thresholds:
 
     window_versions: int = _at(
         5,
-        "SS201 SS204 SS205 SS209 SS216 SS217",
+        "SS201 SS204 SS205 SS209 SS216 SS217 SS219 SS308 SS310",
         "Versions whose changes must be known before what did not happen in them says anything.",
     )
     entries_per_key: int = _at(
-        1024,
+        64,
         "SS216",
         "Entries in a list or map of one key from which on it is reported that it only grows.",
+    )
+    entries_warned: int = _at(1024, "SS216", "Entries of one key from which on it is a warning.")
+    timers_per_key: float = _at(
+        3.0, "SS219", "Timers per key from which on it is reported that they only gather."
     )
     unique_puts: int = _at(
         100, "SS217", "Puts from which on it is reported that nearly all of them were new keys."
     )
     unique_share: float = _at(0.99, "SS217", "Share of the puts that were of new keys.")
     far_days: float = _at(
-        365.0, "SS218", "Days by which rows expire after the clock that they go by."
+        180.0, "SS218", "Days by which rows expire after the clock that they go by."
     )
+    far_warned: float = _at(730.0, "SS218", "Days from which on it is a warning.")
     far_share: float = _at(0.01, "SS218", "Share of a store's rows that expire so late.")
     data_batches: int = _at(
         3,
@@ -74,11 +79,38 @@ class Thresholds:
     )
     value_ratio: float = _at(100.0, "SS303", "Bytes of the largest value over the median value.")
     value_bytes: int = _at(4096, "SS303", "Bytes that the largest value has at least.")
+    hot_share: float = _at(
+        0.5,
+        "SS303 SS307",
+        "Share of a store's bytes, or of the rows of a join's side or of the entries of a list "
+        "or map, that one key has.",
+    )
+    hot_rows: int = _at(
+        100, "SS307", "Rows of a join's side, or entries of a list or map, at the least."
+    )
+    value_growth: float = _at(
+        2.0, "SS308", "Bytes of the mean value over those of the oldest version."
+    )
+    mean_value_bytes: int = _at(1024, "SS308", "Bytes that the mean value has at least.")
+    windows_per_event: int = _at(48, "SS309", "Windows that an event is written to.")
+    zip_ratio: float = _at(
+        10.0, "SS310", "Bytes uploaded over the bytes of the rows that were written."
+    )
+    zip_bytes: int = _at(8_192, "SS310", "Bytes that a batch uploads at the least.")
     same_value_share: float = _at(
         0.5, "SS304", "Share of all updates that write the value that is there already."
     )
     empty_share: float = _at(0.5, "SS305", "Share of the deltas that change nothing.")
     empty_deltas: int = _at(100, "SS305", "Deltas that change nothing, over all partitions.")
+    left_files: int = _at(
+        10, "SS311", "Temporary files of failed attempts, and more than there are stores."
+    )
+    kept_versions: int = _at(
+        200,
+        "SS312",
+        "Versions whose files are kept. Spark keeps 100 (minBatchesToRetain), and looks once a "
+        "minute, so that a query with a batch each second has up to 170.",
+    )
     heap_bytes: int | None = _at(
         None,
         "SS306",

@@ -77,7 +77,7 @@ class StateGrowth:
     new_rows_per_hour: float | None = None
     removed_rows_per_hour: float | None = None
 
-    def held_against(self, per_hour: float) -> float | None:
+    def rate_for_limits(self, per_hour: float) -> float | None:
         """One of the rates, as limits and alerts look at it.
 
         None of them may go off for a healthy state: of one that only fluctuates, or has just filled
@@ -202,6 +202,8 @@ RANKS = (
 of two that are as grave the one about more bytes."""
 
 
+_INFORMATION = 3
+"""The first of them that is information alone."""
 _MOST = 0.5
 """Share of all bytes that few rows have for them to be what is at stake."""
 
@@ -233,13 +235,13 @@ def main_finding(
         and sizes.get(finding, 0) >= _MOST * total
     ]
     for number, rank in enumerate(ranks):
-        if number and heavy:
-            return max(heavy, key=lambda finding: sizes[finding])
         ranked = [
             finding
             for finding in findings
             if finding.kind.group in rank.groups and finding.severity >= rank.least
         ]
+        if heavy and number and (number >= _INFORMATION or (ranked and number == 1)):
+            return max(heavy, key=lambda finding: sizes[finding])
         if ranked:
             worst = max(ranked, key=lambda finding: (finding.severity, sizes.get(finding, 0)))
             return _root_of(worst, findings)
@@ -257,8 +259,8 @@ def by_reach(kind: Kind) -> tuple[bool, int, str]:
 
 
 def _root_of(finding: Finding, findings: Sequence[Finding]) -> Finding:
-    reasons = (other for other in findings if _explains(other, finding))
-    reason = min(reasons, key=lambda other: by_reach(other.kind), default=None)
+    reasons = (candidate for candidate in findings if _explains(candidate, finding))
+    reason = min(reasons, key=lambda candidate: by_reach(candidate.kind), default=None)
     return finding if reason is None else _root_of(reason, findings)
 
 

@@ -152,12 +152,12 @@ def _standing(flat: Flat, sources: Sources) -> tuple[list[Standing], list[Moving
     standing: list[Standing] = []
     moving: list[Moving] = []
     for position, source in enumerate(sources[flat.last.batch_id]):
-        seen = [one[position] for batch in batches if position < len(one := sources[batch])]
-        if len(seen) < len(batches) or any(one.name != source.name for one in seen):
+        seen = [offsets[position] for batch in batches if position < len(offsets := sources[batch])]
+        if len(seen) < len(batches) or any(offset.name != source.name for offset in seen):
             continue
-        if any(one.moved for one in seen):
+        if any(offset.moved for offset in seen):
             moving.append(Moving(source.called, seen[0].offset, source.offset))
-        elif all(one.moved is False for one in seen):
+        elif all(offset.moved is False for offset in seen):
             since = _since(position, source, flat.first.batch_id, sources)
             standing.append(Standing(source.called, source.offset, since))
     return standing, moving
@@ -166,8 +166,8 @@ def _standing(flat: Flat, sources: Sources) -> tuple[list[Standing], list[Moving
 def _since(position: int, source: SourceOffset, batch: int, sources: Sources) -> int:
     """The first batch that read up to where the source stands, going back from ``batch``."""
     while batch in sources and position < len(sources[batch]):
-        here = sources[batch][position]
-        if here.name != source.name or here.moved is not False or batch - 1 not in sources:
+        offset = sources[batch][position]
+        if offset.name != source.name or offset.moved is not False or batch - 1 not in sources:
             break
         batch -= 1
     return batch

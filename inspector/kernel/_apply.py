@@ -51,9 +51,6 @@ def apply(  # noqa: PLR0913 - the columns of the records, and four results
 
     Returns:
         How many of ``touched`` were filled, and the largest size, as :func:`tally`.
-
-    Raises:
-        ValueError: an id without a row, arrays of different length, or no room in ``touched``.
     """
     step, first_record, flags = number(step), number(first_record), number(flags)
     work = _Apply(structs(table, ROW), structs(touched, TOUCH), step, flags)
@@ -118,8 +115,8 @@ class _Apply:
     def put(self, key: int, size: int, value_hash: int, clock: int | None) -> None:
         row, step_of_puts = self.rows[key], self._step_of_puts
         clock = int(row["clock"]) if clock is None else clock
-        same = row["live"] and row["value_hash"] == value_hash and row["value_size"] == size
-        if same and (not self._flags & TIMED or row["clock"] == clock):
+        is_same = row["live"] and row["value_hash"] == value_hash and row["value_size"] == size
+        if is_same and (not self._flags & TIMED or row["clock"] == clock):
             self.counts["same_value_puts"] += 1
             self.counts["same_value_put_bytes"] += int(row["key_size"]) + size
         self.counts["puts"] += 1

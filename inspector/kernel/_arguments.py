@@ -67,7 +67,7 @@ def checked_spans(buffer: Any, offsets: Any, lengths: Any) -> tuple[memoryview, 
     return view, starts, sizes
 
 
-def same_length(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> None:
+def same_length(array: npt.NDArray[Any], second: npt.NDArray[Any]) -> None:
     """Refuse arrays of different length."""
-    if len(one) != len(other):
+    if len(array) != len(second):
         raise ValueError("arrays differ in length")

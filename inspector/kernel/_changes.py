@@ -39,8 +39,8 @@ class Outcome:
         self.was_clock = int(was["clock"]) if self.was_live else NO_CLOCK
         self.written = self.now_live and now["put_step"] == step_of_puts
         self.reborn = self.now_live and now["born_step"] == step_of_puts
-        same = self.was_live and self.written and now["value_hash"] == was["hash"]
-        self.same_state = same and self.was_size == self.now_size
+        is_same = self.was_live and self.written and now["value_hash"] == was["hash"]
+        self.same_state = is_same and self.was_size == self.now_size
         same_clock = not flags & TIMED or now["clock"] == was["clock"]
         self.same_value = self.same_state and same_clock
 
@@ -65,9 +65,6 @@ def change_columns(  # noqa: PLR0913 - the tables, the version, and two results
         first: entry of the columns at which these keys begin.
         numbers: the columns :data:`NUMBERS`, one after the other; filled from ``first`` on.
         outcomes: the columns :data:`OUTCOMES`, one byte each; likewise.
-
-    Raises:
-        ValueError: an id without a row, or arrays of different length.
     """
     step, flags, first = number(step), number(flags), number(first)
     columns, bits = writable(numbers, np.int64), memoryview(outcomes).cast("B")
@@ -95,9 +92,6 @@ def tally(table: Any, touched: Any, step: int, flags: int, sums: Any, by_size: A
     Returns:
         The largest size of any row that came, went or changed its size: if it is one for which
         there is no room, some were left out.
-
-    Raises:
-        ValueError: an id without a row, or arrays of different length.
     """
     step, flags = number(step), number(flags)
     adding = Tally(sums, by_size)

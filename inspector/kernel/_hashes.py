@@ -34,7 +34,7 @@ _LONG = 8
 
 
 def row_hashes(
-    buffer: Any, offsets: Any, lengths: Any, program: Any, hashes: Any, known: Any
+    buffer: Any, offsets: Any, lengths: Any, program: Any, hashes: Any, valid: Any
 ) -> None:
     """Hash the first fields of every UnsafeRow as ``Murmur3Hash(fields, 42)`` of Spark does.
 
@@ -45,20 +45,17 @@ def row_hashes(
         program: the number of fields, the number of the first of them that are hashed, then for
             each of these a word of :mod:`inspector.kernel.programs` with its operands.
         hashes: filled with one signed number of 32 bits per row, 0 where it is not known.
-        known: one byte per row: 1 where the hash is known, 0 where the row does not fit the
+        valid: one byte per row: 1 where the hash is known, 0 where the row does not fit the
             program, or has a field of more than :data:`MOST_BYTES`.
-
-    Raises:
-        ValueError: a row outside of the buffer, or arrays of different length.
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
-    result, entry = writable(hashes, np.int64), np.frombuffer(known, np.uint8)
+    result, entry = writable(hashes, np.int64), np.frombuffer(valid, np.uint8)
     if not len(starts) == len(result) == len(entry):
         raise ValueError("arrays differ in length")
     rows = _Rows(np.frombuffer(view, np.uint8), np.ones(len(starts), np.bool_))
     seeds = np.full(len(starts), SEED, np.uint32)
-    everything = np.arange(len(starts))
-    rows.fold(_Program(integers(program).tolist()), _Place(everything, starts, sizes), seeds, 0)
+    all_rows = np.arange(len(starts))
+    rows.fold(_Program(integers(program).tolist()), _Place(all_rows, starts, sizes), seeds, 0)
     entry[:] = rows.fits
     result[:] = np.where(rows.fits, seeds.view(np.int32), 0)
 
@@ -73,7 +70,7 @@ class _Program:
         at, self._at = self._at, self._at + 1
         return self._numbers[at] if at < len(self._numbers) else 0
 
-    def nested(self) -> _Program:
+    def subprogram(self) -> _Program:
         """The program of a struct, behind which this one goes on."""
         length = self.take()
         inner = _Program(self._numbers, self._at)
@@ -99,70 +96,70 @@ class _Rows:
     def __init__(self, data: Octets, fits: Bools) -> None:
         self._data, self.fits = data, fits
 
-    def fold(self, program: _Program, place: _Place, hashes: Hashes, depth: int) -> None:
+    def fold(self, program: _Program, spans: _Place, hashes: Hashes, depth: int) -> None:
         """Fold the hash over the first fields of some rows, as a program says from here on."""
         fields, hashed = program.take(), program.take()
         bits = (fields + 63) // 64 * _WORD
         if fields < 0 or fields > 0x7FFFFFFF or fields < hashed or depth > _DEEPEST:
-            self.fits[place.rows] = False
+            self.fits[spans.rows] = False
             return
-        inside = place.lengths >= bits + _WORD * fields
-        self.fits[place.rows[~inside]] = False
-        place = place.only(inside)
+        inside = spans.lengths >= bits + _WORD * fields
+        self.fits[spans.rows[~inside]] = False
+        spans = spans.only(inside)
         for ordinal in range(hashed):
             kind = program.take()
-            nested = program.nested() if kind == FIELDS else None
-            null = (self._data[place.starts + ordinal // 8] >> (ordinal % 8)) & 1 == 1
-            entry = place.only(~null & self.fits[place.rows])
+            nested = program.subprogram() if kind == FIELDS else None
+            null = (self._data[spans.starts + ordinal // 8] >> (ordinal % 8)) & 1 == 1
+            entry = spans.only(~null & self.fits[spans.rows])
             slots = entry.starts + bits + _WORD * ordinal
             if nested is not None:
                 self.fold(nested, self._regions(entry, slots), hashes, depth + 1)
             else:
                 self._field(kind, entry, slots, hashes)
 
-    def _field(self, kind: int, place: _Place, slots: Int64s, hashes: Hashes) -> None:
+    def _field(self, kind: int, spans: _Place, slots: Int64s, hashes: Hashes) -> None:
         if kind == NOTHING:
             return
         if kind == BYTES:
-            regions = self._regions(place, slots)
+            regions = self._regions(spans, slots)
             short = regions.lengths <= MOST_BYTES
             self.fits[regions.rows[~short]] = False
             regions = regions.only(short)
             hashes[regions.rows] = self._bytes(regions, hashes[regions.rows])
             return
         raw = np.ascontiguousarray(self._data[slots[:, None] + np.arange(_WORD)])
-        hashed = _number(kind, raw, hashes[place.rows])
+        hashed = _number(kind, raw, hashes[spans.rows])
         if hashed is None:
-            self.fits[place.rows] = False
+            self.fits[spans.rows] = False
         else:
-            hashes[place.rows] = hashed
+            hashes[spans.rows] = hashed
 
-    def _regions(self, place: _Place, slots: Int64s) -> _Place:
+    def _regions(self, spans: _Place, slots: Int64s) -> _Place:
         """The variable parts that slots refer to; rows in which one lies outside do not fit."""
         raw = np.ascontiguousarray(self._data[slots[:, None] + np.arange(_WORD)])
         words = raw.view("<u8").ravel()
         size = (words & np.uint64(0xFFFFFFFF)).astype(np.int64)
         begin = (words >> np.uint64(32)).astype(np.int64)
-        inside = (begin >= _WORD) & (begin + size <= place.lengths)
-        self.fits[place.rows[~inside]] = False
-        starts = place.starts + begin
-        return _Place(place.rows[inside], starts[inside], size[inside])
+        inside = (begin >= _WORD) & (begin + size <= spans.lengths)
+        self.fits[spans.rows[~inside]] = False
+        starts = spans.starts + begin
+        return _Place(spans.rows[inside], starts[inside], size[inside])
 
-    def _bytes(self, place: _Place, seeds: Hashes) -> Hashes:
+    def _bytes(self, spans: _Place, seeds: Hashes) -> Hashes:
         """``Murmur3_x86_32.hashUnsafeBytes``."""
         hashes = seeds.copy()
-        words = place.lengths // 4
+        words = spans.lengths // 4
         part = np.flatnonzero(words)
         for n in range(int(words.max(initial=0))):
             part = part[words[part] > n]
-            raw = self._data[(place.starts[part] + 4 * n)[:, None] + np.arange(4)]
+            raw = self._data[(spans.starts[part] + 4 * n)[:, None] + np.arange(4)]
             word = np.ascontiguousarray(raw).view("<u4").astype(np.uint32).ravel()
             hashes[part] = _mix(hashes[part], word)
         for n in range(3):
-            part = np.flatnonzero(place.lengths % 4 > n)
-            last = self._data[place.starts[part] + 4 * words[part] + n].view(np.int8)
+            part = np.flatnonzero(spans.lengths % 4 > n)
+            last = self._data[spans.starts[part] + 4 * words[part] + n].view(np.int8)
             hashes[part] = _mix(hashes[part], last.astype(np.int32).view(np.uint32))
-        return _finish(hashes, place.lengths.astype(np.uint32))
+        return _finish(hashes, spans.lengths.astype(np.uint32))
 
 
 # --- numbers: 8 bytes of a slot each, and the hash so far ----------------------------------------

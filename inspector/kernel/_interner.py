@@ -54,14 +54,14 @@ class Interner:
                 numbers[i] = self._number(bytes(view[start : start + size]))
 
     def _number(self, key: bytes) -> int:
-        key = self._kept(key)
+        key = self._stored_form(key)
         number = self._ids.setdefault(key, len(self._keys))
         if number == len(self._keys):
             self._keys.append(key)
             self._bytes += len(key)
         return number
 
-    def _kept(self, key: bytes) -> bytes:
+    def _stored_form(self, key: bytes) -> bytes:
         if self._secret is None:
             return key
         return hashlib.blake2b(key, digest_size=_PRINT, key=self._secret).digest()
@@ -77,7 +77,7 @@ class Interner:
     def find(self, key: Any) -> int:
         """The number of a byte string, -1 if it has none."""
         with _Busy(self._busy):
-            return self._ids.get(self._kept(bytes(octets(key))), -1)
+            return self._ids.get(self._stored_form(bytes(octets(key))), -1)
 
     def lengths(self, out: Any) -> None:
         """Fill ``out`` with the length of every byte string, by number.

@@ -6,61 +6,25 @@ Each has a file of its job, here and in C. Arrays are one-dimensional, contiguou
 integers (hashes: unsigned) such as ``numpy.int64`` arrays.
 
 No operation raises an error of the format: :func:`scan` returns a status. Spans outside of the
-buffer are a mistake of the caller, hence ``ValueError``.
+buffer, ids without a row, arrays of different length and results without room are a mistake of the
+caller, hence ``ValueError``.
 """
 
 from __future__ import annotations
 
-from inspector.kernel._apply import apply
-from inspector.kernel._changes import change_columns, tally
-from inspector.kernel._hashes import row_hashes
-from inspector.kernel._interner import Interner
-from inspector.kernel._order import descents
-from inspector.kernel._ranges import rows_of_range
-from inspector.kernel._rows import check_rows, read_slots
-from inspector.kernel._scan import scan
-from inspector.kernel._spans import gather, hash64
-from inspector.kernel._sst import lz4_blocks, table_entries
-from inspector.kernel._sst_index import index_handles
-from inspector.kernel._sst_live import table_live
-from inspector.kernel.layout import (
-    BAD_BLOCK,
-    BAD_ENTRY,
-    BAD_KEY_LENGTH,
-    BAD_ORDER,
-    END,
-    ENTRY,
-    FULL,
-    MORE,
-    OVER_LIMIT,
-    SPAN,
-)
-
-__all__ = [
-    "BAD_BLOCK",
-    "BAD_ENTRY",
-    "BAD_KEY_LENGTH",
-    "BAD_ORDER",
-    "END",
-    "ENTRY",
-    "FULL",
-    "MORE",
-    "OVER_LIMIT",
-    "SPAN",
-    "Interner",
-    "apply",
-    "change_columns",
-    "check_rows",
-    "descents",
-    "gather",
-    "hash64",
-    "index_handles",
-    "lz4_blocks",
-    "read_slots",
-    "row_hashes",
-    "rows_of_range",
-    "scan",
-    "table_entries",
-    "table_live",
-    "tally",
-]
+from inspector.kernel._apply import apply as apply
+from inspector.kernel._changes import change_columns as change_columns
+from inspector.kernel._changes import tally as tally
+from inspector.kernel._hashes import row_hashes as row_hashes
+from inspector.kernel._interner import Interner as Interner
+from inspector.kernel._order import descents as descents
+from inspector.kernel._ranges import rows_of_range as rows_of_range
+from inspector.kernel._rows import check_rows as check_rows
+from inspector.kernel._rows import read_slots as read_slots
+from inspector.kernel._scan import scan as scan
+from inspector.kernel._spans import gather as gather
+from inspector.kernel._spans import hash64 as hash64
+from inspector.kernel._sst import lz4_blocks as lz4_blocks
+from inspector.kernel._sst import table_entries as table_entries
+from inspector.kernel._sst_index import index_handles as index_handles
+from inspector.kernel._sst_live import table_live as table_live

@@ -54,9 +54,6 @@ def descents(buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any) 
         How many are below; -1 (and nothing of meaning in ``below``) if something that was looked
         at does not fit: a row without room for its fields or not of whole words, a variable part
         outside of what contains it or that shares bytes with another one, a number of a wrong size.
-
-    Raises:
-        ValueError: a row outside of the buffer, or arrays of different length.
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     order, result = _Order(integers(program).tolist()), memoryview(below).cast("B")
@@ -115,13 +112,13 @@ class _Order:
     def __init__(self, program: list[int]) -> None:
         self._program = program
 
-    def rows(self, one: memoryview, other: memoryview, at: int, depth: int) -> int:
+    def rows(self, left: memoryview, right: memoryview, at: int, depth: int) -> int:
         """Of two rows or structs, by what stands in the program from a place on."""
         fields = self._number(at)
         if not 0 <= fields <= _MOST_FIELDS or depth > _DEEPEST:
             return _UNKNOWN
-        first, second = _Parts(one, fields, 0, _WORD), _Parts(other, fields, 0, _WORD)
-        if not (first.fits and second.fits) or len(one) % _WORD or len(other) % _WORD:
+        first, second = _Parts(left, fields, 0, _WORD), _Parts(right, fields, 0, _WORD)
+        if not (first.fits and second.fits) or len(left) % _WORD or len(right) % _WORD:
             return _NO_FIT
         at += 1
         for i in range(fields):
@@ -130,16 +127,16 @@ class _Order:
             at = self._behind(at)
         return _EQUAL
 
-    def arrays(self, one: memoryview, other: memoryview, at: int, depth: int) -> int:
+    def arrays(self, left: memoryview, right: memoryview, at: int, depth: int) -> int:
         """Of two arrays, by what stands at a place in the program."""
         if depth > _DEEPEST:
             return _UNKNOWN
         width = _WIDTHS.get(self._number(at), _WORD)
-        counts = [_count(one), _count(other)]
+        counts = [_count(left), _count(right)]
         if counts[0] is None or counts[1] is None:
             return _NO_FIT
-        first = _Parts(one, counts[0], _WORD, width)
-        second = _Parts(other, counts[1], _WORD, width)
+        first = _Parts(left, counts[0], _WORD, width)
+        second = _Parts(right, counts[1], _WORD, width)
         if not (first.fits and second.fits):
             return _NO_FIT
         for i in range(min(counts[0], counts[1])):
@@ -147,32 +144,32 @@ class _Order:
                 return way
         return _sign(counts[0], counts[1])
 
-    def _values(self, one: _Parts, other: _Parts, i: int, at: int, depth: int) -> int:
+    def _values(self, left: _Parts, right: _Parts, i: int, at: int, depth: int) -> int:
         """Of the same field, or element, of two."""
         kind = self._number(at)
         if kind == NOTHING:
             return _EQUAL
         if not BYTES <= kind <= ELEMENTS:
             return _UNKNOWN
-        entry = one.there(i)
-        if not entry or not other.there(i):
-            return entry - other.there(i)
+        entry = left.there(i)
+        if not entry or not right.there(i):
+            return entry - right.there(i)
         if kind in _REALS:
-            return _reals(_REALS[kind], one.value(i), other.value(i))
+            return _reals(_REALS[kind], left.value(i), right.value(i))
         if BYTES < kind <= WIDEST:
-            return _sign(_to_signed(one.value(i)[:kind]), _to_signed(other.value(i)[:kind]))
-        return self._spans(kind, one.part(i), other.part(i), at + 1, depth)
+            return _sign(_read_int(left.value(i)[:kind]), _read_int(right.value(i)[:kind]))
+        return self._spans(kind, left.part(i), right.part(i), at + 1, depth)
 
     def _spans(
-        self, kind: int, one: memoryview | None, other: memoryview | None, at: int, depth: int
+        self, kind: int, left: memoryview | None, right: memoryview | None, at: int, depth: int
     ) -> int:
-        if one is None or other is None:
+        if left is None or right is None:
             return _NO_FIT
         if kind == FIELDS:
-            return self.rows(one, other, at + 1, depth + 1)
+            return self.rows(left, right, at + 1, depth + 1)
         if kind == ELEMENTS:
-            return self.arrays(one, other, at + 1, depth + 1)
-        return _SPANS[kind](one, other)
+            return self.arrays(left, right, at + 1, depth + 1)
+        return _SPANS[kind](left, right)
 
     def _behind(self, at: int) -> int:
         if self._number(at) not in (FIELDS, ELEMENTS):
@@ -192,37 +189,37 @@ def _count(array: memoryview) -> int | None:
     return count if count <= len(array) else None
 
 
-def _sign(one: Any, other: Any) -> int:
-    return int(other < one) - int(one < other)
+def _sign(left: Any, right: Any) -> int:
+    return int(right < left) - int(left < right)
 
 
-def _to_signed(number: memoryview) -> int:
+def _read_int(number: memoryview) -> int:
     return int.from_bytes(number, "little", signed=True)
 
 
-def _reals(form: struct.Struct, one: memoryview, other: memoryview) -> int:
-    first, second = form.unpack_from(one)[0], form.unpack_from(other)[0]
+def _reals(form: struct.Struct, left: memoryview, right: memoryview) -> int:
+    first, second = form.unpack_from(left)[0], form.unpack_from(right)[0]
     return _sign((first != first, first), (second != second, second))
 
 
-def _bytes(one: memoryview, other: memoryview) -> int:
-    return _sign(bytes(one), bytes(other))
+def _bytes(left: memoryview, right: memoryview) -> int:
+    return _sign(bytes(left), bytes(right))
 
 
-def _equal_bytes(one: memoryview, other: memoryview) -> int:
-    return _EQUAL if one == other else _UNKNOWN
+def _equal_bytes(left: memoryview, right: memoryview) -> int:
+    return _EQUAL if left == right else _UNKNOWN
 
 
-def _big_numbers(one: memoryview, other: memoryview) -> int:
-    if not (1 <= len(one) <= _BIG and 1 <= len(other) <= _BIG):
+def _big_numbers(left: memoryview, right: memoryview) -> int:
+    if not (1 <= len(left) <= _BIG and 1 <= len(right) <= _BIG):
         return _NO_FIT
-    return _sign(*(int.from_bytes(item, "big", signed=True) for item in (one, other)))
+    return _sign(*(int.from_bytes(item, "big", signed=True) for item in (left, right)))
 
 
-def _instants(one: memoryview, other: memoryview) -> int:
-    if not len(one) == len(other) == _BIG:
+def _instants(left: memoryview, right: memoryview) -> int:
+    if not len(left) == len(right) == _BIG:
         return _NO_FIT
-    return _sign(_INSTANT.unpack_from(one), _INSTANT.unpack_from(other))
+    return _sign(_INSTANT.unpack_from(left), _INSTANT.unpack_from(right))
 
 
 _SPANS: Mapping[int, Callable[[memoryview, memoryview], int]] = {

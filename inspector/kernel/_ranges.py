@@ -40,9 +40,6 @@ def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are want
 
     Returns:
         How many there are.
-
-    Raises:
-        ValueError: a span outside of the buffer, no such range, or arrays of different length.
     """
     if not 0 <= range_ < ranges <= _MOST:
         raise ValueError("no such range")

@@ -36,9 +36,6 @@ def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any) 
 
     Returns:
         How many rows are in doubt.
-
-    Raises:
-        ValueError: a row outside of the buffer, or arrays of different length.
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     numbers = integers(program).tolist()
@@ -88,7 +85,7 @@ class _Program:
             return not 0 <= bits <= 63 or slot >> bits == 0
         if kind == RANGE:
             low, high = self._take(), self._take()
-            return low <= _to_signed(slot) <= high
+            return low <= _read_int(slot) <= high
         if kind not in (REGION, STRUCT):
             return False
         if kind == STRUCT:
@@ -109,7 +106,7 @@ class _Program:
         return self._numbers[at] if at < len(self._numbers) else ANY
 
 
-def _to_signed(slot: int) -> int:
+def _read_int(slot: int) -> int:
     return slot - (slot >> 63 << 64)
 
 
@@ -132,9 +129,6 @@ def read_slots(buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, 
         values: filled with one number per row, 0 where there is none.
         valid: one byte per row: 1 where there is a value, 0 where a null or a row that does not
             fit is in the way.
-
-    Raises:
-        ValueError: a row outside of the buffer, or arrays of different length.
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     steps = integers(path).tolist()
@@ -144,7 +138,7 @@ def read_slots(buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, 
         raise ValueError("arrays differ in length")
     for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
         slot = _slot_at(view[start : start + size], pairs)
-        slots[i], entry[i] = (0, 0) if slot is None else (_to_signed(slot), 1)
+        slots[i], entry[i] = (0, 0) if slot is None else (_read_int(slot), 1)
 
 
 def _slot_at(row: memoryview, pairs: list[tuple[int, int]]) -> int | None:

@@ -88,7 +88,7 @@ def scan(
 
 
 def _of_kind(
-    view: memoryview, start: int, max_length: int, found: list[int], seen: list[int]
+    view: memoryview, start: int, max_length: int, spans: list[int], seen: list[int]
 ) -> tuple[int, int]:
     """As :func:`_record`, of a record that begins with its kind."""
     if start == len(view):
@@ -108,7 +108,7 @@ def _of_kind(
         return BAD_KIND, start
     if status != FULL:
         return status, start if status == MORE else stop
-    found += record
+    spans += record
     seen.append(kind)
     return FULL, stop
 
@@ -125,7 +125,7 @@ def _value_contradicts(view: memoryview, at: int, max_length: int, kind: int) ->
     return bool((kind == KIND_REMOVAL) != (value_length < 0))
 
 
-def _record(view: memoryview, start: int, max_length: int, found: list[int]) -> tuple[int, int]:
+def _record(view: memoryview, start: int, max_length: int, spans: list[int]) -> tuple[int, int]:
     """Append one record and return where the next starts, with FULL; or why there is none."""
     remaining = len(view) - start - _INT32.size
     if remaining < 0:
@@ -147,5 +147,5 @@ def _record(view: memoryview, start: int, max_length: int, found: list[int]) -> 
     if remaining < value_length:
         return MORE, start
     value_offset = at + _INT32.size
-    found += (start + _INT32.size, key_length, value_offset, value_length)
+    spans += (start + _INT32.size, key_length, value_offset, value_length)
     return FULL, value_offset + max(value_length, 0)

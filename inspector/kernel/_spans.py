@@ -23,9 +23,6 @@ def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, out: Any) -> None
             moves with every put): what follows them is hashed with the hash of what precedes them
             as seed. Spans that end before do not have such bytes and are hashed whole.
         out: filled with one unsigned hash per span.
-
-    Raises:
-        ValueError: a span outside of the buffer, or arrays of different length.
     """
     skip = number(skip)
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
@@ -42,11 +39,7 @@ def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, out: Any) -> None
 
 
 def gather(buffer: Any, offsets: Any, lengths: Any) -> bytes:
-    """The bytes of all spans, one after the other.
-
-    Raises:
-        ValueError: a span outside of the buffer, or arrays of different length.
-    """
+    """The bytes of all spans, one after the other."""
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     pairs = zip(starts.tolist(), sizes.tolist(), strict=True)
     return b"".join([view[start : start + size] for start, size in pairs])

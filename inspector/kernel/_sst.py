@@ -51,7 +51,9 @@ class _CorruptError(Exception):
 # --- LZ4 -------------------------------------------------------------------------------------
 
 
-def lz4_blocks(buffer: Any, offsets: Any, lengths: Any, out: Any, places: Any, sizes: Any) -> int:
+def lz4_blocks(
+    buffer: Any, offsets: Any, lengths: Any, out: Any, positions: Any, sizes: Any
+) -> int:
     """Unpack LZ4 blocks, each to exactly as many bytes as it has to have.
 
     Args:
@@ -59,19 +61,16 @@ def lz4_blocks(buffer: Any, offsets: Any, lengths: Any, out: Any, places: Any, s
         offsets: where each block starts.
         lengths: bytes of each block.
         out: takes what they hold.
-        places: where in ``out`` the bytes of each block go.
+        positions: where in ``out`` the bytes of each block go.
         sizes: how many these have to be.
 
     Returns:
         How many could be unpacked: all of them, or the number of the first that could not.
-
-    Raises:
-        ValueError: a span or place outside, or arrays of different length.
     """
     view, starts, ends = checked_spans(buffer, offsets, lengths)
     ends = starts + ends
     target = octets(out)
-    _, into, bytes_each = checked_spans(out, places, sizes)
+    _, into, bytes_each = checked_spans(out, positions, sizes)
     same_length(starts, into)
     for number in range(len(starts)):
         block = bytes(view[starts[number] : ends[number]])
@@ -113,15 +112,15 @@ def _lz4_block(block: bytes, size: int) -> bytes:
     raise _CorruptError
 
 
-def _lengthen(block: bytes, place: int, length: int) -> tuple[int, int]:
+def _lengthen(block: bytes, position: int, length: int) -> tuple[int, int]:
     """A length with the bytes that lengthen one of 15, and where they end."""
     if length == _LONG:
         more = 255
         while more == 255:
-            more = block[place]
+            more = block[position]
             length += more
-            place += 1
-    return length, place
+            position += 1
+    return length, position
 
 
 # --- entries ---------------------------------------------------------------------------------
@@ -156,9 +155,6 @@ def table_entries(  # noqa: PLR0913 - a buffer with spans and two to be filled, 
         A status (MORE after the last block; for others ``state`` is the place of the entry), the
         number of entries found, the bytes used of ``out``, and 1 if every entry is a value and no
         user key is there twice.
-
-    Raises:
-        ValueError: a block or the state lies outside.
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     position = writable(state, np.int64)
@@ -271,15 +267,15 @@ def _entries_end(block: bytes) -> int:
     return max(left - _UINT32.size * restarts, -1)
 
 
-def _varint32(block: bytes, place: int, end: int) -> tuple[int, int]:
+def _varint32(block: bytes, start: int, end: int) -> tuple[int, int]:
     """An integer of up to 32 bits, and where it ends.
 
     Raises:
         _CorruptError: there is none.
     """
     value = 0
-    for at in range(place, min(place + 5, end)):
-        value |= (block[at] & 0x7F) << 7 * (at - place)
+    for at in range(start, min(start + 5, end)):
+        value |= (block[at] & 0x7F) << 7 * (at - start)
         if block[at] < 0x80:
             if value >> 32:
                 break

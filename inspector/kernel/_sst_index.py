@@ -40,9 +40,6 @@ def index_handles(
     Returns:
         The number of handles found, and whether these are all: the next entry has impossible
         lengths otherwise, or no room.
-
-    Raises:
-        ValueError: arrays differ in length, or no trailer is so long.
     """
     starts, lengths = writable(offsets, np.int64), writable(sizes, np.int64)
     same_length(starts, lengths)

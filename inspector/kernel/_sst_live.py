@@ -56,9 +56,6 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
     Returns:
         A status (MORE; FULL; BAD_ORDER for two entries of a key with one sequence number), the
         number of live keys, and the number of entries in ``order``.
-
-    Raises:
-        ValueError: a span, a run or the state lies outside, or arrays differ in length.
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     entries, ends = integers(tags), integers(runs).tolist()

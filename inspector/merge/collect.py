@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from inspector.decode.field_sizes import RowBytes
 from inspector.facts.ages import OldestEventTime
-from inspector.facts.checks import ReadProblem
+from inspector.facts.checks import ChecksPassed, ReadProblem
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.fact import Fact, FactT, Observed
 from inspector.facts.heap_prefixes import PrefixFacts
@@ -39,7 +39,7 @@ def collect(batches: Iterable[pa.RecordBatch]) -> Facts:
     Raises:
         UnknownFactError: a worker reported a kind of fact that is not declared here.
     """
-    return Facts(found for batch in batches for found in facts_in(batch))
+    return Facts(observation for batch in batches for observation in facts_in(batch))
 
 
 class Facts:
@@ -114,6 +114,11 @@ class Facts:
             if observation is not None
         }
 
+    def total(self, version: int) -> VersionFacts:
+        """A version, summed over all stores and partitions that could be read."""
+        of_version = (facts for (_, v), facts in self.versions.items() if v == version)
+        return sum(of_version, VersionFacts())
+
     @cached_property
     def _merged_versions(self) -> dict[StoreName, dict[int, VersionFacts]]:
         merged = sorted(self.merged(VersionFacts).items())
@@ -136,6 +141,11 @@ class Facts:
             observation.fact.problem(observation.store) for observation in self.of(ReadProblem)
         )
         return sorted(problems, key=_problem_order)
+
+    @cached_property
+    def checks(self) -> ChecksPassed:
+        """What was checked of all files, and passed."""
+        return sum((observation.fact for observation in self.of(ChecksPassed)), ChecksPassed())
 
     # -- joins ------------------------------------------------------------------------------------
 
@@ -165,10 +175,10 @@ class Facts:
     def calls(self) -> dict[tuple[StoreName, TimeoutKind], TimerCalls]:
         """What is known of the calls of each group state's function, by the clock of its timers."""
         return {
-            (name, found.timeout_kind): found.calls
+            (name, by_clock.timeout_kind): by_clock.calls
             for name, by_kind in self.merged(CallsByClock).items()
-            for found in by_kind.values()
-            if found.timeout_kind is not None
+            for by_clock in by_kind.values()
+            if by_clock.timeout_kind is not None
         }
 
     @cached_property
@@ -182,16 +192,16 @@ class Facts:
         user_clock = next(iter(kinds)) if len(kinds) == 1 else None
         return Resolution(against, user_clock, habits_of(self.calls))
 
-    def _resolved(self, kind: type[LeftoverT]) -> list[Observed[LeftoverT]]:
+    def _resolve(self, kind: type[LeftoverT]) -> list[Observed[LeftoverT]]:
         return list(self.resolution.resolved(self.of(kind)))
 
     @cached_property
     def _leftovers(self) -> list[Observed[Leftover]]:
-        return sorted(self._resolved(Leftover), key=leftover_order)
+        return sorted(self._resolve(Leftover), key=leftover_order)
 
     @cached_property
     def _counts(self) -> list[Observed[LeftoverCount]]:
-        return self._resolved(LeftoverCount)
+        return self._resolve(LeftoverCount)
 
     @cached_property
     def leftovers(self) -> list[Observed[Leftover]]:
@@ -231,7 +241,7 @@ class Facts:
     def leftover_ages(self) -> list[Observed[LeftoverAge]]:
         """How many leftovers of each judgement expired at each version."""
         return [
-            observation for observation in self._resolved(LeftoverAge) if not _is_open(observation)
+            observation for observation in self._resolve(LeftoverAge) if not _is_open(observation)
         ]
 
 

@@ -15,8 +15,7 @@ Path = tuple[int, ...]
 
 
 def times_with_watermark(
-    votes: Mapping[StoreName, Mapping[Path, KeyTimeVotes]],
-    removed: Mapping[StoreName, RemovedRows],
+    votes: Mapping[StoreName, Mapping[Path, KeyTimeVotes]], removed: Mapping[StoreName, RemovedRows]
 ) -> dict[int, Path]:
     """Of each join the time in its key that carries the watermark, where all partitions agree.
 
@@ -32,20 +31,20 @@ def times_with_watermark(
     covered = {
         (store.operator_id, path)
         for store, by_path in votes.items()
-        for path, one in by_path.items()
-        if one.covered
+        for path, vote in by_path.items()
+        if vote.covered
     }
     for store, by_path in votes.items():
         went = removed.get(store, RemovedRows())
         if not went.on_time or went.off_time:
             continue
-        for path, one in by_path.items():
-            if one.same and not one.other and (store.operator_id, path) not in covered:
+        for path, vote in by_path.items():
+            if vote.same and not vote.other and (store.operator_id, path) not in covered:
                 result.setdefault(store.operator_id, set()).add(path)
     return {operator: paths.pop() for operator, paths in result.items() if len(paths) == 1}
 
 
-def covered_though_timed(votes: Mapping[Path, KeyTimeVotes]) -> int:
+def covered_timed_rows(votes: Mapping[Path, KeyTimeVotes]) -> int:
     """Rows that a time in the key should have removed, which is the event time of all rows.
 
     Args:

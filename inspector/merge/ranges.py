@@ -22,12 +22,7 @@ from inspector.facts.checks import SNAPSHOT_DIFFERS, ReadProblem, SnapshotDiffer
 from inspector.facts.expired import Needs
 from inspector.facts.fact import Fact, Observed
 from inspector.facts.join_times import RowsTimedByKey, RowsTimedInRange
-from inspector.facts.leftover_facts import (
-    JudgedLeftover,
-    Leftover,
-    LeftoverCount,
-    listed_of_ranges,
-)
+from inspector.facts.leftover_facts import JudgedLeftover, Leftover, LeftoverCount, list_of_ranges
 from inspector.facts.registry import fact_batches, facts_in
 from inspector.facts.timers import EVENT, ClockEvidence
 from inspector.facts.top import TopKey, first_keys
@@ -72,7 +67,7 @@ def fold_ranges(
         else:
             yield observation
     held: dict[Hashable, list[Observed[Any]]] = {}
-    clocks = _contradicted(parts)
+    clocks = _contradictions(parts)
     for observation in parts:
         if not (
             isinstance(observation.fact, JudgedLeftover) and _is_contradicted(observation, clocks)
@@ -95,7 +90,7 @@ _Clocks = Mapping[tuple[StoreId, int], frozenset[TimeoutKind]]
 """By store and version: clocks that its timers cannot have followed."""
 
 
-def _contradicted(parts: Iterable[Observed[Any]]) -> _Clocks:
+def _contradictions(parts: Iterable[Observed[Any]]) -> _Clocks:
     """What the records of all ranges together say against clocks."""
     contradicted: dict[tuple[StoreId, int], frozenset[TimeoutKind]] = {}
     for part in parts:
@@ -125,9 +120,9 @@ def _in_common(observation: Observed[Any]) -> Hashable:
     if isinstance(in_common, TopKey):
         return in_common.by
     if isinstance(in_common, Leftover):
-        return _named(in_common, _LISTED), in_common.group
+        return _fields_of(in_common, _LISTED), in_common.group
     if isinstance(in_common, LeftoverCount):
-        return _named(in_common, _GROUP), in_common.group
+        return _fields_of(in_common, _GROUP), in_common.group
     if isinstance(in_common, SnapshotDiffers):
         return in_common.path
     if isinstance(in_common, ReadProblem):
@@ -138,31 +133,31 @@ def _in_common(observation: Observed[Any]) -> Hashable:
     return key
 
 
-def _named(fact: Fact, names: Sequence[str]) -> tuple[Any, ...]:
+def _fields_of(fact: Fact, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(getattr(fact, name) for name in names)
 
 
 def _of_partition(facts: list[Any], store: StoreId, listed: Listed) -> Iterable[Fact]:
     special: dict[type[Fact], Callable[[], Iterable[Fact]]] = {
         TopKey: lambda: first_keys(facts, listed.top),
-        Leftover: lambda: listed_of_ranges(facts, listed.leftovers),
+        Leftover: lambda: list_of_ranges(facts, listed.leftovers),
         LeftoverCount: lambda: [reduce(_counts, facts)],
         SnapshotDiffers: lambda: [_problem(facts, store)],
         ReadProblem: lambda: facts[:1],
-        RowsTimedInRange: lambda: [_timed(facts)],
+        RowsTimedInRange: lambda: [_timed_by_key(facts)],
     }
     make = special.get(type(facts[0]))
-    return make() if make is not None else [reduce(lambda one, other: one + other, facts)]
+    return make() if make is not None else [reduce(lambda left, right: left + right, facts)]
 
 
 def _problem(differences: Sequence[SnapshotDiffers], store: StoreId) -> ReadProblem:
-    difference = reduce(lambda one, other: one + other, [one.difference for one in differences])
+    difference = reduce(lambda left, right: left + right, [fact.difference for fact in differences])
     path, version = differences[0].path, differences[0].file_version
     problem = Problem(SNAPSHOT_DIFFERS, difference.text, path, None, store, version)
     return ReadProblem.observe(problem, store, version or 0).fact
 
 
-def _timed(timed_rows: Sequence[RowsTimedInRange]) -> RowsTimedByKey:
+def _timed_by_key(timed_rows: Sequence[RowsTimedInRange]) -> RowsTimedByKey:
     by_time = [
         sum(of_time) for of_time in zip(*(timed_row.rows for timed_row in timed_rows), strict=True)
     ]
@@ -175,8 +170,8 @@ def _counts(count: LeftoverCount, leftover: LeftoverCount) -> LeftoverCount:
     sums: dict[str, Any] = {
         name: _sum(getattr(count, name), getattr(leftover, name)) for name in names
     }
-    first = [each.first_expired_version for each in (count, leftover)]
-    known_versions = [each for each in first if each is not None]
+    first = [fact.first_expired_version for fact in (count, leftover)]
+    known_versions = [version for version in first if version is not None]
     return replace(
         count,
         expired_version=min(count.expired_version, leftover.expired_version),
@@ -186,8 +181,8 @@ def _counts(count: LeftoverCount, leftover: LeftoverCount) -> LeftoverCount:
     )
 
 
-def _sum(one: int | None, second: int | None) -> int | None:
-    return None if one is None or second is None else one + second
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
 
 
 MANY = 20_000

@@ -62,17 +62,17 @@ class Resolution(Message):
         """The clock that the timers of a store followed in the batch of a version."""
         if self.user_clock is not None:
             return ClockOf(self.user_clock, shown=True)
-        here = self.against.get(name, {}).get(version)
-        if here is not None:
-            return ClockOf(_left(here), shown=_left(here) is not None)
-        around = {_left(against) for against in self._nearest(name, version)}
+        evidence = self.against.get(name, {}).get(version)
+        if evidence is not None:
+            return ClockOf(_remaining(evidence), shown=_remaining(evidence) is not None)
+        around = {_remaining(against) for against in self._nearest(name, version)}
         return ClockOf(around.pop() if len(around) == 1 else None, shown=False)
 
     def usual_clock(self, name: StoreName) -> TimeoutKind | None:
         """The clock that a store's timers follow in every batch that shows one."""
         if self.user_clock is not None:
             return self.user_clock
-        kinds = {_left(against) for against in self.against.get(name, {}).values()}
+        kinds = {_remaining(against) for against in self.against.get(name, {}).values()}
         return kinds.pop() if len(kinds) == 1 else None
 
     def may_name(self, name: StoreName, kind: TimeoutKind) -> bool:
@@ -114,7 +114,7 @@ class Resolution(Message):
         if leftover.timeout_kind is None:
             return leftover if clock.kind is None else None
         if clock.kind is None:
-            return self._with_habits(name, self._unknown(leftover))
+            return self._with_habits(name, self._of_unknown_clock(leftover))
         if clock.kind is not leftover.timeout_kind:
             return None
         by_neighbours = not clock.shown and not leftover.by_either_clock
@@ -124,11 +124,11 @@ class Resolution(Message):
             leftover = replace(leftover, certainty=certainty, reason=NEIGHBOURS)
         return self._with_habits(name, self._cut(name, leftover, clock.kind))
 
-    def _unknown(self, leftover: LeftoverT) -> LeftoverT | None:
+    def _of_unknown_clock(self, leftover: LeftoverT) -> LeftoverT | None:
         """Of a batch whose clock is not known, what holds by either clock; else undecided."""
         if leftover.by_either_clock:
             proven = leftover.certainty is Certainty.PROVEN
-            if leftover.timeout_kind is not _EVENT or (leftover.ignored and proven):
+            if leftover.timeout_kind is not _EVENT or (leftover.is_ignored and proven):
                 return None  # reported once, for that by what both clocks say
             # How long its timers had fired before hangs on the clock.
             reason = leftover.reason or (BY_BOTH if proven else None)
@@ -139,19 +139,21 @@ class Resolution(Message):
     def _cut(self, name: StoreName, leftover: LeftoverT, kind: TimeoutKind) -> LeftoverT:
         """Without the batches of a run of timeouts that followed the other clock."""
         first = leftover.run_start
-        last = (leftover.clock_version if leftover.ignored else None) or leftover.expired_version
-        shown = {at: _left(kinds) for at, kinds in self.against.get(name, {}).items()}
+        last = (leftover.clock_version if leftover.is_ignored else None) or leftover.expired_version
+        shown = {at: _remaining(kinds) for at, kinds in self.against.get(name, {}).items()}
         opposite = _OTHER[kind]
         if self.user_clock is None and opposite in shown.values():
             leftover = leftover.with_mixed_clocks()
-        others = [at for at, votes in shown.items() if at < last and votes is opposite]
-        if not others or self.user_clock is not None:
+        opposing = [at for at, votes in shown.items() if at < last and votes is opposite]
+        if not opposing or self.user_clock is not None:
             return leftover
         # Between the two nobody knows: what is said holds from the first batch that shows it.
-        ours = [
-            at for at, votes in shown.items() if at > max(others) and votes not in (None, opposite)
+        same_side = [
+            at
+            for at, votes in shown.items()
+            if at > max(opposing) and votes not in (None, opposite)
         ]
-        begin = min(last, *ours) if ours else last
+        begin = min(last, *same_side) if same_side else last
         if begin <= first:
             return leftover
         # Of a run with gaps it is not known which batches are left: the last one surely.
@@ -175,7 +177,7 @@ def reasons_of(leftovers: Iterable[JudgedLeftover]) -> str | None:
     return "; ".join(sorted({leftover.reason for leftover in leftovers if leftover.reason})) or None
 
 
-def _left(against: frozenset[TimeoutKind]) -> TimeoutKind | None:
+def _remaining(against: frozenset[TimeoutKind]) -> TimeoutKind | None:
     """The clock that is left; None where both contradict the bytes."""
     return _OTHER[next(iter(against))] if len(against) == 1 else None
 

@@ -34,6 +34,11 @@ class Effect:
     words: str
     refused: bool = False
 
+    @property
+    def text(self) -> str:
+        """The sentence as a plan says it."""
+        return f"Refused. {self.words}" if self.refused else self.words
+
 
 _CALLED = (
     "In the first batch Spark calls the function for each of these keys with hasTimedOut; what "

@@ -256,8 +256,8 @@ def _rule_without_ttl(variable: str, properties: Properties) -> StoreRule:
         )
     if properties.time_mode == NO_TIME:
         return StoreRule(
-            never="the variable has no TTL and the query no timers (TimeMode.None), so that only "
-            "new data of a key can have it removed",
+            never=f"the variable {variable!r} has no TTL and the query no timers (TimeMode.None): "
+            "only new data of a key can have it removed",
             advice="use TimeMode.ProcessingTime with a TTL, or a timer whose call clears the state",
             source="StatefulProcessorHandleImpl.getValueState",
         )
@@ -272,7 +272,7 @@ _TIMED = (KeyEncoding.TIMESTAMP_FIRST, KeyEncoding.TIMESTAMP_LAST)
 
 
 def has_several_values(
-    metadata: OperatorMetadata | None, family: ColumnFamily, others: Collection[str] = ()
+    metadata: OperatorMetadata | None, family: ColumnFamily, siblings: Collection[str] = ()
 ) -> bool:
     """Whether a value of a column family holds several rows.
 
@@ -285,7 +285,7 @@ def has_several_values(
     Args:
         metadata: of the operator.
         family: which.
-        others: the names of all column families of the store.
+        siblings: the names of all column families of the store.
     """
     if family.encoder.kind in _TIMED:
         return True
@@ -293,11 +293,11 @@ def has_several_values(
     for variable in variables if isinstance(variables, list) else ():
         if isinstance(variable, dict) and variable.get("stateName") == family.name:
             return variable.get("stateVariableType") == "ListState"
-    return any(f"{index}{family.name}" in others for index in ENTRY_COUNTS)
+    return any(f"{index}{family.name}" in siblings for index in ENTRY_COUNTS)
 
 
 def is_list(
-    metadata: OperatorMetadata | None, schema: StateSchema, others: Collection[str] = ()
+    metadata: OperatorMetadata | None, schema: StateSchema, siblings: Collection[str] = ()
 ) -> bool:
     """Whether the values of the store that a schema is of hold several rows each."""
-    return any(has_several_values(metadata, family, others) for family in schema.column_families)
+    return any(has_several_values(metadata, family, siblings) for family in schema.column_families)

@@ -41,7 +41,7 @@ def binary(buffer: bytes, offsets: Int64s, lengths: Int64s) -> Any:
     )
 
 
-def repeated(columns: dict[str, Any], rows: int) -> dict[str, Any]:
+def repeat(columns: dict[str, Any], rows: int) -> dict[str, Any]:
     """Columns that hold one value in every row; those without a value are left out."""
     return {
         name: pa.repeat(pa.scalar(value), rows)

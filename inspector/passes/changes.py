@@ -13,8 +13,8 @@ from inspector.codec import Message
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.model import StoreFile
-from inspector.passes.binary_columns import keys_of, repeated, values_of
-from inspector.passes.key_filter import chosen, filter_of
+from inspector.passes.binary_columns import keys_of, repeat, values_of
+from inspector.passes.key_filter import filter_of, select_records
 from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
 from inspector.providers.chain import Step, replay_steps
 from inspector.schemas import CHANGES, problem_batch, record_batch, specs_in
@@ -98,11 +98,11 @@ class _Walk:
     def _load(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
         self._presence.forget(known=True)
         try:
-            for block, ordinals in chosen(self._reader.blocks(file), self._filter):
+            for block, ordinals in select_records(self._reader.blocks(file), self._filter):
                 self._presence.load(block)
                 if self._request.bases:
-                    same = np.full(block.count, Event.IN_SNAPSHOT, np.int8)
-                    events = BlockEvents(same, np.full(block.count, -1))
+                    in_snapshot = np.full(block.count, Event.IN_SNAPSHOT, np.int8)
+                    events = BlockEvents(in_snapshot, np.full(block.count, -1))
                     yield from self._matching_rows(file, block, ordinals, events)
         except READ_ERRORS as error:
             self._note_failure(error, file)
@@ -111,7 +111,7 @@ class _Walk:
         """What a version changed, by how its snapshot differs from the version before."""
         self._presence.begin_comparison()
         try:
-            for block, ordinals in chosen(self._reader.blocks(file), self._filter):
+            for block, ordinals in select_records(self._reader.blocks(file), self._filter):
                 events = self._presence.apply(block)
                 # That one has a value it had before is no sign that it was put.
                 rows = np.flatnonzero(events.events != Event.SAME_VALUE)
@@ -128,13 +128,13 @@ class _Walk:
 
     def _delta(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
         try:
-            for block, ordinals in chosen(self._reader.blocks(file), self._filter):
+            for block, ordinals in select_records(self._reader.blocks(file), self._filter):
                 yield from self._from_first(file, block, ordinals, self._presence.apply(block))
         except READ_ERRORS as error:
             self._note_failure(error, file)
 
     def _note_failure(self, error: Exception, file: StoreFile) -> None:
-        self._reader.failed(error, file)
+        self._reader.note_failure(error, file)
         self._presence.forget(known=False)
 
     def _from_first(
@@ -158,15 +158,15 @@ class _Walk:
     def _rows(
         self, file: StoreFile, block: RecordBlock, ordinals: Int64s | None, events: BlockEvents
     ) -> Iterator[pa.RecordBatch]:
-        every = np.arange(block.count)
+        all_rows = np.arange(block.count)
         old = events.old_sizes
-        columns = repeated(self._reader.row("change", file.version), block.count) | {
+        columns = repeat(self._reader.row("change", file.version), block.count) | {
             "event": pa.array(np.array(WORDS)[events.events]),
             "record": pa.nulls(block.count, pa.int64()) if ordinals is None else pa.array(ordinals),
             "path": pa.repeat(pa.scalar(file.path), block.count),
             "old_value_bytes": pa.array(old, mask=old < 0),
-            "key": keys_of(block, every),
-            "value": values_of(block, every),
+            "key": keys_of(block, all_rows),
+            "value": values_of(block, all_rows),
         }
         if events.old_values:
             columns["old_value"] = pa.array(events.old_values, pa.binary())

@@ -20,6 +20,7 @@ from inspector.arrays import Bools
 from inspector.decode.arrow_types import arrow_type
 from inspector.exceptions import CheckpointError
 from inspector.passes.key_values import plain_value, text_value
+from inspector.schemas import compute
 from inspector.sparktypes import DataType, StructType, storage_type, to_ddl, unique_names
 
 KEY, VALUE = "key", "value"
@@ -54,7 +55,7 @@ class Condition:
 
     def holds(self, rows: Any) -> Bools:
         """Which rows of an Arrow array of structs meet it; a null row meets none."""
-        import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and few commands need it
+        pc = compute()
 
         # A field within a null struct is null: struct_field lets the struct's null through.
         field = reduce(lambda array, at: pc.struct_field(array, [at]), self.path, rows)
@@ -74,12 +75,12 @@ class Condition:
             nan_too = pa.types.is_floating(field.type) and self.compare[0] == ">"
             return pc.or_(met, pc.is_nan(field)) if nan_too else met
         if pa.types.is_nested(field.type):
-            same = pa.array([_same(item, self.value) for item in field], pa.bool_())
+            equal = pa.array([_same(item, self.value) for item in field], pa.bool_())
         elif _is_nan(self.value):
-            same = pc.is_nan(field)
+            equal = pc.is_nan(field)
         else:
-            same = pc.equal(field, self.value)
-        return pc.invert(same) if self.compare == "!=" else same
+            equal = pc.equal(field, self.value)
+        return pc.invert(equal) if self.compare == "!=" else equal
 
 
 def _same(cell: Any, value: Any) -> bool | None:
@@ -136,7 +137,7 @@ class Term:
         yield condition
 
     def _of_text(self, data_type: DataType, path: tuple[int, ...]) -> Condition:
-        import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and few commands need it
+        pc = compute()
 
         if arrow_type(data_type) not in (pa.string(), pa.large_string()):
             reason = f"{self.compare} is for text, and the field is {to_ddl(data_type)}"
@@ -197,22 +198,22 @@ def no_field(
     name: str, sides: Mapping[str, StructType | None], prefix: str = ""
 ) -> CheckpointError:
     """The error for a field that is not there: what there is, and what may have been meant."""
-    known = {
+    fields = {
         (prefix or f"{side}." * (len(sides) > 1)) + item: to_ddl(data_type)
         for side, schema in sides.items()
         if schema is not None
         for item, data_type in _fields(schema)
     }
-    spelled = {item.casefold(): item for item in reversed(known)}
-    spelled |= {item.partition(".")[2].casefold(): item for item in known if len(sides) > 1}
+    spelled = {item.casefold(): item for item in reversed(fields)}
+    spelled |= {item.partition(".")[2].casefold(): item for item in fields if len(sides) > 1}
     near = get_close_matches(name.casefold(), spelled, n=1)
     hint = f"; did you mean {spelled[near[0]]}?" if near else "."
-    listed = [f"{item} {words}" for item, words in known.items()]
+    listed = [f"{item} {words}" for item, words in fields.items()]
     more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
-    those = "The field is" if len(listed) == 1 else "The fields are"
-    what = "rows have" if len(sides) > 1 else "keys have"
+    subject = "The field is" if len(listed) == 1 else "The fields are"
+    owner = "rows have" if len(sides) > 1 else "keys have"
     return CheckpointError(
-        f"{what} no field {name[:SHOWN]!r}{hint} {those} "
+        f"{owner} no field {name[:SHOWN]!r}{hint} {subject} "
         f"{', '.join(listed[:_LISTED]) or 'none'}{more}"
     )
 

@@ -22,8 +22,8 @@ from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
 from inspector.model import FileKind, Problem, StoreFile
-from inspector.passes.binary_columns import keys_of, repeated, values_of
-from inspector.passes.key_filter import BoundFilter, chosen, filter_of
+from inspector.passes.binary_columns import keys_of, repeat, values_of
+from inspector.passes.key_filter import BoundFilter, filter_of, select_records
 from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
 from inspector.providers.chain import chain_for
 from inspector.schemas import DIFF, batch_of, problem_batch, record_batch, specs_in
@@ -150,17 +150,17 @@ class _Unit:
 
     def _read(self, side: Compared, files: Sequence[_File]) -> StoreFile | None:
         """Learn the keys of some files; the one that could not be read, if there is one."""
-        known = 0
+        first = 0
         old = self._files[Compared.OLD]
         if side is Compared.NEW and old and _paths(files)[: len(old)] == _paths(old):
             self._keys.start_from_old()
-            known = len(old)
-        for number, (part, file) in enumerate(files[known:], known):
+            first = len(old)
+        for number, (part, file) in enumerate(files[first:], first):
             try:
-                for block, ordinals in chosen(part.reader.blocks(file), part.filter):
+                for block, ordinals in select_records(part.reader.blocks(file), part.filter):
                     self._keys.learn(side, number, block, ordinals)
             except READ_ERRORS as error:  # noqa: PERF203 - a file takes longer than its try
-                part.reader.failed(error, file)
+                part.reader.note_failure(error, file)
                 return file
         return None
 
@@ -233,23 +233,23 @@ class _Unit:
         self, side: Compared, ids: Int64s
     ) -> Iterator[tuple[_Part, RecordBlock, Int64s, Int64s]]:
         """The rows of some keys: partition, block, their indexes in it, and the keys' ids."""
-        places = self._keys.places(side, ids)
+        locations = self._keys.places(side, ids)
         for number, (part, file) in enumerate(self._files[side]):
-            if places.positions.any_in(number):
-                yield from _in_file(part, file, number, places)
+            if locations.positions.any_in(number):
+                yield from _in_file(part, file, number, locations)
 
 
 def _in_file(
-    part: _Part, file: StoreFile, number: int, places: Places
+    part: _Part, file: StoreFile, number: int, locations: Places
 ) -> Iterator[tuple[_Part, RecordBlock, Int64s, Int64s]]:
     try:
         for block in part.reader.blocks(file):
-            rows, at = places.positions.find(number, block.ordinals)
+            rows, at = locations.positions.find(number, block.ordinals)
             if len(rows):
-                yield part, block, rows, places.ids[at]
+                yield part, block, rows, locations.ids[at]
     except READ_ERRORS as error:
         # It could be read a moment ago: the query has replaced or removed it meanwhile.
-        part.reader.failed(error, file)
+        part.reader.note_failure(error, file)
 
 
 def _of_new(
@@ -266,12 +266,12 @@ def _of_new(
 
 
 def _batch(part: _Part, change: str, key: Any, old: Any, new: Any) -> pa.RecordBatch:
-    columns = repeated(part.reader.row("row", part.task.version) | {"change": change}, len(key))
+    columns = repeat(part.reader.row("row", part.task.version) | {"change": change}, len(key))
     return record_batch(DIFF, columns | {"key": key, "old_value": old, "value": new}, len(key))
 
 
-def _among(ids: Int64s, some: Int64s) -> npt.NDArray[np.bool_]:
-    result: npt.NDArray[np.bool_] = np.isin(ids, some, assume_unique=True)
+def _among(ids: Int64s, candidates: Int64s) -> npt.NDArray[np.bool_]:
+    result: npt.NDArray[np.bool_] = np.isin(ids, candidates, assume_unique=True)
     return result
 
 

@@ -2,6 +2,7 @@
 
 ======================  =========================================================================
 ``user=a``              a field of the key; a dot leads into a struct; repeated: all have to hold
+``a``                   the value of a key of one column
 ``{"user": "a"}``       the same as a JSON object
 ``hex:0000...``         all bytes of the key row; bare digits will do
 ``sha256:f04c...``      the hash by which reports name a key that they hide, or its first digits
@@ -42,7 +43,8 @@ from inspector.passes.key_values import json_of
 from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
 
 FORMS = (
-    "a field and its value (user=a), a JSON object such as "
+    "a field and its value (user=a), the value alone where the key has one column, a JSON object "
+    "such as "
     """'{"user": "a"}', the bytes of the key row in hex (hex:...), or the hash of a redacted key """
     "(sha256:...)"
 )
@@ -50,6 +52,8 @@ FORMS = (
 
 _HEX = "hex:"
 _MOST_ERRORS = 4
+_ROW = re.compile(r"hex:|(0x)?0[01]0{14}([0-9a-f]{16})+$", re.IGNORECASE)
+"""The bytes of a row of one column: a word of null bits, and words with its value."""
 _DIGITS = re.compile(r"[0-9a-f]{1,64}")
 
 
@@ -97,6 +101,9 @@ class KeyFilter:
                 if term.compare != "=":
                     raise CheckpointError(f"got {text[:SHOWN]!r}, a key is named by NAME=VALUE")
                 result[KEY] += condition_of(term, {KEY: _schema_or_error(key)})[1]
+            elif key is not None and len(key.fields) == 1 and not _ROW.match(text):
+                field = key.fields[0].name
+                result[KEY] += condition_of(Term(field, "=", text), {KEY: key})[1]
             else:
                 rows.add(_hex(text))
         for text in self.where:
@@ -126,7 +133,7 @@ class _Fields:
             return None
         return cls(tuple(conditions), RowDecoder(schema))
 
-    def met(self, buffer: bytes, offsets: Int64s, lengths: Int64s, among: Int64s) -> Int64s:
+    def matching(self, buffer: bytes, offsets: Int64s, lengths: Int64s, among: Int64s) -> Int64s:
         """Those among some rows that meet all conditions; a row that does not fit meets none."""
         decoded = self.decoder.decode(buffer, offsets[among], lengths[among]).array
         met: Bools = decoded.is_valid().to_numpy(zero_copy_only=False)
@@ -169,7 +176,7 @@ class BoundFilter:
             met = [hash_digits(item).startswith(digits) for item in of_row]
             rows = rows[np.array(met, np.bool_)]
         if self.keys is not None and len(rows):
-            rows = self.keys.met(buffer, offsets, lengths, rows)
+            rows = self.keys.matching(buffer, offsets, lengths, rows)
         return rows
 
     def mask_values(self, block: RecordBlock, among: Bools | None = None) -> Bools:
@@ -179,7 +186,7 @@ class BoundFilter:
         if self.values is None:
             return np.ones(block.count, np.bool_) if among is None else among
         if len(rows):
-            rows = self.values.met(block.buffer, block.value_offset, block.value_length, rows)
+            rows = self.values.matching(block.buffer, block.value_offset, block.value_length, rows)
         return _mask(block, rows)
 
     def live(self, block: RecordBlock, rows: Int64s) -> Int64s:
@@ -217,7 +224,7 @@ def filter_of(task: Task, store: StoreTask) -> BoundFilter | None:
     return bound_or_nothing(requested, key, None if value is None else widen_timeout(value))
 
 
-def chosen(
+def select_records(
     blocks: Iterable[RecordBlock], requested: BoundFilter | None
 ) -> Iterator[tuple[RecordBlock, Int64s]]:
     """The records whose key is looked for, with their ordinals in the file."""
@@ -307,5 +314,5 @@ def _same_bytes(
     result = np.frombuffer(
         kernel().gather(buffer, at, np.ascontiguousarray(lengths[rows])), np.uint8
     )
-    same: Bools = (result.reshape(len(rows), -1) == np.frombuffer(row, np.uint8)).all(axis=1)
-    return rows[same]
+    equal: Bools = (result.reshape(len(rows), -1) == np.frombuffer(row, np.uint8)).all(axis=1)
+    return rows[equal]

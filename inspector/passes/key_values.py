@@ -162,12 +162,12 @@ def _whole(value: Any) -> int:
 
 
 def _boolean(value: Any, _type: AtomicType) -> bool:
-    known = {"true": True, "false": False}
+    words = {"true": True, "false": False}
     if isinstance(value, bool):
         return value
-    if str(value).lower() not in known:
+    if str(value).lower() not in words:
         raise ValueError("expected true or false")
-    return known[str(value).lower()]
+    return words[str(value).lower()]
 
 
 def _floating(value: Any, _type: AtomicType) -> float:

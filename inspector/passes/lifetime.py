@@ -15,7 +15,7 @@ from inspector.facts.fact import FactT, Observed
 from inspector.facts.inherited import Inherited
 from inspector.facts.join_times import RemovedRows
 from inspector.facts.leftover_facts import observe_leftovers
-from inspector.facts.timed_out import TimerView, timed_out
+from inspector.facts.timed_out import TimerView, timeout_leftovers
 from inspector.facts.timer_runs import TimerRuns
 from inspector.facts.timers import (
     EVENT,
@@ -65,8 +65,8 @@ class Lifetime:
         batch = self._batches.get(change.version - 1)
         if self._has_timers:
             records = TimerRecords.of(change, self._state)
-            known = self._store.call_bounds.get(change.version)
-            bounds = None if known is None else CallBounds(*known)
+            given = self._store.call_bounds.get(change.version)
+            bounds = None if given is None else CallBounds(*given)
             calls = calls_of(records, batch, self._premises, bounds)
             self._calls[change.version] = calls
             self._runs.update(records, self._state, batch, calls)
@@ -104,7 +104,7 @@ class Lifetime:
             yield from self._timers(calls)
             kinds, size = self._store.timeout_kinds, self._store.empty_size
             view = TimerView(kinds, self._premises, calls, self._runs, size)
-            result = timed_out(self._state, clocks, view)
+            result = timeout_leftovers(self._state, clocks, view)
         else:
             certainty, reason = self._store.certainty, self._store.reason
             result = past_clock(self._state, expiry, clocks, certainty, reason)
@@ -138,24 +138,24 @@ class Lifetime:
         if self._has_timers:
             yield from self._timers(self.calls())
 
-    def inherit(self, others: Sequence[Lifetime], found: Inherited) -> None:
+    def inherit(self, origins: Sequence[Lifetime], history: Inherited) -> None:
         """Go on with the history that keys had in other partitions.
 
         Args:
-            others: of the partitions that they came from, up to the version that was repartitioned.
-            found: what those know of the keys.
+            origins: of the partitions that they came from, up to the repartitioned version.
+            history: what those know of the keys.
         """
-        self._from_snapshot = any(other._from_snapshot for other in others)
-        found.apply(self._runs, self._batches)
-        for other in others:
-            for version, calls in other.calls().items():
-                known = self._calls.get(version, Calls())
-                self._calls[version] = Calls(against=known.against | calls.against)
+        self._from_snapshot = any(origin._from_snapshot for origin in origins)
+        history.apply(self._runs, self._batches)
+        for origin in origins:
+            for version, calls in origin.calls().items():
+                own_calls = self._calls.get(version, Calls())
+                self._calls[version] = Calls(against=own_calls.against | calls.against)
 
     def calls(self) -> dict[int, Calls]:
         """Who made the records of each version, as far as the newest shows it."""
         if self._has_timers:
-            self._runs.stood_at_end(self._state)
+            self._runs.mark_standing_at_end(self._state)
         return self._with_standing()
 
     @property

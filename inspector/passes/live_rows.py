@@ -12,7 +12,7 @@ from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
 from inspector.model import StoreFile
-from inspector.passes.binary_columns import keys_of, repeated, values_of
+from inspector.passes.binary_columns import keys_of, repeat, values_of
 from inspector.passes.key_filter import filter_of
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.passes.tracked import range_filter
@@ -54,7 +54,7 @@ def live_blocks(
                         yield block, rows
     except READ_ERRORS as error:
         # It could be read a moment ago: the query has replaced or removed it meanwhile.
-        reader.failed(error, file)
+        reader.note_failure(error, file)
 
 
 def _locate(
@@ -92,11 +92,11 @@ def _learn(
             for block in reader.blocks(file):
                 puts.learn(number, block if keys is None else keys.of(block))
         except READ_ERRORS as error:  # noqa: PERF203 - a file takes longer than its try
-            reader.failed(error, file)
+            reader.note_failure(error, file)
             return puts.finish(), file
     return puts.finish(), None
 
 
-def _batch(block: RecordBlock, rows: Int64s, place: dict[str, Any]) -> pa.RecordBatch:
+def _batch(block: RecordBlock, rows: Int64s, constants: dict[str, Any]) -> pa.RecordBatch:
     columns = {"key": keys_of(block, rows), "value": values_of(block, rows)}
-    return record_batch(ROWS, repeated(place, len(rows)) | columns, len(rows))
+    return record_batch(ROWS, repeat(constants, len(rows)) | columns, len(rows))

@@ -25,7 +25,7 @@ def once(task: T, read: Callable[[T], Iterator[pa.RecordBatch]]) -> Iterator[pa.
     return read(task)
 
 
-def looked_at(
+def look_again(
     task: T,
     read: Callable[[T], Iterator[pa.RecordBatch]],
     *,
@@ -50,9 +50,9 @@ def looked_at(
         if doubtful and (given or not looks):
             again(task, [path for path in batch.column("path").to_pylist() if path is not None])
         elif doubtful:
-            other = again(task, ())
-            left = looks - 1 if other != task else 0
-            yield from looked_at(other, read, again=again, looks=left)
+            newer = again(task, ())
+            left = looks - 1 if newer != task else 0
+            yield from look_again(newer, read, again=again, looks=left)
             return
         given = True
         yield batch

@@ -145,9 +145,9 @@ class StorePass:
         fields = store.session_fields
         self._prefixes = LivePrefixes(fields) if fields else None
         self._rewrites = Rewrites() if task.request.rewrites else None
-        self._simulation = (
-            Simulation(store.scenario, store.expiry, task.clocks) if store.scenario else None
-        )
+        self._simulations = [
+            Simulation(scenario, store.expiry, task.clocks) for scenario in store.scenarios
+        ]
         self.life = Lifetime(task, store, reader.store, self.state)
         self._crossed = CrossChecks(task, store)
 
@@ -219,7 +219,7 @@ class StorePass:
                     self.state.apply(block)
                     yield
         except READ_ERRORS as error:
-            self._reader.failed(error, file)
+            self._reader.note_failure(error, file)
             self.whole = False
             return None
         self.whole = True
@@ -234,13 +234,13 @@ class StorePass:
             for _ in self._check_blocks(file):
                 yield
         except READ_ERRORS as error:
-            self._reader.failed(error, file)
+            self._reader.note_failure(error, file)
 
     def _compare(self, file: StoreFile) -> None:
         try:
             difference = compare_snapshot(self.state, self._check_blocks(file))
         except READ_ERRORS as error:
-            self._reader.failed(error, file)
+            self._reader.note_failure(error, file)
         else:
             if difference:
                 self._differs(file, difference)
@@ -258,7 +258,7 @@ class StorePass:
         try:
             difference = compare_delta(self.state, self._reader.blocks(delta))
         except READ_ERRORS as error:
-            self._reader.failed(error, delta)
+            self._reader.note_failure(error, delta)
         else:
             if difference:
                 self._differs(snapshot, difference)
@@ -302,8 +302,8 @@ class StorePass:
             yield Observed(self._reader.store, change.version, prefixes)
         if self._rewrites is not None:
             self._rewrites.update(change, self.state)
-        if self._simulation is not None:
-            self._simulation.update(change, self.state)
+        for simulation in self._simulations:
+            simulation.update(change, self.state)
         yield from self.life.update(change)
         if change.rebased and change.version == self._task.repartitioned:
             inherit(self.state, self.life, self._origins())
@@ -315,10 +315,10 @@ class StorePass:
             for step in replay_steps(reader.provider.files_of(store.files), task.version):
                 change = pass_.advance(step)
                 deque(pass_.emit_version(change, step) if change is not None else (), maxlen=0)
-            yield (pass_.state, pass_.life) if pass_.reached else None
+            yield (pass_.state, pass_.life) if pass_.is_complete else None
 
     @property
-    def reached(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether the map is that of the task's version."""
         return self.whole and self.state.versions[-1:] == [self._task.version]
 
@@ -330,7 +330,7 @@ class StorePass:
         """
         if not self._task.present:
             yield from self.life.evidence()
-        if not self.reached:
+        if not self.is_complete:
             return None
         facts: Iterator[Observed[Any]] = chain(self.life.emit(), self._emit_keys())
         if self.state.tracking.hashed:
@@ -347,7 +347,7 @@ class StorePass:
         store, version = self._reader.store, self._task.version
         if self._rewrites is not None:
             yield Observed(store, version, self._rewrites.observe(self.state))
-        for at, rows in self._simulation.observe() if self._simulation is not None else ():
+        for at, rows in chain.from_iterable(each.observe() for each in self._simulations):
             speaks = self._task.speaks_for_files
             yield Observed(store, at, rows if speaks else replace(rows, stores=0, whole=0))
         placement = placement_of(self._task, self._store)
@@ -374,9 +374,9 @@ def origins_of(
     for origin in map(Task.from_json, task.origins):
         clocks = tuple(clock for clock in task.clocks if clock.batch_id < origin.version)
         whole = replace(origin, clocks=clocks, codecs=task.codecs)
-        for other in origin.stores:
-            if other.store_name == store.store_name:
-                bare = replace(other, side_files=())
+        for origin_store in origin.stores:
+            if origin_store.store_name == store.store_name:
+                bare = replace(origin_store, side_files=())
                 yield whole, bare, StoreReader(whole, reader.storage, bare)
 
 
@@ -395,8 +395,8 @@ def inherit(
     for origin in origins:
         if origin is None:
             return
-        other, of_other = origin
-        result.add(other, of_other.runs, of_other.calls())
+        origin_state, of_other = origin
+        result.add(origin_state, of_other.runs, of_other.calls())
         lives.append(of_other)
     if lives and result.whole:
         life.inherit(lives, result)

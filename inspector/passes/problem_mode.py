@@ -22,19 +22,19 @@ def with_problems(columns: Sequence[tuple[str, pa.DataType]], mode: ProblemMode)
 
 
 def problem_batches(
-    schema: pa.Schema, mode: ProblemMode, found: Iterable[Problem]
+    schema: pa.Schema, mode: ProblemMode, reported: Iterable[Problem]
 ) -> Iterator[pa.RecordBatch]:
     """Problems as a table has them.
 
     Args:
         schema: of :func:`with_problems`.
         mode: how they are handled.
-        found: the problems.
+        reported: the problems.
 
     Raises:
         InspectorError: the first of which nothing could be read, in mode ``failfast``.
     """
-    problems = list(found)
+    problems = list(reported)
     if mode is ProblemMode.FAILFAST:
         refuse(problems)
     if mode is ProblemMode.PERMISSIVE and problems:

@@ -120,9 +120,9 @@ def files_ahead(tasks: Iterable[Task]) -> Iterator[StoreFile]:
 class _DoubtError(Exception):
     """A task met what a query that runs may have caused: nothing else of it counts."""
 
-    def __init__(self, found: Sequence[Observed[Any]] = ()) -> None:
+    def __init__(self, problems: Sequence[Observed[Any]] = ()) -> None:
         super().__init__()
-        self.found = found
+        self.found = problems
 
 
 def _look_at(
@@ -196,7 +196,7 @@ def _of_files(
     shared.leave_out(store, reader)
     yield from _problems(task, reader)
     if task.request.fit and task.speaks_for_files:
-        checked = reader.checked
+        checked = reader.checks
         if not store.counts_files:
             checked = ChecksPassed(row_checksums=checked.row_checksums)
         yield Observed(reader.store, task.version, checked)
@@ -204,7 +204,7 @@ def _of_files(
 
 def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
     """What takes another look at the live rows."""
-    known = len(reader.problems)
+    first = len(reader.problems)
     if task.request.matched and task.present:
         more = reader.again(task, store)
         yield from emit_partners(task, store, more)
@@ -214,7 +214,7 @@ def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obse
         yield from emit_fields(task, store, more)
         reader.add(more.problems)
     _check_doubts(task, reader)
-    yield from _problems(task, reader, known)
+    yield from _problems(task, reader, first)
 
 
 class _SharedProblems:
@@ -257,6 +257,6 @@ def _check_doubts(task: Task, reader: StoreReader) -> None:
         raise _DoubtError(tuple(_problems(task, reader)))
 
 
-def _problems(task: Task, reader: StoreReader, known: int = 0) -> Iterator[Observed[Any]]:
-    for problem in reader.problems[known:]:
+def _problems(task: Task, reader: StoreReader, first: int = 0) -> Iterator[Observed[Any]]:
+    for problem in reader.problems[first:]:
         yield ReadProblem.observe(problem, reader.store, task.version)

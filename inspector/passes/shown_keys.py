@@ -56,7 +56,7 @@ def _has_compared(task: Task, store: StoreTask) -> bool:
 
 
 def with_keys(
-    found: Iterable[Observed[Any]],
+    facts: Iterable[Observed[Any]],
     state: StateMap,
     applied: Sequence[StoreFile],
     reader: StoreReader,
@@ -64,13 +64,13 @@ def with_keys(
     """Facts with the keys that they show; what cannot be read again stays with ``reader``.
 
     Args:
-        found: the facts; those that show a key hold what :meth:`StateMap.keys` gave.
+        facts: the facts; those that show a key hold what :meth:`StateMap.keys` gave.
         state: the map, at the version that they are of.
         applied: the file of each of its steps.
         reader: of the store, for a second look.
     """
     showing = []
-    for item in found:
+    for item in facts:
         if isinstance(item.fact, TopKey | Leftover):
             showing.append(item)
         else:
@@ -91,13 +91,13 @@ def _keys(
     keys: dict[int, bytes] = {}
     reader.expect([applied[step] for step in np.unique(steps).tolist()])
     for step in np.unique(steps).tolist():
-        mine, file = ids[steps == step], applied[step]
+        own_ids, file = ids[steps == step], applied[step]
         try:
-            keys.update(_in_file(mine, state, file, reader))
+            keys.update(_in_file(own_ids, state, file, reader))
         except READ_ERRORS as error:
-            reader.failed(error, file)
+            reader.note_failure(error, file)
             continue
-        if not all(key_id in keys for key_id in mine.tolist()):
+        if not all(key_id in keys for key_id in own_ids.tolist()):
             reader.report(
                 VANISHED_SLUG, "the file was written anew: its keys are not where they were", file
             )

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from inspector.arrays import Int64s
-from inspector.decode.clocks import count_flags
 from inspector.decode.field_sizes import RowBytes, measure_rows
+from inspector.decode.rows import count_flags
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.fact import Observed
 from inspector.facts.join_times import KeyTimeVotes, RowsTimedByKey, RowsTimedInRange
@@ -54,7 +54,11 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
     """Facts on the variables and timers of a partition, from the maps of those that were read."""
     stores = [store for store in task.stores if meets_others(store)]
     keys = GroupingKeys()
-    read = {name: each for name, each in _read(keys, stores, states) if each is not None}
+    read = {
+        name: read_store
+        for name, read_store in _read(keys, stores, states)
+        if read_store is not None
+    }
     for store in stores:
         result = read.get(store.store_name)
         if result is not None and store.family in (Family.LIST, Family.MAP):
@@ -63,11 +67,11 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
     variables = [store.store_name for store in stores if store.family is not Family.TIMERS]
     if not all(name in read for name in variables):
         return  # that a key has no state is known only if every variable is
-    every = np.unique(np.concatenate([*(read[n].of_live for n in variables), _NO_IDS]))
+    all_ids = np.unique(np.concatenate([*(read[n].of_live for n in variables), _NO_IDS]))
     for store in stores:
         result = read.get(store.store_name)
         if result is not None and store.family is Family.TIMERS:
-            item = timers_without_state(result.state, result.owners, every)
+            item = timers_without_state(result.state, result.owners, all_ids)
             yield Observed(task.store_id(store), task.version, item)
 
 
@@ -106,11 +110,11 @@ def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[O
     Of a store without a schema there is no fact; its files are read all the same, and problems stay
     with ``reader``.
     """
-    both = zip((RowPart.KEY, RowPart.VALUE), schemas(store), strict=True)
-    known = {side: schema for side, schema in both if schema is not None}
-    result = {side: RowBytes.none(schema) for side, schema in known.items()}
+    sides = zip((RowPart.KEY, RowPart.VALUE), schemas(store), strict=True)
+    by_side = {side: schema for side, schema in sides if schema is not None}
+    result = {side: RowBytes.none(schema) for side, schema in by_side.items()}
     for batch in live_rows(task, store, reader):
-        for side, schema in known.items():
+        for side, schema in by_side.items():
             result[side] += measure_rows(schema, *spans_of(batch.column(side.value)))
     for side, measured in result.items():
         yield Observed(reader.store, task.version, FieldSizes(side, measured))
@@ -165,7 +169,7 @@ def _key_times(
     if task.key_range is None:
         yield Observed(store_id, task.version, RowsTimedByKey(most))
     else:
-        same = RowsTimedInRange(tuple(vote.same for vote in votes))
-        yield Observed(store_id, task.version, same)
+        equal_rows = RowsTimedInRange(tuple(vote.same for vote in votes))
+        yield Observed(store_id, task.version, equal_rows)
     for vote in votes if store.by_key_time else ():
         yield Observed(store_id, task.version, vote)

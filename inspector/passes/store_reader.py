@@ -60,11 +60,11 @@ class StoreReader:
         return self._files.raw_bytes
 
     @property
-    def checked(self) -> ChecksPassed:
+    def checks(self) -> ChecksPassed:
         """What was right so far, each file once."""
-        unsummed = self._files.unsummed
+        unsummed = self._files.paths_without_sums
         return ChecksPassed(
-            **asdict(self._files.checked),
+            **asdict(self._files.checks),
             unsummed_files=len(unsummed),
             confirmed_files=len(unsummed & self._confirmed),
         )
@@ -73,9 +73,9 @@ class StoreReader:
         """Note that a snapshot holds what these files make, itself included."""
         self._confirmed.update(file.path for file in files)
 
-    def resume_from(self, other: StoreReader) -> None:
+    def resume_from(self, earlier: StoreReader) -> None:
         """Take over what another reader of the store knows of the version that it read last."""
-        self._files.resume_from(other._files)
+        self._files.resume_from(earlier._files)
 
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
@@ -112,7 +112,7 @@ class StoreReader:
                     for _ in self.blocks(file):
                         pass
                 except READ_ERRORS as error:
-                    self.failed(error, file)
+                    self.note_failure(error, file)
 
     def again(self, task: Task, store: StoreTask) -> StoreReader:
         """A reader of the same store, without checksums, for what begins anew."""
@@ -123,11 +123,11 @@ class StoreReader:
         unseen = {
             result.path for result in self.problems if result.slug in (*UNSEEN, VANISHED_SLUG)
         }
-        for file in self._files.unchecked(item for item in files if item.path not in unseen):
+        for file in self._files.files_to_check(item for item in files if item.path not in unseen):
             try:
                 self._files.check(file)
             except OSError as error:  # noqa: PERF203 - a file takes longer than its try
-                self.failed(error, file)
+                self.note_failure(error, file)
 
     def report(
         self, slug: str, message: str, file: StoreFile | None = None, offset: int | None = None
@@ -145,10 +145,12 @@ class StoreReader:
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Keep the problems of another reader of this store, less those of files that have one."""
-        known = {(result.slug, result.path) for result in self.problems}
-        self.problems += [result for result in problems if (result.slug, result.path) not in known]
+        reported = {(result.slug, result.path) for result in self.problems}
+        self.problems += [
+            result for result in problems if (result.slug, result.path) not in reported
+        ]
 
-    def failed(self, error: Exception, file: StoreFile) -> None:
+    def note_failure(self, error: Exception, file: StoreFile) -> None:
         """Keep an error as a problem.
 
         Raises:

@@ -114,8 +114,8 @@ def _masks(task: Task, store: StoreTask) -> Int64s | None:
     if rows is None or rows.key_schema is None or not is_shared:
         return None
     schema = parse_schema_json(rows.key_schema)
-    own = len(schema.fields) - (store.store_name in COUNT_STORES)
-    return shared_part(_fixed_width(schema), own) if schema.fields else None
+    key_fields = len(schema.fields) - (store.store_name in COUNT_STORES)
+    return shared_part(_fixed_width(schema), key_fields) if schema.fields else None
 
 
 def _fixed_width(schema: StructType) -> list[bool]:

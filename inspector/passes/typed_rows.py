@@ -23,7 +23,7 @@ from inspector.passes.looked_at import Look, once
 from inspector.passes.problem_mode import problem_batches, with_problems
 from inspector.passes.run import rows_of
 from inspector.passes.tracked import schemas
-from inspector.schemas import spans_of, specs_in
+from inspector.schemas import compute, spans_of, specs_in
 from inspector.sparktypes import StructType
 
 _STORE: list[tuple[str, pa.DataType]] = [
@@ -173,11 +173,11 @@ class _Typed:
         first = self.request.first_version
         return changes_of(ChangesTask(task, first_version=first, old_values=True))
 
-    def _problems(self, found: Iterable[Problem]) -> Iterator[pa.RecordBatch]:
-        return problem_batches(self.schema, self.request.mode, found)
+    def _problems(self, problems: Iterable[Problem]) -> Iterator[pa.RecordBatch]:
+        return problem_batches(self.schema, self.request.mode, problems)
 
     def _batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and few commands need it
+        pc = compute()
 
         columns: dict[str, Any] = {name: batch.column(name) for name in batch.schema.names}
         keys, values, rows = columns["key"], columns["value"], batch.num_rows
@@ -193,9 +193,9 @@ class _Typed:
             "problem": pa.nulls(rows, pa.string()),
         }
         if self.request.changes:
-            known = pc.is_in(columns["event"], pa.array(_KNOWN))
-            same = pc.equal(columns["event"], pa.scalar("same_value"))
-            columns["same_value"] = pc.if_else(known, same, pa.scalar(None, pa.bool_()))
+            is_known = pc.is_in(columns["event"], pa.array(_KNOWN))
+            is_same = pc.equal(columns["event"], pa.scalar("same_value"))
+            columns["same_value"] = pc.if_else(is_known, is_same, pa.scalar(None, pa.bool_()))
             columns["old_value_row"] = columns["old_value"]
             # The value was reported when it was put: a misfit is not reported again.
             columns["old_value"] = self._old.decode(columns["old_value"])

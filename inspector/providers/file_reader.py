@@ -80,7 +80,7 @@ class Checked:
     row_checksums: int
 
 
-def check_unchanged(storage: Storage, file: StoreFile) -> None:
+def check_identity(storage: Storage, file: StoreFile) -> None:
     """Make sure that a file is still the one that was listed, before it is called damaged.
 
     Spark removes versions while they are read, and a batch that runs again writes its files anew.
@@ -130,13 +130,13 @@ class FileReader(ABC):
         self._summed: set[str] = set()
 
     @property
-    def checked(self) -> Checked:
+    def checks(self) -> Checked:
         """What was right so far, each file once."""
         row_checksums = sum(self._decoded.values()) if self._options.row_checksum else 0
         return Checked(len(self._decoded), self._checks.passed, row_checksums)
 
     @property
-    def unsummed(self) -> frozenset[str]:
+    def paths_without_sums(self) -> frozenset[str]:
         """Paths of the files that were decoded to their end and that hold no checksum.
 
         Neither their blocks nor their rows do, nor a file beside them.
@@ -166,7 +166,7 @@ class FileReader(ABC):
                 wrong.extend((block.first_record + i, block.raw_place(i)) for i in mismatches)
                 yield block
         except DecodeError as error:
-            check_unchanged(self._storage, file)
+            check_identity(self._storage, file)
             raise error.at(file.path) from None
         self._decoded[file.path] = records - len(wrong)
         if wrong:
@@ -180,7 +180,7 @@ class FileReader(ABC):
                 location,
             )
 
-    def resume_from(self, other: FileReader) -> None:  # noqa: B027 - most have nothing to take over
+    def resume_from(self, earlier: FileReader) -> None:  # noqa: B027 - most have nothing to take over
         """Take over what another reader of the store knows of the version that it read last.
 
         By default nothing: each file says all of itself.
@@ -198,7 +198,7 @@ class FileReader(ABC):
         del file
         return None
 
-    def unchecked(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
+    def files_to_check(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
         """Those files that have checksums and that nobody has read to their end."""
         return self._checks.rest(files)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,6 @@ from inspector.providers.task_files import TaskFiles
 if TYPE_CHECKING:  # they import what decodes rows: `info` and `files` start without it
     from inspector.encode.deltas import DeltaForm
     from inspector.providers.file_reader import FileReader
-
-Lineage = Callable[["StoreFile"], Mapping[int, str]]
-"""Reads of a delta which versions it is based on, each with the unique id of its checkpoint; empty
-if it does not say, or cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +119,10 @@ class Provider(ABC):
         return any(self.classify(name)[0] in (FileKind.DELTA, FileKind.SNAPSHOT) for name in names)
 
     def resolve_attempts(
-        self, files: Sequence[StoreFile], committed: Mapping[int, frozenset[str]], lineage: Lineage
+        self,
+        files: Sequence[StoreFile],
+        committed: Mapping[int, frozenset[str]],
+        storage: Storage | None = None,
     ) -> tuple[StoreFile, ...]:
         """The files of one store, those that no version is read from as what they are.
 
@@ -131,9 +130,9 @@ class Provider(ABC):
             files: of one store, as :func:`inspector.providers.registry.classify` sees their names.
             committed: unique ids of the checkpoints of each version, where the commit log has them;
                 those of all stores of the partition.
-            lineage: reads of a delta which versions it is based on, each with its unique id.
+            storage: opened at the checkpoint's root; None where no file is to be read for it.
         """
-        del committed, lineage
+        del committed, storage
         return tuple(self._own(file) for file in files)
 
     def _own(self, file: StoreFile) -> StoreFile:
@@ -184,6 +183,20 @@ class Provider(ABC):
         """The id of the checkpoint that a state file belongs to; None where names have none."""
         del file
         return None
+
+    def snapshot_format(self, storage: Storage, file: StoreFile) -> int:
+        """The number that a snapshot's version line has; 1 where it has none.
+
+        Args:
+            storage: opened at the checkpoint's root.
+            file: the snapshot.
+
+        Raises:
+            InspectorError: it cannot be decoded.
+            OSError: it cannot be read.
+        """
+        del storage, file
+        return 1
 
     def snapshot_name(self, version: int) -> str | None:
         """The name of a snapshot that holds all rows itself; None if it has none such."""

@@ -22,10 +22,10 @@ def all_providers() -> tuple[Provider, ...]:
 
 @lru_cache(maxsize=8)
 def _load(folders: tuple[str, ...]) -> tuple[Provider, ...]:
-    packages = [each.name for each in pkgutil.iter_modules(folders) if each.ispkg]
+    packages = [module.name for module in pkgutil.iter_modules(folders) if module.ispkg]
     modules = [importlib.import_module(f"{providers.__name__}.{name}") for name in packages]
     result: list[Provider] = [module.PROVIDER for module in modules]
-    return tuple(sorted(result, key=lambda each: (each.rank, each.name)))
+    return tuple(sorted(result, key=lambda provider: (provider.rank, provider.name)))
 
 
 def classify(name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
@@ -52,9 +52,9 @@ def provider_for(listing: Listing, root: str) -> Provider:
     """
     provider = next((item for item in all_providers() if item.detect(listing)), None)
     if provider is None or _is_unknown(listing):
-        known = ", ".join(item.spark_class for item in all_providers())
+        names = ", ".join(item.spark_class for item in all_providers())
         got = (listing.provider_class or "an unknown provider")[:200]
-        raise UnsupportedProviderError(f"got state of {got}, expected one of {known}", root)
+        raise UnsupportedProviderError(f"got state of {got}, expected one of {names}", root)
     return provider
 
 

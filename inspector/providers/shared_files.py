@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inspector.model import StoreFile
+from inspector.sums import Sums
 
 
 @dataclass(frozen=True)
-class Contents:
+class Contents(Sums):
     """What files say that they hold; no row of them is read.
 
     Attributes:
@@ -22,14 +23,6 @@ class Contents:
     tombstones: int = 0
     merge_operands: int = 0
     raw_bytes: int = 0
-
-    def __add__(self, other: Contents) -> Contents:
-        return Contents(
-            self.entries + other.entries,
-            self.tombstones + other.tombstones,
-            self.merge_operands + other.merge_operands,
-            self.raw_bytes + other.raw_bytes,
-        )
 
 
 @dataclass(frozen=True)

@@ -81,12 +81,12 @@ def upcoming(storage: Storage, files: Iterable[StoreFile]) -> Iterator[None]:
     if is_local(storage.url):
         yield
         return
-    mine = _Upcoming(storage, files)
-    _places[storage.url] = mine
+    requested = _Upcoming(storage, files)
+    _places[storage.url] = requested
     try:
         yield
     finally:
-        if _places.get(storage.url) is mine:
+        if _places.get(storage.url) is requested:
             del _places[storage.url]
 
 
@@ -158,8 +158,8 @@ class TaskFiles(Storage):
         """As of :class:`inspector.checkpoint.storage.Storage`; what is there is not requested."""
         if relative in self._kept:
             return partial(self._again, relative)
-        place = _places.get(self.url) if self._is_remote else None
-        requested = None if place is None else place.take(relative)
+        next_tasks = _places.get(self.url) if self._is_remote else None
+        requested = None if next_tasks is None else next_tasks.take(relative)
         if requested is None:
             requested = super().request(relative, limit, size=size)
         if relative not in self._to_keep:
@@ -186,9 +186,9 @@ class TaskFiles(Storage):
 
     def request_upcoming(self, most: int) -> None:
         """Request files of the next tasks, until so many of them are under way."""
-        place = _places.get(self.url)
-        if place is not None:
-            place.start(most)
+        next_tasks = _places.get(self.url)
+        if next_tasks is not None:
+            next_tasks.start(most)
 
     def _keeping(self, relative: str, requested: Callable[[], bytes]) -> bytes:
         content = requested()
@@ -203,11 +203,11 @@ class TaskFiles(Storage):
     def _pieces(self, relative: str, chunk_bytes: int) -> Iterator[bytes]:
         yield from self._between(*self._kept[relative], chunk_bytes)
 
-    def _between(self, place: int, end: int, chunk_bytes: int) -> Iterator[bytes]:
-        while place < end:
-            self._content.seek(place)
-            piece = self._content.read(min(chunk_bytes, end - place))
-            place += len(piece)
+    def _between(self, start: int, end: int, chunk_bytes: int) -> Iterator[bytes]:
+        while start < end:
+            self._content.seek(start)
+            piece = self._content.read(min(chunk_bytes, end - start))
+            start += len(piece)
             yield piece
 
 

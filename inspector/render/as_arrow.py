@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from inspector.render.report import Column, Report, Unit
+from inspector.render.report_data import ReportData
+from inspector.render.tabular import Column, Unit
 
 _TYPES: dict[Unit, pa.DataType] = {
     Unit.COUNT: pa.int64(),
@@ -24,7 +25,7 @@ _TYPES: dict[Unit, pa.DataType] = {
 }
 
 
-def arrow_table(report: Report, name: str | None = None) -> pa.Table:
+def arrow_table(report: ReportData, name: str | None = None) -> pa.Table:
     """One table of a report.
 
     Args:

@@ -13,10 +13,10 @@ from typing import Any
 from inspector.plain_text import escape
 from inspector.render.as_json import dumps
 from inspector.render.plain import plain_names, plain_row
-from inspector.render.report import Report
+from inspector.render.report_data import ReportData
 
 
-def render_csv(report: Report) -> Iterator[str]:
+def render_csv(report: ReportData) -> Iterator[str]:
     """The rows, header first. Null and the empty text are both an empty field, as CSV has it."""
     table = report.primary
     yield csv_line(plain_names(table))

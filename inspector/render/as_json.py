@@ -22,17 +22,17 @@ from typing import Any
 from inspector.findings.verdict import Verdict
 from inspector.render.first_screen import command_line
 from inspector.render.plain import finding_row, plain_row, plain_summary, problem_row
-from inspector.render.report import SCHEMA_VERSION, Report, Table
-from inspector.render.tabular import values
+from inspector.render.report_data import SCHEMA_VERSION, ReportData
+from inspector.render.tabular import Table, values
 from inspector.time_text import time_ms_text
 
 LISTED = ("findings", "problems")
 """Tables that every envelope has under their own name."""
 
 
-def render_json(report: Report) -> Iterator[str]:
+def render_json(report: ReportData) -> Iterator[str]:
     """The envelope, piece by piece: rows are written as they are read."""
-    own = report.primary
+    primary = report.primary
     head = {
         "schema_version": SCHEMA_VERSION,
         "command": report.command,
@@ -41,15 +41,15 @@ def render_json(report: Report) -> Iterator[str]:
         "verdict": None if report.verdict is None else verdict_value(report.verdict, report),
         **({"metrics": report.metrics} if report.metrics else {}),
         "summary": plain_summary(report),
-        "table": own.name,
+        "table": primary.name,
         "columns": {table.name: _columns(table) for table in report.tables},
     }
     before = dumps(head)[:-1] + ", "
-    if own.name not in LISTED:
+    if primary.name not in LISTED:
         yield before + '"rows": ['
         comma, before = "\n", "\n], "
-        for row in own.rows:
-            yield comma + dumps(plain_row(own, row))
+        for row in primary.rows:
+            yield comma + dumps(plain_row(primary, row))
             comma = ",\n"
     tail = {
         "tables": {
@@ -65,7 +65,7 @@ def render_json(report: Report) -> Iterator[str]:
     yield before + dumps(tail)[1:] + "\n"
 
 
-def verdict_value(verdict: Verdict, report: Report) -> dict[str, Any]:
+def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
     """A verdict as JSON: level and counts, and its parts as objects or null."""
     size, growth, cause = verdict.size, verdict.growth, verdict.cause
     restart = verdict.restart
@@ -97,8 +97,8 @@ def verdict_value(verdict: Verdict, report: Report) -> dict[str, Any]:
             "heap_bytes_per_hour": None
             if growth.heap_bytes_per_hour is None
             else round(growth.heap_bytes_per_hour),
-            "new_rows_per_hour": _rounded(growth.new_rows_per_hour),
-            "removed_rows_per_hour": _rounded(growth.removed_rows_per_hour),
+            "new_rows_per_hour": _round(growth.new_rows_per_hour),
+            "removed_rows_per_hour": _round(growth.removed_rows_per_hour),
             "since_batch": growth.since_batch,
             "since_ms": growth.since_ms,
             "since": time_ms_text(growth.since_ms),
@@ -122,13 +122,13 @@ def verdict_value(verdict: Verdict, report: Report) -> dict[str, Any]:
     }
 
 
-def render_ndjson(report: Report) -> Iterator[str]:
+def render_ndjson(report: ReportData) -> Iterator[str]:
     """One line per row of the command's own table; nothing else."""
     for row in report.primary.rows:
         yield dumps(plain_row(report.primary, row)) + "\n"
 
 
-def _rounded(value: float | None) -> int | None:
+def _round(value: float | None) -> int | None:
     return None if value is None else round(value)
 
 

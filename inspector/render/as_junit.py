@@ -13,9 +13,9 @@ from xml.etree import ElementTree as ET
 
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Finding
-from inspector.findings.gates import Passed
+from inspector.findings.metrics import Passed
 from inspector.plain_text import escape, escape_lines
-from inspector.render.report import Report
+from inspector.render.report_data import ReportData
 from inspector.render.text import problem_line
 
 PREFIX = "inspector"
@@ -23,7 +23,7 @@ MOST_PROBLEMS = 20
 """Problems that are listed; how many there are is always said."""
 
 
-def render_junit(report: Report) -> Iterator[str]:
+def render_junit(report: ReportData) -> Iterator[str]:
     """The report as a document of one test suite."""
     yield from junit_document([junit_suite(report)])
 
@@ -42,7 +42,7 @@ def junit_document(suites: Sequence[str]) -> Iterator[str]:
     yield "</testsuites>\n"
 
 
-def junit_suite(report: Report) -> str:
+def junit_suite(report: ReportData) -> str:
     """The suite of one checkpoint."""
     suite = _Suite(report.command, report.checkpoint)
     problems = [problem_line(problem) for problem in report.problems]
@@ -72,19 +72,19 @@ def junit_failure(command: str, checkpoint: str, message: str) -> str:
     return suite.text()
 
 
-def _add_rules(suite: _Suite, report: Report) -> None:
+def _add_rules(suite: _Suite, report: ReportData) -> None:
     failing = {id(finding) for finding in report.failing}
     for kind in report.rules or CATALOGUE:
-        found = [finding for finding in report.findings if finding.kind.id == kind.id]
+        findings = [finding for finding in report.findings if finding.kind.id == kind.id]
         name = f"{kind.id} {kind.title}"
-        if any(id(finding) in failing for finding in found):
-            bad = [finding for finding in found if id(finding) in failing]
-            suite.failed(name, bad[0].evidence, _text(found), bad[0].severity.word)
+        if any(id(finding) in failing for finding in findings):
+            bad = [finding for finding in findings if id(finding) in failing]
+            suite.failed(name, bad[0].evidence, _text(findings), bad[0].severity.word)
         else:
-            suite.passed(name, _text(found))
+            suite.passed(name, _text(findings))
 
 
-def _add_worse_metrics(suite: _Suite, report: Report) -> None:
+def _add_worse_metrics(suite: _Suite, report: ReportData) -> None:
     if report.comparison is None:
         return
     for trend in report.comparison.metrics:
@@ -101,10 +101,10 @@ def _add_worse_metrics(suite: _Suite, report: Report) -> None:
 def _text(findings: Sequence[Finding]) -> str:
     blocks = []
     for finding in findings:
-        place = "" if finding.operator_id is None else f", operator {finding.operator_id}"
-        place += "" if finding.store_name in (None, "default") else f", {finding.store_name}"
+        location = "" if finding.operator_id is None else f", operator {finding.operator_id}"
+        location += "" if finding.store_name in (None, "default") else f", {finding.store_name}"
         blocks.append(
-            f"{finding.severity.word}, {finding.certainty.value}{place}: "
+            f"{finding.severity.word}, {finding.certainty.value}{location}: "
             f"{escape(finding.evidence)}\nnext: {escape(finding.next_step)}"
         )
     return "\n".join(blocks)

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inspector.findings.catalogue import CATALOGUE
-from inspector.findings.gates import Passed
-from inspector.findings.metrics import BY_NAME
+from inspector.findings.metrics import BY_NAME, Passed
 from inspector.findings.verdict import Level
 from inspector.plain_text import escape
-from inspector.render.report import Report
+from inspector.render.report_data import ReportData
 
 SECONDS_PER_HOUR = 3600
 LABELS = ("checkpoint", "query_id")
@@ -70,18 +69,18 @@ class Observed:
     gates: tuple[tuple[str, bool], ...] = ()
 
 
-def observed(report: Report) -> Observed:
+def observed(report: ReportData) -> Observed:
     """What is exported of a report."""
     summary = report.summary
-    found = Counter((each.kind.id, each.severity.word) for each in report.findings)
+    counts = Counter((finding.kind.id, finding.severity.word) for finding in report.findings)
     if report.judged:
-        ids = {each.kind.id for each in report.findings}
-        none = {
+        ids = {finding.kind.id for finding in report.findings}
+        zeros = {
             (kind.id, kind.severity.word): 0
             for kind in report.rules or CATALOGUE
             if kind.id not in ids
         }
-        found.update(none)
+        counts.update(zeros)
     timestamp = summary.get("batch_timestamp_ms")
     return Observed(
         escape(report.checkpoint),
@@ -90,7 +89,7 @@ def observed(report: Report) -> Observed:
         dict(report.metrics),
         summary.get("batch_id"),
         None if timestamp is None else timestamp / 1000,
-        dict(sorted(found.items())),
+        dict(sorted(counts.items())),
         tuple((gate.metric.name, gate.passed is Passed.EXCEEDED) for gate in report.gates),
     )
 
@@ -100,7 +99,7 @@ def unreadable(checkpoint: str) -> Observed:
     return Observed(escape(checkpoint), "", Level.UNREADABLE)
 
 
-def render_prometheus(report: Report) -> Iterator[str]:
+def render_prometheus(report: ReportData) -> Iterator[str]:
     """The report's metrics."""
     yield prometheus_text([observed(report)])
 
@@ -150,15 +149,15 @@ class _Collector:
             "1 if the metric is above the limit that was given with --max.",
             (*LABELS, "metric"),
         )
-        for one in self._checkpoints:
-            labels = (one.checkpoint, one.query_id)
-            level.add_metric(labels, one.level.rank)
-            for family, value in ((batch, one.batch_id), (clock, one.batch_seconds)):
+        for checkpoint in self._checkpoints:
+            labels = (checkpoint.checkpoint, checkpoint.query_id)
+            level.add_metric(labels, checkpoint.level.rank)
+            for family, value in ((batch, checkpoint.batch_id), (clock, checkpoint.batch_seconds)):
                 if value is not None:
                     family.add_metric(labels, value)
-            for (rule, severity), count in one.findings.items():
+            for (rule, severity), count in checkpoint.findings.items():
                 findings.add_metric((*labels, rule, severity), count)
-            for metric, exceeded in one.gates:
+            for metric, exceeded in checkpoint.gates:
                 gates.add_metric((*labels, metric), exceeded)
         yield from (level, batch, clock, findings, gates)
 
@@ -166,10 +165,10 @@ class _Collector:
         for metric, (name, factor) in NAMES.items():
             about = "" if BY_NAME[metric].exact else " An estimate."
             family = _gauge(name, BY_NAME[metric].doc.replace("per hour", "per second") + about)
-            for one in self._checkpoints:
-                value = one.values.get(metric)
+            for checkpoint in self._checkpoints:
+                value = checkpoint.values.get(metric)
                 if value is not None:
-                    family.add_metric((one.checkpoint, one.query_id), value * factor)
+                    family.add_metric((checkpoint.checkpoint, checkpoint.query_id), value * factor)
             yield family
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from inspector.plain_text import escape
 from inspector.quantities import bytes_rate_text, bytes_text, duration_text, percent_text, rate_text
-from inspector.render.report import Column, Estimate, Unit
+from inspector.render.tabular import Column, Estimate, Unit
 from inspector.time_text import time_ms_text
 
 NUMBERS = (
@@ -51,12 +51,17 @@ def about(column: Column, value: Any) -> str:
     return "" if column.exact and not isinstance(value, Estimate) else "~"
 
 
+def about_time(name: str) -> str:
+    """The sign of an estimate, before a time of a report's summary that is a forecast."""
+    return "~" if name.endswith("_capacity_ms") else ""
+
+
 def summary_text(name: str, value: Any) -> str:
     """A value of a report's summary; its name says its unit."""
     if value is None:
         return "unknown"
     if name.endswith("_ms"):
-        return time_ms_text(value)
+        return about_time(name) + time_ms_text(value)
     if name.endswith("_estimate_bytes"):
         return f"~{bytes_text(value)}"
     if name.endswith("_bytes"):

@@ -55,7 +55,7 @@ class Display:
 
         Args:
             text: shown without control characters.
-            style: a name of :data:`STYLES`.
+            style: a name of :data:`STYLES`; of ``before`` where there is one.
             before: stands before its first line; as many spaces stand before the others.
         """
         text = escape(text)
@@ -68,17 +68,18 @@ class Display:
         if len(before) > limit // 2:
             # A narrow terminal keeps its width for the words.
             before, text = "  ", before.strip() + " " + text
-        shown = Text(text, STYLES.get(style, ""))
+        style_text = STYLES.get(style, "")
+        shown = Text(text, "" if before else style_text)
         for line in shown.wrap(self.console, max(limit - len(before), 1), overflow="fold"):
             line.rstrip()
-            yield from self.drawn(Text(before).append_text(line))
+            yield from self.drawn(Text(before, style_text if before else "").append_text(line))
             before = " " * len(before)
 
     def drawn(self, *renderables: RenderableType) -> Iterator[str]:
         """What rich makes of something, line by line."""
         with self.console.capture() as capture:
-            for each in renderables:
-                self.console.print(each)
+            for renderable in renderables:
+                self.console.print(renderable)
         for line in capture.get().splitlines():
             yield line.rstrip() + "\n"
 

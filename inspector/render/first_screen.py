@@ -9,10 +9,10 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from inspector.findings.gates import Passed
+from inspector.findings.metrics import Passed
 from inspector.findings.verdict import TOO_SHORT, Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.quantities import bytes_rate_text, bytes_text, share_text, short_count_text
-from inspector.render.report import Part, Report
+from inspector.render.report_data import Part, ReportData
 from inspector.time_text import time_ms_text
 
 _WORDS = {
@@ -40,6 +40,10 @@ _OF_LARGE_VALUES = (
 )
 
 
+_UNFINISHED_FIRST = (Level.OK, Level.INFO)
+"""Levels of which a batch that was not committed is the first thing to know."""
+
+
 class Line(NamedTuple):
     """A line of the first screen.
 
@@ -55,20 +59,20 @@ class Line(NamedTuple):
     code: str = ""
 
 
-def first_screen(report: Report) -> list[Line]:
+def first_screen(report: ReportData) -> list[Line]:
     """What stands above all else: that a part was read, and the verdict if there is one."""
     return list(_lines(report))
 
 
-def command_line(command: str, report: Report) -> str:
+def command_line(command: str, report: ReportData) -> str:
     """A command that shows more, as one types it into a shell; for the same part of a checkpoint.
 
     Args:
         command: of :class:`~inspector.findings.verdict.Cause`.
         report: that its user has seen.
     """
-    name, _, own = command.partition(" ")
-    words = ["inspector", name, shlex.quote(report.checkpoint), *own.split()]
+    name, _, arguments = command.partition(" ")
+    words = ["inspector", name, shlex.quote(report.checkpoint), *arguments.split()]
     if report.part is not None:
         for option, value in _selectors(report.part).items():
             words += [] if option in words else [option, shlex.quote(str(value))]
@@ -93,7 +97,7 @@ def part_text(part: Part) -> str:
     if part.version is not None:
         version = f", at state version {part.version} (batch {part.version - 1}) of the file named"
     return (
-        f"This is a part of the checkpoint: {_selected(part)}{version}. It has "
+        f"This is a part of the checkpoint: {_part_name(part)}{version}. It has "
         f"{part.partitions:,} of {short_count_text(part.of_partitions, 'partition')}, "
         f"{part.stores:,} of {short_count_text(part.of_stores, 'store')} and {share_text(share)} "
         f"of the bytes of state files ({bytes_text(part.file_bytes)} of "
@@ -101,11 +105,11 @@ def part_text(part: Part) -> str:
     )
 
 
-def _selected(part: Part) -> str:
+def _part_name(part: Part) -> str:
     words = [f"part {part.subset} of the state files"] if part.subset else []
     words += [
-        f"{what} {value}"
-        for what, value in (
+        f"{kind} {value}"
+        for kind, value in (
             ("store", part.store_name),
             ("partition", part.partition_id),
             ("operator", part.operator_id),
@@ -115,7 +119,7 @@ def _selected(part: Part) -> str:
     return " of ".join(words) or "one version"
 
 
-def _lines(report: Report) -> Iterator[Line]:
+def _lines(report: ReportData) -> Iterator[Line]:
     if report.part is not None:
         yield Line("part", part_text(report.part))
     verdict = report.verdict
@@ -125,10 +129,8 @@ def _lines(report: Report) -> Iterator[Line]:
     growing = growth is not None and growth.growing
     # What fails comes first, as somebody reads it because it failed.
     yield from _gates(report)
-    yield Line("verdict", _first(verdict, report))
+    yield from _verdict(verdict, report)
     restart = verdict.restart
-    if restart is not None and not restart.is_plain:
-        yield Line("restart", restart.sentence)
     if verdict.size is not None and (cause is not None or growing):
         yield Line("growth", _growth(verdict, verdict.size, report.summary))
     if cause is not None:
@@ -144,7 +146,23 @@ def _lines(report: Report) -> Iterator[Line]:
         yield from _next(to_do, command, report)
 
 
-def _next(to_do: str, command: str, report: Report) -> Iterator[Line]:
+def _verdict(verdict: Verdict, report: ReportData) -> Iterator[Line]:
+    """The verdict, and how the query restarts where that is not plain: before it, if it cannot."""
+    restart = verdict.restart
+    line = Line("verdict", _first(verdict, report))
+    if restart is None or restart.is_plain:
+        yield line
+    elif restart.possible is False:
+        yield Line("restart", restart.sentence)
+        yield line
+    else:
+        if restart.again and verdict.level in _UNFINISHED_FIRST:
+            yield Line("restart", f"Not finished: {restart.unfinished_text}")
+        yield line
+        yield Line("restart", restart.sentence)
+
+
+def _next(to_do: str, command: str, report: ReportData) -> Iterator[Line]:
     yield Line("to_do", f"Recommended action: {to_do}")
     code = command_line(command, report)
     yield Line("more", f"For details: {code}", code)
@@ -157,24 +175,23 @@ def _of_growth(growth: StateGrowth) -> tuple[str, str]:
     return _OF_NEW_KEYS, "timeline"
 
 
-def _first(verdict: Verdict, report: Report) -> str:
+def _first(verdict: Verdict, report: ReportData) -> str:
     cause, growth = verdict.cause, verdict.growth
     if verdict.level is Level.UNREADABLE:
-        what = f"{_WORDS[verdict.level]}, {short_count_text(verdict.problems, 'problem')}"
-        return f"{what}: {cause.sentence}{_place(cause)}" if cause is not None else f"{what}."
+        head = f"{_WORDS[verdict.level]}, {short_count_text(verdict.problems, 'problem')}"
+        return f"{head}: {cause.sentence}{_place(cause)}" if cause is not None else f"{head}."
     if cause is not None:
         return f"{_WORDS[verdict.level]}: {cause.sentence}{_place(cause)}"
     if growth is not None and growth.growing:
         return growth_text(growth)
-    restart = verdict.restart
     standing = "" if verdict.size is None else f"; {_standing(growth, verdict.size)}"
-    if restart is not None and restart.again:
-        return f"Not finished: {restart.unfinished} No findings{standing}."
+    if verdict.restart is not None and verdict.restart.again:
+        return f"No findings{standing}."
     healthy = "Healthy" if report.part is None else "Healthy, as far as this part shows"
     return f"{healthy}: no findings{standing}."
 
 
-def _gates(report: Report) -> Iterator[Line]:
+def _gates(report: ReportData) -> Iterator[Line]:
     """The limits that are exceeded, which fail a checkpoint without findings too."""
     exceeded = [gate.sentence for gate in report.gates if gate.passed is Passed.EXCEEDED]
     if exceeded:
@@ -188,14 +205,14 @@ def _place(cause: Cause) -> str:
     operator = cause.finding.operator_id
     if operator is None:
         return ""
-    known = cause.operator_name not in (None, UNKNOWN_NAME)
-    name = f", {cause.operator_name}" if known else ""
+    named = cause.operator_name not in (None, UNKNOWN_NAME)
+    name = f", {cause.operator_name}" if named else ""
     store = cause.store_name
     of_store = "" if store in (None, "default") else f", store {store}"
     return f" (Operator {operator}{name}{of_store}.)"
 
 
-def _held(size: StateSize) -> str:
+def _size_text(size: StateSize) -> str:
     return f"{short_count_text(size.rows, 'row')}, {bytes_text(size.bytes)}"
 
 
@@ -203,25 +220,25 @@ def _standing(growth: StateGrowth | None, size: StateSize) -> str:
     if not size.rows:
         return "the state is empty"
     if growth is None or not growth.judged:
-        return f"{TOO_SHORT} ({_held(size)})"
-    return f"the state does not grow ({_held(size)})"
+        return f"{TOO_SHORT} ({_size_text(size)})"
+    return f"the state does not grow ({_size_text(size)})"
 
 
 def growth_text(growth: StateGrowth) -> str:
     """A state that grows, and no finding: nothing in it should be gone."""
     new, gone = growth.new_rows_per_hour, growth.removed_rows_per_hour
     if round(growth.rows_per_hour) <= 0:
-        what = "by larger values only: the number of rows does not grow"
+        change = "by larger values only: the number of rows does not grow"
     elif new is None or gone is None:
-        what = f"by new keys only: ~{_rows(growth)} more per hour"
+        change = f"by new keys only: ~{_rows(growth)} more per hour"
     else:
         come = "comes" if round(new) == 1 else "come"
         # A share, as the difference of two averages is not the slope of the line told below.
         removed = f"~{share_text(gone / new)} as many go" if gone and new else "none has gone yet"
-        what = (
+        change = (
             f"by new keys only: ~{short_count_text(round(new), 'key')} {come} per hour, {removed}"
         )
-    return f"Growing {what}; no expired rows remain."
+    return f"Growing {change}; no expired rows remain."
 
 
 def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> str:
@@ -231,7 +248,7 @@ def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> st
         return "No row of the state could be read, so its size is unknown."
     if not size.rows:
         return "The state is empty."
-    holds = f"It holds {_held(size)} now{read}."
+    holds = f"It holds {_size_text(size)} now{read}."
     if growth is None or not growth.judged:
         return f"{TOO_SHORT[0].upper()}{TOO_SHORT[1:]}. {holds}"
     if not growth.growing:
@@ -262,8 +279,8 @@ def _share(cause: Cause, part: Part | None) -> str:
     if cause.rows_share == 1:
         return f"These are all rows of {'the state' if part is None else 'this part'}."
     words = [
-        f"{mark if share >= _LEAST_SHARE else ''}{share_text(share)} of {what}"
-        for share, what, mark in (
+        f"{mark if share >= _LEAST_SHARE else ''}{share_text(share)} of {noun}"
+        for share, noun, mark in (
             (cause.rows_share, "all rows" if part is None else "the rows of this part", ""),
             (cause.bytes_share, "their bytes", ""),
             (cause.heap_share, "the heap", "~"),

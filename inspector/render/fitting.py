@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from inspector.quantities import short_count_text
 from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.display import STYLES, Display
-from inspector.render.report import Column, Table, Unit
-
-if TYPE_CHECKING:
-    from rich.text import Text
+from inspector.render.tabular import Column, Table, Unit
 
 GAP = 2
 """Spaces between columns."""
@@ -53,9 +53,9 @@ def drawn_table(table: Table, display: Display) -> Iterator[str]:
     if not rows:
         yield from display.text(f"({table.empty})")
         return
-    measured = [_measured(column, rows, display) for column in _offered(table, display)]
+    measured = [_measure(column, rows, display) for column in _candidates(table, display)]
     shown = measured if display.every_column else _fitting(measured, display.width or 0)
-    yield from _drawn(shown, display)
+    yield from _draw(shown, display)
     missing = len(table.columns) - len(shown)
     if missing:
         yield from display.text(
@@ -63,13 +63,11 @@ def drawn_table(table: Table, display: Display) -> Iterator[str]:
         )
 
 
-def _offered(table: Table, display: Display) -> list[Column]:
+def _candidates(table: Table, display: Display) -> list[Column]:
     return [c for c in table.columns if display.every_column or not c.wide]
 
 
-def _measured(column: Column, rows: Sequence[Mapping[str, object]], display: Display) -> Drawn:
-    from rich.cells import cell_len  # noqa: PLC0415 - slow to import, and not every report needs it
-
+def _measure(column: Column, rows: Sequence[Mapping[str, object]], display: Display) -> Drawn:
     cells = [cell_text(column, row.get(column.name)) for row in rows]
     widest = max(map(cell_len, cells))
     if display.width is None:
@@ -97,41 +95,40 @@ def wrapped_head(head: str, width: int) -> Sequence[str]:
 def _fitting(measured: Sequence[Drawn], width: int) -> list[Drawn]:
     """The columns that have room, the most important first; in the order of the table."""
     room, taken = width + GAP, list[Drawn]()
-    for each in sorted(measured, key=_rank):
+    for column in sorted(measured, key=_rank):
         # A terminal too narrow for anything still shows what matters most.
-        if each.least + GAP <= room or not taken:
-            taken.append(each)
-            room -= each.least + GAP
-    return [each for each in measured if each in taken]
+        if column.least + GAP <= room or not taken:
+            taken.append(column)
+            room -= column.least + GAP
+    return [column for column in measured if column in taken]
 
 
 def _rank(drawn: Drawn) -> float:
     return math.inf if drawn.column.rank is None else drawn.column.rank
 
 
-def _drawn(columns: Sequence[Drawn], display: Display) -> Iterator[str]:
-    from rich.table import Table as RichTable  # noqa: PLC0415 - as above
-    from rich.text import Text  # noqa: PLC0415
-
+def _draw(columns: Sequence[Drawn], display: Display) -> Iterator[str]:
     table = RichTable(
         box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_edge=False, header_style=""
     )
-    height = max(len(each.head) for each in columns)
-    for each in columns:
-        head = [""] * (height - len(each.head)) + list(each.head)
+    height = max(len(column.head) for column in columns)
+    for column in columns:
+        head = [""] * (height - len(column.head)) + list(column.head)
         table.add_column(
             Text("\n".join(head), STYLES["heading"]),
-            justify="right" if each.column.unit in NUMBERS else "left",
-            no_wrap=display.every_column or each.column.unit not in FOLDED,
+            justify="right" if column.column.unit in NUMBERS else "left",
+            no_wrap=display.every_column or column.column.unit not in FOLDED,
             overflow="fold",
-            min_width=each.natural if display.every_column else min(each.least, display.width or 1),
+            min_width=column.natural
+            if display.every_column
+            else min(column.least, display.width or 1),
         )
-    for cells in zip(*(each.cells for each in columns), strict=True):
-        table.add_row(*(_styled(Text(cell), cell) for cell in cells))
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        table.add_row(*(_style(Text(cell), cell) for cell in cells))
     yield from display.without_width().drawn(table) if display.wide else display.drawn(table)
 
 
-def _styled(text: Text, cell: str) -> Text:
+def _style(text: Text, cell: str) -> Text:
     if cell in _LEVELS:
         text.stylize(STYLES[cell])
     return text

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from inspector.findings.gates import Passed
 from inspector.findings.verdict import Level
 from inspector.plain_text import escape
 from inspector.quantities import short_count_text
@@ -22,16 +21,28 @@ from inspector.render.as_json import dumps, render_json
 from inspector.render.as_junit import junit_document, junit_failure, junit_suite
 from inspector.render.as_prometheus import Observed, observed, prometheus_text, unreadable
 from inspector.render.display import Display
-from inspector.render.first_screen import first_screen
 from inspector.render.fitting import drawn_table
-from inspector.render.fleet_rows import OPTIONAL, RANKS, WIDE, failed_row, row_of
-from inspector.render.formats import render
+from inspector.render.fleet_rows import (
+    OPTIONAL,
+    RANKS,
+    WIDE,
+    CauseGroup,
+    cause_text,
+    failed_row,
+    groups_of,
+    numbers_text,
+    row_of,
+    short_names,
+)
 from inspector.render.plain import plain_names, plain_row
-from inspector.render.report import SCHEMA_VERSION, Column, Report, Table
+from inspector.render.renderers import render
+from inspector.render.report_data import SCHEMA_VERSION, ReportData
+from inspector.render.tabular import Column, Table
 from inspector.render.text import markdown_table, markdown_text
 
 _PEOPLE = ("table", "markdown")
 _LINES = ("ndjson", "csv")
+_LEVEL_WIDTH = max(len(level.value) for level in Level) + 2
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,8 @@ class Member:
         text: what its format has of it, piece by piece.
         names: of the fields of its own table's rows, where the format has those.
         observed: what Prometheus gets of it.
+        cause: what people read of it; empty for a command that judges nothing.
+        to_do: what to change, by the id of a finding; None if there is nothing.
     """
 
     row: Mapping[str, Any]
@@ -51,16 +64,13 @@ class Member:
     text: Callable[[], Iterator[str]]
     names: Sequence[str] = ()
     observed: Observed | None = None
+    cause: str = ""
+    to_do: tuple[str, str] | None = None
 
     @property
     def level(self) -> Level:
         """How much it needs a person."""
         return Level(self.row["level"])
-
-    @property
-    def needs_a_person(self) -> bool:
-        """Whether it is shown without being asked for."""
-        return self.level is not Level.OK or bool(self.row.get("gates_exceeded"))
 
 
 Kept = Callable[[Iterator[str]], Callable[[], Iterator[str]]]
@@ -85,7 +95,7 @@ class Form:
     details: bool
     keep: Kept
 
-    def member(self, report: Report, exit_code: Callable[[], int]) -> Member:
+    def member(self, report: ReportData, exit_code: Callable[[], int]) -> Member:
         """What is kept of a report.
 
         Args:
@@ -95,7 +105,9 @@ class Form:
         text = self.keep(self._text(report))
         row, columns = row_of(report)
         row["exit_code"] = int(exit_code())
-        return Member(row, columns, text, plain_names(report.primary), observed(report))
+        names, cause = plain_names(report.primary), report.verdict and report.verdict.cause
+        to_do = (cause.finding.kind.id, cause.to_do) if cause else None
+        return Member(row, columns, text, names, observed(report), cause_text(report), to_do)
 
     def failure(self, checkpoint: str, message: str, kind: str, exit_code: int) -> Member:
         """What is kept of a checkpoint that could not be read at all.
@@ -114,9 +126,10 @@ class Form:
         elif self.output == "junit":
             text = junit_failure(self.command, checkpoint, message)
         row, columns = failed_row(checkpoint, message, exit_code)
-        return Member(row, columns, self.keep(iter((text,))), observed=unreadable(checkpoint))
+        kept = self.keep(iter((text,)))
+        return Member(row, columns, kept, observed=unreadable(checkpoint), cause=f"{message}.")
 
-    def _text(self, report: Report) -> Iterator[str]:
+    def _text(self, report: ReportData) -> Iterator[str]:
         if self.output in _LINES:
             table = report.primary
             return (dumps(plain_row(table, row)) + "\n" for row in table.rows)
@@ -126,19 +139,13 @@ class Form:
             return render(report, self.output, self.display)
         return self._read(report)
 
-    def _read(self, report: Report) -> Iterator[str]:
+    def _read(self, report: ReportData) -> Iterator[str]:
         """Texts that show no rows; problems are found by reading them all the same."""
         for table in report.tables:
             for _ in table.rows:
                 pass
         if self.output == "junit":
             yield junit_suite(report)
-        if self.output in _PEOPLE:
-            for line in first_screen(report):
-                yield from self.paragraph(line.text)
-            for gate in report.gates:
-                if gate.passed is Passed.EXCEEDED:
-                    yield from self.paragraph(f"Gate: {gate.sentence}.")
 
     def paragraph(self, text: str) -> Iterator[str]:
         """Text for people."""
@@ -148,13 +155,16 @@ class Form:
             yield from self.display.text(escape(text))
 
 
-def document(form: Form, members: Sequence[Member], gone: Sequence[str] = ()) -> Iterator[str]:
+def document(
+    form: Form, members: Sequence[Member], gone: Sequence[str] = (), left_out: int = 0
+) -> Iterator[str]:
     """All checkpoints as one document.
 
     Args:
         form: how it is written.
         members: in any order.
         gone: checkpoints of the baseline that are no longer there.
+        left_out: number of checkpoints that a filter leaves out.
     """
     ordered = sorted(members, key=_urgency)
     if form.output == "json":
@@ -168,7 +178,7 @@ def document(form: Form, members: Sequence[Member], gone: Sequence[str] = ()) ->
     elif form.output == "prometheus":
         yield prometheus_text([m.observed for m in ordered if m.observed is not None])
     else:
-        yield from _for_people(form, ordered, gone)
+        yield from _for_people(form, ordered, gone, left_out)
 
 
 def _urgency(member: Member) -> tuple[Any, ...]:
@@ -181,7 +191,7 @@ def _urgency(member: Member) -> tuple[Any, ...]:
 def fleet_table(members: Sequence[Member]) -> Table:
     """A row for each checkpoint."""
     columns: dict[str, Column] = {}
-    for member in sorted(members, key=lambda each: -len(each.columns)):
+    for member in sorted(members, key=lambda kept: -len(kept.columns)):
         for column in member.columns:
             columns.setdefault(column.name, column)
     rows = [member.row for member in members]
@@ -198,7 +208,7 @@ def fleet_table(members: Sequence[Member]) -> Table:
 
 
 def _headline(members: Sequence[Member]) -> str:
-    found = Counter(member.level for member in members)
+    counts = Counter(member.level for member in members)
     words = {
         Level.UNREADABLE: "not fully readable",
         Level.ERROR: "with errors",
@@ -206,7 +216,7 @@ def _headline(members: Sequence[Member]) -> str:
         Level.INFO: "with information only",
         Level.OK: "ok",
     }
-    parts = [f"{found[level]} {word}" for level, word in words.items() if found[level]]
+    parts = [f"{counts[level]} {word}" for level, word in words.items() if counts[level]]
     return f"{short_count_text(len(members), 'checkpoint')}: {', '.join(parts)}"
 
 
@@ -244,12 +254,12 @@ def _lines(members: Sequence[Member]) -> Iterator[dict[str, Any]]:
 
 
 def _joined_lines(pieces: Iterator[str]) -> Iterator[str]:
-    rest = ""
+    tail_text = ""
     for piece in pieces:
-        *lines, rest = (rest + piece).split("\n")
+        *lines, tail_text = (tail_text + piece).split("\n")
         yield from lines
-    if rest:
-        yield rest
+    if tail_text:
+        yield tail_text
 
 
 def _csv(members: Sequence[Member]) -> Iterator[str]:
@@ -261,31 +271,79 @@ def _csv(members: Sequence[Member]) -> Iterator[str]:
         yield csv_line([line.get(name) for name in names])
 
 
-def _for_people(form: Form, members: Sequence[Member], gone: Sequence[str]) -> Iterator[str]:
-    table = fleet_table(members)
+def _for_people(
+    form: Form, members: Sequence[Member], gone: Sequence[str], left_out: int
+) -> Iterator[str]:
+    groups = list(groups_of([(m.row["checkpoint"], m.level.value, m.cause) for m in members]))
+    table = fleet_table([members[index] for group in groups for index in group.members])
     if form.output == "markdown":
         yield f"# {form.command}\n"
         yield from markdown_table(table, wide=form.display.wide)
-    else:
+    elif form.display.wide:
         yield from drawn_table(table, form.display)
+    else:
+        names, frame = short_names([str(member.row["checkpoint"]) for member in members])
+        around = f"Each of them is {frame}." if frame else ""
+        if any(member.cause for member in members):
+            yield from form.display.text(table.title, "heading")
+            yield from form.display.text(around) if around else ()
+            yield from _cause_list(form.display, members, names, groups)
+        else:
+            rows = [{**m.row, "checkpoint": name} for m, name in zip(members, names, strict=True)]
+            title = f"{table.title}. {around}".strip()
+            yield from drawn_table(replace(table, title=title, rows=rows), form.display)
+    if left_out:
+        yield "\n"
+        hidden = short_count_text(left_out, "checkpoint")
+        yield from form.paragraph(f"{hidden} not shown, by --level and --finding.")
     for path in gone:
         yield "\n"
         yield from form.paragraph(f"{path} is in the baseline, but was not found.")
-    for member in members:
-        text = member.text()
-        first = next(text, "")
-        if not first or not (form.details or member.needs_a_person):
-            continue
+    yield from _actions(form, members)
+    for member in members if form.details else ():
         yield "\n"
         yield from _heading(form, member)
-        yield first
-        yield from text
+        yield from member.text()
     if not form.details:
         yield "\n"
         yield from form.paragraph(HINT)
 
 
-HINT = "Use --details for the whole report of each checkpoint."
+def _cause_list(
+    display: Display,
+    members: Sequence[Member],
+    names: Sequence[str],
+    groups: Sequence[CauseGroup],
+) -> Iterator[str]:
+    """Causes, each with its checkpoints, and their numbers where they have room."""
+    for group in groups:
+        level = f"{group.level:<{_LEVEL_WIDTH}}"
+        if len(group.members) == 1:
+            (index,) = group.members
+            text = f"{names[index]}: {group.cause}"
+            yield from display.text(text, group.level, before=level)
+            continue
+        text = f"{short_count_text(len(group.members), 'checkpoint')}: {group.cause}"
+        yield from display.text(text, group.level, before=level)
+        widest = max(len(names[index]) for index in group.members)
+        for index in group.members:
+            line = f"{names[index]:<{widest}}  {numbers_text(members[index].row)}"
+            fits = display.width is None or len(line) + _LEVEL_WIDTH + 2 <= display.width
+            yield from display.text(line if fits else names[index], before=" " * (_LEVEL_WIDTH + 2))
+
+
+def _actions(form: Form, members: Sequence[Member]) -> Iterator[str]:
+    """What to change, once for each finding that is the cause of some."""
+    for (name, to_do), number in Counter(m.to_do for m in members if m.to_do).items():
+        checkpoints = short_count_text(number, "checkpoint")
+        yield "\n"
+        yield from form.paragraph(f"Recommended action for {checkpoints} ({name}): {to_do}")
+
+
+HINT = (
+    "Use --details for the whole report of each checkpoint, --wide for a row with all numbers, "
+    "--level and --finding for some of them."
+)
 
 
 def _heading(form: Form, member: Member) -> Iterator[str]:

@@ -1,14 +1,19 @@
-"""The row that stands for one checkpoint in the table of many."""
+"""What stands for one checkpoint among many: its row, its cause, and those of the same cause."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
-from inspector.findings.gates import Passed
+from inspector.findings.metrics import Passed
 from inspector.findings.verdict import Level, Verdict
-from inspector.quantities import short_count_text
-from inspector.render.first_screen import growth_text
-from inspector.render.report import Column, Report, Unit
+from inspector.quantities import bytes_rate_text, bytes_text, short_count_text
+from inspector.render.first_screen import first_screen, growth_text
+from inspector.render.report_data import ReportData
+from inspector.render.tabular import Column, Unit
 
 LEVEL, CHECKPOINT, MESSAGE = Column("level"), Column("checkpoint"), Column("message")
 EXIT_CODE = Column("exit_code", Unit.ID)
@@ -57,7 +62,7 @@ OPTIONAL = ("gates_exceeded", "new_or_worse")
 _UNITS = {"ms": Unit.TIME_MS, "bytes": Unit.BYTES, "id": Unit.ID, "version": Unit.ID}
 
 
-def row_of(report: Report) -> tuple[dict[str, Any], tuple[Column, ...]]:
+def row_of(report: ReportData) -> tuple[dict[str, Any], tuple[Column, ...]]:
     """The row of a report, and its columns; problems are known when its tables have been read."""
     level = {"level": report.level.value}
     if report.verdict is None or not report.metrics:
@@ -78,7 +83,7 @@ def failed_row(
     return row, (LEVEL, CHECKPOINT, MESSAGE, EXIT_CODE)
 
 
-def _judged_row(report: Report, verdict: Verdict) -> dict[str, Any]:
+def _judged_row(report: ReportData, verdict: Verdict) -> dict[str, Any]:
     metrics, comparison, cause = report.metrics, report.comparison, verdict.cause
     bad = None
     if comparison is not None:
@@ -106,20 +111,20 @@ def _judged_row(report: Report, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _row(report: Report) -> dict[str, Any]:
+def _row(report: ReportData) -> dict[str, Any]:
     message = next((finding.cause for finding in report.findings), None)
     if not report.complete:
         message = short_count_text(len(report.problems), "problem")
     return {**report.summary, "checkpoint": report.checkpoint, "message": message}
 
 
-def _columns(report: Report) -> tuple[Column, ...]:
-    own = tuple(
+def _columns(report: ReportData) -> tuple[Column, ...]:
+    columns = tuple(
         Column(name, _unit(name, value), _exact(name))
         for name, value in report.summary.items()
         if name not in ("checkpoint", "query_id")
     )
-    return (LEVEL, CHECKPOINT, *own, MESSAGE, Column("query_id"), EXIT_CODE)
+    return (LEVEL, CHECKPOINT, *columns, MESSAGE, Column("query_id"), EXIT_CODE)
 
 
 def _unit(name: str, value: Any) -> Unit:
@@ -131,3 +136,93 @@ def _unit(name: str, value: Any) -> Unit:
 
 def _exact(name: str) -> bool:
     return "estimate" not in name
+
+
+# --- for people --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CauseGroup:
+    """Checkpoints of one cause.
+
+    Attributes:
+        level: of all of them.
+        cause: a sentence; where theirs differ in numbers only, it has the least and the greatest.
+        members: their places in the list.
+    """
+
+    level: str
+    cause: str
+    members: tuple[int, ...]
+
+
+_NUMBER = re.compile(r"\d[\d,.]*(?<=\d)")
+
+
+def groups_of(members: Sequence[tuple[str, str, str]]) -> Iterator[CauseGroup]:
+    """Those of one level and cause together, in the order of the first of each.
+
+    Args:
+        members: path, level and cause of each, the worst first.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for index, (path, level, cause) in enumerate(members):
+        groups.setdefault((level, _NUMBER.sub("0", cause.replace(path, ""))), []).append(index)
+    for (level, _), indexes in groups.items():
+        causes = [members[index][2] for index in indexes]
+        yield CauseGroup(level, _spanned(causes), tuple(indexes))
+
+
+def _spanned(causes: Sequence[str]) -> str:
+    numbers = list(zip(*(_NUMBER.findall(cause) for cause in causes), strict=False))
+    spans = iter(numbers)
+
+    def span(match: re.Match[str]) -> str:
+        texts = sorted(set(next(spans, (match[0],))), key=lambda text: float(text.replace(",", "")))
+        return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
+
+    return _NUMBER.sub(span, causes[0])
+
+
+def cause_text(report: ReportData) -> str:
+    """What people read of a judged checkpoint among others: the gate that fails, then the cause."""
+    verdict = report.verdict
+    if verdict is None:
+        return ""
+    lines = {line.kind: line.text for line in first_screen(report)}
+    growth, restart = verdict.growth, verdict.restart
+    cause = "No findings."
+    if verdict.cause is not None:
+        cause = f"{verdict.cause.sentence} ({verdict.cause.finding.kind.id})"
+    elif report.level is Level.UNREADABLE:
+        cause = f"{short_count_text(len(report.problems), 'problem')}: unreadable files."
+    elif growth is not None and growth.growing:
+        cause = growth_text(growth)
+    stop = restart.sentence if restart is not None and restart.possible is False else ""
+    return " ".join(filter(None, (lines.get("gates"), cause, stop)))
+
+
+def numbers_text(row: Mapping[str, Any]) -> str:
+    """The numbers of a row in short: ``68 rows, 6.8 KiB, ~75.9 KiB/h``."""
+    rows, size, rate = (row.get(name) for name in ("rows", "row_bytes", "bytes_per_hour"))
+    words = [] if rows is None else [short_count_text(rows, "row")]
+    words += [] if size is None else [bytes_text(size)]
+    words += [f"~{bytes_rate_text(rate)}"] if rate else []
+    return ", ".join(words)
+
+
+def _equal(lists: Sequence[Sequence[str]]) -> int:
+    """How many first items all lists have in common."""
+    return sum(1 for _ in takewhile(lambda items: len(set(items)) == 1, zip(*lists, strict=False)))
+
+
+def short_names(paths: Sequence[str]) -> tuple[list[str], str]:
+    """The parts in which paths differ; and what is around them, empty if that is nothing."""
+    parts = [path.rstrip("/").split("/") for path in paths]
+    if len(paths) < 2:
+        return list(paths), ""
+    begin = min(_equal(parts), min(map(len, parts)) - 1)
+    end = _equal([part[:begin:-1] for part in parts])
+    names = ["/".join(part[begin : len(part) - end]) for part in parts]
+    around = "/".join([*parts[0][:begin], "...", *parts[0][len(parts[0]) - end :]])
+    return names, around if around.strip("./") else ""

@@ -20,29 +20,29 @@ def year_month_text(months: int, name: str) -> str:
     """``INTERVAL '1-4' YEAR TO MONTH``; ``name`` is the type's, such as ``interval year``."""
     first, last = _ends(name)
     sign = "-" if months < 0 else ""
-    years, rest = divmod(abs(months), _MONTHS_PER_YEAR)
+    years, months_left = divmod(abs(months), _MONTHS_PER_YEAR)
     if first == last:
         text = f"{years}" if first == "year" else f"{abs(months)}"
     else:
-        text = f"{years}-{rest}"
-    return _quoted(sign + text, first, last)
+        text = f"{years}-{months_left}"
+    return _quote(sign + text, first, last)
 
 
 def day_time_text(micros: int, name: str) -> str:
     """``INTERVAL '4 01:02:03.5' DAY TO SECOND``; ``name`` is the type's."""
     first, last = _ends(name)
-    sign, rest = ("-" if micros < 0 else ""), abs(micros)
+    sign, micros_left = ("-" if micros < 0 else ""), abs(micros)
     words: list[str] = []
     for field in _FIELDS[_FIELDS.index(first) : _FIELDS.index(last) + 1]:
         if field == "second":
-            seconds, fraction = divmod(rest, _US_PER_SECOND)
+            seconds, fraction = divmod(micros_left, _US_PER_SECOND)
             tail = f".{fraction:06}".rstrip("0") if fraction else ""
             words.append(f"{seconds:02}{tail}")
         else:
-            amount, rest = divmod(rest, _US[field])
+            amount, micros_left = divmod(micros_left, _US[field])
             words.append(f"{amount}" if field == "day" else f"{amount:02}")
     text = words[0] + " " + ":".join(words[1:]) if first == "day" and words[1:] else ":".join(words)
-    return _quoted(sign + text, first, last)
+    return _quote(sign + text, first, last)
 
 
 def calendar_text(months: int, days: int, micros: int) -> str:
@@ -73,7 +73,7 @@ def _ends(name: str) -> tuple[str, str]:
     return words[1], words[-1]
 
 
-def _quoted(text: str, first: str, last: str) -> str:
+def _quote(text: str, first: str, last: str) -> str:
     unit = first.upper() if first == last else f"{first.upper()} TO {last.upper()}"
     return f"INTERVAL '{text}' {unit}"
 

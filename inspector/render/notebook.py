@@ -6,6 +6,7 @@ characters are shown as their escapes.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -14,8 +15,10 @@ from inspector.findings.finding import Finding
 from inspector.plain_text import escape
 from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.first_screen import first_screen
-from inspector.render.report import Column, Report, Table
+from inspector.render.page.growth import growth_of
+from inspector.render.report_data import ReportData
 from inspector.render.streamed import StreamedRows
+from inspector.render.tabular import Column, Table
 
 HEAD_ROWS = 10
 _MOST_FINDINGS = 5
@@ -27,6 +30,9 @@ _TEMPLATE = """\
 <div class="inspector-report">
 <p><b>{{ command }}</b> <code>{{ checkpoint }}</code>{% if where %}<br>{{ where }}{% endif %}</p>
 {% for line in lines %}<p>{{ line }}</p>
+{% endfor -%}
+{% for growth in charts %}<p><b>{{ growth.title }}</b> {{ growth.text }}
+<br>{{ growth.svg|safe }}</p>
 {% endfor -%}
 {% if findings %}<ul>
 {% for each in findings %}<li><b>{{ each.head }}</b> {{ each.evidence }}</li>
@@ -48,7 +54,7 @@ _TEMPLATE = """\
 """
 
 
-def html_head(report: Report) -> str:
+def html_head(report: ReportData) -> str:
     """A report as a short piece of HTML, without scripts and without a page around it.
 
     Rows of a table that are read when they are needed stay there for whoever reads the report.
@@ -63,7 +69,8 @@ def html_head(report: Report) -> str:
             checkpoint=_text(report.checkpoint),
             where=_where(report.summary),
             lines=_lines(report),
-            findings=[_finding(each) for each in shown],
+            charts=list(growth_of(report.charts)),
+            findings=[_finding(finding) for finding in shown],
             more_findings=len(report.findings) - len(shown),
             title=_text(table.title),
             columns=[
@@ -90,13 +97,13 @@ def _head(table: Table) -> tuple[Sequence[Mapping[str, Any]], int | None]:
         if rows.gone:
             return [], None
         head = rows.head(HEAD_ROWS + 1)
-        known = rows.count if rows.count is not None else len(head)
-        return head[:HEAD_ROWS], None if rows.count is None and len(head) > HEAD_ROWS else known
+        count = rows.count if rows.count is not None else len(head)
+        return head[:HEAD_ROWS], None if rows.count is None and len(head) > HEAD_ROWS else count
     listed = list(rows)
     return listed[:HEAD_ROWS], len(listed)
 
 
-def _footer(report: Report, table: Table, shown: int, total: int | None) -> str:
+def _footer(report: ReportData, table: Table, shown: int, total: int | None) -> str:
     parts = []
     if not shown and total is None:
         parts.append("The rows have already been read and are not kept. Call the analysis again.")
@@ -106,9 +113,9 @@ def _footer(report: Report, table: Table, shown: int, total: int | None) -> str:
         parts.append(f"No rows: {_text(table.empty)}.")
     elif total > shown:
         parts.append(f"The first {shown} of {total:,} rows; to_pandas() has all.")
-    others = [each.name for each in report.tables if each is not table]
-    if others:
-        parts.append(f"Other tables: {', '.join(others)}.")
+    names = [other_table.name for other_table in report.tables if other_table is not table]
+    if names:
+        parts.append(f"Other tables: {', '.join(names)}.")
     if report.problems:
         number = len(report.problems)
         noun = "problem" if number == 1 else "problems"
@@ -122,11 +129,33 @@ def _where(summary: Mapping[str, Any]) -> str:
     return "" if batch is None else f"batch {batch}"
 
 
-def _lines(report: Report) -> list[str]:
-    lines = [_text(line.text, 8 * _MOST_CHARS) for line in first_screen(report)]
+def _lines(report: ReportData) -> list[str]:
+    lines = [
+        _text(f"For details: {python_call(line.code)}" if line.code else line.text, 8 * _MOST_CHARS)
+        for line in first_screen(report)
+    ]
     if report.judged and not report.findings and report.verdict is None:
         lines.append("No findings.")
     return lines
+
+
+_OPTIONS = {"operator": "operator_id", "partition": "partition_id", "store": "store_name"}
+
+
+def python_call(code: str) -> str:
+    """A command line as the call of :mod:`inspector.api` that does the same."""
+    _, command, path, *words = shlex.split(code)
+    flags = (word.removeprefix("--").replace("-", "_") for word in words[::2])
+    values = {
+        _OPTIONS.get(flag, flag): value for flag, value in zip(flags, words[1::2], strict=True)
+    }
+    own = {"by": values.pop("by")} if "by" in values else {}
+    options = ", ".join(
+        f"{name}={value if name != 'store_name' else repr(value)}" for name, value in values.items()
+    )
+    arguments = [repr(path), *([f"api.Options({options})"] if options else [])]
+    arguments += [f"{name}={value!r}" for name, value in own.items()]
+    return f"api.{command}({', '.join(arguments)})"
 
 
 def _finding(finding: Finding) -> dict[str, str]:

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from inspector.findings.finding import Finding
 from inspector.model import Problem
 from inspector.render import tabular as t
-from inspector.render.report import Report, Table, Unit
+from inspector.render.report_data import ReportData
+from inspector.render.tabular import Table, Unit
 from inspector.time_text import time_ms_text
 
 
@@ -114,7 +115,7 @@ def plain_names(table: Table) -> list[str]:
     return list(plain_row(table, {}))
 
 
-def plain_summary(report: Report) -> dict[str, Any]:
+def plain_summary(report: ReportData) -> dict[str, Any]:
     """The summary with its times as text too."""
     plain: dict[str, Any] = {}
     for name, value in report.summary.items():

@@ -18,14 +18,111 @@ the table. What rows are in JSON, Arrow and text is made of the columns and of :
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from inspector.render.report import Column, Table, Unit
+from inspector.render.streamed import StreamedRows
 
 R = TypeVar("R", bound="Row")
+
+
+class Unit(enum.Enum):
+    """What a column's numbers count; text renderers format by it, machine formats do not."""
+
+    TEXT = "text"
+    COUNT = "count"
+    BYTES = "bytes"
+    PER_HOUR = "per_hour"
+    BYTES_PER_HOUR = "bytes_per_hour"
+    SHARE = "share"
+    RATIO = "ratio"
+    DURATION_MS = "duration_ms"
+    TIME_MS = "time_ms"
+    ID = "id"
+    VALUE = "value"
+    FLAG = "flag"
+
+
+class Estimate(int):
+    """A whole number that is not counted from bytes, in a column where others are."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: its name in machine formats.
+        unit: what it holds.
+        exact: counted from bytes; False for an estimate.
+        doc: what it means.
+        title: its head in tables for people, where the name does not say it plainly.
+        wide: tables for people leave it out where the width is limited, unless all columns are
+            requested.
+        rank: a narrow terminal shows the columns of the lowest ranks; those without one follow in
+            their order.
+    """
+
+    name: str
+    unit: Unit = Unit.TEXT
+    exact: bool = True
+    doc: str = field(default="", compare=False)
+    title: str | None = field(default=None, compare=False)
+    wide: bool = field(default=False, compare=False)
+    rank: int | None = field(default=None, compare=False)
+
+    @property
+    def head(self) -> str:
+        """Its head in tables for people; a time is shown as text, so that its unit is left out."""
+        if self.title is not None:
+            return self.title
+        timed = self.unit in (Unit.TIME_MS, Unit.DURATION_MS)
+        return (self.name.removesuffix("_ms") if timed else self.name).replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under columns.
+
+    Attributes:
+        name: its name in JSON. title: what it shows, for people.
+        columns: in order; a row may lack a name, which is null.
+        rows: a list, or, where they are too many to hold,
+            :class:`~inspector.render.streamed.StreamedRows`, which are read once.
+        empty: what to say when there are no rows.
+        shown: to people; False for one that says what another one of the report says already.
+    """
+
+    name: str
+    title: str
+    columns: Sequence[Column]
+    rows: Iterable[Mapping[str, Any]]
+    empty: str = "none"
+    shown: bool = True
+
+    def with_wide(self, *names: str) -> Table:
+        """The same with more columns that tables for people leave out."""
+        columns = [
+            replace(column, wide=column.wide or column.name in names) for column in self.columns
+        ]
+        return replace(self, columns=columns)
+
+    def __post_init__(self) -> None:
+        """Rows of a generator say so when they are read twice."""
+        if isinstance(self.rows, Iterator):
+            object.__setattr__(self, "rows", StreamedRows(self.rows, self.name))
+
+    def __repr__(self) -> str:
+        """Its name and size: rows are many, and may be personal data."""
+        rows = self.rows
+        count = len(rows) if isinstance(rows, Sized) else getattr(rows, "count", None)
+        words = "" if count is None else f", {count:,} {'row' if count == 1 else 'rows'}"
+        return f"<Table {self.name}: {len(self.columns)} columns{words}>"
+
+
+# --- how they are declared -----------------------------------------------------------------------
 
 
 class Rank(int):
@@ -86,10 +183,12 @@ class Row:
             ValueError: a name is that of no column.
         """
         plain, more = _columns(cast("Hashable", cls))
-        unknown = set(without) - {each.name for each in (*plain, *more)}
+        unknown = set(without) - {column.name for column in (*plain, *more)}
         if unknown:
             raise ValueError(f"{cls.__name__} has no columns {sorted(unknown)}")
-        return tuple(each for each in (*plain, *(more if raw else ())) if each.name not in without)
+        return tuple(
+            column for column in (*plain, *(more if raw else ())) if column.name not in without
+        )
 
     @classmethod
     def table(
@@ -110,26 +209,26 @@ class Row:
             empty: in place of the declared one.
             shown: to people too.
         """
-        own = cls.columns() if columns is None else tuple(columns)
+        chosen = cls.columns() if columns is None else tuple(columns)
         listed = [values(row) for row in rows] if isinstance(rows, list) else map(values, rows)
         return Table(
-            cls.table_name, title, own, listed, cls.when_empty if empty is None else empty, shown
+            cls.table_name, title, chosen, listed, cls.when_empty if empty is None else empty, shown
         )
 
 
 def values(row: Row) -> Mapping[str, Any]:
     """The values of a row by the names of its columns; rows are many, so that few are copied."""
-    found = vars(row)
+    fields_of_row = vars(row)
     if not type(row).renames:
-        return found
-    return {name.rstrip("_"): value for name, value in found.items()}
+        return fields_of_row
+    return {name.rstrip("_"): value for name, value in fields_of_row.items()}
 
 
 @cache
 def _columns(cls: Any) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
     """The columns of a class, and those that ``--raw`` adds."""
     hints = get_type_hints(cls, include_extras=True)
-    declared = [_column(each.name.rstrip("_"), _marks(hints[each.name])) for each in fields(cls)]
+    declared = [_column(flags.name.rstrip("_"), _marks(hints[flags.name])) for flags in fields(cls)]
     plain = tuple(column for column, raw in declared if not raw)
     return plain, tuple(column for column, raw in declared if raw)
 
@@ -144,14 +243,14 @@ def _marks(hint: Any) -> tuple[Any, ...]:
 def _column(name: str, marks: Iterable[Any]) -> tuple[Column, bool]:
     """The column, and whether ``--raw`` adds it; of marks of one kind the last counts."""
     declared: dict[str, Any] = {}
-    others = set()
+    attribute = set()
     for mark in marks:
         if isinstance(mark, Mark):
-            others.add(mark)
+            attribute.add(mark)
         else:
             declared[next(word for kind, word in _KINDS if isinstance(mark, kind))] = mark
-    wide, exact = Mark.WIDE in others, Mark.ESTIMATE not in others
-    return Column(name, exact=exact, wide=wide, **declared), Mark.RAW in others
+    wide, exact = Mark.WIDE in attribute, Mark.ESTIMATE not in attribute
+    return Column(name, exact=exact, wide=wide, **declared), Mark.RAW in attribute
 
 
 _KINDS = ((Unit, "unit"), (Title, "title"), (str, "doc"), (Rank, "rank"))

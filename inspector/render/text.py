@@ -16,14 +16,16 @@ from inspector.quantities import bytes_text, short_count_text
 from inspector.render.cells import NUMBERS, cell_text, summary_name, summary_text
 from inspector.render.display import Display
 from inspector.render.first_screen import Line, first_screen
-from inspector.render.fitting import drawn_table
-from inspector.render.report import Report, Table
+from inspector.render.report_data import ReportData
+from inspector.render.tabular import Table
 
 _NO_LIMITS = Display()
 
 
-def render_text(report: Report, display: Display = _NO_LIMITS) -> Iterator[str]:
+def render_text(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[str]:
     """The report as lines for a terminal, or for whatever reads lines."""
+    from inspector.render.fitting import drawn_table  # noqa: PLC0415 - rich: for drawn tables alone
+
     yield from _first_screen(report, display)
     yield from _summary(report.summary, display)
     if report.judged:
@@ -31,14 +33,14 @@ def render_text(report: Report, display: Display = _NO_LIMITS) -> Iterator[str]:
     for table in _shown_tables(report):
         yield "\n"
         yield from drawn_table(table, display)
-    faults, notes = _parted(report.problems)
+    faults, notes = _part(report.problems)
     yield from _problems(faults, display)
     for note in (*notes, *report.notes, *report.footnotes):
         yield "\n"
         yield from display.text(note)
 
 
-def render_markdown(report: Report, display: Display = _NO_LIMITS) -> Iterator[str]:
+def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[str]:
     """The report as Markdown."""
     yield f"# {report.command} {markdown_text(report.checkpoint)}\n\n"
     for line in first_screen(report):
@@ -50,7 +52,7 @@ def render_markdown(report: Report, display: Display = _NO_LIMITS) -> Iterator[s
         yield f"Next: {markdown_text(finding.next_step)}.\n"
     for table in _shown_tables(report):
         yield from markdown_table(table, wide=display.wide)
-    faults, notes = _parted(report.problems)
+    faults, notes = _part(report.problems)
     if faults:
         yield "\n## Problems\n\n"
     for problem in faults:
@@ -59,17 +61,17 @@ def render_markdown(report: Report, display: Display = _NO_LIMITS) -> Iterator[s
         yield f"\n{markdown_text(note)}\n"
 
 
-def _parted(problems: Sequence[Problem]) -> tuple[list[Problem], list[str]]:
+def _part(problems: Sequence[Problem]) -> tuple[list[Problem], list[str]]:
     """What is wrong; and as notes what is no fault, without the place, which is the whole."""
     faults = [problem for problem in problems if problem.slug not in NO_FAULT]
     notes = [problem.message for problem in problems if problem.slug in NO_FAULT]
     return faults, [f"{note[:1].upper()}{note[1:]}." for note in notes]
 
 
-def _shown_tables(report: Report) -> Iterator[Table]:
+def _shown_tables(report: ReportData) -> Iterator[Table]:
     """The tables, but for one whose rows the list of findings or of problems shows in full."""
-    there = (table for table in report.tables if table.shown)
-    return (table for table in there if table.name not in ("findings", "problems"))
+    tables = (table for table in report.tables if table.shown)
+    return (table for table in tables if table.name not in ("findings", "problems"))
 
 
 def message_lines(problems: Iterable[Problem], *, quiet: bool) -> Iterator[str]:
@@ -88,7 +90,7 @@ def problem_line(problem: Problem) -> str:
     return escape(f"{path}{offset}{problem.message}")
 
 
-def _first_screen(report: Report, display: Display) -> Iterator[str]:
+def _first_screen(report: ReportData, display: Display) -> Iterator[str]:
     lines = first_screen(report)
     for line in lines:
         level = report.verdict.level.value if report.verdict is not None else ""
@@ -137,8 +139,8 @@ def _problems(problems: Sequence[Problem], display: Display) -> Iterator[str]:
     if problems:
         yield "\n"
         number = short_count_text(len(problems), "problem")
-        what = f"{number}: unreadable or inconsistent files"
-        yield from display.text(what, "warning")
+        heading = f"{number}: unreadable or inconsistent files"
+        yield from display.text(heading, "warning")
     for problem in problems:
         yield from display.text(problem_line(problem), before=f"{problem.slug}  ")
 

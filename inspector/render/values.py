@@ -73,8 +73,8 @@ def _timestamps(array: Array) -> list[Any]:
 
 
 def _nanos_text(nanos: int, zone: str) -> str:
-    micros, rest = divmod(nanos, 1000)
-    return f"{timestamp_text(micros, '')}{rest:03}{zone}"
+    micros, nanos_left = divmod(nanos, 1000)
+    return f"{timestamp_text(micros, '')}{nanos_left:03}{zone}"
 
 
 def _floats(array: Array) -> list[Any]:

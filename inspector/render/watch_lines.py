@@ -8,7 +8,7 @@ from typing import Any
 from inspector.plain_text import escape
 from inspector.quantities import bytes_text, duration_text
 from inspector.render.display import Display
-from inspector.render.report import Report
+from inspector.render.report_data import ReportData
 from inspector.time_text import time_ms_text
 
 _COLUMNS = {
@@ -35,7 +35,7 @@ def head_line(display: Display) -> str:
     return _line({name: name for name in _COLUMNS}, display)
 
 
-def batch_lines(report: Report, display: Display) -> Iterator[str]:
+def batch_lines(report: ReportData, display: Display) -> Iterator[str]:
     """The batch of a report of ``watch``, and its findings that came or went.
 
     Args:
@@ -72,7 +72,7 @@ def batch_lines(report: Report, display: Display) -> Iterator[str]:
 def _line(cells: Mapping[str, str], display: Display) -> str:
     names: list[str] = []
     for name in _IMPORTANT:
-        wide = sum(_COLUMNS[each] + 1 for each in (*names, name)) - 1
+        wide = sum(_COLUMNS[column] + 1 for column in (*names, name)) - 1
         if display.every_column or wide <= (display.width or 0):
             names.append(name)
     return " ".join(f"{cells[n]:>{_COLUMNS[n]}}" for n in _COLUMNS if n in names) + "\n"
@@ -85,7 +85,7 @@ def _count(number: int | None) -> str:
 def _head(finding: Mapping[str, Any]) -> str:
     """``SS205 info (operator 0, left-keyToNumValues)``."""
     operator, store = finding["operator_id"], finding["store_name"]
-    place = "" if operator is None else f" (operator {operator}"
-    if place:
-        place += ")" if store in (None, "default") else f", {store})"
-    return f"{finding['id']} {finding['severity']}{place}"
+    location = "" if operator is None else f" (operator {operator}"
+    if location:
+        location += ")" if store in (None, "default") else f", {store})"
+    return f"{finding['id']} {finding['severity']}{location}"

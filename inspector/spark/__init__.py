@@ -20,7 +20,7 @@ error by default; mode ``dropmalformed`` leaves it out, ``permissive`` has it in
 Modules below this package, and all names that ``__all__`` does not have, are internal.
 """
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from inspector.analyses import data_tables as _data_tables
 from inspector.api import EngineError as EngineError
@@ -29,79 +29,25 @@ from inspector.api import Options as Options
 from inspector.api import Redact as Redact
 from inspector.api import Report as Report
 from inspector.api import TimeoutKind as TimeoutKind
-from inspector.spark.frames import audit as audit
+from inspector.spark.data_frames import audit as audit
+from inspector.spark.data_frames import function_of as _function_of
 from inspector.spark.rehearsal import rehearse as rehearse
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
-    from inspector.spark.source import InspectorDataSource as InspectorDataSource
-
-    class _Table(Protocol):
-        def __call__(
-            self, spark: SparkSession, path: str, options: Options | None = None
-        ) -> DataFrame: ...
-
-    class _TableWithMode(Protocol):
-        def __call__(
-            self,
-            spark: SparkSession,
-            path: str,
-            options: Options | None = None,
-            *,
-            mode: str = "failfast",
-        ) -> DataFrame: ...
-
-    class _Rows(Protocol):
-        def __call__(
-            self,
-            spark: SparkSession,
-            path: str,
-            options: Options | None = None,
-            *,
-            raw: bool = False,
-            mode: str = "failfast",
-        ) -> DataFrame: ...
-
-    class _Changes(Protocol):
-        def __call__(
-            self,
-            spark: SparkSession,
-            path: str,
-            options: Options | None = None,
-            *,
-            from_batch: int = 0,
-            raw: bool = False,
-            mode: str = "failfast",
-        ) -> DataFrame: ...
-
-    rows: _Rows
-    changes: _Changes
-    versions: _TableWithMode
-    leftovers: _TableWithMode
-    files: _Table
-    findings: _Table
-    problems: _Table
-
-_TYPES = ("EngineError", "InspectorError", "Options", "Redact", "Report", "TimeoutKind")
+TYPES = ("EngineError", "InspectorError", "Options", "Redact", "Report", "TimeoutKind")
 
 
 def __dir__() -> list[str]:
-    return sorted((*_TYPES, *_data_tables(), "InspectorDataSource", "audit", "rehearse"))
+    return sorted((*TYPES, *_data_tables(), "InspectorDataSource", "audit", "rehearse"))
 
 
 __all__ = __dir__()
 
 
-if not TYPE_CHECKING:  # else a misspelt name would be Any
+def __getattr__(name: str) -> Any:
+    if name == "InspectorDataSource":
+        from inspector.spark.source import InspectorDataSource  # noqa: PLC0415 - Spark >= 4
 
-    def __getattr__(name: str) -> Any:
-        if name == "InspectorDataSource":
-            from inspector.spark.source import InspectorDataSource  # noqa: PLC0415 - Spark >= 4
-
-            return InspectorDataSource
-        if name not in _data_tables():
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from inspector.spark.frames import function_of  # noqa: PLC0415 - as above
-
-        return function_of(name)
+        return InspectorDataSource
+    if name not in _data_tables():
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _function_of(name)

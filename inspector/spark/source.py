@@ -62,10 +62,10 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from inspector.analyses import data_tables
-from inspector.analyses.shared.data_tables import plan_table, table_named
+from inspector.analyses.shared.data_tables import plan_table, table_of_name
 from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, RULES, Options, Parameter
-from inspector.engines.arrow_encoding import encoded
+from inspector.engines.arrow_encoding import encode_columns
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import JOIN_SIDES, ProblemMode
@@ -93,8 +93,8 @@ class InspectorDataSource(DataSource):
         """The columns of the table that the options name."""
         with in_one_sentence():
             path, table, options, table_options = _request(self.options)
-            schema = table_named(table).schema(path, options, table_options)
-        return from_arrow_schema(encoded(_nothing, schema).schema, prefer_timestamp_ntz=True)
+            schema = table_of_name(table).schema(path, options, table_options)
+        return from_arrow_schema(encode_columns(_nothing, schema).schema, prefer_timestamp_ntz=True)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """What reads it; with ``pushdown`` one that takes filters."""
@@ -102,7 +102,7 @@ class InspectorDataSource(DataSource):
             plan = plan_table(*_request(self.options))
             pushdown = _flag(_lower_names(self.options), "pushdown")
         kind = _FilteringReader if pushdown else _Reader
-        return kind(encoded(plan.function, plan.schema).function, plan.work, schema)
+        return kind(encode_columns(plan.function, plan.schema).function, plan.work, schema)
 
 
 class _Part(InputPartition):
@@ -117,7 +117,7 @@ class _Reader(DataSourceReader):
     def __init__(self, function: BatchFunction, work: Sequence[Work], schema: StructType) -> None:
         self._function, self._schema = function, schema
         # Spark starts them in this order.
-        self._work = sorted(work, key=lambda each: -each.weight)
+        self._work = sorted(work, key=lambda item: -item.weight)
 
     def partitions(self) -> Sequence[InputPartition]:
         """One for each task, the heaviest first."""
@@ -218,10 +218,10 @@ def _table(texts: Mapping[str, str]) -> str:
 
 
 def _check_names(texts: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
-    known = [*_OTHERS, *declared]
-    strange = sorted(texts.keys() - {name.lower() for name in known} - {"path"})
+    options = [*_OTHERS, *declared]
+    strange = sorted(texts.keys() - {name.lower() for name in options} - {"path"})
     if strange:
-        names = ", ".join(known)
+        names = ", ".join(options)
         raise CheckpointError(f"got option {strange[0]!r}, expected {names} or storage.NAME")
     if not texts.get("path"):
         raise CheckpointError("no path is given, expected load(path)")
@@ -250,15 +250,15 @@ def _side(texts: Mapping[str, str]) -> str:
     return texts["joinside"]
 
 
-def _value(texts: Mapping[str, str], source: str, each: Parameter) -> Any:
-    if each.kind is bool:
+def _value(texts: Mapping[str, str], source: str, parameter: Parameter) -> Any:
+    if parameter.kind is bool:
         return _flag(texts, source)
-    if each.kind is int:
+    if parameter.kind is int:
         return _number(texts, source)
-    if each.choices:
-        return _word(texts, source, each.kind)
+    if parameter.choices:
+        return _word(texts, source, parameter.kind)
     text = texts[source.lower()]
-    return (text,) if each.many else text
+    return (text,) if parameter.many else text
 
 
 def _number(texts: Mapping[str, str], source: str) -> int:
@@ -280,8 +280,8 @@ def _word(texts: Mapping[str, str], source: str, words: Any) -> Any:
     try:
         return words(value.lower())
     except ValueError:
-        known = ", ".join(word.value for word in words)
-        raise _refuse(source, value, known) from None
+        options = ", ".join(word.value for word in words)
+        raise _refuse(source, value, options) from None
 
 
 def _refuse(source: str, value: str, expected: str) -> CheckpointError:

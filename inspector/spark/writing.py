@@ -16,9 +16,9 @@ from pyspark.sql.observation import Observation
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
 
 from inspector.analyses.shared.declare import DataTable, TableOptions
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.store_tables import store_tasks, work_of
-from inspector.analyses.shared.stores import table_name
+from inspector.analyses.shared.stores import store_tasks, table_name, work_of
 from inspector.engines import session as sessions
 from inspector.engines.spark import SparkEngine
 from inspector.exceptions import EngineError
@@ -52,7 +52,7 @@ class Written:
 
 def write_stores(  # noqa: PLR0913 - the options of a command
     run: Run,
-    what: str,
+    content: str,
     output: str,
     form: str,
     *,
@@ -64,7 +64,7 @@ def write_stores(  # noqa: PLR0913 - the options of a command
 
     Args:
         run: of a checkpoint, on a :class:`SparkEngine`.
-        what: ``rows`` or ``changes``.
+        content: ``rows`` or ``changes``.
         output: a folder, by any URL that Spark knows; with several stores, or where it ends with a
             slash, each has a folder in it.
         form: ``parquet``, ``ndjson`` or ``csv``.
@@ -78,18 +78,18 @@ def write_stores(  # noqa: PLR0913 - the options of a command
     Raises:
         EngineError: Spark cannot write it.
     """
-    tables = store_tasks(run, TableOptions(from_batch, raw), changes=what == "changes")
+    tables = store_tasks(run, TableOptions(from_batch, raw), changes=content == "changes")
     inside = len(tables) > 1 or output.endswith("/")
     done = []
     for location, tasks in tables.items():
         frame = _engine(run).frame(run_typed_rows, typed_schema(tasks[0]), work_of(tasks))
         target = f"{output.rstrip('/')}/{table_name(location)}" if inside else output
         with _engine(run).computing():
-            done.append(_written(frame, target, form, force=force))
+            done.append(_write_rows(frame, target, form, force=force))
     return done
 
 
-def write_table(run: Run, table: DataTable, output: str, form: str, *, force: bool) -> Written:
+def write_table(run: Opened, table: DataTable, output: str, form: str, *, force: bool) -> Written:
     """All rows of a declared table; other arguments as :func:`write_stores`.
 
     What cannot be read is left out: the report of the same run names it.
@@ -102,12 +102,12 @@ def write_table(run: Run, table: DataTable, output: str, form: str, *, force: bo
     return Written(output, None)
 
 
-def _engine(run: Run) -> SparkEngine:
+def _engine(run: Opened) -> SparkEngine:
     assert isinstance(run.engine, SparkEngine)
     return run.engine
 
 
-def _written(frame: DataFrame, target: str, form: str, *, force: bool) -> Written:
+def _write_rows(frame: DataFrame, target: str, form: str, *, force: bool) -> Written:
     is_problem = F.col(COLUMN).isNotNull()
     counts = Observation()
     counted = _observe(frame, counts)

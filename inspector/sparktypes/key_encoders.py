@@ -95,5 +95,5 @@ def _column(value: object) -> int | None:
 def _ordinals(value: object) -> tuple[int, ...]:
     """Distinct ordinals; empty if it is anything else."""
     result = [_column(item) for item in value] if isinstance(value, list) else []
-    known = [item for item in result if item is not None]
-    return tuple(known) if len(known) == len(result) == len(set(known)) else ()
+    encoders = [item for item in result if item is not None]
+    return tuple(encoders) if len(encoders) == len(result) == len(set(encoders)) else ()

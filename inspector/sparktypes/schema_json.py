@@ -132,12 +132,12 @@ def _node(data_type: DataType) -> Any:
     return type_name(data_type)
 
 
-def _field_node(each: StructField) -> dict[str, Any]:
-    metadata = dict(each.metadata)
-    if collations := dict(_collations(each.data_type, each.name)):
+def _field_node(field: StructField) -> dict[str, Any]:
+    metadata = dict(field.metadata)
+    if collations := dict(_collations(field.data_type, field.name)):
         metadata["__COLLATIONS"] = collations
-    node = _node(each.data_type)
-    return {"name": each.name, "type": node, "nullable": each.nullable, "metadata": metadata}
+    node = _node(field.data_type)
+    return {"name": field.name, "type": node, "nullable": field.nullable, "metadata": metadata}
 
 
 def _collations(data_type: DataType, path: str) -> Iterator[tuple[str, str]]:

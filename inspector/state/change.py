@@ -163,11 +163,11 @@ class Adder:
         self.by_size[:, : self._largest + 1] = 0
         self._largest = 0
 
-    def reached(self, size: int) -> None:
+    def note_largest(self, size: int) -> None:
         """Note the largest size that the kernel has added."""
         self._largest = max(self._largest, size)
 
-    def found(self, keys: Callable[[], TouchedKeys]) -> ChangeSums:
+    def finish(self, keys: Callable[[], TouchedKeys]) -> ChangeSums:
         """The sums of the version.
 
         Args:

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inspector.arrays import Int64s, longer
+from inspector.arrays import Int64s, chunks, longer
 from inspector.decode.records import REMOVED, RecordBlock
 from inspector.state.replay import StateMap
+from inspector.sums import Sums
 
 
 @dataclass(frozen=True)
-class SnapshotDifference:
+class SnapshotDifference(Sums):
     """Keys in which a snapshot and the replay of its deltas disagree.
 
     Attributes:
@@ -34,13 +35,6 @@ class SnapshotDifference:
             "expected what the deltas up to this version make"
         )
 
-    def __add__(self, other: SnapshotDifference) -> SnapshotDifference:
-        return SnapshotDifference(
-            self.missing + other.missing,
-            self.extra + other.extra,
-            self.different + other.different,
-        )
-
     def __bool__(self) -> bool:
         return bool(self.missing or self.extra or self.different)
 
@@ -52,17 +46,16 @@ def apply_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> None:
     """
     seen = np.zeros(len(state), np.bool_)
     for block in blocks:
-        kept, ids, same = state.holds(block)
+        kept, ids, is_same = state.holds(block)
         if len(state) > len(seen):
             seen = longer(seen, len(state))
         seen[ids] = True
-        differ = np.flatnonzero(~same)
+        differ = np.flatnonzero(~is_same)
         if len(differ):
             state.apply(kept.part(differ), kept=True)
     gone = np.flatnonzero(state.live[: len(seen)] & ~seen)
-    for start in range(0, len(gone), _REMOVED_AT_ONCE):
-        part = gone[start : start + _REMOVED_AT_ONCE]
-        state.apply(_removals(state, part), kept=True)
+    for ids in chunks(gone, _REMOVED_AT_ONCE):
+        state.apply(_removals(state, ids), kept=True)
 
 
 _REMOVED_AT_ONCE = 1 << 16
@@ -72,8 +65,8 @@ def _removals(state: StateMap, ids: Int64s) -> RecordBlock:
     keys = state.keys(ids)
     lengths = np.array([len(key) for key in keys], np.int64)
     offsets = np.cumsum(lengths) - lengths
-    none = np.full(len(ids), REMOVED, np.int64)
-    return RecordBlock(b"".join(keys), 0, 0, offsets, lengths, np.zeros_like(none), none)
+    removed = np.full(len(ids), REMOVED, np.int64)
+    return RecordBlock(b"".join(keys), 0, 0, offsets, lengths, np.zeros_like(removed), removed)
 
 
 def compare_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> SnapshotDifference:
@@ -81,12 +74,12 @@ def compare_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> Snapshot
     seen = np.zeros(len(state), np.bool_)
     extra = different = 0
     for block in blocks:
-        _, ids, same = state.holds(block)
+        _, ids, is_same = state.holds(block)
         if len(state) > len(seen):
             seen = longer(seen, len(state))
         present = state.live[ids]
         extra += int((~present & ~seen[ids]).sum())
-        different += int((present & ~same).sum())
+        different += int((present & ~is_same).sum())
         seen[ids] = True
     missing = state.rows - int((seen & state.live[: len(seen)]).sum())
     return SnapshotDifference(missing, extra, different)
@@ -98,17 +91,17 @@ def compare_delta(state: StateMap, blocks: Iterable[RecordBlock]) -> SnapshotDif
     What a key's last record put has to be there, and what it removed must not be. The map's live
     keys stay as they are.
     """
-    none = np.empty(0, np.int64)
-    every, put, same = [none], [none.astype(np.bool_)], [none.astype(np.bool_)]
+    no_ids = np.empty(0, np.int64)
+    all_ids, put, is_same = [no_ids], [no_ids.astype(np.bool_)], [no_ids.astype(np.bool_)]
     for block in blocks:
         kept, ids, equal = state.holds(block)
-        every.append(ids)
+        all_ids.append(ids)
         put.append(kept.value_length >= 0)
-        same.append(equal)
-    keys = np.concatenate(every)
+        is_same.append(equal)
+    keys = np.concatenate(all_ids)
     ids, behind = np.unique(keys[::-1], return_index=True)
     last = len(keys) - 1 - behind
-    puts, equals, live = np.concatenate(put)[last], np.concatenate(same)[last], state.live[ids]
+    puts, equals, live = np.concatenate(put)[last], np.concatenate(is_same)[last], state.live[ids]
     return SnapshotDifference(
         missing=int((puts & ~live).sum()),
         extra=int((~puts & live).sum()),

@@ -128,8 +128,8 @@ class Presence:
         gone = np.flatnonzero((self._state == _LIVE) & ~self._met)
         ends = np.zeros(len(gone) + 1, np.int64)
         keys = self._interner.gather(gone, ends)
-        nothing = np.zeros(len(gone), np.int64)
-        block = RecordBlock(keys, 0, 0, ends[:-1], np.diff(ends), nothing, nothing - 1)
+        zeros = np.zeros(len(gone), np.int64)
+        block = RecordBlock(keys, 0, 0, ends[:-1], np.diff(ends), zeros, zeros - 1)
         return block, self.apply(block)
 
     def _replace(self, block: RecordBlock, ids: Int64s) -> tuple[bytes | None, ...]:
@@ -172,10 +172,10 @@ def _values(block: RecordBlock) -> tuple[UInt64s, Int64s]:
     return hashes, sizes
 
 
-def _events(is_put: Bools, state: Int8s, same: Bools) -> Int8s:
+def _events(is_put: Bools, state: Int8s, is_same: Bools) -> Int8s:
     events = np.where(is_put, Event.PUT, Event.REMOVAL).astype(np.int8)
     events[is_put & (state == _ABSENT)] = Event.INSERT
     events[is_put & (state == _LIVE)] = Event.UPDATE
-    events[is_put & (state == _LIVE) & same] = Event.SAME_VALUE
+    events[is_put & (state == _LIVE) & is_same] = Event.SAME_VALUE
     events[~is_put & (state == _ABSENT)] = Event.ABSENT_REMOVAL
     return events

@@ -184,11 +184,11 @@ class StateMap:
 
     def _reserve(self, room: int) -> None:
         """Lengthen the tables by zeros, without a copy if nobody else looks at their columns."""
-        none = np.empty(0, np.int64)
-        self._use(np.empty(0, ROW), none)  # no view of ours remains
+        empty = np.empty(0, np.int64)
+        self._use(np.empty(0, ROW), empty)  # no view of ours remains
         table = self._rows.reserve(room)  # it has room for more, and so have the clocks
         timed = self.tracking.clock_slot >= 0
-        self._use(table, self._over.reserve(len(table)) if timed else none)
+        self._use(table, self._over.reserve(len(table)) if timed else empty)
 
     # -- one version -------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class StateMap:
         )
         if block.chosen is not None:
             self.record[ids] = block.ordinals & _MOST_RECORD
-        self._adder.reached(largest)
+        self._adder.note_largest(largest)
         if clocks is not None and timed and count < block.count:
             self._note_again(ids, np.where(block.value_length < 0, NO_CLOCK, clocks), earlier)
         self._touched.append(touched if count == block.count else touched[:count].copy())
@@ -271,7 +271,7 @@ class StateMap:
         change = Change(
             version=self.versions[-1],
             rebased=bool(self._flags & REBASED),
-            sums=self._adder.found(self.touched_keys),
+            sums=self._adder.finish(self.touched_keys),
             counts=counts,
             ordered=self._ordered,
             first_descent=self._first_descent,
@@ -337,11 +337,11 @@ class StateMap:
         marks = self.mark[before : self._keys].copy()
         self._table[before : self._keys] = FRESH  # no record of a version names them
         self.mark[before : self._keys] = marks
-        same = self.live[ids] & (self.value_hash[ids] == hashes)
-        same &= self.value_size[ids] == block.value_length
+        is_same = self.live[ids] & (self.value_hash[ids] == hashes)
+        is_same &= self.value_size[ids] == block.value_length
         if self.tracking.clock_slot >= 0:
-            same &= self.clock[ids] == clocks
-        return block, ids, same
+            is_same &= self.clock[ids] == clocks
+        return block, ids, is_same
 
     def _kept_records(self, block: RecordBlock) -> RecordBlock:
         """The records of a block whose keys are kept."""
@@ -351,28 +351,28 @@ class StateMap:
         self._passed_before, self._passed = self._passed, self._passed + block.count
         return keys.of(block)
 
-    def _note_new_keys(self, block: RecordBlock, ids: Int64s, known: int) -> None:
+    def _note_new_keys(self, block: RecordBlock, ids: Int64s, known_keys: int) -> None:
         """Note of the keys that are new what is asked, and how many records stood before them."""
-        if self._keys == known or (block.chosen is None and self.tracking.mark is None):
+        if self._keys == known_keys or (block.chosen is None and self.tracking.mark is None):
             return
-        (first,) = (ids >= known).nonzero()
-        if len(first) > self._keys - known:  # some of the new keys have several records
+        (first,) = (ids >= known_keys).nonzero()
+        if len(first) > self._keys - known_keys:  # some of the new keys have several records
             highest = np.maximum.accumulate(ids[first])
-            first = first[np.flatnonzero(np.diff(highest, prepend=known - 1))]
+            first = first[np.flatnonzero(np.diff(highest, prepend=known_keys - 1))]
         if self.tracking.mark is not None:
-            self.mark[known : self._keys] = self.tracking.mark(block, first)
+            self.mark[known_keys : self._keys] = self.tracking.mark(block, first)
         if block.chosen is not None:
             if self._keys > len(self._appeared):
                 self._appeared = longer(self._appeared, self._keys + (self._keys >> 3))
-            self._appeared[known : self._keys] = block.chosen[first] + self._passed_before
+            self._appeared[known_keys : self._keys] = block.chosen[first] + self._passed_before
 
     def _read(self, block: RecordBlock) -> tuple[Int64s, UInt64s, Int64s | None]:
         """Ids of the keys, made where they are new; hashes and clocks of the values."""
         ids = np.empty(block.count, np.int64)
-        known = self._keys
+        before = self._keys
         self.interner.intern(block.buffer, block.key_offset, block.key_length, ids)
         self._count_keys()
-        self._note_new_keys(block, ids, known)
+        self._note_new_keys(block, ids, before)
         hashes = np.empty(block.count, np.uint64)
         offsets, sizes = block.value_offset, block.value_length
         if not block.puts_only:
@@ -388,16 +388,16 @@ class StateMap:
             put = clocks[(clocks != NO_CLOCK) & (clocks != NO_TIMEOUT)]
             least = int(put.min()) if len(put) else NO_CLOCK
         if least != NO_CLOCK:
-            known = self._earliest_put
-            self._earliest_put = least if known is None else min(known, least)
+            before = self._earliest_put
+            self._earliest_put = least if before is None else min(before, least)
         if not block.puts_only:
             # A key's last clock stays in the table when the key goes.
             removed = self.clock[ids[block.value_length < 0]]
             removed = removed[removed != NO_CLOCK]
             if len(removed):
                 most = int(removed.max())
-                known = self._latest_removal
-                self._latest_removal = most if known is None else max(known, most)
+                before = self._latest_removal
+                self._latest_removal = most if before is None else max(before, most)
 
     def _clocks_put(self, ids: Int64s) -> Int64s:
         """The clocks that earlier blocks of the version put for some keys; NO_CLOCK for none."""
@@ -428,7 +428,9 @@ class StateMap:
         table, step = self._table[: self._keys], len(self.versions) - 1
         sums, by_size = self._adder.sums, self._adder.by_size
         for part in self._touched:
-            self._adder.reached(self._kernel.tally(table, part, step, self._flags, sums, by_size))
+            self._adder.note_largest(
+                self._kernel.tally(table, part, step, self._flags, sums, by_size)
+            )
 
     def _total(self, change: Change) -> None:
         if change.rebased:

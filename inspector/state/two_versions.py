@@ -79,11 +79,11 @@ class TwoVersions:
     def differences(self) -> Differences:
         """The keys that differ."""
         old, new = self._live(Compared.OLD), self._live(Compared.NEW)
-        same = (self._hash[0] == self._hash[1]) & (self._size[0] == self._size[1])
+        is_same = (self._hash[0] == self._hash[1]) & (self._size[0] == self._size[1])
         return Differences(
             np.flatnonzero(~old & new),
             np.flatnonzero(old & ~new),
-            np.flatnonzero(old & new & ~same),
+            np.flatnonzero(old & new & ~is_same),
         )
 
     def key_bytes(self, ids: Int64s) -> int:

@@ -2,7 +2,7 @@
 
 A shape takes its metadata, schemas and logs from a fixture that Spark wrote. A key and its value
 follow from a number, the *id* of the row, and from the version that puts it. All clocks of rows lie
-100 days ahead of the watermark, so that nothing is overdue. Users, sums and clocks vary as real
+80 days ahead of the watermark, so that nothing is overdue. Users, sums and clocks vary as real
 ones do, so that the data compress no better than those.
 """
 
@@ -18,7 +18,7 @@ from inspector.arrays import Int64s, UInt8s
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0"
 BASE_US = 1_704_067_200_000_000
-AHEAD_US = 100 * 86_400_000_000
+AHEAD_US = 80 * 86_400_000_000
 BATCH_US = 10_000_000
 WINDOW_US = 20_000_000
 GAP_US = 12_000_000
@@ -186,7 +186,7 @@ DEDUPLICATION = Shape(
 
 
 def _session_key(ids: Int64s) -> UInt8s:
-    """Two sessions of each user, 100 days apart."""
+    """Two sessions of each user, 80 days apart."""
     return unsafe_rows(len(ids), _user(ids // 2), _session_start(ids))
 
 

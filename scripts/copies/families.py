@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ VICTIMS = "user-010"
 
 ROWS = 30
 USERS = 40
+EPOCH_S = 1_700_000_000
+BATCHES_OF_LIMIT = 5
+"""Whole batches of rows that a limit lets through, and a half one."""
 
 
 def write_input(folder: Path, batch: int, *, victims: bool) -> None:
@@ -39,6 +43,8 @@ def write_input(folder: Path, batch: int, *, victims: bool) -> None:
         place.mkdir(parents=True, exist_ok=True)
         text = "\n".join(map(json.dumps, lines))
         (place / f".{batch:03d}").write_text(text, "utf-8")
+        # The file source reads files in the order of their times.
+        os.utime(place / f".{batch:03d}", (EPOCH_S + batch, EPOCH_S + batch))
         (place / f".{batch:03d}").rename(place / f"b{batch:03d}.json")
 
 
@@ -51,16 +57,30 @@ class Family:
         mode: its output mode.
         evicts: whether rows may be evicted from it by their key.
         by_timeout: they are evicted by their timers.
+        has_users: its keys have users, by which rows can be named.
+        conf: of its session.
+        tables: it needs RocksDB.
+        since, until: the releases that run it.
     """
 
     build: Callable[[Callable[[str], Any]], Any]
     mode: str = "update"
     evicts: bool = True
     by_timeout: bool = False
+    has_users: bool = True
+    conf: Mapping[str, str] = field(default_factory=dict)
+    tables: bool = False
+    since: tuple[int, ...] = (3, 5)
+    until: tuple[int, ...] = (9,)
+
+    def is_for(self, provider: str, release: tuple[int, ...]) -> bool:
+        """Whether a release runs it with a provider."""
+        wanted = max(self.since, (4, 0) if provider == "format2" else (0,))
+        return wanted <= release < self.until and not (self.tables and provider == "hdfs")
 
 
-def _events(source: Callable[[str], Any]) -> Any:
-    return source("left").withWatermark("ts", "10 seconds")
+def _events(source: Callable[[str], Any], delay: str = "10 seconds") -> Any:
+    return source("left").withWatermark("ts", delay)
 
 
 def _window(source: Callable[[str], Any]) -> Any:
@@ -104,6 +124,22 @@ def _group_state(key: Any, frames: Iterator[Any], state: Any) -> Iterator[Any]:
     yield pd.DataFrame({"user": [key[0]], "n": [count], "why": ["data"]})
 
 
+def _processed(time_mode: str) -> Callable[[Callable[[str], Any]], Any]:
+    def build(source: Callable[[str], Any]) -> Any:
+        from copies import processors
+        from pyspark import cloudpickle
+
+        by_value: Any = cloudpickle.register_pickle_by_value  # the driver's own worker lacks them
+        by_value(processors)
+        output = "user string, n long, why string"
+        grouped = _events(source).groupBy("user")
+        return grouped.transformWithStateInPandas(
+            processors.Counting(timed=time_mode == processors.TIMED), output, "append", time_mode
+        )
+
+    return build
+
+
 def _stateful(source: Callable[[str], Any]) -> Any:
     output = "user string, n long, why string"
     grouped = _events(source).groupBy("user")
@@ -112,22 +148,72 @@ def _stateful(source: Callable[[str], Any]) -> Any:
     )
 
 
+_NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
+"""Where values can expire, Spark asks for batches without end."""
+_JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
+
+
+def _joined(kind: str, version: int) -> Family:
+    """A join in one of its state formats; 1 ended with 3.5, 3 and 4 need column families."""
+    conf, build = {_JOIN_FORMAT: str(version)}, _join(kind)
+    if version < 3:
+        until = (4,) if version == 1 else (9,)
+        return Family(build, "append", evicts=False, conf=conf, until=until)
+    since = (4, 1) if version == 3 else (4, 3)
+    return Family(build, "append", evicts=False, conf=conf, tables=True, since=since)
+
+
+def _joined_windows(source: Callable[[str], Any]) -> Any:
+    from pyspark.sql import functions as sql
+
+    joined = _join("inner")(source)
+    return joined.groupBy("user", sql.window("ts", "20 seconds")).count()
+
+
+def _deduplicated_windows(source: Callable[[str], Any]) -> Any:
+    from pyspark.sql import functions as sql
+
+    once = _events(source).dropDuplicates(["user", "ts"])
+    return once.groupBy("user", sql.window("ts", "20 seconds")).count()
+
+
 FAMILIES = {
     "aggregation": Family(lambda source: source("left").groupBy("user").agg({"v": "max"})),
     "complete": Family(lambda source: source("left").groupBy("user").count(), "complete"),
     "window": Family(_window, "append", evicts=False),
-    "global": Family(lambda source: source("left").groupBy().count(), evicts=False),
+    "global": Family(
+        lambda source: source("left").groupBy().count(), evicts=False, has_users=False
+    ),
     "deduplicate": Family(lambda source: source("left").dropDuplicates(["user"]), "append"),
     "within": Family(
-        lambda source: _events(source).dropDuplicatesWithinWatermark(["user"]), "append"
+        lambda source: _events(source, "40 seconds").dropDuplicatesWithinWatermark(["user"]),
+        "append",
     ),
     "session": Family(_session, "append", evicts=False),
-    "inner": Family(_join("inner"), "append", evicts=False),
-    "left": Family(_join("left_outer"), "append", evicts=False),
+    "limit": Family(
+        lambda source: source("left").limit(BATCHES_OF_LIMIT * ROWS + ROWS // 2),
+        "append",
+        evicts=False,
+        has_users=False,
+    ),
+    **{
+        f"{kind}-{version}": _joined(kind, version)
+        for kind, versions in (
+            ("inner", (1, 2, 3, 4)),
+            ("left_outer", (1, 2, 3, 4)),
+            ("right_outer", (2, 4)),
+            ("full_outer", (2, 3, 4)),
+        )
+        for version in versions
+    },
     "stateful": Family(_stateful, by_timeout=True),
+    "timers": Family(_processed("EventTime"), "append", evicts=False, tables=True, since=(4, 0)),
+    "ttl": Family(_processed("ProcessingTime"), "append", evicts=False, tables=True, since=(4, 0)),
     "chained": Family(
         lambda source: _events(source).dropDuplicates(["user", "ts"]).groupBy("user").count()
     ),
+    "chained-windows": Family(_deduplicated_windows, "append", evicts=False),
+    "chained-join": Family(_joined_windows, "append", evicts=False),
 }
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -143,3 +229,6 @@ PROVIDERS: dict[str, dict[str, str]] = {
     "format2": {**_ROCKS, _CHANGELOGS: "true", _FORMAT: "2"},
 }
 """Confs by name; ``format2`` needs Spark 4.0 or later."""
+
+CONFS = (*PROVIDERS.values(), *(family.conf for family in FAMILIES.values()))
+"""Every conf that any of them sets."""

@@ -9,10 +9,10 @@ from documentation.reference import CommandOption, reference
 
 from inspector import analyses
 from inspector.analyses.shared.declare import Analysis
+from inspector.cli.click_options import report_options
 from inspector.cli.commands import command_of
 from inspector.cli.main import EXPLAIN, commands
 from inspector.cli.main import inspector as group
-from inspector.cli.options import report_options
 
 FOLDER = "reference/commands"
 """Where the pages are, below the documentation."""

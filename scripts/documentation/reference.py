@@ -11,8 +11,7 @@ from typing import Any
 
 from inspector.analyses.shared.declare import Analysis, DataTable, TableOptions
 from inspector.analyses.shared.options import KEYS, Options, Parameter
-from inspector.render.report import Column, Unit
-from inspector.render.tabular import Row
+from inspector.render.tabular import Column, Row, Unit
 
 UNITS = {
     Unit.TEXT: "text",

@@ -17,7 +17,8 @@ from inspector.findings.verdict import Level
 from inspector.model import Certainty
 from inspector.render.as_json import LISTED
 from inspector.render.plain import FindingRow, ProblemRow
-from inspector.render.report import SCHEMA_VERSION, Column, Unit
+from inspector.render.report_data import SCHEMA_VERSION
+from inspector.render.tabular import Column, Unit
 
 PAGE = "reference/report.schema.json"
 """Where it is, below the documentation."""

@@ -1,4 +1,4 @@
-"""What type checkers see of ``OpenCheckpoint``: its methods, made from the declarations."""
+"""What type checkers see of names that are imported or made when they are first named: stubs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from inspector import analyses
-from inspector.analyses.shared.declare import Analysis
+import inspector
+from inspector import analyses, api, spark
+from inspector.analyses.shared.declare import Analysis, DataTable, TableOptions
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.run import Run
 from inspector.api.opened import signature_of
 
-FILE = Path(__file__).resolve().parents[2] / "inspector" / "api" / "typed_methods.pyi"
+PACKAGE = Path(__file__).resolve().parents[2] / "inspector"
+_WRITTEN = "for type checkers; python scripts/refresh_docs.py writes it."
 
 _HEAD = '''\
 """The methods of OpenCheckpoint for type checkers; python scripts/refresh_docs.py writes them."""
@@ -36,8 +38,68 @@ class TypedMethods:
 '''
 
 
+def stubs() -> dict[Path, str]:
+    """The text of every stub."""
+    return {
+        PACKAGE / "__init__.pyi": package_stub(),
+        PACKAGE / "api" / "__init__.pyi": api_stub(),
+        PACKAGE / "api" / "typed_methods.pyi": typed_methods(),
+        PACKAGE / "spark" / "__init__.pyi": spark_stub(),
+    }
+
+
+def package_stub() -> str:
+    """The names of the package itself."""
+    errors = [name for name in inspector.__all__ if name.endswith("Error")]
+    return (
+        f'"""The package {_WRITTEN}"""\n\n'
+        "from inspector.api.opened import open_checkpoint as open_checkpoint\n"
+        + "".join(f"from inspector.exceptions import {name} as {name}\n" for name in errors)
+        + "\n__version__: str\n__all__: list[str]\n"
+    )
+
+
+def api_stub() -> str:
+    """Every public name where it stands."""
+    homes = {f"analyses.{name}": (name,) for name in analyses.names()} | vars(api)["HOMES"]
+    lines = (
+        f"from inspector.{home} import {name} as {name}\n"
+        for home, names in sorted(homes.items())
+        for name in names
+    )
+    return f'"""The public API {_WRITTEN}"""\n\n' + "".join(lines) + "\n__all__: list[str]\n"
+
+
+def spark_stub() -> str:
+    """The functions of the declared tables, and what else the package has."""
+    types = "".join(
+        f"from inspector.api import {name} as {name}\n" for name in vars(spark)["TYPES"]
+    )
+    return (
+        f'"""The inspector in a Spark session, {_WRITTEN}"""\n\n'
+        "from pyspark.sql import DataFrame, SparkSession\n\n"
+        + types
+        + "from inspector.spark.data_frames import audit as audit\n"
+        "from inspector.spark.rehearsal import rehearse as rehearse\n"
+        "from inspector.spark.source import InspectorDataSource as InspectorDataSource\n\n"
+        "__all__: list[str]\n\n" + "".join(map(_table, analyses.data_tables().values()))
+    )
+
+
+def _table(table: DataTable) -> str:
+    hints = get_type_hints(TableOptions)
+    own = [
+        f"{name}: {'str' if name == 'mode' else _text(hints[name])} = ..."
+        for name in TableOptions.parameters()
+        if name in table.options
+    ]
+    parameters = ["spark: SparkSession", "path: str", "options: Options | None = ..."]
+    lines = "".join(f"    {each},\n" for each in (*parameters, *(["*", *own] if own else ())))
+    return f"def {table.name}(\n{lines}) -> DataFrame: ...\n"
+
+
 def typed_methods() -> str:
-    """The whole file."""
+    """The methods of OpenCheckpoint."""
     options = "".join(f"    {name}: {_shared(name)}\n" for name in get_type_hints(Options))
     methods = "".join(_method(analyses.load(name)) for name in analyses.names())
     return _HEAD.replace("{imports}", "".join(_imports())) + options + _CLASS + methods
@@ -49,7 +111,7 @@ def _imports() -> Iterator[str]:
     hints = [hint for each in (Options, *loaded) for hint in get_type_hints(each).values()]
     by_module: dict[str, list[str]] = {}
     for kind in sorted(set(_classes(hints)), key=lambda each: (each.__module__, each.__name__)):
-        if kind not in (Options, Run):
+        if kind not in (Options, Opened):
             by_module.setdefault(kind.__module__, []).append(kind.__name__)
     for module, names in by_module.items():
         yield f"from {module} import {', '.join(names)}\n"

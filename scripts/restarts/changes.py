@@ -144,9 +144,11 @@ CHANGES: tuple[Change, ...] = (
     Change("stddev", "variance", "`stddev` becomes `var_pop`", VALUES),
     Change("list", "set", "`collect_list` becomes `collect_set`", VALUES),
     Change("decimal-10", "decimal-12", "the summed decimal gets two digits more", VALUES),
+    Change("max-text", "max-collated", "`max(g)` becomes `max(g collate utf8_lcase)`", VALUES),
     # Keys
     Change("min-max", "min-max-by-g", "grouping by another string column", KEYS),
     Change("min-max", "min-max-by-alias", "the grouping column gets another name", KEYS),
+    Change("min-max", "min-max-by-case", "`k` becomes `K`", KEYS),
     Change("min-max", "min-max-by-i", "grouping by an int column", KEYS),
     Change("min-max", "min-max-by-kg", "a grouping column is added", KEYS),
     Change("min-max-by-kg", "min-max", "a grouping column is removed", KEYS),
@@ -197,6 +199,7 @@ CHANGES: tuple[Change, ...] = (
     Change("limit-5", "limit-9", "`limit(5)` becomes `limit(9)`", OPERATORS, traceless=True),
     # State of one's own
     Change("pandas", "pandas", "nothing, with `applyInPandasWithState`", OWN),
+    Change("pandas", "pandas-function", "the function counts otherwise", OWN, traceless=True),
     Change("pandas", "pandas-renamed", "a field of the state gets another name", OWN),
     Change("pandas", "pandas-more", "a field of the state is added", OWN),
     Change("pandas", "pandas-int", "a field of the state becomes an int", OWN),
@@ -239,10 +242,12 @@ CHANGES: tuple[Change, ...] = (
     # Rows, sinks, modes
     Change("min-max", "min-max-filter", "a filter before the aggregation", ROWS, traceless=True),
     Change("no-state", "no-state-filter", "a filter, without state", ROWS),
+    Change("no-state", "no-state-projected", "a projection of the same columns", ROWS),
     Change("no-state", "no-state-column", "a projected column more, without state", ROWS),
     Change("min-max", "min-max-complete", "output mode `update` becomes `complete`", SINKS),
     Change("no-state", "json-sink", "`foreachBatch` becomes a file sink", SINKS),
     Change("json-sink", "no-state", "a file sink becomes `foreachBatch`", SINKS),
+    Change("json-sink", "json-sink-elsewhere", "a file sink writes into another folder", SINKS),
     Change("json-sink", "parquet-sink", "a file sink gets another format", SINKS),
     # Confs
     Change("min-max", "partitions-4", "`spark.sql.shuffle.partitions` 2 becomes 4", CONFS),

@@ -36,28 +36,30 @@ class Counter(StatefulProcessor):  # type: ignore[misc, unused-ignore]
             else:
                 make = handle.getValueState if kind == "value" else handle.getListState
                 state = make(name, schema, *ttl)
-            self._states.append((kind, state, len(schema.split(",")) - 1))
+            # Of an int in a field of doubles Spark makes null.
+            number = float if schema.split()[1] == "double" else int
+            self._states.append((kind, state, number, len(schema.split(",")) - 1))
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], _timers: Any) -> Iterator[Any]:  # noqa: N802
         """Count the rows; the first field of each variable has the count, the others are null."""
         count = sum(len(batch) for batch in rows)
         total = sum(
-            getattr(self, f"_{kind}")(state, count, (None,) * more)
-            for kind, state, more in self._states
+            getattr(self, f"_{kind}")(state, number(count), (None,) * more)
+            for kind, state, number, more in self._states
         )
-        yield pd.DataFrame({"k": [key[0]], "total": [total]})
+        yield pd.DataFrame({"k": [key[0]], "total": [int(total)]})
 
-    def _value(self, state: Any, count: int, others: tuple[None, ...]) -> int:
-        total = count + (int(state.get()[0] or 0) if state.exists() else 0)
+    def _value(self, state: Any, count: float, others: tuple[None, ...]) -> float:
+        total = count + (type(count)(state.get()[0] or 0) if state.exists() else 0)
         state.update((total, *others))
         return total
 
-    def _list(self, state: Any, count: int, others: tuple[None, ...]) -> int:
+    def _list(self, state: Any, count: float, others: tuple[None, ...]) -> int:
         state.appendValue((count, *others))
         return sum(int(entry[0]) for entry in state.get())
 
-    def _map(self, state: Any, count: int, others: tuple[None, ...]) -> int:
-        total = count + (int(state.getValue(KEY)[0]) if state.containsKey(KEY) else 0)
+    def _map(self, state: Any, count: float, others: tuple[None, ...]) -> float:
+        total = count + (type(count)(state.getValue(KEY)[0]) if state.containsKey(KEY) else 0)
         state.updateValue(KEY, (total, *others))
         return total
 

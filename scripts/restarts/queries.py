@@ -32,7 +32,7 @@ class Query:
     Attributes:
         build: makes its DataFrame of a session and the folder of the inputs.
         mode: its output mode. conf: of its session. sink: ``rows`` for a ``foreachBatch`` that
-            keeps them, or the format of a file sink.
+            keeps them, or the format of a file sink. output: of its folder the last part.
         only: the provider that it needs; None for both. since: the release that it needs.
         once: it runs one batch each time, as it would ask for batches without end.
     """
@@ -41,6 +41,7 @@ class Query:
     mode: str = "update"
     conf: Mapping[str, str] = field(default_factory=dict)
     sink: str = "rows"
+    output: str = "out"
     only: str | None = None
     since: tuple[int, int] = (3, 5)
     once: bool = False
@@ -161,7 +162,7 @@ def _chain(*, swapped: bool = False) -> Build:
     return build
 
 
-def _pandas_state(schema: str, timeout: str = "NoTimeout") -> Build:
+def _pandas_state(schema: str, timeout: str = "NoTimeout", step: int = 1) -> Build:
     """``applyInPandasWithState`` that counts the rows of a key in the first field of its state."""
     width = len(schema.split(","))
 
@@ -170,7 +171,7 @@ def _pandas_state(schema: str, timeout: str = "NoTimeout") -> Build:
             import pandas as pd
 
             old = int(state.get[0]) if state.exists else 0
-            total = old + sum(len(batch) for batch in batches)
+            total = old + step * sum(len(batch) for batch in batches)
             state.update((total,) + (0,) * (width - 1))
             yield pd.DataFrame({"k": [key[0]], "total": [total]})
 
@@ -243,6 +244,7 @@ QUERIES: Mapping[str, Query] = {
     "min-max-complete": Query(_MIN_MAX, "complete"),
     "min-max-by-g": Query(_aggregate("g", "min(n); max(n)")),
     "min-max-by-alias": Query(_aggregate("k as user", "min(n); max(n)")),
+    "min-max-by-case": Query(_aggregate("K", "min(n); max(n)")),
     "min-max-by-i": Query(_aggregate("i", "min(n); max(n)")),
     "min-max-by-kg": Query(_aggregate("k; g", "min(n); max(n)")),
     "min-max-by-gk": Query(_aggregate("g; k", "min(n); max(n)")),
@@ -265,6 +267,8 @@ QUERIES: Mapping[str, Query] = {
     "variance": Query(_aggregate("k", "var_pop(n)")),
     "list": Query(_aggregate("k", "sort_array(collect_list(n))")),
     "set": Query(_aggregate("k", "sort_array(collect_set(n))")),
+    "max-text": Query(_aggregate("k", "max(g)")),
+    "max-collated": Query(_aggregate("k", "max(g collate utf8_lcase)"), since=(4, 0)),
     "decimal-10": Query(_aggregate("k", "sum(cast(n as decimal(10,2)))")),
     "decimal-12": Query(_aggregate("k", "sum(cast(n as decimal(12,2)))")),
     "files-4": Query(_aggregate("k", "min(n); max(n)", files=4)),
@@ -305,11 +309,13 @@ QUERIES: Mapping[str, Query] = {
     "chain-swapped": Query(_chain(swapped=True), "append"),
     "no-state": Query(_select("k; n"), "append"),
     "no-state-filter": Query(_select("k; n", "n > 4"), "append"),
+    "no-state-projected": Query(_select("k; n + 1 as n"), "append"),
     "no-state-column": Query(_select("k; n; m"), "append"),
     "no-state-other-table": Query(_select("k; n", tables="two"), "append"),
     # Sinks.
     "json-sink": Query(_select("k; n"), "append", sink="json"),
     "parquet-sink": Query(_select("k; n"), "append", sink="parquet"),
+    "json-sink-elsewhere": Query(_select("k; n"), "append", sink="json", output="elsewhere"),
     # Sources.
     "one": Query(_union_sum("one")),
     "one-two": Query(_union_sum("one two")),
@@ -323,6 +329,7 @@ QUERIES: Mapping[str, Query] = {
     "named-other": Query(_named("one", "three"), conf=_EVOLUTION, since=(4, 2)),
     # State of the user's own.
     "pandas": Query(_pandas_state("total bigint")),
+    "pandas-function": Query(_pandas_state("total bigint", step=2)),
     "pandas-renamed": Query(_pandas_state("total_rows bigint")),
     "pandas-more": Query(_pandas_state("total bigint, other bigint")),
     "pandas-int": Query(_pandas_state("total int")),

@@ -23,7 +23,7 @@ from restarts.queries import PREFIX, PROVIDERS, QUERIES, Query
 EQUAL, OTHER, REFUSED = "equal", "other", "refused"
 _CLASS = re.compile(r"\[([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)?)\]")
 _OUTER = ("STREAM_FAILED",)
-_PATH = re.compile(r"(file:)?/[\w.>/-]{8,}")
+PATH = re.compile(r"(file:)?/[\w.>/-]{8,}")
 _CAUSE = "terminated with exception: "
 _BASE = {
     "spark.sql.shuffle.partitions": "2",
@@ -123,7 +123,7 @@ class Runs:
             if query.sink == "rows":
                 writer = writer.foreachBatch(keep)
             else:
-                target = checkpoint.with_name(f"{checkpoint.name}.out")
+                target = checkpoint.with_name(f"{checkpoint.name}.{query.output}")
                 writer = writer.format(query.sink).option("path", str(target))
             once = {"once": True} if query.once else {"availableNow": True}
             writer = writer.trigger(**once)
@@ -171,7 +171,7 @@ def _error(message: str) -> str:
         return classes[0]
     _, _, cause = message.partition(_CAUSE)
     line = next((line for line in (cause or message).splitlines() if line.strip()), "no message")
-    return _PATH.sub("PATH", line.strip())[:160]
+    return PATH.sub("PATH", line.strip())[:160]
 
 
 def compare(right: Outcome, done: Outcome) -> str:

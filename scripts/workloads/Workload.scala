@@ -3,6 +3,7 @@ package org.apache.spark.sql.execution.streaming.state
 import java.io.File
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path, Paths, StandardOpenOption}
+import java.sql.Timestamp
 
 import scala.collection.JavaConverters._
 import scala.collection.mutable
@@ -22,13 +23,17 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
   private val sources = Seq.fill(2)(ThisSpark.stream[Ev](spark)(Encoders.product[Ev]))
   private val feed = new Feed(chosen)
   private val random = new Random(chosen.seed + 99)
-  private val ticks = chosen.int("ticks", 14)
+  private val after = chosen.int("after", 0)
+  private val ticks = chosen.int("ticks", 14) + after
   private val batches = mutable.TreeMap[Long, String]()
   private val before = mutable.Map[String, Option[String]]()
   private var providers = Map[StateStoreId, StateStoreProvider]()
   private var now = feed.start
   private var tick = 0
   private var number = 0
+  private val shift = chosen.long("shift", 0)
+  private val emitted = mutable.Buffer[String]()
+  private var emittedUntil = -1L
 
   private val calls = dir.resolve("calls")
   Files.createDirectories(calls)
@@ -36,6 +41,16 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
   Conf.of(chosen).foreach { case (key, value) =>
     before(key) = spark.conf.getOption(key)
     spark.conf.set(key, value)
+  }
+
+  // A copy of a checkpoint goes on: with sources that have as many batches as its log, at the clock of its last one.
+  if (after > 0) {
+    tick = ticks - after
+    number = chosen.int("fromRun", 0)
+    now = chosen.long("clock", now)
+    (0 until tick).foreach(feed.next)
+    for (_ <- 0L to chosen.long("offset", -1); source <- sources)
+      source.addData(Seq(Ev(0, new Timestamp(Timeline.Base), 0)))
   }
 
   // That of the other workloads leaves the files of a batch that failed where they are when it runs again.
@@ -72,7 +87,7 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
 
   private def role(op: Int): Role = Role(number, op, chosen.get(s"timeout$op").getOrElse(timeout),
     chosen.get(s"profile$op").getOrElse(profile), chosen.seed, chosen.long("patience", 3),
-    chosen.get("fixed").map(_.toLong), chosen.tick, failInBatch, retryInBatch, chosen.int("huge", 0), callLog)
+    chosen.get("fixed").map(_.toLong), chosen.tick, failInBatch, retryInBatch, chosen.int("huge", 0), callLog, shift)
 
   /** One run of the query: to the next restart, to the end, or until it fails. */
   def drive(df: DataFrame): Unit = {
@@ -122,6 +137,11 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
       val last = Executed.last(query)
       last.foreach(batch => batches(batch.id) = batch.json(number, new File(checkpoint, s"offsets/${batch.id}")))
       providers = ThisSpark.loadedProviders(checkpoint)
+      if (after > 0) ThisSpark.newRows(query, emittedUntil).foreach { case (batch, rows) =>
+        emittedUntil = batch
+        val texts = rows.map(row => row.toSeq.map(cell => Json.quote(String.valueOf(cell))).mkString("[", ",", "]"))
+        emitted += s"""{"b":${batch - shift},"rows":[${texts.mkString(",")}]}"""
+      }
       if (random.nextDouble() < chosen.real("maint", 0)) providers.values.foreach(_.doMaintenance())
     }
   }
@@ -130,6 +150,7 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
   def finish(problem: String): Unit = try {
     write("spec.txt", s"$line\n# ${if (problem.isEmpty) "ok" else problem}\n")
     write("batches.jsonl", batches.values.mkString("", "\n", "\n"))
+    write("emitted.jsonl", emitted.mkString("", "\n", "\n"))
     val (logs, folders) = calls.toFile.listFiles.sortBy(_.getName).toSeq.partition(_.isFile)
     write("calls.jsonl", "")
     val all = dir.resolve("calls.jsonl")
@@ -137,7 +158,7 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
     write("variables.jsonl", folders.flatMap(_.listFiles).sortBy(_.getName).flatMap(ofVariables).mkString)
     // Processes of Python may still have the logs open.
     if (!line.contains("pd") && !line.contains("twsp")) FileUtils.deleteDirectory(calls.toFile)
-    if (problem.isEmpty) {
+    if (problem.isEmpty && after == 0) {
       val newest = Recorder.newestBatch(checkpoint, "commits") + 1
       write("store.jsonl", rows(newest).sorted.mkString("", "\n", "\n"))
     }

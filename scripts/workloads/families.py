@@ -26,6 +26,8 @@ plan        operators by name, nearest the sink first, as in ``fm.u(tws.one|dedu
 timeMode1   time mode of operator 1, a transformWithState; emit: what becomes of the time's mark
 pNull, pNeg percent of rows without a time, or before 1970; huge: of durations that overflow
 cleanup     spark.sql.streaming.statefulOperator.incrementalCleanupFactor
+after       ticks that a copy of a checkpoint goes on: from `clock`, after source offset `offset`,
+            in run `fromRun`, its batches counted `shift` higher than those of its twin
 ==========  ========================================================================
 """
 
@@ -69,6 +71,8 @@ def line_of(family: str, seed: int, number: int, version: str = "") -> str:
     release = release_of(version)
     if release >= (4, 0):
         chosen.pop("joinFmt", None)  # 4 refuses to write format 1
+    elif str(chosen.get("key")).startswith("dec"):
+        chosen["key"] = "long"  # 3.5 has no encoder of decimal keys alone
     chosen |= knobs.store(Random(f"{seed}/{family}/{number}/store"), release, chosen)
     chosen["seed"] = seed * 10_000 + number
     told = [

@@ -58,6 +58,7 @@ class Role:
     """How a function chooses and where it logs, in one run of the query.
 
     `op` is -1 if it is the only one with a function; `emits_rows` if its output is that of a node.
+    A copy to which batches were appended counts them `shift` higher than its twin.
     """
 
     run: int
@@ -72,6 +73,7 @@ class Role:
     fail_in_batch: int
     retry_in_batch: int
     calls: str
+    shift: int = 0
 
 
 def action_of(role: Role, hash_: int, *, timed: bool, fresh: bool) -> str:
@@ -93,7 +95,7 @@ def function_of(role: Role) -> Function:
         task = TaskContext.get()
         if task is None:
             raise RuntimeError("this is no task")
-        batch = int(task.getLocalProperty("streaming.sql.batchId") or -1)
+        batch = int(task.getLocalProperty("streaming.sql.batchId") or -1) - role.shift
         name = json.dumps([_plain(value) for value in key])
         hash_ = zlib.crc32(f"{role.seed}/{name}/{batch}/{state.hasTimedOut}".encode())
         fails = batch == role.retry_in_batch and task.attemptNumber() == 0
@@ -194,6 +196,7 @@ def role_of(workload: Any, spec: dict[str, str], op: int = -1) -> Role:
         fail_in_batch=workload.failInBatch(),
         retry_in_batch=workload.retryInBatch(),
         calls=workload.callLog(),
+        shift=int(spec.get("shift", 0)),
     )
 
 

@@ -12,7 +12,7 @@ from inspector.analyses.diff import DiffRequest, diff_report
 from inspector.analyses.shared.judged import Subject
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.exceptions import CheckpointError
-from inspector.render.formats import render
+from inspector.render.renderers import render
 from inspector.schemas import DIFF, batch_of
 from tests.cases import micros, small_checkpoint
 from tests.cli.support import checkpoint_of, copy_of

@@ -9,7 +9,7 @@ import pytest
 from compare_with_spark import truth
 
 from inspector import api
-from inspector.analyses.shared.heap import spark_of
+from inspector.analyses.shared.store_heaps import spark_of
 from inspector.exceptions import CheckpointError
 from inspector.render.report import Report
 

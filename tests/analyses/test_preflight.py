@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -96,6 +97,10 @@ def renamed(fields: Fields) -> Fields:
     return [replace(fields[0], name="other"), *fields[1:]]
 
 
+def upper_case(fields: Fields) -> Fields:
+    return [replace(field, name=field.name.upper()) for field in fields]
+
+
 def of_int(fields: Fields) -> Fields:
     return [replace(fields[0], data_type=INTEGER), *fields[1:]]
 
@@ -123,6 +128,7 @@ def twice(fields: Fields) -> Fields:
         (of_int, "SS430"),
         (one_more, "SS430"),
         (expression, "SS431"),
+        (upper_case, "SS436"),
     ],
 )
 def test_a_change_of_the_key(change: Any, rule: str, tmp_path: Path) -> None:
@@ -146,6 +152,19 @@ def test_aggregates_that_change_places_are_silent(tmp_path: Path) -> None:
     (line,) = lines(old, new).values()
     assert (line["rule"], line["verdict"]) == ("SS441", "silent")
     assert (line["old"], line["new"]) == ("min bigint, max bigint", "max bigint, min bigint")
+
+
+def test_last_replaces_what_first_kept(tmp_path: Path) -> None:
+    flag = StructField("valueSet", LONG)
+    names = {name: [StructField(name, LONG), flag] for name in ("first", "last")}
+    first = with_fields(copy(tmp_path, name="first"), value=lambda _: names["first"])
+    last = with_fields(copy(tmp_path, name="last"), value=lambda _: names["last"])
+    assert {rule: line["verdict"] for rule, line in lines(first, last).items()} == {
+        "SS439": "unknown"
+    }
+    assert {rule: line["verdict"] for rule, line in lines(last, first).items()} == {
+        "SS442": "silent"
+    }
 
 
 def test_fields_of_one_name_and_type_are_never_safe(tmp_path: Path) -> None:
@@ -254,6 +273,23 @@ def test_a_batch_without_commit_runs_again_with_its_offsets() -> None:
 
 def test_a_moved_transform_with_state_names_schemas_that_are_elsewhere() -> None:
     assert "SS489" in lines(checkpoint_of(TRANSFORM))
+
+
+def test_snapshots_of_spark_4_0_are_refused_by_later_releases(tmp_path: Path) -> None:
+    old = copy(tmp_path, "rocksdb_agg_update_snapshots_format2", "old")
+    assert "SS499" not in lines(old)
+    (newest,) = (old / "state/0/1").glob("6_*.zip")
+    with zipfile.ZipFile(newest) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    assert entries["metadata"].startswith(b"v1\n")
+    with zipfile.ZipFile(newest, "w") as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content.replace(b"v1\n", b"v2\n", 1))
+    for release in ("4.1", "4.3"):
+        line = lines(old, to_spark=release)["SS499"]
+        assert line["spark"].startswith("CANNOT_LOAD_STATE_STORE.CANNOT_READ_CHECKPOINT")
+        assert (line["old"], line["new"]) == ("v2", "v1")
+    assert "SS499" not in lines(old, to_spark="4.0")
 
 
 def test_modes_and_variables_are_compared() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from compare_with_spark import truth
 
 from inspector import api
+from inspector.facts.top import TopBy
 from inspector.model import Redact
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "4.3.0"
@@ -17,7 +18,9 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "4.3.0"
 
 def ranked(case: str, by: str, **options: Any) -> list[dict[str, Any]]:
     """The rows of one ranking."""
-    report = api.top(str(FIXTURES / case / "checkpoint"), api.Options(**options), limit=4)
+    report = api.top(
+        str(FIXTURES / case / "checkpoint"), api.Options(**options), limit=4, by=TopBy(by)
+    )
     return [dict(row) for row in report.primary.rows if row["by"] == by]
 
 
@@ -51,6 +54,29 @@ def test_rows_per_join_key_are_those_of_its_index() -> None:
     found = ranked("join_left_outer", "join_rows", store_name="left-keyToNumValues")
     assert [row["join_rows"] for row in found] == sorted(rows.values(), reverse=True)[:4]
     assert all(rows[row["key"]["field0"]] == row["join_rows"] for row in found)
+
+
+def test_a_join_begins_with_the_key_that_has_most_of_a_side() -> None:
+    report = api.top(str(FIXTURES / "join_left_outer" / "checkpoint"))
+    first = next(iter(report.primary.rows))
+    assert (first["by"], first["store_name"]) == ("join_rows", "right-keyToNumValues")
+    assert report.primary.title.startswith(
+        '{"field0": 90} has 13.3 % of the rows of the right side'
+    )
+
+
+def test_equal_keys_are_listed_once() -> None:
+    report = api.top(str(FIXTURES / "trouble_join_without_range" / "checkpoint"))
+    shown = [(row["store_name"], row["by"]) for row in report.primary.rows if row["rank"] == 1]
+    assert shown == [
+        ("right-keyToNumValues", "join_rows"),
+        ("left-keyToNumValues", "join_rows"),
+        ("left-keyWithIndexToValue", "key_bytes"),
+        ("left-keyWithIndexToValue", "puts"),
+        ("right-keyWithIndexToValue", "key_bytes"),
+    ]
+    assert report.footnotes[-1].startswith("Rankings of equal keys that repeat those of another")
+    assert "the rows of the" not in report.primary.title
 
 
 def test_keys_can_be_hidden() -> None:

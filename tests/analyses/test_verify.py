@@ -7,7 +7,7 @@ import pytest
 
 from inspector import api
 from inspector.exceptions import CheckpointError
-from inspector.render.formats import render
+from inspector.render.renderers import render
 from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, copy_of, flip
 

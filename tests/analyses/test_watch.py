@@ -11,6 +11,7 @@ from inspector import api
 from inspector.analyses import watch as following
 from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.watch import watch
+from inspector.exceptions import NotACheckpointError
 from inspector.findings.verdict import Level
 from inspector.render.report import Report
 from tests.cases import FIXTURES
@@ -137,6 +138,25 @@ def test_no_batch_is_no_report(tmp_path: Path) -> None:
     query = Growing("agg_append", tmp_path)
     query.plan(0)
     assert rows_of(query.root, duration="5ms") == []
+
+
+def test_it_waits_for_a_checkpoint_to_appear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, looks = tmp_path / "checkpoint", []
+
+    def appear(_: float) -> None:
+        looks.append(path.exists())
+        if len(looks) == 2:
+            Growing("agg_append", tmp_path).run(0)
+
+    monkeypatch.setattr(following, "sleep", appear)
+    rows = rows_of(path, wait=True, until=0)
+    assert [row["batch_id"] for row in rows] == [0]
+    assert looks == [False, False]
+    assert rows_of(tmp_path / "none", wait=True, duration="5ms") == []
+    with pytest.raises(NotACheckpointError):
+        rows_of(tmp_path / "none")
 
 
 def test_a_duration_that_is_misspelt_is_a_value_error() -> None:

@@ -42,3 +42,14 @@ def test_what_an_audit_takes_by_keyword_each_of_them_takes() -> None:
         api.audit_many(path, limit=3)
     with pytest.raises(TypeError, match="'key'"):
         api.audit_many(path, api.Options(key="user=a"))
+
+
+def test_a_filter_gives_the_checkpoints_with_a_level_or_a_finding() -> None:
+    paths = [FIXTURES / name / "checkpoint" for name in ("agg_append", "fmgws_event_ignore")]
+    for one in ({"level": "error"}, {"finding": "ss203"}, {"finding": ["SS203", "SS101"]}):
+        (leak,) = api.audit_many([*paths, "/nowhere/at/all"] if "finding" in one else paths, **one)
+        assert leak.path == str(paths[1])
+    graver = {each.path for each in api.audit_many([*paths, "/x"], level="error")}
+    assert graver == {str(paths[1]), "/x"}
+    with pytest.raises(ValueError, match="SS999"):
+        api.audit_many(paths, finding="SS999")

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from documentation.typed_methods import FILE, typed_methods
+from documentation.typed_methods import PACKAGE, stubs, typed_methods
 
 import inspector
 from inspector import analyses, api
 from inspector.api.opened import OpenCheckpoint
 from inspector.model import Redact
-from inspector.render.formats import render
+from inspector.render.renderers import render
 from tests.cli.support import COMMANDS, checkpoint_of, copy_of
 
 LEAK = checkpoint_of("fmgws_event_ignore")
@@ -131,8 +131,12 @@ def test_each_call_reads_the_checkpoint_as_it_is_then(tmp_path: Path) -> None:
 
 
 def test_type_checkers_see_what_the_declarations_say() -> None:
+    for stub, text in stubs().items():
+        assert stub.read_text("utf-8") == text, "python scripts/refresh_docs.py writes it"
+    assert {stub.relative_to(PACKAGE) for stub in stubs()} == {
+        stub.relative_to(PACKAGE) for stub in PACKAGE.rglob("*.pyi")
+    }
     methods = typed_methods()
-    assert FILE.read_text("utf-8") == methods, "python scripts/refresh_docs.py writes it"
     for name in analyses.names():
         assert f"    def {name}(\n" in methods
 

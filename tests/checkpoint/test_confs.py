@@ -2,7 +2,7 @@
 
 import pytest
 
-from inspector.checkpoint.confs import HDFS_PROVIDER, assumed, full_key
+from inspector.checkpoint.confs import HDFS_PROVIDER, default_of, full_key
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from inspector.checkpoint.confs import HDFS_PROVIDER, assumed, full_key
     ],
 )
 def test_an_unrecorded_conf_is_what_old_state_needs(key: str, expected: str | None) -> None:
-    assert assumed(key) == expected
+    assert default_of(key) == expected
 
 
 def test_keys_are_taken_with_and_without_their_prefix() -> None:

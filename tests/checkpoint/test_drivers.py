@@ -9,7 +9,13 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from inspector.checkpoint import drivers
-from inspector.checkpoint.drivers import MOST_KEPT, connect, is_async, lists_recursively, refused
+from inspector.checkpoint.drivers import (
+    MOST_KEPT,
+    connect,
+    is_async,
+    lists_recursively,
+    note_refusal,
+)
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import EngineError
 from tests.object_store import serve
@@ -25,7 +31,7 @@ def test_a_connection_is_shared_by_all_with_the_same_options() -> None:
 def test_who_opens_a_place_does_not_get_a_connection_that_was_refused() -> None:
     options = {"of": "this test"}
     first, _ = connect("memory://ck", options)
-    refused(first)
+    note_refusal(first)
     assert connect("memory://ck", options)[0] is first  # a task of the run that met it
     again, _ = connect("memory://ck", options, anew=True)
     assert again is not first

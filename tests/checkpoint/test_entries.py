@@ -4,7 +4,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from inspector.checkpoint.entries import Entry, entry_of, modified_ms
+from inspector.checkpoint.trees import Entry, entry_of, modified_ms
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678000, tzinfo=timezone.utc)
 MOMENT_MS = 1767323045678

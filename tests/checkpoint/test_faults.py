@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inspector.checkpoint.patience import family_of, same_reason, translated
+from inspector.checkpoint.patience import family_of, same_reason, translate_error
 
 
 def with_(**attributes: Any) -> Exception:
@@ -42,9 +42,9 @@ def test_errors_have_families(error: Exception, family: type[OSError]) -> None:
 
 
 def test_an_error_is_worded_with_its_place_and_without_secrets() -> None:
-    error = translated(RuntimeError("key s3cret refused"), "s3a://b/x", {"secret": "s3cret"})
+    error = translate_error(RuntimeError("key s3cret refused"), "s3a://b/x", {"secret": "s3cret"})
     assert str(error) == "s3a://b/x: key *** refused"
-    assert str(translated(KeyError(), "/x", {})) == "/x: KeyError"
+    assert str(translate_error(KeyError(), "/x", {})) == "/x: KeyError"
 
 
 def test_the_same_reason_has_other_paths_and_operations() -> None:

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from inspector.checkpoint import local_files
-from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.layout import Layout, discover
 from inspector.checkpoint.logs import read_logs
 from inspector.checkpoint.metadata import read_operator_metadata
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.state_schema import read_state_schema
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Entry
 from inspector.exceptions import NotACheckpointError
 from inspector.model import FileKind, StoreFile, StoreId, Version
 from inspector.providers.registry import classify

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.local_files import chunks, entry_at, listing, read_at_most, read_range
+from inspector.checkpoint.trees import Entry
 
 
 def test_a_listing_follows_links_and_marks_what_is_no_file(tmp_path: Path) -> None:

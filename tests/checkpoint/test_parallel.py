@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from inspector.checkpoint.parallel import THREADS, in_parallel
+from inspector.checkpoint.patience import THREADS, in_parallel
 from inspector.exceptions import LimitError
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.checkpoint.staged import folder_of, name_of, staged, url_of
+from inspector.checkpoint.staged import folder_of, name_of, stage_folder, url_of
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import absolute, is_local
 from inspector.exceptions import EngineError
@@ -12,7 +12,7 @@ from inspector.exceptions import EngineError
 
 def test_a_storage_reads_the_folder_and_names_the_root(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
-    with staged("f3a9", str(tmp_path)):
+    with stage_folder("f3a9", str(tmp_path)):
         storage = Storage(url_of("f3a9"), {}, "hdfs://nn/query")
     assert storage.read("file") == b"content"
     assert storage.full_path("file") == "hdfs://nn/query/file"
@@ -29,8 +29,8 @@ def test_a_name_means_nothing_where_nothing_is_laid_down() -> None:
 
 def test_names_end_with_their_block_and_inner_ones_hide_outer_ones(tmp_path: Path) -> None:
     url = url_of("n")
-    with staged("n", "/outer"):
-        with staged("n", str(tmp_path)):
+    with stage_folder("n", "/outer"):
+        with stage_folder("n", str(tmp_path)):
             assert folder_of(url) == str(tmp_path)
         assert folder_of(url) == "/outer"
     with pytest.raises(EngineError):

@@ -11,8 +11,8 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Entry
 from inspector.exceptions import EngineError, LimitError
 
 SECRET = "sup3r-s3cr3t"
@@ -352,5 +352,15 @@ def test_nothing_but_reading_is_offered() -> None:
     names = {name for name in dir(Storage) if not name.startswith("_")}
     assert names == {
         *("open", "at", "full_path", "relative", "stat", "exists"),
-        *("list", "list_many", "tree", "read", "read_range", "read_many", "request", "stream"),
+        *(
+            "list",
+            "list_many",
+            "tree",
+            "walk",
+            "read",
+            "read_range",
+            "read_many",
+            "request",
+            "stream",
+        ),
     }

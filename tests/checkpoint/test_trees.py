@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.storage import Storage
-from inspector.checkpoint.trees import tree_of
+from inspector.checkpoint.trees import Entry, tree_of
 from tests.cases import FIXTURES
 from tests.object_store import serve
 

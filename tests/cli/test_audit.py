@@ -202,8 +202,8 @@ def test_a_checkpoint_that_the_baseline_lacks_is_new(tmp_path: Path) -> None:
 def test_a_threshold_can_be_set() -> None:
     path = checkpoint_of("trouble_skew")
     usual = run("audit", path, "-o", "json")
-    assert "SS302" in [found["id"] for found in usual.json["findings"]]
-    set_ = run("audit", path, "-o", "json", "--threshold", "skew_rows=1000")
+    assert "SS307" in [found["id"] for found in usual.json["findings"]]
+    set_ = run("audit", path, "-o", "json", "--threshold", "SS307=1000")
     assert set_.json["findings"] == []
     heap = run("audit", path, "-o", "json", "--threshold", "heap_bytes=1KiB", "--fail-on", "never")
     assert "SS306" in [found["id"] for found in heap.json["findings"]]

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from inspector.cli.click_options import FAIL_ON
 from inspector.cli.command import code_of, write_report
 from inspector.cli.exits import Exit
-from inspector.cli.options import FAIL_ON
 from inspector.findings.catalogue import SAME_VALUE, TIMEOUT_KEPT
 from inspector.findings.finding import Finding, Kind
 from inspector.model import Certainty, Problem, Redact
-from inspector.render.report import Column, Report, Table
+from inspector.render.report import Report
+from inspector.render.tabular import Column, Table
 from tests.cli.support import COMMANDS, OUTPUTS, checkpoint_of, run, tree
 from tests.profiles import crossed
 

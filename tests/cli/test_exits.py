@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.opening import Opened
 from inspector.cli.exits import Exit, exit_of
 from inspector.exceptions import (
     CheckpointError,
@@ -132,7 +132,7 @@ def test_a_fault_of_ours_is_70_and_one_line(command: str, monkeypatch: pytest.Mo
     def fail(*_args: Any, **_options: Any) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(Run, "start", fail)
+    monkeypatch.setattr(Opened, "start", fail)
     outcome = run(command, checkpoint_of("agg_append"))
     assert (outcome.code, outcome.out) == (70, "")
     assert outcome.err.startswith("internal error: ZeroDivisionError: by zero\n")
@@ -141,7 +141,7 @@ def test_a_fault_of_ours_is_70_and_one_line(command: str, monkeypatch: pytest.Mo
 
 def test_debugging_shows_where_a_fault_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSPECTOR_DEBUG", "1")
-    with mock.patch.object(Run, "start", side_effect=ZeroDivisionError):
+    with mock.patch.object(Opened, "start", side_effect=ZeroDivisionError):
         outcome = run("info", checkpoint_of("agg_append"))
     assert outcome.code == 70
     assert "Traceback (most recent call last)" in outcome.err
@@ -150,7 +150,7 @@ def test_debugging_shows_where_a_fault_is(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_interruption_is_130(command: str) -> None:
-    with mock.patch.object(Run, "start", side_effect=KeyboardInterrupt):
+    with mock.patch.object(Opened, "start", side_effect=KeyboardInterrupt):
         assert run(command, checkpoint_of("agg_append")).code == 130
 
 

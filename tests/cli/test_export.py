@@ -113,7 +113,7 @@ def test_what_cannot_be_read_is_named_and_makes_the_exit_code(tmp_path: Path) ->
         (("rows", "{case}", "-O", "{out}/a.csv", "--from-batch", "1"), "for changes"),
         (("rows", "{case}"), "Missing option"),
         (("keys", "{case}", "-O", "{out}/a.csv"), "Invalid value"),
-        (("rows", "{case}", "-O", "{out}/a.csv", "--key", "zz"), "hex"),
+        (("rows", "{case}", "-O", "{out}/a.csv", "--key", "hex:zz"), "hex"),
     ],
 )
 def test_mistakes_are_of_usage(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:

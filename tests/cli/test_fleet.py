@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -59,18 +60,33 @@ def test_a_pattern_means_what_matches(fleet: Path) -> None:
     assert run("audit", f"{fleet}/*/x*").code == 3
 
 
-def test_people_get_a_table_and_the_first_screens_of_those_that_need_one() -> None:
+def test_people_get_the_causes_with_their_checkpoints() -> None:
     outcome = run("audit", HEALTHY, LEAK, WARNED)
     assert outcome.code == 1
     first, *_ = outcome.out.splitlines()
     assert first == "3 checkpoints: 1 with errors, 1 with warnings, 1 ok"
-    assert outcome.out.count("Recommended action: ") == 2
-    assert outcome.out.index(f"\n{LEAK}\nError") < outcome.out.index(f"\n{WARNED}\nWarning")
-    assert f"\n{HEALTHY}\n" not in outcome.out
+    assert outcome.out.count("Recommended action for 1 checkpoint") == 2
+    assert outcome.out.index(f"\nerror       {LEAK.parent.name}: ") < outcome.out.index(
+        f"\nwarning     {WARNED.parent.name}: "
+    )
     assert "sizes of version" not in outcome.out
     assert "--details" in outcome.out
     details = run("audit", HEALTHY, LEAK, "--details").out
     assert details.count("sizes of version") == 2
+
+
+def test_a_filter_leaves_out_checkpoints_and_no_exit_code(fleet: Path) -> None:
+    everything = run("audit", "-r", fleet, "-o", "json")
+    for output in ("json", "html", "table"):
+        graver = run("audit", "-r", fleet, "--level", "error", "-o", output)
+        assert graver.code == everything.code == 4
+        assert "healthy" not in graver.out.replace("Healthy", "")
+        assert "leak" in graver.out
+    assert "1 checkpoint not shown" in graver.out
+    leaking = run("audit", "-r", fleet, "--finding", "ss203", "-o", "json")
+    assert (leaking.code, levels(leaking)) == (4, [("leak", "error")])
+    assert run("audit", "-r", fleet, "--finding", "SS999").code == 2
+    assert run("audit", LEAK, "--finding", "SS203").code == 2
 
 
 @pytest.mark.parametrize("output", sorted({*OUTPUTS, "html", "junit", "prometheus"}))
@@ -78,8 +94,11 @@ def test_what_failed_and_what_is_clean_is_in_every_format(tmp_path: Path, output
     missing = tmp_path / "missing"
     outcome = run("audit", HEALTHY, missing, LEAK, "-o", output)
     assert outcome.code == 3
+    text = outcome.out.replace("\\_", "_").replace("<wbr>", "")
+    common = f"{os.path.commonpath([HEALTHY, missing, LEAK])}/" if output == "table" else ""
+    assert common in text  # once, before what differs
     for path in (HEALTHY, missing, LEAK):
-        assert str(path) in outcome.out.replace("\\_", "_")
+        assert str(path).removeprefix(common) in text
     assert outcome.err == (
         f"error: {missing}: got nothing at this path, expected a checkpoint folder with "
         "'metadata', 'offsets', 'commits' and 'state'\n"
@@ -167,8 +186,9 @@ def test_a_page_is_written_beside_the_document(tmp_path: Path) -> None:
     page, report = tmp_path / "page.html", tmp_path / "report.json"
     outcome = run("audit", HEALTHY, LEAK, tmp_path / "none", "--html", page, "-O", report)
     assert outcome.code == 3
-    text = page.read_text()
-    assert all(str(path) in text for path in (HEALTHY, LEAK, tmp_path / "none"))
+    text = page.read_text().replace("<wbr>", "")
+    assert all(str(path) in text for path in (HEALTHY, LEAK))
+    assert "none</bdi>" in text
     assert report.read_text().startswith('{"schema_version"')
 
 
@@ -273,3 +293,27 @@ def test_a_misspelt_threshold_is_told_once_and_before_anything_is_read(
     outcome = run(command, "-r", fleet, "--threshold", "window_version=3")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.count("unknown threshold 'window_version'") == 1
+
+
+def test_a_second_audit_says_how_many_reports_are_from_the_cache(
+    fleet: Path, tmp_path: Path
+) -> None:
+    for number, path in enumerate(sorted(fleet.rglob("*"))):
+        os.utime(path, (1.6e9 + number, 1.6e9 + number))
+    options = ("--recursive", fleet, "-o", "json", "--cache", tmp_path / "cache")
+    first, second = (run("audit", *options) for _ in range(2))
+    assert f"cache: 0 of 3 reports are from {tmp_path / 'cache'}" in first.err
+    # The one that is spoilt is read each time.
+    assert f"cache: 2 of 3 reports are from {tmp_path / 'cache'}" in second.err
+    assert (first.code, levels(first)) == (second.code, levels(second))
+    assert second.json["fleet"] == first.json["fleet"]
+    assert "cache" not in run("audit", *options, "-q").err
+
+
+@pytest.mark.parametrize("more", [("--html", "x.html"), ("-o", "html"), ("--estimate",)])
+def test_what_a_cache_does_not_keep_is_refused(more: tuple[str, ...], tmp_path: Path) -> None:
+    outcome = run("audit", HEALTHY, "--cache", tmp_path / "cache", *more)
+    assert outcome.code == 2
+    assert "got --cache" in outcome.err
+    assert run("audit", HEALTHY, LEAK, "--cache", HEALTHY / "cache").code == 2
+    assert run("audit", HEALTHY, "--cache", HEALTHY / "cache").code == 2

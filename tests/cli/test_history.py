@@ -48,7 +48,7 @@ def test_hidden_keys_are_still_found() -> None:
     ("options", "words"),
     [
         ((), "use --key"),
-        (("--key", "lapsed"), "the bytes of the key row in hex"),
+        (("--key", "hex:lapsed"), "the bytes of the key row in hex"),
         (("--where", "user=a"), "no field 'user'"),
         (("--where", "value"), "NAME=VALUE"),
         (("--key", KEY, "--batch", "99"), "does not exist"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.cli.interrupts import ended_by_signals
+from inspector.cli.interrupts import end_on_signals
 from tests.cli.support import FIXTURES, copy_of, replace_state, schema_json, schema_of
 from tests.encode import row
 
@@ -59,7 +59,7 @@ def test_a_signal_ends_the_process_and_leaves_no_partial_file(
 def test_what_was_there_before_is_put_back() -> None:
     before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
     threads = threading.active_count()
-    with ended_by_signals():
+    with end_on_signals():
         assert signal.getsignal(signal.SIGINT) is not before[0]
         assert threading.active_count() == threads + 1
     assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
@@ -70,7 +70,7 @@ def test_what_was_there_before_is_put_back() -> None:
 def test_what_nohup_ignores_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with ended_by_signals():
+        with end_on_signals():
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
@@ -80,7 +80,7 @@ def test_another_thread_than_the_main_one_can_run_the_command_line() -> None:
     ran: list[bool] = []
 
     def inside() -> None:
-        with ended_by_signals():
+        with end_on_signals():
             ran.append(True)
 
     thread = threading.Thread(target=inside)

@@ -79,7 +79,7 @@ def test_a_value_is_looked_for_by_comparison() -> None:
     [
         (("--key", "valuex=a"), "keys have no field 'valuex'; did you mean value?"),
         (("--where", "visit=1"), "The fields are key.value string, value.groupState.user string"),
-        (("--key", "nobody"), "the hash of a redacted key (sha256:...)"),
+        (("--key", "hex:nobody"), "the hash of a redacted key (sha256:...)"),
         (("--key", "sha256:"), "1 to 64 hex digits"),
         (("--operator", "9"), "it has operator 0 (partitions 0 to 1; stores default)"),
     ],

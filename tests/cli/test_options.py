@@ -8,7 +8,7 @@ import pytest
 
 from inspector import analyses
 from inspector.api import Options
-from inspector.cli.options import api_options, own_options
+from inspector.cli.click_options import api_options, own_options
 from inspector.model import Redact, TimeoutKind
 from tests.cli.support import checkpoint_of, run
 

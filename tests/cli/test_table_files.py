@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from inspector.analyses.shared.store_tables import StoreTable
-from inspector.cli.table_files import targets, write_typed, written
+from inspector.analyses.shared.stores import StoreTable
+from inspector.cli.table_files import targets, write_store_table, written
 
 TYPES: dict[str, tuple[Any, list[Any]]] = {
     "void": (pa.null(), [None, None]),
@@ -36,7 +36,7 @@ def table(**columns: tuple[Any, list[Any]]) -> StoreTable:
 @pytest.mark.parametrize("name", TYPES)
 def test_types_survive(tmp_path: Path, form: str, name: str) -> None:
     source = table(value=TYPES[name])
-    assert write_typed(source, tmp_path / "out", form) == 4
+    assert write_store_table(source, tmp_path / "out", form) == 4
     if form == "parquet":
         read = pq.read_table(tmp_path / "out")
     else:
@@ -48,27 +48,27 @@ def test_types_survive(tmp_path: Path, form: str, name: str) -> None:
 
 def test_a_struct_without_fields_becomes_one_with_a_dummy(tmp_path: Path) -> None:
     source = table(key=(pa.struct([]), [{}, None]))
-    assert write_typed(source, tmp_path / "out.parquet", "parquet") == 4
+    assert write_store_table(source, tmp_path / "out.parquet", "parquet") == 4
     read = pq.read_table(tmp_path / "out.parquet")
     assert read.column("key").to_pylist() == [{"__dummy__": None}, None] * 2
-    assert write_typed(source, tmp_path / "out.arrow", "arrow") == 4
+    assert write_store_table(source, tmp_path / "out.arrow", "arrow") == 4
 
 
 def test_what_parquet_cannot_hold_is_said(tmp_path: Path) -> None:
     source = table(value=(pa.list_(pa.struct([])), [[], None]))
     with pytest.raises(click.UsageError, match="--format arrow can"):
-        write_typed(source, tmp_path / "out", "parquet")
+        write_store_table(source, tmp_path / "out", "parquet")
 
 
 def test_a_storage_that_refuses_is_no_matter_of_types(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
-        write_typed(table(value=TYPES["void"]), tmp_path / "no" / "out", "parquet")
+        write_store_table(table(value=TYPES["void"]), tmp_path / "no" / "out", "parquet")
 
 
 def test_many_batches_become_row_groups(tmp_path: Path) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array(range(1000))], names=["n"])
     source = StoreTable("t", batch.schema, (batch for _ in range(200)))
-    assert write_typed(source, tmp_path / "out", "parquet") == 200_000
+    assert write_store_table(source, tmp_path / "out", "parquet") == 200_000
     assert pq.ParquetFile(tmp_path / "out").metadata.num_row_groups == 2
 
 

@@ -11,11 +11,12 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
-from inspector.cli.terminal import UNKNOWN_WIDTH, display_of, width_of
+from inspector.cli.terminal import PIPED_WIDTH, UNKNOWN_WIDTH, display_of, width_of
 from tests.cli.support import COMMANDS, FIXTURES, checkpoint_of, run
 from tests.profiles import crossed, sampled
 
@@ -96,7 +97,7 @@ def test_wide_shows_every_column_on_a_narrow_terminal() -> None:
     assert "more columns with --wide)" in narrow
 
 
-def test_what_is_piped_has_every_column_and_no_colour() -> None:
+def test_what_is_not_folded_has_every_column_and_no_colour() -> None:
     table = run("sizes", LEAK).out
     names = run("sizes", LEAK, "-o", "csv").out.splitlines()[0].split(",")
     assert all(name.upper() in table for name in names)
@@ -124,7 +125,34 @@ def test_colours_are_as_the_environment_and_the_option_say(
         assert (display.width, display.color) == (70, expected)
         # A file is no terminal, even if stdout is one.
         to_file = display_of({"color": choice, "output_file": "x"})
-        assert (to_file.width, to_file.color) == (None, choice == "always")
+        assert (to_file.width, to_file.color) == (70, choice == "always")
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "width"),
+    [
+        (None, {}, PIPED_WIDTH),
+        ("none", {}, PIPED_WIDTH),
+        ("60", {}, 60),
+        ("0", {}, None),
+        (None, {"wide": True}, None),
+        ("60", {"wide": True}, None),
+        (None, {"output_file": "x"}, PIPED_WIDTH),
+    ],
+)
+def test_what_is_piped_is_folded_for_people(
+    columns: str | None,
+    options: dict[str, Any],
+    width: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("COLUMNS")
+    if columns is not None:
+        monkeypatch.setenv("COLUMNS", columns)
+    assert display_of(options).width == width
+    if width is not None and not options:
+        lines = run("audit", LEAK).out.splitlines()
+        assert max(map(cell_len, lines)) <= width
 
 
 def test_the_width_is_that_of_the_terminal_unless_columns_says_another(

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from inspector.cli.writing import destination, write
+from inspector.cli.output_files import destination, write
 from tests.cli.support import OUTPUTS, checkpoint_of, copy_of, replace_state, run, schema_json
 from tests.encode import row
 

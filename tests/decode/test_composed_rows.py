@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.arrays import Int64s
-from inspector.decode.composed_rows import columns_of, composed, constant, null_bytes
+from inspector.decode.composed_rows import columns_of, compose_rows, constant, null_bytes
 from inspector.exceptions import RowError
 from inspector.sparktypes import BINARY, DOUBLE, INTEGER, LONG, DecimalType, StructType
 from tests import encode
@@ -45,7 +45,7 @@ def composed_from(schema: StructType, rows: list[tuple[Any, ...]], cut: int) -> 
     buffer, offsets, lengths = laid_out
     columns = columns_of(buffer, offsets[::2], lengths[::2], types[:cut])
     columns += columns_of(buffer, offsets[1::2], lengths[1::2], types[cut:])
-    found = composed(buffer, columns, len(rows))
+    found = compose_rows(buffer, columns, len(rows))
     ends = found.offsets + found.lengths
     return [found.data[a:b] for a, b in zip(found.offsets, ends, strict=True)]
 
@@ -72,8 +72,8 @@ def test_columns_can_be_repeated_and_counted() -> None:
     schema = struct_of(TEXT)
     buffer, offsets, lengths = laid([encode.row(schema, ["one"]), encode.row(schema, ["two"])])
     (column,) = columns_of(buffer, offsets, lengths, [TEXT])
-    taken = column.taken(np.array([1, 1, 0]))
-    found = composed(buffer, [taken, constant(np.array([0, 1, -1]))], 3)
+    taken = column.select(np.array([1, 1, 0]))
+    found = compose_rows(buffer, [taken, constant(np.array([0, 1, -1]))], 3)
     both = struct_of(TEXT, LONG)
     expected = [encode.row(both, row) for row in (("two", 0), ("two", 1), ("one", -1))]
     assert found.data == b"".join(expected)
@@ -81,7 +81,7 @@ def test_columns_can_be_repeated_and_counted() -> None:
 
 def test_no_rows_are_no_bytes() -> None:
     none = np.empty(0, np.int64)
-    assert composed(b"", columns_of(b"", none, none, [TEXT]), 0).data == b""
+    assert compose_rows(b"", columns_of(b"", none, none, [TEXT]), 0).data == b""
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_a_field_outside_of_its_row_is_refused(row: bytes) -> None:
 def test_any_bytes_are_rows_or_a_typed_error(row: bytes) -> None:
     with suppress(RowError):
         columns = columns_of(*laid([row]), [TEXT, WIDE])
-        found = composed(laid([row])[0], columns, 1)
+        found = compose_rows(laid([row])[0], columns, 1)
         assert len(found.data) == int(found.lengths[0]) <= len(row) + 16
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode import lz4block
-from inspector.decode._raw_blocks import RawCodec
+from inspector.decode._source import RawCodec
 from inspector.decode.frames import inflate
 from inspector.exceptions import DecodeError, FrameError, LimitError, TruncatedError
 from inspector.kernel.loader import ENVIRONMENT, load

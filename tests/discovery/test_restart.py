@@ -76,7 +76,10 @@ def test_a_missing_delta_below_the_newest_snapshot_does_not(tmp_path: Path) -> N
 
 def test_a_cut_delta_stops_spark_unless_a_snapshot_covers_it(tmp_path: Path) -> None:
     found = restart(copy(tmp_path / "above", PLAIN, cut=("state/0/1/10.delta",)))
-    assert "partition 1 needs 10.delta, which cannot be read (UNCATEGORIZED)" in found.sentence
+    assert (
+        "partition 1 needs 10.delta, which cannot be read (CANNOT_LOAD_STATE_STORE)"
+        in found.sentence
+    )
     snapshot = newest(CLEANED, "snapshot")
     beside = f"state/0/0/{int(Path(snapshot).stem)}.delta"
     assert restart(copy(tmp_path / "below", CLEANED, cut=(beside,))).possible is True

@@ -10,7 +10,7 @@ import pytest
 
 from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.state_checks import ranges_text, state_problems
+from inspector.discovery.listing import ranges_text, state_problems
 from tests import cases
 from tests.cases import Batch, small_checkpoint
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
+from inspector.discovery.checkpoint import Checkpoint, open_checkpoint, with_rules
 from inspector.discovery.unknown_watermarks import operator_holding_back, with_unknown_watermarks
-from inspector.discovery.user_rules import with_rules
 from inspector.operators.rule import StoreRule
 from inspector.operators.user_rules import UserRules
 from tests import cases

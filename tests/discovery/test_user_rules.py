@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.user_rules import with_rules
+from inspector.discovery.checkpoint import open_checkpoint, with_rules
 from inspector.exceptions import CheckpointError
 from inspector.operators.user_rules import UserRules
 from tests.cases import FIXTURES

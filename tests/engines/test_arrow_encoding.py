@@ -17,7 +17,7 @@ from inspector.decode.arrow_types import arrow_type
 from inspector.engines.arrow_encoding import (
     IPC_SCHEMA,
     encode,
-    encoded,
+    encode_columns,
     encoded_type,
     from_ipc,
     to_ipc,
@@ -184,9 +184,9 @@ def test_a_function_is_wrapped_only_where_it_must_be() -> None:
     def yields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
 
-    assert encoded(yields, facts_schema()) == (yields, facts_schema())
+    assert encode_columns(yields, facts_schema()) == (yields, facts_schema())
     schema, target = (_pair(kind) for kind in (pa.null(), pa.string()))
-    wrapped = encoded(yields, schema)
+    wrapped = encode_columns(yields, schema)
     assert wrapped.schema == target
     batch = pa.RecordBatch.from_arrays([pa.array([1, 2]), pa.nulls(2)], schema=schema)
     (told,) = wrapped.function([batch])

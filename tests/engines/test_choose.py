@@ -21,7 +21,7 @@ BELOW, ABOVE = LOCAL_SPARK_BYTES - 1, LOCAL_SPARK_BYTES
 class FakeSpark:
     """What ``SparkEngine.of`` was asked for."""
 
-    note: str | None = None
+    notes: tuple[str, ...] = ()
 
     def __init__(self, *asked: Any, **named: Any) -> None:
         self.asked, self.named = asked, named
@@ -110,7 +110,7 @@ def test_a_local_engine_has_no_workers_to_tune(tune: bool) -> None:
 def test_what_is_to_be_known_of_its_workers_is_told(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(FakeSpark, "note", "workers are slow")
+    monkeypatch.setattr(FakeSpark, "notes", ("workers are slow",))
     told: list[str] = []
     engine_of(None, told, name=name, master="local[2]")
     reason = ["engine: spark (--master is given)"] * (name == "auto")
@@ -213,7 +213,7 @@ def chosen(state_bytes: int) -> tuple[Engine, str]:
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
     ("size", "words"),
-    [(0, "0 bytes"), (5 << 20, "5.0 MiB"), (3000, "2.9 KiB"), (BELOW, "16.0 GiB")],
+    [(0, "0 B"), (5 << 20, "5.0 MiB"), (3000, "2.9 KiB"), (BELOW, "16.0 GiB")],
 )
 def test_little_state_stays_in_this_process(size: int, words: str) -> None:
     engine, line = chosen(size)

@@ -24,8 +24,9 @@ import pytest
 from inspector import analyses
 from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.fleet import run_all
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.store_tables import store_tasks
+from inspector.analyses.shared.stores import store_tasks
 from inspector.api import Options
 from inspector.checkpoint.search import Found
 from inspector.discovery.checkpoint import open_checkpoint
@@ -328,7 +329,7 @@ def test_connections_of_workers_are_set_for_tasks_that_are_tuned(spark: Any, tun
         for connection in workers._loopback_connections():
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
             connection.close()
-        found = list((workers.tuned(quick_sockets) if tune else quick_sockets)(tasks))
+        found = list((workers.tune(quick_sockets) if tune else quick_sockets)(tasks))
         yield from (*found, *quick_sockets(tasks))
 
     engine = SparkEngine(spark, tune_workers=False)
@@ -475,7 +476,7 @@ def test_the_tasks_of_many_checkpoints_are_one_job(
 
     monkeypatch.setattr(SparkEngine, "map", counted)
 
-    def findings(run: Run) -> tuple[Any, ...]:
+    def findings(run: Opened) -> tuple[Any, ...]:
         report = analyses.load("audit").function(run)
         return (report.findings, dict(report.metrics))
 

@@ -23,7 +23,7 @@ from inspector.engines.workers import (
     package_zip,
     probe,
     quick_acknowledgements,
-    tuned,
+    tune,
 )
 from inspector.exceptions import EngineError
 from tests.spark_support import without_package
@@ -197,7 +197,7 @@ def test_a_task_that_is_tuned_and_not_read_to_its_end_leaves_the_connections_too
     frozen: list[bool] = []
     monkeypatch.setattr("inspector.engines.workers._freeze", lambda: frozen.append(True))
     batch = pa.record_batch({"id": [1]})
-    run: Any = tuned(lambda batches: iter(batches))([batch, batch])
+    run: Any = tune(lambda batches: iter(batches))([batch, batch])
     assert next(run) == batch
     assert (frozen, other.getsockopt(*OPTION)) == ([True], 1)
     run.close()

@@ -188,14 +188,14 @@ def test_the_prefix_rows_are_shared_and_the_sets_are_not() -> None:
 
 def test_fewer_bytes_in_the_key_count_in_words() -> None:
     objects = HeapFacts(keys=10, key_bytes=320, values=30, prefixes=2)
-    assert objects.saved_by_shorter_keys(17) == 12 * 16
-    assert objects.saved_by_shorter_keys(7) == 0
+    assert objects.shorter_keys_saving(17) == 12 * 16
+    assert objects.shorter_keys_saving(7) == 0
 
 
 def test_format_2_does_not_repeat_the_key_in_each_value() -> None:
     objects = HeapFacts(keys=10, key_bytes=10 * (8 + 24), values=30)
-    assert objects.saved_by_format_2(key_fields=3) == 30 * 24
-    assert HeapFacts().saved_by_format_2(3) == 0
+    assert objects.format_2_saving(key_fields=3) == 30 * 24
+    assert HeapFacts().format_2_saving(3) == 0
 
 
 # --- properties --------------------------------------------------------------------------------

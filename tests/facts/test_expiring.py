@@ -88,7 +88,7 @@ def test_a_timer_that_is_not_set_never_fires() -> None:
 
 
 def of_times(times: list[int]) -> Expiring:
-    return Expiring._counted(None, np.array(times, np.int64), np.ones(len(times), np.int64))
+    return Expiring._of_times(None, np.array(times, np.int64), np.ones(len(times), np.int64))
 
 
 def test_buckets_are_as_short_as_they_can_be_however_rows_are_split() -> None:
@@ -119,4 +119,4 @@ def test_coarser_buckets_keep_every_row() -> None:
     assert minutes.rows == {0: 3, 1: 4}
     assert minutes.bytes == {0: 30, 1: 40}
     assert minutes.at_least(Width.SECOND) is minutes
-    assert found.bounded(2) == minutes
+    assert found.coarsen(2) == minutes

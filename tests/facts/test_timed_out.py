@@ -17,7 +17,7 @@ from inspector.facts.timed_out import (
     HELD_BACK,
     NO_LOG_ENTRY,
     TimerView,
-    timed_out,
+    timeout_leftovers,
 )
 from inspector.facts.timers import TimerPremises
 from inspector.model import BatchClock, Certainty, TimeoutKind
@@ -74,7 +74,7 @@ def view_of(
     """Replay a history; its leftovers, class by class, by what an audit knows of its timers."""
     state, calls, runs = follow(steps, clocks, premises, kinds)
     view = TimerView(tuple(kinds), premises, calls, runs, empty_size)
-    return state, list(timed_out(state, clocks_by_step(state, clocks), view))
+    return state, list(timeout_leftovers(state, clocks_by_step(state, clocks), view))
 
 
 def judge(
@@ -407,7 +407,7 @@ def test_a_null_timer_is_no_timer() -> None:
 
 
 def test_no_versions_have_no_leftovers() -> None:
-    assert list(timed_out(StateMap(), Clocks.of([], {}), TimerView())) == []
+    assert list(timeout_leftovers(StateMap(), Clocks.of([], {}), TimerView())) == []
 
 
 # --- what is told beside ---------------------------------------------------------------------
@@ -575,7 +575,7 @@ def test_timers_are_judged_by_each_clock_that_they_may_follow(
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
     state, _, _ = replay([Step([put(cases.user("a"), 1500)]), Step([])], track)
     clocks = clocks_by_step(state, TWO_BATCHES)
-    found = list(timed_out(state, clocks, TimerView(kinds)))
+    found = list(timeout_leftovers(state, clocks, TimerView(kinds)))
     # Only by the processing time it has run out.
     found_by = [(one.kind, one.timeout_kind) for one in found]
     assert found_by == [(LeftoverClass.IGNORED_TIMEOUT, PROCESSING)] * (PROCESSING in kinds)
@@ -584,5 +584,5 @@ def test_timers_are_judged_by_each_clock_that_they_may_follow(
 def test_a_timer_of_which_nothing_is_known_may_follow_either_clock() -> None:
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
     state, _, _ = replay([Step([put(cases.user("a"), 15)]), Step([])], track)
-    found = list(timed_out(state, clocks_by_step(state, TWO_BATCHES), TimerView()))
+    found = list(timeout_leftovers(state, clocks_by_step(state, TWO_BATCHES), TimerView()))
     assert {EVENT, PROCESSING} <= {one.timeout_kind for one in found}

@@ -151,7 +151,7 @@ def standing(
 ) -> list[bool]:
     """By version, whether a timer outlived it that had run out by a clock."""
     state, _, runs = follow(steps, clocks, premises)
-    runs.stood_at_end(state)
+    runs.mark_standing_at_end(state)
     return runs.by_kind[kind].standing.tolist()  # type: ignore[no-any-return]
 
 
@@ -209,7 +209,7 @@ def test_no_timer_of_a_query_stands_by_the_clock_that_it_follows(workload: Workl
     for query in workload.partitions:
         premises = TimerPremises(not workload.below, not workload.lags, not query.pandas)
         state, _, runs = follow(query.deltas, query.clocks, premises)
-        runs.stood_at_end(state)
+        runs.mark_standing_at_end(state)
         for step, kind in enumerate(query.kinds):
             stood = runs.by_kind[kind].standing
             assert not (step < len(stood) and stood[step])

@@ -106,6 +106,8 @@ def test_timers_of_keys_without_a_value() -> None:
     owners = keys.owners(timers, KeyPlace.FIRST, TIMER)
     found = timers_without_state(timers, owners, with_state)
     row = len(encode.row(TIMER, (("a",), 1))) + 16
-    assert found == TimersWithoutState(timers=5, without=4, without_bytes=4 * row, keys=2)
+    assert found == TimersWithoutState(5, 4, 4 * row, 2, owners=3)
     nobody = np.full(len(owners), -1, np.int64)
-    assert timers_without_state(timers, nobody, with_state) == TimersWithoutState(timers=5)
+    assert timers_without_state(timers, nobody, with_state) == TimersWithoutState(
+        timers=5, owners=1
+    )

@@ -86,6 +86,12 @@ def test_ids_never_change_their_meaning() -> None:
             "SS304": "same-value rewrites",
             "SS305": "empty deltas",
             "SS306": "heap over limit",
+            "SS307": "most rows of one key",
+            "SS308": "values that grow",
+            "SS309": "each event in many windows",
+            "SS310": "RocksDB uploads without changelogs",
+            "SS311": "temporary files that were left",
+            "SS312": "many old versions",
         }.items()
     )
 

@@ -135,6 +135,21 @@ CLAIMS: dict[str, dict[str, str]] = {
         "Every partition writes a delta in every batch": FOREIGN,
         "Spark 4.3 repartitions a checkpoint on RocksDB": REPARTITIONED,
     },
+    "SS307": {"whose task takes the longest in every batch": BY_SOURCE},
+    "SS308": {},
+    "SS311": {"Spark removes none of them": BY_SOURCE},
+    "SS312": {
+        "kept than Spark's default of 100": BY_SOURCE,
+        "a restart reads the newest version alone": LOST,
+        "maintenance errors in the executors' logs": BY_SOURCE,
+    },
+    "SS310": {
+        "Every batch flushes RocksDB": BY_SOURCE,
+        "With changelogs a batch uploads what it changed": BY_SOURCE,
+        "and restart the query": BY_SOURCE,
+        "Every batch uploads whole RocksDB files": BY_SOURCE,
+        "it goes on from the zips that are there": BY_SOURCE,
+    },
 }
 """By finding, a part of each sentence that says what Spark does, and what shows it."""
 

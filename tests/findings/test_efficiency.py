@@ -10,7 +10,14 @@ import pytest
 
 from inspector.facts.sizes import SizeCounts
 from inspector.facts.versions import VersionFacts
-from inspector.findings.efficiency import StoreCosts, judge_costs, judge_format, judge_heap
+from inspector.findings.efficiency import (
+    HotKey,
+    StoreCosts,
+    Windows,
+    judge_costs,
+    judge_format,
+    judge_heap,
+)
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 
@@ -85,17 +92,58 @@ def values(*sizes: Mapping[int, int]) -> dict[int, VersionFacts]:
 
 
 def test_a_value_far_larger_than_the_others_is_named_with_its_partition() -> None:
-    (found,) = judged(values({64: 40}, {64: 40, 64 * 200: 1, 64 * 100: 1}))
+    (found,) = judged(values({64: 200}, {64: 200, 64 * 200: 1, 64 * 100: 1}))
     assert (found.kind.id, found.rows, found.bytes) == ("SS303", 2, 64 * 300)
     assert found.evidence == (
         "the largest value has 12,800 bytes, 200 times the median of 64 bytes; it is in "
-        "partition 1; 2 values of 82 are as far from the median"
+        "partition 1; 2 values of 402 are as far from the median"
     )
     assert "The state has 2 values far larger" in found.cause
 
 
+def test_a_value_with_most_of_the_bytes_is_named_by_its_key() -> None:
+    costs = replace(COSTS, partitions=values({640: 19, 64 * 200: 1}), largest="user=u29")
+    (found,) = judge_costs(costs, Thresholds())
+    assert (found.kind.id, found.rows) == ("SS303", 1)
+    assert found.cause.startswith("One key holds 51 % of the bytes (user=u29): its value has ")
+
+
+@pytest.mark.parametrize(("rows", "found"), [(60, True), (49, False)])
+def test_a_key_with_most_rows_of_a_join_is_named(rows: int, *, found: bool) -> None:
+    hot = HotKey("ad=0", rows, 100, "row")
+    result = list(judge_costs(replace(COSTS, store_name="left-rows", hot=hot), Thresholds()))
+    assert [one.kind.id for one in result] == ["SS307"] * found
+    assert all("of the join's left side (ad=0): 60 of 100" in one.cause for one in result)
+
+
+@pytest.mark.parametrize(("bytes_", "found"), [(90_000, True), (5_000, False), (900, False)])
+def test_values_that_grow_are_reported_where_they_make_the_growth(
+    bytes_: int, *, found: bool
+) -> None:
+    sizes = {n: 6_000 + n * bytes_ // 8 for n in range(1, 9)}
+    versions = {n: VersionFacts(stores=1, rows=10, value_bytes=sizes[n]) for n in sizes}
+    result = list(judge_costs(replace(COSTS, versions=versions), Thresholds()))
+    assert [one.kind.id for one in result] == ["SS308"] * found
+
+
+@pytest.mark.parametrize(("slide", "found"), [(5, True), (30, True), (31, False)])
+def test_an_event_in_many_windows(slide: int, *, found: bool) -> None:
+    windows = Windows(1440 * 60_000, frozenset(n * slide * 60_000 for n in (3, 7, 12)))
+    result = list(judge_costs(replace(COSTS, windows=windows), Thresholds()))
+    assert [one.kind.id for one in result] == ["SS309"] * found
+
+
 @pytest.mark.parametrize(
-    "sizes", [{64: 40, 6399: 1}, {16: 40, 4095: 1}, {6400: 3}, {}, {0: 5, 9000: 1}]
+    ("zips", "uploaded", "found"), [(5, 20_000, True), (4, 20_000, False), (5, 8_000, False)]
+)
+def test_uploads_of_whole_files(zips: int, uploaded: int, *, found: bool) -> None:
+    versions = {n: VersionFacts(stores=1, rows=10, value_bytes=800) for n in range(1, 9)}
+    costs = replace(COSTS, versions=versions, zips=zips, uploaded=uploaded)
+    assert [one.kind.id for one in judge_costs(costs, Thresholds())] == ["SS310"] * found
+
+
+@pytest.mark.parametrize(
+    "sizes", [{64: 400, 6399: 1}, {16: 40, 4095: 1}, {6400: 3}, {}, {0: 5, 9000: 1}]
 )
 def test_usual_values_are_no_finding(sizes: dict[int, int]) -> None:
     assert judged(values(sizes)) == []

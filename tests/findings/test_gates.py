@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.findings.gates import Passed, apply_gates, parse_gates
+from inspector.findings.metrics import Passed, apply_gates, parse_gates
 
 
 def test_a_value_above_its_limit_exceeds_it_and_is_shown_first() -> None:

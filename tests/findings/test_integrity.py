@@ -55,14 +55,13 @@ def test_a_problem_is_a_proven_finding_with_its_place_and_a_next_step(slug: str,
 
 def test_the_cause_names_the_file_that_somebody_has_to_look_at() -> None:
     bad = [Problem(FrameError.slug, "got 1", f"/c/{n}.delta", 0, STORE, n) for n in (1, 2)]
-    assert [one.cause for one in judged(bad[0])] == ["Reading /c/1.delta failed: got 1."]
-    assert [one.cause for one in judged(*bad)] == ["Reading /c/1.delta (and 1 more) failed: got 1."]
+    assert [one.cause for one in judged(bad[0])] == ["At /c/1.delta: got 1."]
+    assert [one.cause for one in judged(*bad)] == ["At /c/1.delta (and 1 more): got 1."]
     gaps = [Problem("missing-delta", "got 1", f"/c/{n}", None, STORE, n) for n in (1, 2)]
     assert [one.cause for one in judged(gaps[0])] == [
-        "A delta file is missing from /c/1, so no state version from it on can be loaded until the "
-        "next snapshot."
+        "At /c/1: got 1, so no version from it to the next snapshot can be loaded."
     ]
-    assert judged(*gaps)[0].cause.startswith("A delta file is missing from /c/1 (and 1 more), so ")
+    assert judged(*gaps)[0].cause.startswith("At /c/1 (and 1 more): got 1, so ")
     assert judged(Problem(FrameError.slug, "got 1"))[0].cause == UNDECODABLE_FILE.cause
 
 

@@ -14,7 +14,7 @@ from inspector.findings.leftovers import (
     LeftoverTotal,
     Place,
     judge_leftovers,
-    judge_undecided,
+    judge_open,
 )
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import RowKind
@@ -138,20 +138,20 @@ def test_what_became_of_the_leftovers_is_said() -> None:
 @pytest.mark.parametrize("kind", LeftoverClass)
 def test_what_is_undecided_never_warns(kind: LeftoverClass) -> None:
     open_ = replace(total(kind, UNDECIDED), by_change={"untouched": 3}, reason="because")
-    (found,) = judge_undecided(PLACE, [open_, replace(open_, rows=1)], said=False)
+    (found,) = judge_open(PLACE, [open_, replace(open_, rows=1)], said=False)
     assert (found.kind.id, found.severity) == ("SS210", Severity.INFO)
     assert (found.certainty, found.rows, found.bytes) == (UNDECIDED, 4, 480)
     assert found.evidence == "4 keys: because"
     assert "4 keys" in found.cause
     assert "undecided" in found.next_step
-    assert not list(judge_undecided(PLACE, [replace(open_, rows=0)], said=False))
+    assert not list(judge_open(PLACE, [replace(open_, rows=0)], said=False))
 
 
 def test_what_an_option_would_prove_is_said_of_undecided_keys() -> None:
     open_ = replace(total(KEPT, UNDECIDED), reason="because")
     provable = {TimeoutKind.EVENT_TIME: 1, TimeoutKind.PROCESSING_TIME: 252}
-    (plain,) = judge_undecided(PLACE, [open_], said=False)
-    (found,) = judge_undecided(PLACE, [open_], said=False, provable=provable)
+    (plain,) = judge_open(PLACE, [open_], said=False)
+    (found,) = judge_open(PLACE, [open_], said=False, provable=provable)
     assert found.next_step == (
         "if the query uses event-time timeouts, with --timeout-kind event 1 key is proven to be "
         "left behind; if the query uses processing-time timeouts, with --timeout-kind processing "
@@ -162,8 +162,8 @@ def test_what_an_option_would_prove_is_said_of_undecided_keys() -> None:
 def test_what_was_set_again_with_a_changed_state_waits_for_its_timer() -> None:
     """It is the life that a key should have, or is judged again when the timer runs out."""
     changed = replace(total(REARMED, UNDECIDED), by_change={"changed": 3})
-    assert not list(judge_undecided(PLACE, [changed], said=False))
-    assert list(judge_undecided(PLACE, [replace(changed, kind=KEPT)], said=False))
+    assert not list(judge_open(PLACE, [changed], said=False))
+    assert list(judge_open(PLACE, [replace(changed, kind=KEPT)], said=False))
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_values_with_ttl_and_timers_have_findings_of_their_own(
 def test_timers_that_wait_for_the_next_batch_are_undecided() -> None:
     one = LeftoverTotal(LeftoverClass.PAST_WATERMARK, UNDECIDED, 1, 40, 5, reason="so")
     place = Place(0, "$eventTimers_keyToTimestamp", "", RowKind.TIMER)
-    (found,) = judge_undecided(place, [one], said=False)
+    (found,) = judge_open(place, [one], said=False)
     assert found.cause == (
         "The time of 1 timer has come, and the next batch will show whether it fires."
     )
@@ -195,11 +195,11 @@ def test_timers_that_wait_for_the_next_batch_are_undecided() -> None:
 
 def test_rows_that_the_watermark_has_passed_may_be_where_none_arrives() -> None:
     two = LeftoverTotal(LeftoverClass.PAST_WATERMARK, UNDECIDED, 2, 80, 5, reason="so")
-    (found,) = judge_undecided(PLACE, [two], said=False)
+    (found,) = judge_open(PLACE, [two], said=False)
     assert found.cause == (
         "The watermark of the query has passed 2 keys, and the files do not show whether it "
         "reaches the operator."
     )
     kept = replace(two, kind=KEPT)
-    (mixed,) = judge_undecided(PLACE, [two, kept], said=False)
+    (mixed,) = judge_open(PLACE, [two, kept], said=False)
     assert "whether a timeout left 4 keys behind" in mixed.cause

@@ -10,7 +10,6 @@ import pytest
 from inspector.facts.variables import EntriesPerKey, TimersWithoutState
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Severity
-from inspector.findings.thresholds import Thresholds
 from inspector.findings.variables import VariableLife, judge_variable
 from inspector.operators.transform_with_state import Family
 
@@ -51,19 +50,35 @@ def test_the_index_of_a_variable_that_was_deleted() -> None:
 
 def test_a_list_that_only_grows() -> None:
     (found,) = judge_variable(replace(LIST, entries=GROWN))
-    assert (found.kind.id, found.rows, found.certainty.value) == ("SS216", 1, "inferred")
-    assert found.cause == "The list of a key in 'visits' only grows, up to 2,000 entries."
-    assert found.evidence.startswith(
-        "1 key with 1,024 entries or more, to which entries were added"
+    assert (found.kind.id, found.rows, found.certainty.value) == ("SS216", 2, "inferred")
+    assert found.severity is Severity.WARNING
+    assert found.cause == (
+        "The list state 'visits' of 2 keys only grows and has no TTL, up to 2,000 entries of one "
+        "key."
     )
-    (both,) = judge_variable(
-        replace(LIST, family=Family.MAP, entries=GROWN), Thresholds(entries_per_key=500)
+    assert found.evidence.startswith("2 keys with 64 entries or more, to which entries were added")
+    (few,) = judge_variable(
+        replace(LIST, family=Family.MAP, entries=replace(GROWN, growing=Counter({7: 1})))
     )
-    assert both.cause.startswith("The map of 2 keys ")
+    assert few.severity is Severity.INFO
+    assert few.cause.startswith("The map state 'visits' of 1 key ")
 
 
 @pytest.mark.parametrize(
-    "entries", [replace(GROWN, versions=4), replace(GROWN, growing=Counter({9: 5})), None]
+    ("keys", "removed", "found"), [(40, 0, True), (60, 0, False), (40, 1, False)]
+)
+def test_timers_that_only_gather(keys: int, removed: int, *, found: bool) -> None:
+    timers = VariableLife(
+        *(1, "$eventTimers_keyToTimestamp", Family.TIMERS, True, NEWEST),
+        timers=TimersWithoutState(160, owners=keys),
+        changed=VersionFacts(inserts=160, removed_rows=removed),
+        window=8,
+    )
+    assert [one.kind.id for one in judge_variable(timers)] == ["SS219"] * found
+
+
+@pytest.mark.parametrize(
+    "entries", [replace(GROWN, versions=4), replace(GROWN, growing=Counter({5: 5})), None]
 )
 def test_few_entries_or_versions_say_nothing(entries: EntriesPerKey | None) -> None:
     assert not list(judge_variable(replace(LIST, entries=entries)))

@@ -8,7 +8,7 @@ import sys
 import atheris
 
 with atheris.instrument_imports(include=["inspector"]):
-    import inspector.decode._raw_blocks
+    import inspector.decode._source
     import inspector.kernel._kernel_py  # noqa: F401 - as the line before: else imported too late
     from tests.fuzz.targets import TARGETS
 

@@ -22,13 +22,12 @@ from inspector.checkpoint.log_entries import parse_commit, parse_offsets
 from inspector.checkpoint.metadata import parse_operator_metadata
 from inspector.checkpoint.source_offsets import source_offsets
 from inspector.checkpoint.state_schema import parse_state_schema
-from inspector.decode.clocks import Int64Path
 from inspector.decode.field_sizes import measure_rows
 from inspector.decode.frames import inflate
 from inspector.decode.key_order import KeyOrder
 from inspector.decode.records import RecordBlock, read_records
 from inspector.decode.row_check import RowCheck
-from inspector.decode.rows import RowDecoder
+from inspector.decode.rows import Int64Path, RowDecoder
 from inspector.decode.side_sums import HadoopSum, SparkSum
 from inspector.decode.spark_hash import RowHash
 from inspector.decode.variant import variant_value

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from inspector.arrays import Int64s
 from inspector.exceptions import EngineError
-from inspector.kernel import _kernel_py
+from inspector.kernel import _kernel_py, layout
 from inspector.kernel.layout import (
     BAD_KEY_LENGTH,
     BAD_KIND,
@@ -460,9 +460,9 @@ def test_asked_for_and_absent_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_constants_agree() -> None:
-    for name in NAMES:
-        for constant in ("MORE", "FULL", "END", "BAD_KEY_LENGTH", "OVER_LIMIT", "SPAN"):
-            assert getattr(load(name), constant) == getattr(_kernel_py, constant)
+    constants = ("MORE", "FULL", "END", "BAD_KEY_LENGTH", "OVER_LIMIT", "SPAN")
+    for constant in constants if "c" in NAMES else ():
+        assert getattr(load("c"), constant) == getattr(layout, constant)
 
 
 def test_the_slow_kernel_says_why_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,14 @@ import pyarrow as pa
 import pytest
 
 from inspector import api
+from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.engines.engine import BatchFunction, Engine, Merge, Work
 from inspector.engines.local import LocalEngine
 from inspector.facts.registry import facts_schema
 from inspector.merge import ranges
 from inspector.passes.run import run_tasks
-from inspector.render.formats import render
+from inspector.render.renderers import render
 from inspector.render.report import Report
 from inspector.schemas import batch_of
 from tests.cli.support import checkpoint_of, copy_of
@@ -66,7 +67,7 @@ def text(report: Report) -> str:
 def merged(path: Path, command: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[str, list[int]]:
     engine = Merging()
     with monkeypatch.context() as patch:
-        patch.setattr("inspector.merge.ranges.MANY", 0)
+        patch.setattr("inspector.analyses.shared.run.MANY", 0)
         patch.setattr("inspector.engines.shared.requested_engine", lambda *_: engine)
         return text(command(str(path))), engine.facts
 
@@ -98,12 +99,12 @@ def test_partitions_are_kept_where_they_are_asked_for(monkeypatch: pytest.Monkey
 def test_there_are_fewer_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     path = checkpoint_of("agg_append")
     _, (few,) = merged(path, api.sizes, monkeypatch)
-    run = api.Run.start(str(path), None)
+    run = Run.start(str(path), None)
     assert few < sum(batch.num_rows for batch in run.map(run_tasks, run.tasks(Request())))
 
 
 def test_merged_facts_may_be_merged_again() -> None:
-    run = api.Run.start(str(checkpoint_of("agg_append")), None)
+    run = Run.start(str(checkpoint_of("agg_append")), None)
     facts = list(run.map(run_tasks, run.tasks(Request())))
     once = list(ranges.combining(run.version)(facts))
     twice = list(ranges.combining(run.version)(reversed(once)))

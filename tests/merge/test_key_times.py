@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.checkpoint import open_checkpoint, with_rules
 from inspector.discovery.plan import plan
-from inspector.discovery.user_rules import with_rules
 from inspector.facts.join_times import KeyTimeVotes, RemovedRows, RowsTimedByKey
 from inspector.merge.collect import Facts, collect
-from inspector.merge.key_times import covered_though_timed, times_with_watermark
+from inspector.merge.key_times import covered_timed_rows, times_with_watermark
 from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES, Certainty, StoreName
 from inspector.operators.user_rules import IN_JOIN_KEY, UserRules
 from inspector.passes.run import run_tasks
@@ -322,8 +321,8 @@ def test_of_two_times_in_the_key_that_fit_none_is_chosen() -> None:
 
 def test_covered_rows_count_for_a_time_that_all_rows_have() -> None:
     votes = [KeyTimeVotes((0,), same=4, covered=3), KeyTimeVotes((1,), same=4, other=1, covered=4)]
-    assert covered_though_timed({one.path: one for one in votes}) == 3
-    assert covered_though_timed({(1,): votes[1]}) == covered_though_timed({}) == 0
+    assert covered_timed_rows({one.path: one for one in votes}) == 3
+    assert covered_timed_rows({(1,): votes[1]}) == covered_timed_rows({}) == 0
 
 
 # --- what Spark wrote ------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from inspector.analyses.shared.splitting import bounded, in_whole
+from inspector.analyses.shared.run import bound_ranges, in_whole
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.key_ranges import split_task
 from inspector.discovery.plan import plan
@@ -50,7 +50,7 @@ class Alone:
 
 def found(tasks: Sequence[Task]) -> Counter[str]:
     run: Any = Alone()
-    tasks = bounded(tasks, run)
+    tasks = bound_ranges(tasks, run.map)
     facts = (one for batch in run.map(run_tasks, tasks) for one in facts_in(batch))
     places = {(task.operator_id, task.partition_id): Listed(task.request.top) for task in tasks}
     # Those that add are added, also where one task has several of them.

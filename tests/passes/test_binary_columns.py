@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.passes.binary_columns import binary, keys_of, repeated, values_of
+from inspector.passes.binary_columns import binary, keys_of, repeat, values_of
 from tests.cases import block
 
 
@@ -30,5 +30,5 @@ def test_keys_and_values_of_some_records() -> None:
 
 
 def test_columns_without_a_value_are_left_out() -> None:
-    found = repeated({"a": 1, "b": None}, 2)
+    found = repeat({"a": 1, "b": None}, 2)
     assert {name: column.to_pylist() for name, column in found.items()} == {"a": [1, 1]}

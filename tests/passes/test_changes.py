@@ -97,7 +97,7 @@ def test_old_values_are_told_if_asked(
 ) -> None:
     root = checkpoint(tmp_path_factory.mktemp("c"), dict(enumerate(history, 1)))
     (task,) = tasks_of(root)
-    task = replace(task, key=() if key is None else (key.hex(),))
+    task = replace(task, key=() if key is None else (f"hex:{key.hex()}",))
     rows = run([ChangesTask(task, old_values=True).to_json()], run_changes)
     state: dict[bytes, bytes] = {}
     expected = []

@@ -21,7 +21,7 @@ from inspector.passes.key_filter import (
     KeyFilter,
     bound_or_nothing,
     check_filter,
-    chosen,
+    select_records,
 )
 from inspector.render.keys import RowWords
 from inspector.sparktypes import (
@@ -215,6 +215,17 @@ def test_what_cannot_be_looked_for_is_refused_in_words(wanted: KeyFilter, words:
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("value", ["u29", "0123456789abcdef0123456789abcdef", "a b", ""])
+def test_the_value_alone_names_a_key_of_one_column(value: str) -> None:
+    schema = StructType((StructField("user", StringType()),))
+    rows = [[value], ["other"]]
+    offered = block([(encode.row(schema, row), b"") for row in rows])
+    assert KeyFilter((value,)).bind(schema).mask(offered).tolist() == [True, False]
+    of_row = encode.row(schema, rows[0]).hex()
+    for text in (of_row, f"0x{of_row}", f"hex:{of_row}"):
+        assert KeyFilter((text,)).bind(schema).mask(offered).tolist() == [True, False]
+
+
 def test_without_a_schema_only_hex_will_do() -> None:
     with pytest.raises(CheckpointError, match="--key-schema"):
         KeyFilter(('{"user": "a"}',)).bind(None)
@@ -237,9 +248,9 @@ def test_one_store_with_the_field_is_enough_for_a_checkpoint() -> None:
 def test_chosen_records_keep_their_place_in_the_file() -> None:
     entries = [(encode.row(SCHEMA, (None, name, *(None,) * 4)), b"") for name in "abab"]
     wanted = KeyFilter(where=("user=b",)).bind(SCHEMA)
-    ((some, ordinals),) = chosen([block(entries, 10), block(entries[:1], 14)], wanted)
+    ((some, ordinals),) = select_records([block(entries, 10), block(entries[:1], 14)], wanted)
     assert ordinals.tolist() == [11, 13]
     assert some.count == 2
-    ((every, ordinals),) = chosen([block(entries, 10)], None)
+    ((every, ordinals),) = select_records([block(entries, 10)], None)
     assert every.count == 4
     assert np.array_equal(ordinals, [10, 11, 12, 13])

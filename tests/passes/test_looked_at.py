@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from inspector.passes.looked_at import looked_at, once
+from inspector.passes.looked_at import look_again, once
 
 VANISHED, WRONG, ROW = ("problem", "vanished"), ("problem", "bad-row"), ("row", None)
 Found = list[tuple[str, str | None]]
@@ -29,7 +29,7 @@ def read(looks: int, *by_look: Found, moves: bool = True) -> tuple[Found, int]:
         return task + moves
 
     confirmed: list[str] = []
-    found = looked_at(0, batches, again=again, looks=looks)
+    found = look_again(0, batches, again=again, looks=looks)
     return [(row["kind"], row["slug"]) for each in found for row in each.to_pylist()], reads
 
 

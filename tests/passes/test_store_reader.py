@@ -114,8 +114,8 @@ def test_rows_with_wrong_checksums_are_counted_and_handed_on(tmp_path: Path) -> 
 def test_failures_of_reading_are_kept_with_their_place(tmp_path: Path) -> None:
     reader = reader_of(tmp_path)
     file = write(tmp_path, b"")
-    reader.failed(FrameError("got 1", offset=7), file)
-    reader.failed(OSError(f"{file.path}: no answer"), file)
+    reader.note_failure(FrameError("got 1", offset=7), file)
+    reader.note_failure(OSError(f"{file.path}: no answer"), file)
     assert slugs(reader) == [("bad-frame", 7), ("storage", None)]
     assert [problem.message for problem in reader.problems] == ["got 1", "no answer"]
     for problem in reader.problems:
@@ -126,7 +126,7 @@ def test_failures_of_reading_are_kept_with_their_place(tmp_path: Path) -> None:
 def test_a_fault_of_this_package_is_not_hidden_as_a_problem(tmp_path: Path) -> None:
     reader = reader_of(tmp_path)
     with pytest.raises(ZeroDivisionError):
-        reader.failed(ZeroDivisionError("a fault"), write(tmp_path, b""))
+        reader.note_failure(ZeroDivisionError("a fault"), write(tmp_path, b""))
     assert reader.problems == []
 
 

@@ -20,7 +20,7 @@ def test_timers_of_keys_that_the_log_of_calls_knows_as_empty() -> None:
     facts = Facts(observed_in(CASE / "checkpoint"))
     (found,) = facts.sums(TimersWithoutState).values()
     keys = len({row["key"] for row in bare})
-    assert found == TimersWithoutState(13, len(bare), found.without_bytes, keys)
+    assert found == TimersWithoutState(13, len(bare), found.without_bytes, keys, 13)
     assert {store for _, store in facts.sums(TimersWithoutState)} == {TIMERS}
 
 

@@ -52,10 +52,10 @@ def test_what_was_read_to_its_end_counts(tmp_path: Path, row_checksum: bool) -> 
     read = Read(
         tmp_path, encode.records(ROWS, row_checksum=row_checksum), row_checksum=row_checksum
     )
-    assert read.reader.checked == Checked(0, 0, 0)
+    assert read.reader.checks == Checked(0, 0, 0)
     assert (read.records(), read.said) == (2, [])
-    assert read.reader.checked == Checked(1, 0, 2 * row_checksum)
-    assert read.reader.unsummed == (set() if row_checksum else {"1.delta"})
+    assert read.reader.checks == Checked(1, 0, 2 * row_checksum)
+    assert read.reader.paths_without_sums == (set() if row_checksum else {"1.delta"})
 
 
 def test_records_that_were_changed_are_told_once_for_a_file(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_records_that_were_changed_are_told_once_for_a_file(tmp_path: Path) -> N
     assert slug == "row-checksum"
     assert "not that of their bytes: 2, the first is record 0" in message
     assert message.endswith("after Spark wrote it, or the moon was full")
-    assert read.reader.checked == Checked(1, 0, 0)
+    assert read.reader.checks == Checked(1, 0, 0)
 
 
 def test_an_error_says_which_file(tmp_path: Path) -> None:
@@ -74,4 +74,4 @@ def test_an_error_says_which_file(tmp_path: Path) -> None:
     with pytest.raises(DecodeError) as error:
         read.records()
     assert error.value.path == "1.delta"
-    assert read.reader.checked == Checked(0, 0, 0)
+    assert read.reader.checks == Checked(0, 0, 0)

@@ -8,7 +8,9 @@ from inspector.findings.catalogue import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT
 from inspector.findings.finding import Finding
 from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.model import Certainty, Problem, StoreId
-from inspector.render.report import Column, Part, Report, Table, Unit
+from inspector.render.report import Report
+from inspector.render.report_data import Part
+from inspector.render.tabular import Column, Table, Unit
 
 HOSTILE = "\x1b[31mred\x1b[0m\r\n| <b>*x*</b> \u202e`\t"
 """What a key may hold: an escape sequence, line ends, markup, a change of direction."""

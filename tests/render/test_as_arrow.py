@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from inspector.render.as_arrow import arrow_table
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render.report import Report
+from inspector.render.tabular import Column, Table, Unit
 
 
 def test_units_become_types_and_nested_values_json() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from inspector.model import Problem
 from inspector.render.as_json import render_json, render_ndjson
-from inspector.render.report import Table
+from inspector.render.tabular import Table
 from tests.render.samples import HOSTILE, PART, ROWS, bare, report, table, verdict
 
 

@@ -11,7 +11,7 @@ from junitparser import Error, Failure, JUnitXml, TestSuite
 from inspector.findings.baseline import Earlier, compare
 from inspector.findings.catalogue import CATALOGUE, SAME_VALUE
 from inspector.findings.finding import Severity
-from inspector.findings.gates import apply_gates, parse_gates
+from inspector.findings.metrics import apply_gates, parse_gates
 from inspector.model import Problem
 from inspector.render.as_junit import (
     MOST_PROBLEMS,

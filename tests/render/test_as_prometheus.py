@@ -7,8 +7,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from inspector.findings.catalogue import CATALOGUE
-from inspector.findings.gates import apply_gates, parse_gates
-from inspector.findings.metrics import METRICS
+from inspector.findings.metrics import METRICS, apply_gates, parse_gates
 from inspector.render.as_prometheus import (
     LABELS,
     NAMES,

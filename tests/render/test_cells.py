@@ -3,7 +3,7 @@
 import pytest
 
 from inspector.render.cells import cell_text, summary_name, summary_text
-from inspector.render.report import Column, Unit
+from inspector.render.tabular import Column, Unit
 
 
 @pytest.mark.parametrize(

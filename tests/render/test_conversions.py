@@ -11,7 +11,7 @@ import pytest
 
 from inspector import api
 from inspector.exceptions import EngineError, InspectorError
-from inspector.render.formats import render
+from inspector.render.renderers import render
 from tests.cli.support import COMMANDS, checkpoint_of, copy_of
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))

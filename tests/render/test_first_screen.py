@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from inspector.findings.gates import apply_gates, parse_gates
+from inspector.findings.metrics import apply_gates, parse_gates
 from inspector.findings.verdict import TOO_SHORT, Level, StateGrowth, StateSize, Verdict
 from inspector.render.first_screen import Line, command_line, first_screen
-from inspector.render.report import Part, Report
+from inspector.render.report import Report
+from inspector.render.report_data import Part
 from inspector.render.text import render_markdown, render_text
 from tests.render.samples import PART, finding, growth, report, verdict
 

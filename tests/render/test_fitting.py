@@ -8,7 +8,7 @@ from rich.text import Text
 
 from inspector.render.display import Display
 from inspector.render.fitting import drawn_table, wrapped_head
-from inspector.render.report import Column, Table, Unit
+from inspector.render.tabular import Column, Table, Unit
 from tests.render.samples import table as hostile_table
 
 COLUMNS = (

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from inspector.findings.gates import apply_gates, parse_gates
-from inspector.findings.verdict import Level, StateSize, Verdict
+from inspector.findings.metrics import apply_gates, parse_gates
+from inspector.findings.verdict import Cause, Level, StateSize, Verdict
 from inspector.model import Problem
 from inspector.render.display import Display
 from inspector.render.fleet import Form, Member, document, fleet_table
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render.fleet_rows import short_names
+from inspector.render.report import Report
+from inspector.render.tabular import Column, Table, Unit
 from tests.render.samples import HOSTILE, finding
 
 
@@ -135,10 +137,48 @@ def test_whole_reports_come_on_demand() -> None:
     reports = (audit("/a", 5), audit("/b", bad=True))
     short, whole = form(), form(details=True)
     first = text(short, members(short, *reports))
-    assert "\n/b\n" in first
-    assert "\n/a\n" not in first
+    assert "\n/b\n" not in first
     assert "findings\n" not in first
     assert text(whole, members(whole, *reports)).count("findings\n") == 2
+
+
+def test_checkpoints_of_one_cause_are_one_line_and_their_names() -> None:
+    made = Form("audit", "table", Display(80), details=False, keep=keep)
+    reports = []
+    for number, keys in enumerate((3, 1200)):
+        one = finding(evidence="bad")
+        cause = Cause(one, f"The timeout of {keys:,} keys fired.", None, None, None, "Go.", "top")
+        verdict = Verdict(Level.ERROR, 1, 0, 0, 0, cause=cause)
+        reports.append(
+            audit(f"s3a://b/q{number}/checkpoint", 2 - number, bad=True, verdict=verdict)
+        )
+    lines = text(made, members(made, *reports, audit("s3a://b/x/y/checkpoint", 7))).splitlines()
+    assert lines[:7] == [
+        "3 checkpoints: 2 with errors, 1 ok",
+        "Each of them is s3a://b/.../checkpoint.",
+        "error       2 checkpoints: The timeout of 3 to 1,200 keys fired. (SS203)",
+        "              q0  3 rows, 2 B",
+        "              q1  3 rows, 1 B",
+        "ok          x/y: No findings.",
+        "",
+    ]
+    assert "Recommended action for 2 checkpoints (SS203): Go." in lines
+
+
+@pytest.mark.parametrize(
+    ("paths", "names", "frame"),
+    [
+        (["/a/b"], ["/a/b"], ""),
+        (["/a/x/c", "/a/y/c"], ["x", "y"], "/a/.../c"),
+        (["/a", "/a/c"], ["a", "a/c"], ""),
+        (["/t/a/a", "/t/a"], ["a/a", "a"], "/t/..."),
+        (["q1", "s3a://b/q2"], ["q1", "s3a://b/q2"], ""),
+    ],
+)
+def test_only_the_part_of_a_path_that_differs_is_shown(
+    paths: list[str], names: list[str], frame: str
+) -> None:
+    assert short_names(paths) == (names, frame)
 
 
 def test_what_the_baseline_had_is_said() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inspector.findings.gates import apply_gates, parse_gates
+from inspector.findings.metrics import apply_gates, parse_gates
 from inspector.findings.verdict import Level, Verdict
 from inspector.model import Problem
 from inspector.render.fleet_rows import JUDGED, failed_row, row_of
-from inspector.render.report import Report, Table, Unit
+from inspector.render.report import Report
+from inspector.render.tabular import Table, Unit
 from tests.render.samples import finding, growth
 
 TABLES = (Table("t", "", (), []),)

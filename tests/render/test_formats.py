@@ -5,7 +5,7 @@ import pytest
 from inspector.render.as_csv import render_csv
 from inspector.render.as_json import render_json, render_ndjson
 from inspector.render.display import Display
-from inspector.render.formats import FORMATS, OF_VERDICTS, SUFFIXES, render
+from inspector.render.renderers import FORMATS, OF_VERDICTS, SUFFIXES, render
 from inspector.render.text import render_markdown, render_text
 from tests.render.samples import report
 

@@ -8,8 +8,9 @@ from html.parser import HTMLParser
 import pytest
 
 from inspector import api
-from inspector.render.notebook import HEAD_ROWS, html_head
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render.notebook import HEAD_ROWS, html_head, python_call
+from inspector.render.report import Report
+from inspector.render.tabular import Column, Table, Unit
 from tests.cli.support import COMMANDS, checkpoint_of, copy_of
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))
@@ -50,6 +51,29 @@ def test_every_report_is_a_small_piece_of_html(command: str) -> None:
     assert LEAK in found.text
     assert len(html) < 20_000
     assert report.to_dict()["command"] == command
+
+
+@pytest.mark.parametrize(
+    ("code", "call"),
+    [
+        ("inspector leftovers /ck", "api.leftovers('/ck')"),
+        (
+            "inspector top '/a b' --by value --operator 1 --store left --state-version 3",
+            "api.top('/a b', api.Options(operator_id=1, store_name='left', state_version=3), "
+            "by='value')",
+        ),
+    ],
+)
+def test_hints_are_python_calls(code: str, call: str) -> None:
+    assert python_call(code) == call
+
+
+def test_an_audit_draws_its_growth_and_hints_in_python() -> None:
+    report = api.audit(LEAK)
+    html = html_head(report)
+    assert html.count("<polyline ") == 2
+    assert f"For details: api.leftovers({LEAK!r})" in Elements(html).text
+    assert [row["id"] for row in report] == ["SS203", "SS201"]
 
 
 def test_an_audit_shows_its_findings_and_a_healthy_one_says_so() -> None:

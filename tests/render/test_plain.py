@@ -10,8 +10,7 @@ from inspector.render.plain import (
     plain_summary,
     problem_row,
 )
-from inspector.render.report import Column, Table, Unit
-from inspector.render.tabular import values
+from inspector.render.tabular import Column, Table, Unit, values
 from tests.render.samples import PROBLEM, finding, report
 
 

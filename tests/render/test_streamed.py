@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from inspector.exceptions import InspectorError
-from inspector.render.report import Table
 from inspector.render.streamed import StreamedRows
+from inspector.render.tabular import Table
 
 ROWS = [{"n": number} for number in range(5)]
 

@@ -10,8 +10,8 @@ import pytest
 
 from inspector.exceptions import InspectorError
 from inspector.render import tabular as t
-from inspector.render.report import Column, Unit
 from inspector.render.streamed import StreamedRows
+from inspector.render.tabular import Column, Unit
 
 Rows = Annotated[t.Count, "Live rows."]
 

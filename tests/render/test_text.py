@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from inspector.model import Problem
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render.report import Report
+from inspector.render.tabular import Column, Table, Unit
 from inspector.render.text import problem_line, render_markdown, render_text
 from tests.render.golden import Golden
 from tests.render.samples import HOSTILE, bare, report, table

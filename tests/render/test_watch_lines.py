@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from inspector.render.display import Display
-from inspector.render.report import Column, Report, Table
+from inspector.render.report import Report
+from inspector.render.tabular import Column, Table
 from inspector.render.watch_lines import batch_lines, head_line
 
 ROW: dict[str, Any] = {

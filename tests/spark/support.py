@@ -18,7 +18,7 @@ from inspector.analyses.shared.declare import TableOptions, TablePlan
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import by_store, selected_tasks
-from inspector.engines.arrow_encoding import IPC_SCHEMA, encoded, from_ipc, to_ipc
+from inspector.engines.arrow_encoding import IPC_SCHEMA, encode_columns, from_ipc, to_ipc
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
 from inspector.model import ProblemMode
@@ -90,7 +90,7 @@ def tables_of(path: Path, wanted: TableOptions = PERMISSIVE) -> Iterator[tuple[s
 
 def here(table: TablePlan) -> list[str]:
     """The rows of a table, made in this process, in the types that Spark carries."""
-    carry = encoded(table.function, table.schema)
+    carry = encode_columns(table.function, table.schema)
     return told(LocalEngine(1).map(carry.function, carry.schema, table.work), carry.schema)
 
 
@@ -110,7 +110,7 @@ def collected(frame: Any, schema: pa.Schema) -> list[pa.RecordBatch]:
     """What Spark computes of a DataFrame, as the types that carry those of a table."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    target = encoded(run_batches, schema).schema
+    target = encode_columns(run_batches, schema).schema
     if hasattr(frame, "toArrow"):  # since 4.0
         batches = frame.toArrow().to_batches()
     else:
@@ -129,7 +129,7 @@ def as_arrow(frame: Any, schema: pa.Schema) -> list[str]:
         frame: the DataFrame.
         schema: of the table; Spark is to have encoded its types.
     """
-    return told(collected(frame, schema), encoded(run_batches, schema).schema)
+    return told(collected(frame, schema), encode_columns(run_batches, schema).schema)
 
 
 class Together:

@@ -149,7 +149,7 @@ def test_an_audit_says_what_it_says_here(spark: Any, tmp_path: Path) -> None:
 
 
 def test_the_options_keep_what_they_say_of_reading(spark: Any) -> None:
-    from inspector.spark.frames import on
+    from inspector.spark.data_frames import on
 
     asked = on(spark, Options(batch=3))
     assert (asked.batch, asked.engine.name, asked.engine.session) == (3, "spark", spark)

@@ -70,7 +70,7 @@ def test_rows_of_each_store_keep_their_types() -> None:
 
 
 def test_one_open_checkpoint_serves_several_analyses() -> None:
-    run = api.Run.start(LEAK, Options(engine=api.EngineOptions("local")))
+    run = api.Opened.start(LEAK, Options(engine=api.EngineOptions("local")))
     assert api.sizes(run).summary["version"] == api.top(run, limit=1).summary["version"] == 13
 
 

@@ -6,25 +6,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inspector.analyses.shared.age_tables import AGE_WORDS
-from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.state_growth import whole_stores
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.sizes import FieldSizes
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import DEFAULT_STORE, StoreId, StoreName
 from inspector.operators.rule import RowPart
-from inspector.render.page.model import (
-    Bar,
-    BarChart,
-    Leaf,
-    LineChart,
-    Scale,
-    Series,
-    Treemap,
-)
-from inspector.render.report import Table
+from inspector.render.page.model import Bar, BarChart, Leaf, LineChart, Scale, Series, Treemap
+from inspector.render.tabular import Table
 from inspector.sparktypes import unique_names, widen_timeout
+from inspector.sums import sum_or_none
 
 MOST_STORES = 4
 """Stores up to which a chart has a line for each besides their sum."""
@@ -94,11 +87,7 @@ class Versions:
         return LineChart(title, scale, batches, self.times_ms, list(series), about)
 
     def of_store(
-        self,
-        store: StoreName,
-        number: Callable[[VersionFacts], int],
-        *,
-        changes: bool = False,
+        self, store: StoreName, number: Callable[[VersionFacts], int], *, changes: bool = False
     ) -> list[int | None]:
         """A number of one store by version; None where some partition cannot say it.
 
@@ -111,10 +100,12 @@ class Versions:
         whole = self.whole[store]
         return [
             None
-            if one is None or one.stores < whole[version] or (changes and one.rebased)
-            else number(one)
+            if version_facts is None
+            or version_facts.stores < whole[version]
+            or (changes and version_facts.rebased)
+            else number(version_facts)
             for version in self.versions
-            for one in (of_store.get(version),)
+            for version_facts in (of_store.get(version),)
         ]
 
     def total(
@@ -167,6 +158,17 @@ def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
             if any(lag is not None for lag in lags)
             else []
         ),
+    ]
+
+
+def growth_charts(judged: Judged) -> list[LineChart]:
+    """Rows and bytes over batches, of all stores together."""
+    versions = Versions.of(judged)
+    rows = Series("rows", versions.total(lambda facts: facts.rows))
+    row_bytes = Series("row bytes", versions.total(lambda facts: facts.row_bytes))
+    return [
+        versions.chart("Rows", Scale.COUNT, [rows]),
+        versions.chart("Bytes", Scale.BYTES, [row_bytes]),
     ]
 
 
@@ -239,8 +241,11 @@ def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int
     schemas = {
         (StoreName(operator.operator_id, name), side): schema
         for operator in checkpoint.operators
-        for name, both in operator.schemas.items()
-        for side, schema in ((RowPart.KEY, both.key), (RowPart.VALUE, widen_timeout(both.value)))
+        for name, schema_pair in operator.schemas.items()
+        for side, schema in (
+            (RowPart.KEY, schema_pair.key),
+            (RowPart.VALUE, widen_timeout(schema_pair.value)),
+        )
     }
     result: dict[StoreId, dict[str, int]] = {}
     for observation in facts.of(FieldSizes):
@@ -277,9 +282,9 @@ def age_chart(ages: Table) -> BarChart:
 
 def store_labels(checkpoint: Checkpoint) -> dict[StoreName, str]:
     """What a store is called on a page: by its operator, and by its own name if it has one."""
-    one = len(checkpoint.operators) == 1
+    single = len(checkpoint.operators) == 1
     return {
-        StoreName(operator.operator_id, name): _label(operator, name, alone=one)
+        StoreName(operator.operator_id, name): _label(operator, name, alone=single)
         for operator in checkpoint.operators
         for name in operator.layout.store_names
     }
@@ -289,13 +294,3 @@ def _label(operator: Operator, store: str, *, alone: bool) -> str:
     if store == DEFAULT_STORE:
         return operator.name if alone else f"{operator.operator_id} {operator.name}"
     return store if alone else f"{operator.operator_id} {operator.name} {store}"
-
-
-def sum_or_none(numbers: Iterable[int | None]) -> int | None:
-    """The sum, if all are known."""
-    total = 0
-    for number in numbers:
-        if number is None:
-            return None
-        total += number
-    return total

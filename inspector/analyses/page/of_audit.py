@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from inspector.analyses.info import info_report
-from inspector.analyses.memory import memory_report
+from inspector.analyses.memory import MemoryOptions, memory_report
 from inspector.analyses.page.charts import (
     Versions,
     age_chart,
@@ -18,19 +18,19 @@ from inspector.analyses.page.charts import (
 from inspector.analyses.page.oldest import oldest_story
 from inspector.analyses.page.unknown import NEVER_KNOWN, unknown_here
 from inspector.analyses.shared.age_tables import leftover_ages
-from inspector.analyses.shared.heap import MemoryOptions
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import size_table
 from inspector.analyses.sharing import sharing_report
 from inspector.analyses.sizes import fields_report
-from inspector.analyses.timeline import TimelineRequest, timeline_report
+from inspector.analyses.timeline import timeline_report
 from inspector.discovery.formats import see_bytes
 from inspector.discovery.tasks import Request
 from inspector.model import Redact
 from inspector.render import tabular as t
 from inspector.render.page.model import Block, Page, Section, Text
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render.report import Report
+from inspector.render.tabular import Column, Table, Unit
 
 _HIDDEN = {
     Redact.HASH: (Text(("Keys are shown as hashes. Use --redact none to show them.",)),),
@@ -60,7 +60,7 @@ def page_of(run: Run, judged: Judged, report: Report) -> Page:
         Section("bytes", "Size by operator, partition and field", list(_bytes(judged))),
         Section("leftovers", "Leftovers", list(_leftovers(run, judged, tables))),
         Section("schemas", "Schemas and rules", list(_schemas(judged))),
-        Section("unknown", "What the checkpoint does not show", list(_unknown(judged, tables))),
+        Section("unknown", "What the checkpoint does not show", list(_unknowns(judged, tables))),
     )
     return Page(sections)
 
@@ -100,7 +100,7 @@ def _sizes(judged: Judged) -> Iterator[Block]:
 
 
 def _batches(judged: Judged, versions: Versions) -> Iterator[Block]:
-    timeline = timeline_report(judged, TimelineRequest())
+    timeline = timeline_report(judged)
     tables = {table.name: table for table in timeline.tables}
     yield from state_charts(versions, tables["batches"])
     yield tables["growth"].with_wide("row_bytes")  # a line of bars, which is drawn above
@@ -138,8 +138,8 @@ def _leftovers(run: Run, judged: Judged, tables: dict[str, Table]) -> Iterator[B
         yield from _HIDDEN.get(redact, ())
 
 
-def _unknown(judged: Judged, tables: dict[str, Table]) -> Iterator[Block]:
+def _unknowns(judged: Judged, tables: dict[str, Table]) -> Iterator[Block]:
     if "undecided" in tables:
         yield tables["undecided"]
-    here = list(unknown_here(judged))
-    yield Text((*here, *NEVER_KNOWN), points=True)
+    missing = list(unknown_here(judged))
+    yield Text((*missing, *NEVER_KNOWN), points=True)

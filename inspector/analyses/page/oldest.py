@@ -17,7 +17,7 @@ from inspector.discovery.tasks import Task
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
 from inspector.model import Redact
-from inspector.render.report import Table
+from inspector.render.tabular import Table
 
 
 def oldest_story(run: Run, judged: Judged, redact: Redact) -> Table | None:
@@ -44,7 +44,9 @@ def oldest_story(run: Run, judged: Judged, redact: Redact) -> Table | None:
 
 
 def _events(run: Run, oldest: Observed[Leftover]) -> Sequence[Mapping[str, Any]]:
-    narrowed = replace(run, options=replace(run.options, key=oldest.fact.key.hex(), where=()))
+    narrowed = replace(
+        run, options=replace(run.options, key=f"hex:{oldest.fact.key.hex()}", where=())
+    )
     tasks = [_only(task, oldest) for task in selected_tasks(narrowed) if _has(task, oldest)]
     subject = run.subject()  # the pass over the same files has reported its problems
     events = ChangeRows(run.checkpoint, Redact.NONE, raw=True).rows(

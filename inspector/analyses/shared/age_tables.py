@@ -16,7 +16,7 @@ from inspector.facts.leftover_facts import LeftoverAge
 from inspector.model import StoreName
 from inspector.operators.join import VALUE_STORES
 from inspector.render import tabular as t
-from inspector.render.report import Table
+from inspector.render.tabular import Table
 
 _BUCKETS = ((0, "this batch"), (9, "1-9 batches"), (99, "10-99 batches"), (10**18, "100 and more"))
 BEFORE_WINDOW = "before the oldest version"
@@ -176,10 +176,10 @@ def leftover_ages(judged: Judged) -> Table:
                 **store_ids(judged.checkpoint, position[:2]),
                 class_=position[2],
                 expired=position[4],
-                keys=sum(one.rows for one in found),
-                row_bytes=sum(one.row_bytes for one in found),
+                keys=sum(fact.rows for fact in facts),
+                row_bytes=sum(fact.row_bytes for fact in facts),
             )
-            for position, found in sorted(groups.items())
+            for position, facts in sorted(groups.items())
         ],
     )
 

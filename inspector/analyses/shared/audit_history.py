@@ -12,20 +12,19 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from inspector import __version__
 from inspector.checkpoint.destination import Destination
 from inspector.checkpoint.drivers import connect
-from inspector.checkpoint.patience import translated
-from inspector.checkpoint.urls import absolute, shown
+from inspector.checkpoint.patience import translate_error
+from inspector.checkpoint.urls import absolute, spell_root
 from inspector.exceptions import CheckpointError
 from inspector.findings.verdict import level_of
 from inspector.model import Subset
 from inspector.render.report import Report
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 DAY = "day"
 """The column by which the files are partitioned, in UTC."""
@@ -41,8 +40,6 @@ Row = dict[str, Any]
 
 def schema() -> pa.Schema:
     """The columns; those of an older history that lacks some are null."""
-    import pyarrow as pa  # noqa: PLC0415 - takes a while to import: not for whoever keeps nothing
-
     time, text, number = pa.timestamp("us", "UTC"), pa.string(), pa.int64()
     columns: dict[str, pa.DataType] = {
         "audited": time,
@@ -106,17 +103,17 @@ def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> lis
     stores: dict[tuple[int | None, str | None], Row] = {}
     for name in ("sizes", "checks"):
         for row in tables[name].rows if name in tables else ():
-            place = row["operator_id"], row["store_name"]
+            store = row["operator_id"], row["store_name"]
             sizes = ("rows", "key_bytes", "value_bytes", "row_bytes")
-            stores[place] = {size: row.get(size) for size in sizes}
-            stores[place]["leftovers"] = 0 if "classes" in tables else None
+            stores[store] = {size: row.get(size) for size in sizes}
+            stores[store]["leftovers"] = 0 if "classes" in tables else None
     for row in tables["classes"].rows if "classes" in tables else ():
         of_store = stores.setdefault((row["operator_id"], row["store_name"]), {})
         of_store["leftovers"] = (of_store.get("leftovers") or 0) + row["keys"]
     return [
-        {**common, "operator_id": place[0], "store_name": place[1], **of_store}
-        | {"findings": sorted({f.kind.id for f in report.findings if _is_about(f, place)})}
-        for place, of_store in (stores or {(None, None): {}}).items()
+        {**common, "operator_id": store[0], "store_name": store[1], **of_store}
+        | {"findings": sorted({f.kind.id for f in report.findings if _is_about(f, store)})}
+        for store, of_store in (stores or {(None, None): {}}).items()
     ]
 
 
@@ -135,13 +132,15 @@ def failed_row(checkpoint: str, message: str, command: str, audited: datetime) -
 
 def place_of(checkpoint: str) -> str:
     """A checkpoint's path as every audit has it, wherever that was started."""
-    return shown(absolute(checkpoint)).rstrip("/")
+    return spell_root(absolute(checkpoint)).rstrip("/")
 
 
-def _is_about(finding: Any, place: tuple[int | None, str | None]) -> bool:
+def _is_about(finding: Any, store: tuple[int | None, str | None]) -> bool:
     """Whether a finding is about a store, or about something that it is a part of."""
     given = finding.operator_id, finding.store_name
-    return all(mine is None or mine == its for mine, its in zip(given, place, strict=True))
+    return all(
+        own_id is None or own_id == store_id for own_id, store_id in zip(given, store, strict=True)
+    )
 
 
 def _time(value: int | None) -> datetime | None:
@@ -160,8 +159,7 @@ def append(path: str, rows: Sequence[Row], options: Mapping[str, str]) -> None:
         EngineError: no driver for the path.
         OSError: it cannot be written.
     """
-    import pyarrow as pa  # noqa: PLC0415 - as above
-    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+    import pyarrow.parquet as pq  # noqa: PLC0415 - takes a while to import, and few keep audits
 
     days: dict[str, list[Row]] = {}
     for row in rows:
@@ -215,22 +213,21 @@ def read(path: str, options: Mapping[str, str]) -> pa.Table | None:
         EngineError: no driver for the path.
         OSError: it cannot be read.
     """
-    import pyarrow as pa  # noqa: PLC0415 - as above
     import pyarrow.dataset as ds  # noqa: PLC0415 - as above
 
-    system, place = connect(absolute(path), options)
+    system, folder = connect(absolute(path), options)
     try:
-        files = (system or glob).glob(f"{place.rstrip('/')}/{DAY}=*/*.parquet")
+        files = (system or glob).glob(f"{folder.rstrip('/')}/{DAY}=*/*.parquet")
         if not files:
             return None
-        found: pa.Table = ds.dataset(
+        table: pa.Table = ds.dataset(
             files, schema(), format="parquet", filesystem=system
         ).to_table()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise CheckpointError(f"got files that are no history of audits: {error}", path) from None
     except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
-        raise translated(error, shown(path), options) from None
-    return found
+        raise translate_error(error, spell_root(path), options) from None
+    return table
 
 
 # --- which parts were proven ---------------------------------------------------------------------
@@ -274,7 +271,7 @@ class Proofs:
         """The part whose proof is the oldest; one that has none comes first."""
         times = self._of(checkpoint, count)
         never = datetime.min.replace(tzinfo=timezone.utc)
-        return min(times, key=lambda each: (times[each] or never, each.number))
+        return min(times, key=lambda subset: (times[subset] or never, subset.number))
 
     def sentence(self, checkpoint: str, subset: Subset, *, proven: bool) -> str:
         """How old the oldest proof is once this part has been verified.
@@ -291,7 +288,7 @@ class Proofs:
             )
         now = datetime.now(timezone.utc)
         times = self._of(checkpoint, subset.count) | ({subset: now} if proven else {})
-        without = sorted(each.number for each, time in times.items() if time is None)
+        without = sorted(part.number for part, time in times.items() if time is None)
         if without:
             numbers = ", ".join(map(str, without[:_SHOWN])) + (", ..." * (len(without) > _SHOWN))
             return (
@@ -307,10 +304,12 @@ class Proofs:
         )
 
     def _of(self, checkpoint: str, count: int) -> dict[Subset, datetime | None]:
-        known = self.times.get(place_of(checkpoint), {})
-        whole = known.get(Subset(1, 1))
-        found: dict[Subset, datetime | None] = {}
+        proofs = self.times.get(place_of(checkpoint), {})
+        whole = proofs.get(Subset(1, 1))
+        newest: dict[Subset, datetime | None] = {}
         for number in range(1, count + 1):
-            times = [time for time in (known.get(Subset(number, count)), whole) if time is not None]
-            found[Subset(number, count)] = max(times, default=None)
-        return found
+            times = [
+                time for time in (proofs.get(Subset(number, count)), whole) if time is not None
+            ]
+            newest[Subset(number, count)] = max(times, default=None)
+        return newest

@@ -2,7 +2,7 @@
 
 A table is declared beside its analysis, by one of three functions:
 
-* :func:`inspector.analyses.shared.store_tables.store_table`: typed rows of one store.
+* :func:`inspector.analyses.shared.stores.store_table`: typed rows of one store.
 * :func:`inspector.analyses.shared.fact_tables.fact_table`: rows made of the facts of a partition,
   where its files are read.
 * :func:`inspector.analyses.shared.data_tables.driver_table`: rows that the driver has.
@@ -18,30 +18,25 @@ import pyarrow as pa
 
 from inspector import analyses
 from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Task
 from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError
 from inspector.model import Problem, ProblemMode, StoreName
 from inspector.passes.problem_mode import refuse
 from inspector.render.as_arrow import columns_of, record_batch_of
-from inspector.render.report import Column
-from inspector.render.tabular import Row, values
+from inspector.render.tabular import Column, Row, values
 from inspector.schemas import specs_in
 
 _ROWS = 1 << 14
 """Rows of one task."""
 
-RowsOfRun = Callable[[Run], Iterable[Row]]
+RowsOfRun = Callable[[Opened], Iterable[Row]]
 
 
 def driver_table(
-    kind: type[Row],
-    doc: str,
-    rows: RowsOfRun,
-    *,
-    options: tuple[str, ...] = (),
+    kind: type[Row], doc: str, rows: RowsOfRun, *, options: tuple[str, ...] = ()
 ) -> DataTable:
     """Declare a table whose rows are made on the driver, when it is planned.
 
@@ -54,8 +49,8 @@ def driver_table(
     columns = kind.columns()
     schema = pa.schema(columns_of(columns))
 
-    def plan(path: str | Run, chosen: Options, _: TableOptions) -> TablePlan:
-        run = Run.start(path, chosen)
+    def plan(path: str | Opened, chosen: Options, _: TableOptions) -> TablePlan:
+        run = Opened.start(path, chosen)
         work = tuple(map(Work, batch_specs(schema, columns, map(values, rows(run)))))
         return TablePlan(schema, run_batches, work, run)
 
@@ -88,7 +83,7 @@ def run_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def plan_table(
-    path: str | Run,
+    path: str | Opened,
     table: str,
     options: Options | None = None,
     table_options: TableOptions | None = None,
@@ -109,10 +104,10 @@ def plan_table(
         CheckpointError: there is no such table or store.
         InspectorError: something is missing, and the mode is ``failfast``.
     """
-    return table_named(table).plan(path, options or Options(), table_options or TableOptions())
+    return table_of_name(table).plan(path, options or Options(), table_options or TableOptions())
 
 
-def table_named(name: str) -> DataTable:
+def table_of_name(name: str) -> DataTable:
     """A declared table.
 
     Raises:
@@ -137,14 +132,14 @@ def table_work(task: Task, spec: str, listed: Sequence[Problem]) -> Work:
 
 
 def listed_problems(
-    run: Run, mode: ProblemMode, stores: Sequence[StoreName] | None = None
+    run: Opened, mode: ProblemMode, stores: Sequence[StoreName] | None = None
 ) -> tuple[Problem, ...]:
     """What is wrong by the listing; of these stores only, if any are named.
 
     Raises:
         InspectorError: there is something, and the mode is ``failfast``.
     """
-    problems = tuple(found for found in run.listed if _is_of(found, stores))
+    problems = tuple(problem for problem in run.listed if _is_of(problem, stores))
     if mode is ProblemMode.FAILFAST:
         refuse(problems)
     return problems

@@ -4,7 +4,7 @@ An analysis is a module of :mod:`inspector.analyses` with a function of the modu
 
     @analysis(uses=(WORK, PART, VERSION), tables=(TopRow, SkewRow), facts=Request(top=1))
     def top(
-        path: str | Run,
+        path: str | Opened,
         options: Options | None = None,
         *,
         limit: Annotated[int, Option("Number of keys in each ranking.", minimum=1)] = 5,
@@ -14,7 +14,7 @@ An analysis is a module of :mod:`inspector.analyses` with a function of the modu
 The signature is the declaration. A parameter before ``options`` is an argument of the command; a
 parameter after it whose annotation has an :class:`Option` is an option of the command, and its
 default is that of the command too; ``uses`` names the groups of shared options
-(:mod:`inspector.analyses.shared.run`) that the command accepts. The docstring up to its first
+(:mod:`inspector.analyses.shared.options`) that the command accepts. The docstring up to its first
 section is the command's help.
 """
 
@@ -25,14 +25,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    TypeVar,
-    cast,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 from inspector.analyses.shared.options import Group, Option, Parameter, parameter
 from inspector.discovery.tasks import Request
@@ -42,8 +35,8 @@ from inspector.render.tabular import Row
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from inspector.analyses.shared.opening import Opened
     from inspector.analyses.shared.options import Options
-    from inspector.analyses.shared.run import Run
     from inspector.engines.engine import BatchFunction, Work
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -81,7 +74,7 @@ class TableOptions:
             parameter(attribute.name, hints[attribute.name], attribute.default)
             for attribute in fields(cls)
         )
-        return {each.name: each for each in parameters if each is not None}
+        return {item.name: item for item in parameters if item is not None}
 
 
 @dataclass(frozen=True)
@@ -97,7 +90,7 @@ class TablePlan:
     schema: pa.Schema
     function: BatchFunction
     work: tuple[Work, ...]
-    run: Run = field(compare=False)
+    run: Opened = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -116,8 +109,8 @@ class DataTable:
     name: str
     doc: str
     options: tuple[str, ...]
-    plan: Callable[[str | Run, Options, TableOptions], TablePlan] = field(repr=False)
-    schema: Callable[[str | Run, Options, TableOptions], pa.Schema] = field(repr=False)
+    plan: Callable[[str | Opened, Options, TableOptions], TablePlan] = field(repr=False)
+    schema: Callable[[str | Opened, Options, TableOptions], pa.Schema] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -178,17 +171,17 @@ class Analysis:
     @cached_property
     def arguments(self) -> tuple[Parameter, ...]:
         """What the command takes by position; the path of the checkpoint is among it."""
-        return tuple(each for each, kind in self._parameters if kind is not _KEYWORD)
+        return tuple(item for item, kind in self._parameters if kind is not _KEYWORD)
 
     @cached_property
     def options(self) -> tuple[Parameter, ...]:
         """The options of this analysis alone."""
-        return tuple(each for each, kind in self._parameters if kind is _KEYWORD)
+        return tuple(item for item, kind in self._parameters if kind is _KEYWORD)
 
     @property
     def shared(self) -> tuple[Parameter, ...]:
         """The options that it shares with others."""
-        return tuple(each for group in self.uses for each in group)
+        return tuple(item for group in self.uses for item in group)
 
     def accept(self, options: Any, path: Any = "") -> None:
         """Refuse shared options that it would not look at.
@@ -202,7 +195,7 @@ class Analysis:
         """
         if not isinstance(path, str) and options != path.options:
             raise TypeError(f"{self.name}() has no option 'options' where a run is given")
-        accepted = {each.name.partition(".")[0] for each in self.shared}
+        accepted = {item.name.partition(".")[0] for item in self.shared}
         for attribute in fields(options):
             value = getattr(options, attribute.name)
             default = (
@@ -217,14 +210,14 @@ class Analysis:
     def _parameters(self) -> list[tuple[Parameter, Any]]:
         hints = get_type_hints(self.function, include_extras=True)
         parameters = []
-        for name, each in inspect.signature(self.function).parameters.items():
+        for name, item in inspect.signature(self.function).parameters.items():
             if name == "options":
                 continue
-            made = parameter(name, hints[name], each.default)
-            if made is None and each.kind is not _KEYWORD:
-                made = Parameter(name, str, Option(""), required=each.default is each.empty)
+            made = parameter(name, hints[name], item.default)
+            if made is None and item.kind is not _KEYWORD:
+                made = Parameter(name, str, Option(""), required=item.default is item.empty)
             if made is not None:
-                parameters.append((made, each.kind))
+                parameters.append((made, item.kind))
         return parameters
 
 

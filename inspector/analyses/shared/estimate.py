@@ -8,7 +8,7 @@ from dataclasses import asdict
 from inspector.analyses.shared.fleet import find_all
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint.logfile import problem
-from inspector.checkpoint.parallel import in_parallel
+from inspector.checkpoint.patience import in_parallel
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.search import Found
 from inspector.checkpoint.storage import Storage
@@ -78,7 +78,9 @@ def wrong_price(price: Mapping[str, str]) -> str | None:
 def _work(candidate: Found, options: Options) -> Work:
     if candidate.error is not None:
         raise candidate.error
-    root, meant = resolve_root(candidate.path, options.storage_options, classify)
+    root, meant = candidate.path, Selection()
+    if not candidate.is_root:
+        root, meant = resolve_root(root, options.storage_options, classify)
     given = Selection(options.operator_id, options.partition_id, options.store_name)
     chosen = Selection(
         **(asdict(meant) | {k: v for k, v in asdict(given).items() if v is not None})

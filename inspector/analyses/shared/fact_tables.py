@@ -18,6 +18,7 @@ from inspector.analyses.shared.data_tables import (
     table_work,
 )
 from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import narrowed
@@ -33,7 +34,7 @@ from inspector.model import Problem, ProblemMode, Redact
 from inspector.passes.problem_mode import problem_batches, with_problems
 from inspector.passes.run import run_tasks
 from inspector.render.as_arrow import columns_of, record_batch_of
-from inspector.render.report import Column
+from inspector.render.tabular import Column
 from inspector.schemas import specs_in, task_batch
 from inspector.sparktypes import parse_schema_json, to_json
 
@@ -83,7 +84,7 @@ def run_fact_table(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def _of_task(request: FactTableTask) -> Iterator[pa.RecordBatch]:
-    table = _declared(request)
+    table = _declaration(request)
     schema = table.batch_schema(request.mode, request.key_schema)
     rows_of = table.rows(request)
     yield from problem_batches(schema, request.mode, request.listed)
@@ -108,13 +109,13 @@ def _batch(
     position = schema.get_field_index(KEY)
     without = schema.remove(position)
     columns = [column for column in table.columns if column.name != KEY]
-    others = record_batch_of(without, columns, rows).columns
+    columns_besides = record_batch_of(without, columns, rows).columns
     return pa.RecordBatch.from_arrays(
-        [*others[:position], structs.array, *others[position:]], schema=schema
+        [*columns_besides[:position], structs.array, *columns_besides[position:]], schema=schema
     )
 
 
-def _declared(request: FactTableTask) -> FactTable:
+def _declaration(request: FactTableTask) -> FactTable:
     """The declaration of a task's table, where the task runs."""
     tables = analyses.load(request.analysis).data_tables
     return next(t for t in tables if isinstance(t, FactTable) and t.name == request.table)
@@ -170,7 +171,7 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
             ``rows`` heeds ``key`` and ``where`` of its task.
     """
 
-    def plan(path: str | Run, chosen: Options, table_options: TableOptions) -> TablePlan:
+    def plan(path: str | Opened, chosen: Options, table_options: TableOptions) -> TablePlan:
         run, mode = Run.start(path, chosen), table_options.mode
         if not by_key and (run.options.keys or run.options.where):
             raise CheckpointError(f"the table {name} has no keys, so that key and where do not fit")
@@ -196,7 +197,7 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
             run,
         )
 
-    def schema(path: str | Run, chosen: Options, table_options: TableOptions) -> pa.Schema:
+    def schema(path: str | Opened, chosen: Options, table_options: TableOptions) -> pa.Schema:
         keys = key_schema(Run.start(path, chosen), table_options) if by_key else None
         return table.batch_schema(table_options.mode, keys)
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from inspector.analyses.shared.opening import begin
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.run import Run
 from inspector.checkpoint.search import Found, is_pattern, search
 from inspector.checkpoint.urls import absolute
 from inspector.engines.engine import CHECKPOINTS, HADOOP, Measure
-from inspector.engines.shared import SharedEngines, unwatched
+from inspector.engines.shared import SharedEngines, without_progress
 from inspector.exceptions import EngineError, InspectorError
+from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.verdict import Level
+from inspector.render.report import Report
 
 T = TypeVar("T")
 
@@ -37,6 +40,47 @@ class Outcome(Generic[T]):
     error: Exception | None = None
 
 
+@dataclass(frozen=True)
+class Shown:
+    """Which checkpoints of many are reported.
+
+    Attributes:
+        level: those of this level and of graver ones.
+        findings: those with one of these findings, by their ids; all if there are none.
+    """
+
+    level: Level = Level.OK
+    findings: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, level: str | None, findings: str | Iterable[str] | None) -> Shown:
+        """The filter that a user writes.
+
+        Raises:
+            ValueError: there is no such level or finding.
+        """
+        ids = [findings] if isinstance(findings, str) else findings or ()
+        declared = {kind.id for kind in CATALOGUE}
+        unknown = [name for name in ids if name.upper() not in declared]
+        if unknown:
+            raise ValueError(f"unknown finding {unknown[0]!r}: inspector explain lists them")
+        return cls(Level(level or Level.OK), frozenset(map(str.upper, ids)))
+
+    @property
+    def is_all(self) -> bool:
+        """Whether no checkpoint is left out."""
+        return self == Shown()
+
+    def shows(self, report: Report | None) -> bool:
+        """Whether a checkpoint is reported; of one that could not be read there is no report."""
+        if report is None:
+            return not self.findings
+        ids = {finding.kind.id for finding in report.findings}
+        return report.level.rank >= self.level.rank and (
+            not self.findings or bool(self.findings & ids)
+        )
+
+
 def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iterator[Found]:
     """The checkpoints that some paths mean, each once; one without a pattern means itself.
 
@@ -50,11 +94,11 @@ def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iter
     """
     result: set[str] = set()
     for path in paths:
-        for found in _meant(path, options, recursive=recursive):
-            same = _place(found.path)
-            if same not in result:
-                result.add(same)
-                yield found
+        for candidate in _candidates(path, options, recursive=recursive):
+            root = _place(candidate.path)
+            if root not in result:
+                result.add(root)
+                yield candidate
 
 
 def _place(path: str) -> str:
@@ -68,7 +112,7 @@ def means_many(paths: Iterable[str], *, recursive: bool) -> bool:
     return recursive or len(given) != 1 or is_pattern(given[0])
 
 
-def _meant(path: str, options: Options, *, recursive: bool) -> Iterator[Found]:
+def _candidates(path: str, options: Options, *, recursive: bool) -> Iterator[Found]:
     if not recursive and not is_pattern(path):
         yield Found(path)
         return
@@ -85,7 +129,7 @@ def _meant(path: str, options: Options, *, recursive: bool) -> Iterator[Found]:
 def run_all(
     candidates: Iterable[Found],
     options: Options,
-    make: Callable[[Run], T],
+    make: Callable[[Any], T],
     at_once: int | None = None,
 ) -> Iterator[Outcome[T]]:
     """Run an analysis on checkpoints, some at the same time; outcomes come as they are ready.
@@ -93,14 +137,14 @@ def run_all(
     Args:
         candidates: the checkpoints; an iterator is read while the first of them are.
         options: of all of them.
-        make: what is to be kept of each.
+        make: what is to be kept of each; gets what an analysis takes in place of a path.
         at_once: how many; by default as many as suit the engine.
 
     Raises:
         EngineError: an engine that is requested cannot be had.
     """
     engines = SharedEngines(options.engine, options.workers)
-    quiet = replace(options, engine=unwatched(options.engine))
+    quiet = replace(options, engine=without_progress(options.engine))
     fleet = _Fleet(engines, quiet, make, at_once or engines.at_once)
     with options.engine.watch(fleet.measure):
         yield from fleet.run(candidates)
@@ -110,7 +154,7 @@ class _Fleet(Generic[T]):
     """Runs under way."""
 
     def __init__(
-        self, engines: SharedEngines, options: Options, make: Callable[[Run], T], at_once: int
+        self, engines: SharedEngines, options: Options, make: Callable[[Any], T], at_once: int
     ) -> None:
         self._engines = engines
         self._options = options
@@ -133,7 +177,7 @@ class _Fleet(Generic[T]):
                     self._done += 1
                     yield Outcome(candidate.path, error=candidate.error)
                     continue
-                waiting[self._submit(pool, candidate.path)] = candidate.path
+                waiting[self._submit(pool, candidate)] = candidate.path
                 if len(waiting) >= self._at_once:
                     yield from self._next(waiting)
             self._total = self._found
@@ -142,24 +186,25 @@ class _Fleet(Generic[T]):
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _submit(self, pool: ThreadPoolExecutor, path: str) -> Future[T]:
+    def _submit(self, pool: ThreadPoolExecutor, candidate: Found) -> Future[T]:
         batched = self._engines.batched
         if batched is not None:
             # Before its thread starts, so that a job waits for the tasks of all that are under way.
             batched.join()
-        return pool.submit(self._one, path)
+        return pool.submit(self._one, candidate)
 
-    def _one(self, path: str) -> T:
+    def _one(self, candidate: Found) -> T:
         batched = self._engines.batched
         try:
-            return self._make(Run.start(path, self._options, self._engines))
+            place, is_root = candidate.path, candidate.is_root
+            return self._make(begin(place, self._options, self._engines, is_root=is_root))
         finally:
             if batched is not None:
                 batched.leave()
 
     def _next(self, waiting: dict[Future[T], str]) -> Iterator[Outcome[T]]:
         done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-        for future in sorted(done, key=lambda each: waiting[each]):
+        for future in sorted(done, key=lambda candidate: waiting[candidate]):
             self._done += 1
             path, error = waiting.pop(future), future.exception()
             if error is not None and not isinstance(error, Exception):

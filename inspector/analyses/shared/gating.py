@@ -11,11 +11,13 @@ from typing import Annotated, Any
 
 from inspector.exceptions import CheckpointError
 from inspector.findings.baseline import TOLERANCE, Comparison, Earlier, Trend, compare, earlier_of
-from inspector.findings.gates import Gate, Passed, apply_gates, parse_gates
+from inspector.findings.metrics import Gate, Passed, apply_gates, parse_gates
 from inspector.quantities import number_of
 from inspector.render import tabular as t
 from inspector.render.plain import AuditFindingRow
-from inspector.render.report import SCHEMA_VERSION, Report, Table
+from inspector.render.report import Report
+from inspector.render.report_data import SCHEMA_VERSION
+from inspector.render.tabular import Table
 
 LARGEST_BYTES = 64 << 20
 """Of a baseline; an audit of a checkpoint has some ten KB."""
@@ -38,10 +40,10 @@ class Baseline:
     def earlier(self, checkpoint: str, query_id: str | None) -> Earlier | None:
         """What is known of a checkpoint: by its query id, then by its path; None if nothing is."""
         same_query = self.by_query.get(query_id or "", ())
-        here = self.by_path.get(_path(checkpoint))
-        if len(same_query) == 1 or (same_query and here not in same_query):
+        by_path = self.by_path.get(_path(checkpoint))
+        if len(same_query) == 1 or (same_query and by_path not in same_query):
             return same_query[0]
-        return here
+        return by_path
 
     def __iter__(self) -> Iterator[Earlier]:
         """All checkpoints, in the order of the file."""
@@ -94,15 +96,15 @@ def _baseline(document: Any) -> Baseline:
     if not isinstance(reports, list):
         raise ValueError("its reports are no list")  # noqa: TRY004 - a value of the file
     # What could not be read at all then says nothing of what was there.
-    baseline = [earlier_of(report) for report in reports if not _failed(report)]
+    baseline = [earlier_of(report) for report in reports if not _is_failure(report)]
     by_query: dict[str, tuple[Earlier, ...]] = {}
-    for one in baseline:
-        if one.query_id is not None:
-            by_query[one.query_id] = (*by_query.get(one.query_id, ()), one)
-    return Baseline(by_query, {_path(one.checkpoint): one for one in baseline})
+    for earlier in baseline:
+        if earlier.query_id is not None:
+            by_query[earlier.query_id] = (*by_query.get(earlier.query_id, ()), earlier)
+    return Baseline(by_query, {_path(earlier.checkpoint): earlier for earlier in baseline})
 
 
-def _failed(report: Any) -> bool:
+def _is_failure(report: Any) -> bool:
     return isinstance(report, dict) and "error" in report
 
 
@@ -176,7 +178,7 @@ class AuditCriteria:
         """A report with its gates and what has changed, each as a table behind its findings."""
         gates = apply_gates(self.gates, report.metrics)
         comparison = self._comparison(report)
-        first, *others = report.tables
+        first, *behind = report.tables
         added = [*([gate_table(gates)] if gates else [])]
         if comparison is not None:
             added.append(comparison_table(comparison))
@@ -184,12 +186,7 @@ class AuditCriteria:
         if exceeded:
             rows = [*first.rows, *(t.values(_row(report, gate)) for gate in exceeded)]
             first = replace(first, rows=rows)
-        return replace(
-            report,
-            tables=(first, *added, *others),
-            gates=gates,
-            comparison=comparison,
-        )
+        return replace(report, tables=(first, *added, *behind), gates=gates, comparison=comparison)
 
     def _comparison(self, report: Report) -> Comparison | None:
         if self.baseline is None:

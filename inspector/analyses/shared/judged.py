@@ -15,6 +15,7 @@ from inspector.analyses.shared.options import Options
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.checksums import count_unsummed_files
 from inspector.discovery.placement import was_left
 from inspector.discovery.restart import Restart, restart_of
 from inspector.exceptions import CheckpointError
@@ -22,11 +23,14 @@ from inspector.findings.finding import Finding, Kind
 from inspector.findings.thresholds import Thresholds
 from inspector.findings.verdict import Verdict
 from inspector.model import KINDS_OF_STATE, Problem, StoreFile, Subset
-from inspector.render.report import Part, Report, Table
+from inspector.render.report import Report
+from inspector.render.report_data import Part
+from inspector.render.tabular import Table
 
 if TYPE_CHECKING:
     from inspector.facts.versions import VersionFacts
     from inspector.merge.collect import Facts
+    from inspector.render.page.model import LineChart
 
 _NO_METRICS: Mapping[str, float | int | None] = MappingProxyType({})
 
@@ -63,8 +67,8 @@ class Subject:
             "watermark_ms": clock.watermark_ms if clock and clock.watermark_ms else None,
             "batch_timestamp_ms": clock.timestamp_ms if clock else None,
         }
-        if checkpoint.uncommitted:
-            head["uncommitted_versions"] = list(checkpoint.uncommitted)
+        if checkpoint.uncommitted_versions:
+            head["uncommitted_versions"] = list(checkpoint.uncommitted_versions)
         if checkpoint.unsummed_small_files:
             head["small_files_without_checksum"] = checkpoint.unsummed_small_files
         return head
@@ -84,18 +88,18 @@ class Subject:
             return None
         operators, query = self.checkpoint.operators, self.checkpoint.query
         read = [store for operator in operators for store in operator.layout.stores]
-        there = [store for operator in query for store in operator.layout.stores]
+        stores = [store for operator in query for store in operator.layout.stores]
         return Part(
             operator_id=selection.operator_id,
             store_name=selection.store_name,
             partition_id=selection.partition_id,
             version=self.version if selection.version is not None else None,
             stores=len({store.store.name for store in read}),
-            of_stores=len({store.store.name for store in there}),
+            of_stores=len({store.store.name for store in stores}),
             partitions=_partitions(read),
-            of_partitions=_partitions(there),
+            of_partitions=_partitions(stores),
             file_bytes=_bytes(read, self._is_read),
-            of_file_bytes=_bytes(there),
+            of_file_bytes=_bytes(stores),
             subset=None if self.subset is None else str(self.subset),
         )
 
@@ -122,6 +126,7 @@ class Subject:
         verdict: Verdict | None = None,
         metrics: Mapping[str, float | int | None] = _NO_METRICS,
         rules: Sequence[Kind] = (),
+        charts: Sequence[LineChart] = (),
     ) -> Report:
         """The report of a command.
 
@@ -135,6 +140,7 @@ class Subject:
             verdict: what one has to know first.
             metrics: its numbers by the names of :data:`inspector.findings.metrics.METRICS`.
             rules: the kinds of findings that it judges by; empty for those of the catalogue.
+            charts: how the state grew.
         """
         return Report(
             command,
@@ -150,6 +156,7 @@ class Subject:
             metrics=metrics,
             part=self.part,
             rules=rules,
+            charts=charts,
         )
 
 
@@ -175,16 +182,7 @@ class Judged(Subject):
     @property
     def total(self) -> VersionFacts:
         """The judged version, summed over all stores and partitions that could be read."""
-        from inspector.facts.versions import VersionFacts  # noqa: PLC0415 - numpy: not for `info`
-
-        return sum(
-            (
-                version_facts
-                for (_, v), version_facts in self.facts.versions.items()
-                if v == self.version
-            ),
-            VersionFacts(),
-        )
+        return self.facts.total(self.version)
 
     @property
     def coverage(self) -> dict[str, Any]:
@@ -225,3 +223,49 @@ def _bytes(
     folders = {store.directory: store for store in stores}
     files = (file for store in folders.values() for file in store.of_kind(*KINDS_OF_STATE))
     return sum(file.size for file in files if is_read(file))
+
+
+# --- files that no checksum covers ---------------------------------------------------------------
+
+
+def vouching(checkpoint: Checkpoint, facts: Facts) -> dict[str, Any]:
+    """The counts, for the summary of a report that read every file to its end."""
+    return {
+        "files_without_checksum": facts.checks.unsummed_files,
+        "files_confirmed_by_snapshot": facts.checks.confirmed_files,
+        "small_files": checkpoint.small_files,
+        "small_files_without_checksum": checkpoint.unsummed_small_files,
+    }
+
+
+def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
+    """One sentence on state files, or none where a checksum vouches for every one.
+
+    Logs, metadata and schemas are only counted, by :func:`vouching` and in the head of each report:
+    on most storages nothing vouches for them, which says nothing of the checkpoint.
+
+    Args:
+        subject: the judged version.
+        facts: of a run that read every file to its end; without them the log and the listing say
+            which files hold a checksum.
+    """
+    if not subject.checkpoint.operators:
+        return [
+            "There is no state in this checkpoint: its query keeps none, or state/ is lost. "
+            "Nothing in the checkpoint shows which."
+        ]
+    listed = count_unsummed_files(subject.checkpoint, subject.version)
+    without, confirmed = listed.without, None
+    if facts is not None:
+        without, confirmed = facts.checks.unsummed_files, facts.checks.confirmed_files
+    if not without:
+        return []
+    more = f"; snapshots confirm {confirmed:,} of them" if confirmed else ""
+    return [
+        f"No checksum covers {_share(without, listed.files)} state files: a change of "
+        f"their bytes may go unnoticed{more}."
+    ]
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,} of {max(part, whole):,}"

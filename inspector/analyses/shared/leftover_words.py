@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from inspector.analyses.shared.age_tables import DiskShares
-from inspector.analyses.shared.common import (
-    operator_names,
-    store_ids,
-)
-from inspector.analyses.shared.heap import usual_layout
+from inspector.analyses.shared.common import operator_names, store_ids
 from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.store_heaps import usual_layout
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Task
 from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
@@ -26,7 +23,7 @@ from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK, reasons_of
 from inspector.model import Redact, StoreName
 from inspector.render import tabular as t
 from inspector.render.keys import RowWords
-from inspector.render.report import Table
+from inspector.render.tabular import Table
 from inspector.sparktypes import StructType, parse_schema_json
 
 
@@ -145,8 +142,8 @@ def class_table(judged: Judged) -> Table:
 
 def _heap(rows: Iterable[LeftoverCount], layout: Layout) -> int:
     """What removing them saves in the two versions that Spark retains by default."""
-    each = (of_rows(r.rows, r.key_bytes, r.value_bytes, layout, RETAINED) for r in rows)
-    return sum(each, Heap()).total
+    heaps = (of_rows(r.rows, r.key_bytes, r.value_bytes, layout, RETAINED) for r in rows)
+    return sum(heaps, Heap()).total
 
 
 def _row_bytes(rows: Iterable[LeftoverCount]) -> int:
@@ -214,12 +211,12 @@ def undecided_tables(judged: Judged) -> list[Table]:
         UndecidedRow(
             **store_ids(judged.checkpoint, (operator_id, store)),
             class_=kind,
-            keys=sum(one.rows for one in found),
-            row_bytes=sum(one.row_bytes for one in found),
+            keys=sum(count.rows for count in counts),
+            row_bytes=sum(count.row_bytes for count in counts),
             reason=reason,
             decided_by=decided_by(reason),
         )
-        for (operator_id, store, kind, reason), found in sorted(groups.items())
+        for (operator_id, store, kind, reason), counts in sorted(groups.items())
     ]
     title = "possible leftovers, undecided by the files"
     return [UndecidedRow.table(title, rows)]
@@ -301,17 +298,17 @@ class LeftoverWords:
     def rows(self, listed: Iterable[Observed[Leftover]], kind: type[L]) -> list[L]:
         """The rows of a kind, in the same order."""
         facts = list(listed)
-        keys = self._decoded(facts)
+        keys = self._key_words(facts)
         return [self._row(fact, keys[i], kind) for i, fact in enumerate(facts)]
 
-    def _decoded(self, facts: Sequence[Observed[Leftover]]) -> dict[int, Any]:
-        places: dict[StoreName, list[int]] = {}
+    def _key_words(self, facts: Sequence[Observed[Leftover]]) -> dict[int, Any]:
+        by_store: dict[StoreName, list[int]] = {}
         for i, fact in enumerate(facts):
-            places.setdefault(fact.store.name, []).append(i)
+            by_store.setdefault(fact.store.name, []).append(i)
         decoded: dict[int, Any] = {}
-        for group, mine in places.items():
-            words = self._keys.get(group, self._unknown).words([facts[i].fact.key for i in mine])
-            decoded |= dict(zip(mine, words, strict=True))
+        for group, indexes in by_store.items():
+            words = self._keys.get(group, self._unknown).words([facts[i].fact.key for i in indexes])
+            decoded |= dict(zip(indexes, words, strict=True))
         return decoded
 
     def _row(self, observed: Observed[Leftover], key: Any, kind: type[L]) -> L:

@@ -80,14 +80,14 @@ class Parameter:
         """The name in Spark's data source."""
         if self.option.source is not None:
             return self.option.source
-        first, *others = self.name.split("_")
-        return first + "".join(map(str.capitalize, others))
+        first, *later = self.name.split("_")
+        return first + "".join(map(str.capitalize, later))
 
     @property
     def choices(self) -> tuple[str, ...]:
         """The words that it may be; empty for any."""
         if issubclass(self.kind, enum.Enum):
-            return tuple(each.value for each in self.kind)
+            return tuple(member.value for member in self.kind)
         return self.option.choices
 
 
@@ -100,23 +100,23 @@ def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
     if get_origin(hint) is not Annotated:
         return None
     kind, *extras = get_args(hint)
-    option = next((each for each in extras if isinstance(each, Option)), None)
+    option = next((extra for extra in extras if isinstance(extra, Option)), None)
     if option is None:
         return None
     required = default is inspect.Parameter.empty
-    one, many = _one(kind)
-    if get_origin(one) is Literal:
-        option = _with_choices(option, get_args(one))
-        one = str
-    return Parameter(name, one, option, None if required else default, many, required)
+    value_type, many = _one(kind)
+    if get_origin(value_type) is Literal:
+        option = _with_choices(option, get_args(value_type))
+        value_type = str
+    return Parameter(name, value_type, option, None if required else default, many, required)
 
 
 def _one(kind: Any) -> tuple[Any, bool]:
     """The type of one value, and whether there can be many."""
     if get_origin(kind) in (Union, types.UnionType):
-        kinds = [each for each in get_args(kind) if each is not types.NoneType]
+        kinds = [part for part in get_args(kind) if part is not types.NoneType]
         # ``str | tuple[str, ...]``: one of many may stand alone.
-        kind = next((each for each in kinds if get_origin(each) is tuple), kinds[0])
+        kind = next((part for part in kinds if get_origin(part) is tuple), kinds[0])
     if get_origin(kind) is tuple:
         return get_args(kind)[0], True
     if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping):
@@ -146,10 +146,7 @@ _SCHEMA_HELP = (
 
 def _schema(side: str) -> Option:
     return Option(
-        _SCHEMA_HELP.format(side),
-        metavar="[OP[:STORE]=]SCHEMA",
-        flag=f"--{side}-schema",
-        file=True,
+        _SCHEMA_HELP.format(side), metavar="[OP[:STORE]=]SCHEMA", flag=f"--{side}-schema", file=True
     )
 
 
@@ -179,6 +176,7 @@ class Options:
             ``value.count>10``.
         key_schemas, value_schemas: state schemas in place of those in the checkpoint, each
             ``[OPERATOR[:STORE]=]DDL`` or StructType JSON.
+        cache: folder in which reports are kept for later runs; None for none.
     """
 
     storage_options: Annotated[
@@ -238,8 +236,7 @@ class Options:
     ] = None
     engine: EngineOptions = field(default_factory=lambda: EngineOptions(LOCAL))
     timeout_kind: Annotated[
-        TimeoutKind | None,
-        View("Clock of the group-state timeouts, if the files do not show it."),
+        TimeoutKind | None, View("Clock of the group-state timeouts, if the files do not show it.")
     ] = None
     event_time_fields: Annotated[
         tuple[str, ...],
@@ -269,11 +266,11 @@ class Options:
     key: Annotated[
         str | tuple[str, ...],
         View(
-            "Only this key: a field and its value (user=a or "
-            "window.end=2024-01-01T00:00:10Z; repeatable), a JSON object"
+            "Only this key: its value (a) where it has one column, a field and its value "
+            "(user=a or window.end=2024-01-01T00:00:10Z; repeatable), a JSON object"
             ' (\'{"user": "a"}\'), its bytes (hex:...), or the hash of '
             "a redacted key (sha256:...).",
-            metavar="FIELD=VALUE|JSON|HEX|HASH",
+            metavar="VALUE|FIELD=VALUE|JSON|HEX|HASH",
         ),
     ] = ()
     where: Annotated[
@@ -298,6 +295,15 @@ class Options:
         ),
     ] = field(default_factory=dict)
 
+    cache: Annotated[
+        str | None,
+        Option(
+            "Keep reports in this folder, on any storage. The next audit of a checkpoint of which "
+            "no file has changed reports from there: it makes one listing and reads no file.",
+            metavar="DIR",
+        ),
+    ] = None
+
     @property
     def keys(self) -> tuple[str, ...]:
         """The names of ``key``, of which a single one may stand without a tuple."""
@@ -307,7 +313,7 @@ class Options:
 def _group(*names: str) -> Group:
     hints = get_type_hints(Options, include_extras=True)
     group = (parameter(name, hints[name], getattr(Options, name, None)) for name in names)
-    return tuple(each for each in group if each is not None)
+    return tuple(item for item in group if item is not None)
 
 
 STORAGE = _group("storage_options")
@@ -316,6 +322,7 @@ AT_VERSION = _group("batch", "state_version")
 SCHEMAS = _group("key_schemas", "value_schemas")
 KEYS = _group("key", "where")
 THRESHOLDS = _group("thresholds")
+CACHE = _group("cache")
 RULES = _group("timeout_kind", "event_time_fields", "operator_rules", "join_retention")
 ENGINE: Group = (
     Parameter(
@@ -366,11 +373,11 @@ WORK: Group = (*HERE, *MEMORY, *ENGINE)
 
 def redacting(default: Redact) -> Group:
     """For analyses that show keys; ``default`` is what they hide unless told otherwise."""
-    return tuple(replace(each, default=default) for each in _group("redact"))
+    return tuple(replace(item, default=default) for item in _group("redact"))
 
 
 SHARED: Group = (
-    *(*PART, *AT_VERSION, *SCHEMAS, *KEYS, *RULES, *THRESHOLDS, *WORK),
+    *(*PART, *AT_VERSION, *SCHEMAS, *KEYS, *RULES, *THRESHOLDS, *CACHE, *WORK),
     *redacting(Redact.NONE),
 )
 """Every option that analyses share; each accepts some of them."""

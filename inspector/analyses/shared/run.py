@@ -1,303 +1,59 @@
-"""What every analysis begins with: the checkpoint, the version, the facts."""
+"""A checkpoint whose state is read: its facts, on the engine, by as many looks as it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeAlias
 
-from inspector.analyses.shared.judged import Judged, Subject, thresholds_of
+import pyarrow as pa
+
+from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.opening import MORE_LOOKS, Opened, fold_problems, version_problem
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.second_look import (
-    MORE_LOOKS,
-    OUTPACED,
-    Listings,
-    Read,
-    gone_from,
-    listing_moved,
-    newest_whole,
-    observed,
-    restores,
-    version_moved,
-)
-from inspector.analyses.shared.splitting import bounded, split
-from inspector.checkpoint.logfile import MOVED_SLUG, OUTPACED_SLUG
-from inspector.checkpoint.logs import Near
-from inspector.checkpoint.roots import Selection, resolve_root
-from inspector.checkpoint.storage import READ, Storage
-from inspector.discovery.checkpoint import (
-    Checkpoint,
-    checkpoint_at,
-    state_file_bytes,
-)
-from inspector.discovery.listing import listing_problems
-from inspector.discovery.tasks import Request
-from inspector.discovery.unknown_watermarks import with_unknown_watermarks
-from inspector.discovery.user_schemas import UserSchemas
-from inspector.discovery.verified_files import RememberedFiles
-from inspector.engines.engine import (
-    BYTES,
-    BatchFunction,
-    Engine,
-    Measure,
-    Merge,
-    Reader,
-    Work,
-)
+from inspector.checkpoint.logfile import DOUBTFUL, MOVED_SLUG
+from inspector.checkpoint.patience import THREADS, in_parallel
+from inspector.checkpoint.storage import READ
+from inspector.checkpoint.urls import is_local
+from inspector.discovery.key_ranges import needs_bounds, replayed_files, split_task, with_bounds
+from inspector.discovery.plan import plan
+from inspector.discovery.tasks import Request, StoreTask, Task
+from inspector.engines.engine import BYTES, BatchFunction, Engine, Measure, Merge, Work
 from inspector.engines.local import stream_tasks
-from inspector.engines.shared import SharedEngines
 from inspector.exceptions import (
     OUT_OF_MEMORY,
-    CheckpointError,
     EngineError,
+    InspectorError,
+    MissingVersionError,
     NotEnoughMemoryError,
-    OutpacedError,
 )
+from inspector.facts.checks import ReadProblem
+from inspector.facts.fact import Observed
+from inspector.facts.registry import facts_in, facts_schema
+from inspector.facts.timers import CallBounds
 from inspector.kernel.loader import PYTHON, kernel_name, slow_kernel_text
-from inspector.model import LIMITS_FAULT, Problem
-from inspector.providers.registry import classify
-from inspector.quantities import short_count_text
+from inspector.merge.collect import Facts
+from inspector.merge.ranges import KEYS, MANY, Listed, combining, fold_ranges
+from inspector.model import FileKind, Problem, StoreFile, StoreId
+from inspector.passes.run import files_ahead, run_bounds, run_tasks
+from inspector.passes.store_reader import open_stores
+from inspector.providers.chain import chain_for
+from inspector.providers.registry import provider_by_name
+from inspector.providers.task_files import upcoming
+from inspector.quantities import count_text
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+NEWEST_ALONE = 2
+"""So many further looks, the last ones, leave out the versions before the one that is judged."""
 
-    from inspector.discovery.tasks import Task
-    from inspector.merge.collect import Facts
+Place: TypeAlias = tuple[int, int]
+"""Operator and partition: what a task is about."""
 
-from inspector.checkpoint.logfile import DENIED_SLUG, UNSEEN
-from inspector.checkpoint.patience import same_reason
-
-_VERBS = {DENIED_SLUG: "refused"}
-
-
-def folded(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Problems, each once; of what the storage did not give, the first for each reason.
-
-    Args:
-        problems: in the order in which they are reported.
-    """
-    result: dict[object, list[Problem]] = {}
-    for problem in dict.fromkeys(problems):
-        unseen = problem.slug in UNSEEN
-        key = (problem.slug, same_reason(problem.message)) if unseen else problem
-        result.setdefault(key, []).append(problem)
-    return tuple(_one(alike) for alike in result.values())
+Read: TypeAlias = Callable[[Sequence[Task]], Iterable[pa.RecordBatch]]
 
 
-def _one(alike: list[Problem]) -> Problem:
-    first = alike[0]
-    paths = len({problem.path for problem in alike})
-    if paths == 1:
-        return first
-    more = short_count_text(paths - 1, "other file or folder", "other files and folders")
-    message = f"{first.message} (and so {_VERBS.get(first.slug, 'failed')} for {more})"
-    same_store = all(problem.store == first.store for problem in alike)
-    return replace(first, message=message, store=first.store if same_store else None, version=None)
-
-
-def judged_by(checkpoint: Checkpoint, options: Options) -> Checkpoint:
-    """The checkpoint with the rules that its user gave.
-
-    Raises:
-        CheckpointError: one is misspelt, or names what is not there.
-    """
-    texts = options.event_time_fields, options.operator_rules, options.join_retention
-    if not any(texts):
-        return checkpoint
-    from inspector.discovery.user_rules import with_rules  # noqa: PLC0415 - few give rules
-    from inspector.operators.user_rules import UserRules  # noqa: PLC0415 - as above
-
-    try:
-        rules = UserRules.parse(*texts)
-    except ValueError as error:
-        raise CheckpointError(str(error)) from None
-    return with_rules(checkpoint, rules)
-
-
-@dataclass
-class Run:
-    """One analysis of one checkpoint.
-
-    What it knows of the checkpoint is what it has seen last: :meth:`facts` looks again at what
-    moves while it is read (:mod:`inspector.analyses.shared.second_look`).
-
-    Attributes:
-        checkpoint: what was found. version: the judged state version.
-        options: of its user. listed: what is wrong by the listing alone, and what moved.
-        engine: where the tasks run.
-        reopen: lists the checkpoint again; None for one that is looked at once.
-        listings: what they showed so far.
-    """
-
-    checkpoint: Checkpoint
-    version: int
-    options: Options
-    listed: tuple[Problem, ...]
-    engine: Engine
-    reopen: Callable[[], Checkpoint] | None = None
-    listings: Listings = field(default_factory=Listings)
-
-    def __repr__(self) -> str:
-        """One line: what was found of a checkpoint is long."""
-        return f"<Run of {self.checkpoint.root!r} at version {self.version}>"
-
-    @classmethod
-    def start(
-        cls,
-        path: str | Run,
-        options: Options | None,
-        engines: SharedEngines | None = None,
-        *,
-        whole_logs: bool = True,
-    ) -> Run:
-        """Open a checkpoint and choose the version; a run that is open is taken as it is.
-
-        Args:
-            path: of the checkpoint, or of a part of it.
-            options: of its user.
-            engines: those that several runs share; by default each has its own.
-            whole_logs: read every entry of the logs, not only those next to the batch.
-
-        Raises:
-            CheckpointError: there is no such part or version.
-        """
-        if isinstance(path, Run):
-            return path
-        if LIMITS_FAULT:
-            raise EngineError(LIMITS_FAULT)
-        options = options or Options()
-        thresholds_of(options)
-        # An engine that cannot be had is an error before anything is read.
-        engines = engines or SharedEngines(options.engine, options.workers, shared=False)
-        engine = engines.requested
-        selection = Selection(options.operator_id, options.partition_id, options.store_name)
-        schemas = UserSchemas.parse(options.key_schemas, options.value_schemas)
-
-        near = None if whole_logs else Near(_batch(options))
-        reopen = _opening(
-            path, options, engine.reader if engine else None, (selection, schemas), near
-        )
-        checkpoint = reopen()
-        checkpoint.check_selection()
-        version = checkpoint.version_of(options.batch, options.state_version)
-        chosen = engine or engines.choose(state_file_bytes(checkpoint))
-        run = replace(cls.at(checkpoint, version, options, chosen), reopen=reopen)
-        run._confirm_listing()
-        return run
-
-    @classmethod
-    def at(cls, checkpoint: Checkpoint, version: int, options: Options, engine: Engine) -> Run:
-        """A version of a checkpoint that is open."""
-        checkpoint = with_unknown_watermarks(judged_by(checkpoint, options), version)
-        listed = folded((*checkpoint.problems, *listing_problems(checkpoint, version)))
-        return cls(checkpoint, version, options, listed, engine)
-
-    @property
-    def can_look_again(self) -> bool:
-        """Whether the checkpoint can be opened again."""
-        return self.reopen is not None
-
-    @property
-    def is_of_chosen_version(self) -> bool:
-        """Whether its user chose the version, so that no other may take its place."""
-        selected = self.checkpoint.selection.version
-        return (self.options.batch, self.options.state_version, selected) != (None, None, None)
-
-    def reopened(self) -> Checkpoint:
-        """The checkpoint as it lies there now; the run goes on with what it has."""
-        assert self.reopen is not None
-        checkpoint = judged_by(self.reopen(), self.options)
-        return with_unknown_watermarks(checkpoint, self.version)
-
-    def gone(self, paths: Collection[str]) -> set[str]:
-        """The files of some paths that are not there now."""
-        return gone_from(self.reopened(), paths) if paths else set()
-
-    def look_again(self) -> bool:
-        """Open the checkpoint again; whether another version is judged now.
-
-        It is the same one as long as every store can restore it, or if its user chose it; else the
-        newest, or where that is not whole either, though no earlier listing lacked the same of it,
-        the newest whole one.
-        """
-        assert self.reopen is not None
-        checkpoint, before = self.reopen(), self.version
-        moved = [problem for problem in self.listed if problem.slug == MOVED_SLUG]
-        new = self._go_over(checkpoint)
-        whole = newest_whole(checkpoint)
-        if new and not self.is_of_chosen_version and whole not in (None, self.version):
-            new = self._go_over(checkpoint, whole)
-        if new:
-            self.listed = (*(one for one in self.listed if one not in new), self.outpaced())
-        self.listed = (*self.listed, *moved)
-        return self.version != before
-
-    def _go_over(self, checkpoint: Checkpoint, version: int | None = None) -> list[Problem]:
-        """Go over to a new listing, and to a version; the doubts that it has for the first time."""
-        if version is None and not self.is_of_chosen_version:
-            kept = restores(checkpoint, self.version)
-            version = self.version if kept else checkpoint.newest_version
-        if version not in (None, self.version):
-            self.version, self.listings.whole = version or 0, False
-        again = self.at(checkpoint, self.version, self.options, self.engine)
-        self.checkpoint, self.listed = again.checkpoint, again.listed
-        return self.listings.add(self.listed, whole=restores(checkpoint, self.version))
-
-    def check_lasting(self) -> None:
-        """Refuse to begin with a version that went while it was listed.
-
-        Raises:
-            OutpacedError: no listing was whole.
-        """
-        for problem in self.listed:
-            if problem.slug == OUTPACED_SLUG:
-                raise OutpacedError(problem.message, problem.path)
-
-    def begin_anew(self, error: OutpacedError) -> None:
-        """Go over to the newest version, because the query has removed this one.
-
-        Raises:
-            OutpacedError: the one that is given, if the user chose the version.
-        """
-        if self.is_of_chosen_version:
-            raise error
-        before = self.version
-        if self.look_again():
-            self.note(version_moved(before, self.version))
-
-    def outpaced(self) -> Problem:
-        """That the query was faster than every look; of a version that is gone, that it is."""
-        batch = self.version - 1
-        was_there = self.listings.whole or not restores(self.checkpoint, self.version)
-        if self.is_of_chosen_version and was_there:
-            message = (
-                f"batch {batch} is no longer there: the query removed its files while they were "
-                "being read"
-            )
-        else:
-            message = (
-                f"{OUTPACED}: different files had disappeared each of the {MORE_LOOKS + 1} times "
-                f"that the checkpoint was listed and read"
-                "; what depends on them is missing from the report"
-            )
-        return Problem(OUTPACED_SLUG, message, self.checkpoint.root)
-
-    def note(self, problem: Problem) -> None:
-        """Add to what is said of the listing, once."""
-        self.listed = (*(one for one in self.listed if one != problem), problem)
-
-    def _confirm_listing(self) -> None:
-        """List again as long as a listing has gaps that the one before did not have."""
-        self.listings.add(self.listed, whole=restores(self.checkpoint, self.version))
-        for look in range(MORE_LOOKS):
-            before = self.listings.doubts
-            if not before:
-                if look:
-                    self.note(listing_moved())
-                return
-            self.look_again()
-            if self.listings.doubts and all(doubt in before for doubt in self.listings.doubts):
-                return
+class Run(Opened):
+    """One analysis of the state of one checkpoint."""
 
     def facts(self, request: Request = Request()) -> Facts:  # noqa: B008 - frozen
         """The facts of all versions."""
@@ -305,7 +61,7 @@ class Run:
         def read(tasks: Sequence[Task]) -> Iterator[pa.RecordBatch]:
             return self._fact_batches(tasks, partitions=request.partitions)
 
-        return self._facts(lambda: split(self.tasks(request), self), read)
+        return self._facts(lambda: split(self.tasks(request), self.engine, self.options), read)
 
     def facts_by(self, function: BatchFunction, tasks_of: Callable[[], Iterable[Task]]) -> Facts:
         """The facts that a function of the passes makes of tasks.
@@ -314,26 +70,21 @@ class Run:
             function: emits facts.
             tasks_of: the tasks, by what the run knows of the checkpoint when it is called.
         """
-        return self._facts(lambda: split(tasks_of(), self), lambda tasks: self.map(function, tasks))
+        return self._facts(
+            lambda: split(tasks_of(), self.engine, self.options),
+            lambda tasks: self.map(function, tasks),
+        )
 
     def _facts(self, tasks_of: Callable[[], Iterable[Task]], read: Read) -> Facts:
-        from inspector.merge.collect import Facts  # noqa: PLC0415 - as in inspector.api
-
         return Facts(observed(self, tasks_of, read))
 
     def tasks(self, request: Request) -> list[Task]:
         """The tasks that make the facts of a request."""
-        from inspector.discovery.plan import plan  # noqa: PLC0415 - as above
-
         request = replace(request, timeout_kind=self.options.timeout_kind)
         return plan(self.checkpoint, self.version, request)
 
     def _fact_batches(self, tasks: Sequence[Task], *, partitions: bool) -> Iterator[pa.RecordBatch]:
-        from inspector.merge.ranges import KEYS, MANY, combining  # noqa: PLC0415 - as above
-        from inspector.passes.run import files_ahead, run_tasks  # noqa: PLC0415
-        from inspector.providers.task_files import upcoming  # noqa: PLC0415 - for readers
-
-        tasks = bounded(tasks, self)
+        tasks = bound_ranges(tasks, self.map)
         files = sum(len(store.files) for task in tasks for store in task.stores)
         few = partitions or files <= MANY
         merge = None if few else Merge(KEYS, combining(self.version))
@@ -351,11 +102,9 @@ class Run:
         self, function: BatchFunction, work: Sequence[Work], merge: Merge | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The same of tasks of another kind."""
-        from inspector.facts.registry import facts_schema  # noqa: PLC0415 - as above
-
         batches = self.engine.map(function, facts_schema(), work, merge)
-        read = _reading(sum(each.weight for each in work))
-        return self._watched(batches, lambda: self.engine.measure() or read())
+        read = _reading(sum(task.weight for task in work))
+        return self._watch(batches, lambda: self.engine.measure() or read())
 
     def stream(
         self, function: BatchFunction, specs: Sequence[str], file_bytes: int = 0
@@ -369,9 +118,9 @@ class Run:
         """
         reader = self.engine.reader
         batches = stream_tasks(reader.on_driver(function) if reader else function, specs)
-        return self._watched(batches, _reading(file_bytes))
+        return self._watch(batches, _reading(file_bytes))
 
-    def _watched(
+    def _watch(
         self, batches: Iterable[pa.RecordBatch], measure: Callable[[], Measure]
     ) -> Iterator[pa.RecordBatch]:
         """Batches of tasks, while the user is told how far they are."""
@@ -395,12 +144,7 @@ class Run:
 
     def problems(self, facts: Facts) -> tuple[Problem, ...]:
         """All that is wrong, by the listing and by the files."""
-        return folded((*self.listed, *facts.problems))
-
-    def subject(self, problems: Iterable[Problem] = ()) -> Subject:
-        """What was listed, for a report without facts; with more problems than the listing has."""
-        listed = [*self.listed, *problems]
-        return Subject(self.checkpoint, self.version, listed, self.options)
+        return fold_problems((*self.listed, *facts.problems))
 
     def judge(self, facts: Facts) -> Judged:
         """What facts of this version are judged by."""
@@ -419,38 +163,364 @@ def _reading(file_bytes: int) -> Callable[[], Measure]:
     return lambda: Measure(READ.bytes - before, file_bytes, BYTES)
 
 
-def _batch(options: Options) -> int | None:
-    """The batch that the user chose; None for the newest."""
-    if options.batch is not None or options.state_version is None:
-        return options.batch
-    return options.state_version - 1
+RunTasks = Callable[[BatchFunction, Iterable[Task]], Iterator[pa.RecordBatch]]
+"""What gives the facts that a function of the passes makes of tasks."""
+
+# --- ranges of keys -------------------------------------------------------------------------------
+#
+# A range reads all records of its partition and keeps its own keys, so that more ranges need less
+# memory at a time and more work altogether. A partition is split if its keys do not fit into the
+# memory that the user allows, or if some cores would idle while one reads it.
+
+START_BYTES = 120_000_000
+"""Memory of the process before it reads any state: Python, numpy, pyarrow, the package."""
+
+READING_BYTES = 30_000_000
+"""Memory of one task beside its keys: blocks of records, compressed and raw."""
+
+KEY_BYTES = 110
+"""Memory of one key at the most, as the bounds of ``explanation/performance`` say."""
+
+SPLIT_BYTES = 64 << 20
+"""File bytes of a task that is worth several, on cores that would idle."""
+
+LONELY = 1.5
+"""Cores that a task's share of all bytes comes to, from which on some would idle beside it."""
+
+CLUSTER_BYTES = 1 << 30
+"""File bytes of one range on a cluster whose cores are not known."""
+
+MOST_FOR_CORES = 8
+"""Ranges of a partition for the sake of cores: half of the work is done in each of them."""
+
+SAMPLE_BYTES = 4 << 20
+"""Size of the file by which the records of a store are counted, if there is such a one."""
+
+ESTIMATE_SLACK = 1.25
+"""By how much there may be more keys than a sample says."""
 
 
-def _opening(
-    path: str,
-    options: Options,
-    reader: Reader | None,
-    narrowed: tuple[Selection, UserSchemas],
-    near: Near | None,
-) -> Callable[[], Checkpoint]:
-    """What opens a checkpoint, again and again: each time by new listings.
+def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]:
+    """The tasks, those of large partitions in several with a range of the keys each.
 
-    The bytes of logs, metadata and schemas are kept: whoever reads a hundred log entries anew at
-    each look is too slow for a query that keeps few batches.
+    Raises:
+        EngineError: the memory that the user allows is not enough for anything.
     """
-    if reader is not None:
-        if options.storage_options:
-            raise EngineError(
-                "--storage-option is for fsspec; with --io hadoop the session's own settings count,"
-                " such as --conf spark.hadoop.fs.s3a.endpoint=..."
+    tasks = list(tasks)
+    cores = engine.cores
+    if engine.in_process and cores is not None:
+        tasks = with_idle_cores(tasks, cores)
+        cores = -(-cores // 2)  # a task that is alone takes two
+    counts = ranges_for_cores(tasks, cores)
+    limit = options.memory_limit
+    if limit is None:
+        return [part for task, n in zip(tasks, counts, strict=True) for part in split_task(task, n)]
+    at_once = (engine.in_process and engine.cores) or 1
+    memory = _key_memory(limit, at_once)
+    counts = [max(n, m) for n, m in zip(counts, ranges_for_memory(tasks, memory), strict=True)]
+    parts = [split_task(task, n) for task, n in zip(tasks, counts, strict=True)]
+    whole = sum(n > 1 and len(ranges) == 1 for n, ranges in zip(counts, parts, strict=True))
+    _tell([len(part) for part in parts], whole, options.engine.notify)
+    return [replace(task, key_memory=memory) for part in parts for task in part]
+
+
+def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
+    """How many ranges of each task keep all cores busy until the end.
+
+    Timers need a pass more if they are split, which no core makes up for.
+    """
+    total = sum(task.file_bytes for task in tasks)
+    share = CLUSTER_BYTES if cores is None else total // max(cores, 1) + 1
+
+    def count(task: Task) -> int:
+        if task.file_bytes < SPLIT_BYTES or any(store.timeout_kinds for store in task.stores):
+            return 1
+        # Rounded: a partition that is a little larger than its share is worth no second pass.
+        return min(MOST_FOR_CORES, max(1, round(task.file_bytes / share)))
+
+    return [count(task) for task in tasks]
+
+
+def with_idle_cores(tasks: Sequence[Task], cores: int) -> list[Task]:
+    """The tasks, large ones with a thread more where there is a core for it.
+
+    That one decodes while the other replays: no work is done twice, as it is by ranges.
+    """
+    total = sum(task.file_bytes for task in tasks)
+
+    def is_alone(task: Task) -> bool:
+        return task.file_bytes >= SPLIT_BYTES and cores * task.file_bytes > LONELY * total
+
+    return [replace(task, decode_ahead=True) if is_alone(task) else task for task in tasks]
+
+
+def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
+    """How many ranges of each task fit into so many bytes, by the records of its files."""
+    record_bytes = _RecordBytes()
+    threads = 1 if all(is_local(task.url) for task in tasks) else THREADS
+    told = [
+        rows if isinstance(rows, int) else 0 for rows in in_parallel(_snapshot_rows, tasks, threads)
+    ]
+    keys = [int(rows + record_bytes.keys_of(task)) for task, rows in zip(tasks, told, strict=True)]
+    return [max(1, -(-number * KEY_BYTES // memory)) for number in keys]
+
+
+def _key_memory(limit: int, at_once: int) -> int:
+    """Bytes for the keys of one task."""
+    memory = (limit - START_BYTES) // at_once - READING_BYTES
+    if memory < READING_BYTES:
+        least = (START_BYTES + 2 * READING_BYTES * at_once) / 1e6
+        raise EngineError(
+            f"a memory limit of {limit / 1e6:.0f} MB is too small, expected at least "
+            f"{least:.0f} MB for {at_once} partition{'s' * (at_once > 1)} at the same time "
+            "(--workers)"
+        )
+    return memory
+
+
+def _tell(counts: Sequence[int], whole: int, notify: Callable[[str], None]) -> None:
+    """Say in advance what will be read more than once, and what cannot be."""
+    split = [n for n in counts if n > 1]
+    if split:
+        notify(
+            f"memory: {len(split)} of {len(counts)} partitions are read in up to {max(split)} "
+            "passes, each with a part of the keys, by the records that a sample of their files has"
+        )
+    if whole:
+        notify(
+            f"memory: {whole} of {len(counts)} partitions are read whole, though their keys may "
+            "take more than the limit: the variables of a transformWithState and the lists of a "
+            "join of format 4 are not divided"
+        )
+
+
+class _RecordBytes:
+    """File bytes of a record by store name, from one file of each."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, str], float] = {}
+
+    def keys_of(self, task: Task) -> int:
+        """Keys that a task has at the most beside its snapshots' rows, as the sample tells."""
+        keys = 0.0
+        for store in task.stores:
+            files = [
+                replayed_file
+                for replayed_file in replayed_files(task, store)
+                if _has_rows(task, replayed_file)
+            ]
+            if files:
+                name = task.operator_id, store.store_name
+                if name not in self._found:
+                    self._found[name] = _file_bytes_of_record(task, store, files)
+                keys += sum(file.size for file in files) / self._found[name]
+        return int(keys * ESTIMATE_SLACK)
+
+
+def _has_rows(task: Task, file: StoreFile) -> bool:
+    """Whether a file has its rows in itself: a snapshot of shared files has them in those."""
+    return file.kind is not FileKind.SNAPSHOT or not provider_by_name(task.provider).shares_files
+
+
+def _snapshot_rows(task: Task) -> int:
+    """Rows that the snapshots of a task's stores say they have: the oldest, or the newest if more.
+
+    Raises:
+        InspectorError, OSError: one cannot be read.
+    """
+    rows = 0
+    stores = tuple(replace(store, side_files=()) for store in task.stores if store.counts_files)
+    for store, reader in open_stores(replace(task, stores=stores)):
+        result = [
+            replayed_file
+            for replayed_file in replayed_files(task, store)
+            if not _has_rows(task, replayed_file)
+        ]
+        rows += max(
+            (reader.snapshot_rows(file) or 0 for file in result[:1] + result[-1:]), default=0
+        )
+    return rows
+
+
+def _file_bytes_of_record(task: Task, store: StoreTask, files: Sequence[StoreFile]) -> float:
+    """Compressed bytes of one record; 1, so that no fewer keys are expected, if no file is good."""
+    file = min(files, key=lambda candidate: abs(candidate.size - SAMPLE_BYTES))
+    ((_, reader),) = open_stores(replace(task, stores=(replace(store, side_files=()),)))
+    try:
+        records = sum(block.count for block in reader.blocks(file))
+    except (InspectorError, OSError):
+        return 1.0
+    return max(1.0, file.size / max(records, 1))
+
+
+# --- what the ranges of a partition have in common ---------------------------------------------
+
+
+def bound_ranges(tasks: Sequence[Task], run: RunTasks) -> Sequence[Task]:
+    """The tasks, those of ranges of a group state's keys with what all ranges show.
+
+    That takes a pass of its own over them: who made a record is judged by all records around it.
+    """
+    timed = [task for task in tasks if needs_bounds(task)]
+    if not timed:
+        return tasks
+    result: dict[StoreId, dict[int, CallBounds]] = {}
+    for batch in run(run_bounds, timed):
+        for observation in facts_in(batch):
+            of_store = result.setdefault(observation.store, {})
+            of_store[observation.version] = (
+                of_store.get(observation.version, CallBounds()) + observation.fact
             )
-        return lambda: checkpoint_at(*reader.open(path), *narrowed)
-    root, meant = resolve_root(path, options.storage_options, classify)
-    small = RememberedFiles(Storage(root, options.storage_options))
+    bounds: Mapping[StoreId, Mapping[int, CallBounds]] = result
+    return [with_bounds(task, bounds) if needs_bounds(task) else task for task in tasks]
 
-    def open_it() -> Checkpoint:
-        small.look_again()
-        storage = Storage(root, options.storage_options)
-        return checkpoint_at(storage, meant, *narrowed, small, near=near)
 
-    return open_it
+def in_whole(
+    tasks: Sequence[Task], observations: Iterable[Observed[Any]]
+) -> Iterable[Observed[Any]]:
+    """What tasks observed, as if none of their partitions had been split."""
+    split = [task for task in tasks if task.key_range is not None]
+    if not split:
+        return observations
+    partitions = {
+        (task.operator_id, task.partition_id): Listed(task.request.top, task.request.leftover_limit)
+        for task in split
+    }
+    return fold_ranges(observations, partitions)
+
+
+# --- what is looked at again ---------------------------------------------------------------------
+
+
+def observed(
+    run: Opened, tasks_of: Callable[[], Iterable[Task]], read: Read
+) -> Iterator[Observed[Any]]:
+    """What tasks observe; those whose files moved under them, by a later look.
+
+    Args:
+        run: is looked at again, and told what has moved.
+        tasks_of: the tasks by what the run has seen last.
+        read: runs tasks.
+    """
+    result: list[Observed[Any]] = []
+    again: set[Place] | None = None
+    doubted = _Doubts()
+    looks = MORE_LOOKS if run.can_look_again else 0
+    before = version = None
+    for left in range(looks, -1, -1):
+        tasks = [
+            replace(task, look_again=left > 0)
+            for task in tasks_of()
+            if again is None or (task.operator_id, task.partition_id) in again
+        ]
+        shorter = doubted.move and left < NEWEST_ALONE
+        if shorter:
+            tasks = [_newest_alone(task) for task in tasks]
+        version = tasks[0].version if tasks else version
+        before = before or version
+        new = list(
+            in_whole(
+                tasks, (observation for batch in read(tasks) for observation in facts_in(batch))
+            )
+        )
+        again = doubted.see(new) if left else set()
+        result += [fact for fact in new if _place(fact) not in again]
+        if not again:
+            break
+        if run.look_again():
+            result.clear()
+            again = None
+    settled = doubted.places - {
+        _place(observation) for observation in result if _is_doubt(observation)
+    }
+    if settled or before != version:
+        run.note(_moved_problem(len(settled), before, version, shorter=shorter))
+    return iter(_confirm(run, result, doubted.paths) if looks else result)
+
+
+class _Doubts:
+    """What was in doubt, look by look.
+
+    Attributes:
+        places: of all looks. move: whether all of the last look are of other files than before:
+            what is so twice is damage, of whatever file. paths: what they are of.
+    """
+
+    def __init__(self) -> None:
+        self.places: set[Place] = set()
+        self.move = False
+        self.paths: set[str | None] = set()
+
+    def see(self, observations: Iterable[Observed[Any]]) -> set[Place]:
+        """Take in what a look found; the places that are in doubt by it."""
+        doubted = [observation for observation in observations if _is_doubt(observation)]
+        paths = {observation.fact.path for observation in doubted}
+        self.move = bool(paths) and paths.isdisjoint(self.paths)
+        self.paths |= paths
+        partitions = set(map(_place, doubted))
+        self.places |= partitions
+        return partitions
+
+
+def _confirm(
+    run: Opened, observations: list[Observed[Any]], seen: Collection[str | None]
+) -> list[Observed[Any]]:
+    """What was observed, without doubts of the last look that are of files which went since.
+
+    Args:
+        run: knows what is there now, and is told that the query is too fast.
+        observations: what the last look observed.
+        seen: paths of which the looks before had doubts too.
+    """
+    new = {observation.fact.path for observation in observations if _is_doubt(observation)} - {
+        None,
+        *seen,
+    }
+    gone = run.gone(new)
+    if gone:
+        run.note(run.outpaced_problem())
+    return [
+        observation
+        for observation in observations
+        if not (_is_doubt(observation) and observation.fact.path in gone)
+    ]
+
+
+def _newest_alone(task: Task) -> Task:
+    """The task without the files of which its version does not need any."""
+    files_of = provider_by_name(task.provider).files_of
+
+    def trim(store: StoreTask) -> StoreTask:
+        with suppress(MissingVersionError):
+            base = chain_for(files_of(store.files), task.version).base
+            first = (base.version if base else None) or 0
+            kept = tuple(file for file in store.files if (file.version or first) >= first)
+            return replace(store, files=kept)
+        return store
+
+    return replace(task, stores=tuple(map(trim, task.stores)))
+
+
+def _moved_problem(
+    partitions: int, before: int | None, version: int | None, *, shorter: bool
+) -> Problem:
+    read = (
+        f"{count_text(partitions, 'partition')} lost files while they were being read, and "
+        f"{'was' if partitions == 1 else 'were'} listed and read again"
+    )
+    if before == version or before is None or version is None:
+        missing = "only what older versions changed" if shorter else "nothing"
+        return Problem(MOVED_SLUG, f"{read}; {missing} is missing from this report")
+    return version_problem(before, version)
+
+
+def _place(observation: Observed[Any]) -> Place:
+    return observation.store.operator_id, observation.store.partition_id
+
+
+def _is_doubt(observation: Observed[Any]) -> bool:
+    return _is_problem(observation) and observation.fact.slug in DOUBTFUL
+
+
+def _is_problem(observation: Observed[Any]) -> bool:
+    return isinstance(observation.fact, ReadProblem)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from inspector.analyses.shared.common import (
-    operator_names,
-)
+from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import StoreId
 from inspector.render import tabular as t
-from inspector.render.report import Table
+from inspector.render.tabular import Table
 from inspector.sums import sum_of
 
 Place = tuple[int, str, int]
@@ -93,20 +91,20 @@ def size_table(judged: Judged, by: str = "store") -> Table:
         f"sizes of version {version} by {by}",
         [
             SizeRow(**size_columns(judged.checkpoint, group, version, versions[version]))
-            for group, versions in grouped(judged.facts, by).items()
+            for group, versions in facts_by_place(judged.facts, by).items()
             if version in versions
         ],
         columns=SizeRow.columns(without=PLACES[by]),
     )
 
 
-def grouped(facts: Facts, by: str) -> dict[Place, dict[int, VersionFacts]]:
+def facts_by_place(facts: Facts, by: str) -> dict[Place, dict[int, VersionFacts]]:
     """Facts summed by place: place -> version -> facts, sorted by place."""
     groups: dict[Place, dict[int, list[VersionFacts]]] = {}
     for (store, version), version_facts in facts.versions.items():
         groups.setdefault(_place(store, by), {}).setdefault(version, []).append(version_facts)
     return {
-        group: {version: sum_of(found) for version, found in versions.items()}
+        group: {version: sum_of(parts) for version, parts in versions.items()}
         for group, versions in sorted(groups.items())
     }
 

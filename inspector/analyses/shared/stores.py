@@ -8,24 +8,31 @@ error: whoever can begin anew with the newest one does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from inspector.analyses.shared.common import operator_names
+from inspector.analyses.shared.data_tables import listed_problems, table_work
+from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
+from inspector.analyses.shared.opening import MORE_LOOKS, Opened, missing_files, restores
+from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.second_look import MORE_LOOKS, gone_from, restores
 from inspector.decode.row_hash import HASH, hash_digits, row_hash
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
-from inspector.exceptions import OutpacedError
-from inspector.model import Problem, StoreName
+from inspector.engines.engine import Work
+from inspector.exceptions import CheckpointError, OutpacedError
+from inspector.model import DEFAULT_STORE, Problem, ProblemMode, StoreName, is_store
 from inspector.passes.changes import ChangesTask, changes_of
 from inspector.passes.key_filter import KeyFilter, check_filter
-from inspector.passes.looked_at import Look, looked_at, once
+from inspector.passes.looked_at import Look, look_again, once
+from inspector.passes.problem_mode import COLUMN, problems_in, refuse, without_problems
 from inspector.passes.run import rows_of, tasks_in
+from inspector.passes.typed_rows import TypedTask, run_typed_rows, typed_schema
 from inspector.schemas import problem_batch
 
 T = TypeVar("T")
@@ -55,20 +62,20 @@ class HashedKeys:
 
     def see(self, keys: Sequence[bytes | None]) -> None:
         """Learn that some keys fit; None is a row without one."""
-        for text, found in self._found.items():
+        for text, hashes in self._found.items():
             for key in keys:
-                if key is None or len(found) > _LISTED:
+                if key is None or len(hashes) > _LISTED:
                     continue
                 if hash_digits(key).startswith(text[len(HASH) :].lower()):
-                    found.setdefault(row_hash(key))
-            if len(found) > 1:
-                self._note(text, list(found))
+                    hashes.setdefault(row_hash(key))
+            if len(hashes) > 1:
+                self._note(text, list(hashes))
 
-    def _note(self, text: str, found: list[str]) -> None:
-        more = " and others" if len(found) > _LISTED else ""
+    def _note(self, text: str, hashes: list[str]) -> None:
+        more = " and others" if len(hashes) > _LISTED else ""
         note = (
             f"{text} is ambiguous: it is the beginning of the hashes of several keys, "
-            f"{', '.join(found[:_LISTED])}{more}; give more digits"
+            f"{', '.join(hashes[:_LISTED])}{more}; give more digits"
         )
         position = self._place.setdefault(text, len(self._notes))
         self._notes[position:] = [note, *self._notes[position + 1 :]]
@@ -116,8 +123,8 @@ def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
 
 def live_batches(run: Run, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
     """The live rows of tasks, as :data:`inspector.schemas.ROWS`."""
-    there = _each_store(task for task in tasks if task.version)
-    return _stream(run, there, rows_of)
+    present = _each_store(task for task in tasks if task.version)
+    return _stream(run, present, rows_of)
 
 
 def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Iterator[pa.RecordBatch]:
@@ -129,7 +136,7 @@ def looking(run: Run) -> Look[Task]:
     """What looks again at a store whose files moved under it."""
     if not looks_at(run):
         return once
-    return partial(looked_at, again=partial(listed_again, run), looks=MORE_LOOKS)
+    return partial(look_again, again=partial(listed_again, run), looks=MORE_LOOKS)
 
 
 def looks_at(run: Run) -> bool:
@@ -151,13 +158,13 @@ def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
             the files is gone.
     """
     store = task.stores[0]
-    checkpoint = run.reopened()
+    checkpoint = run.list_again()
     purged = run.listings.whole and not restores(checkpoint, run.version)
-    if purged or gone_from(checkpoint, paths):
-        raise OutpacedError(run.outpaced().message, run.checkpoint.root)
-    for other in plan(checkpoint, task.version, history=False):
-        if (other.operator_id, other.partition_id) == (task.operator_id, task.partition_id):
-            files = {one.store_name: one.files for one in other.stores}
+    if purged or missing_files(checkpoint, paths):
+        raise OutpacedError(run.outpaced_problem().message, run.checkpoint.root)
+    for again in plan(checkpoint, task.version, history=False):
+        if (again.operator_id, again.partition_id) == (task.operator_id, task.partition_id):
+            files = {listed_store.store_name: listed_store.files for listed_store in again.stores}
             result = files.get(store.store_name, store.files)
             return replace(task, stores=(replace(store, files=result),))
     return task
@@ -207,7 +214,7 @@ def held_batches(
                 break
         return held, batches
 
-    return _given(*of_one_version(begin, begin_anew), schema)
+    return _continue(*of_one_version(begin, begin_anew), schema)
 
 
 def of_one_version(read: Callable[[], T], begin_anew: Callable[[OutpacedError], None]) -> T:
@@ -228,7 +235,7 @@ def of_one_version(read: Callable[[], T], begin_anew: Callable[[OutpacedError], 
     return read()
 
 
-def _given(
+def _continue(
     held: list[pa.RecordBatch], batches: Iterator[pa.RecordBatch], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     held.reverse()
@@ -247,3 +254,135 @@ def _each_store(tasks: Iterable[Task]) -> list[Task]:
 
 def _bytes(tasks: Iterable[Task]) -> int:
     return sum(task.file_bytes for task in tasks)
+
+
+# --- with their types: for files of data and for Spark -------------------------------------------
+
+
+@dataclass(frozen=True)
+class StoreTable:
+    """A store's rows, or its changes, with their types.
+
+    Attributes:
+        name: ``operator-0.default``.
+        schema: of the batches.
+        batches: read once, while they are written.
+        problems: grows while the batches are read, in mode ``permissive``.
+    """
+
+    name: str
+    schema: pa.Schema
+    batches: Iterable[pa.RecordBatch]
+    problems: list[Problem] = field(default_factory=list)
+
+
+def store_tables(
+    path: str | Opened,
+    options: Options | None = None,
+    table_options: TableOptions | None = None,
+    *,
+    changes: bool = False,
+) -> list[StoreTable]:
+    """The rows of a version, or its changes, as Arrow with their types: one table per store.
+
+    Nothing of the state is read before the first batch of a table is.
+
+    Raises:
+        InspectorError: something is missing, and the mode is ``failfast``; while the batches are
+            read, too.
+    """
+    table_options = table_options or TableOptions()
+    run = Run.start(path, options)
+    if table_options.mode is ProblemMode.FAILFAST:
+        refuse(run.listed)
+    tasks = store_tasks(run, table_options, changes=changes)
+    tables = [_table(run, store, of_store) for store, of_store in tasks.items()]
+    if table_options.mode is ProblemMode.PERMISSIVE:
+        for table in tables[:1]:
+            table.problems.extend(run.listed)
+    return tables
+
+
+def store_tasks(
+    run: Run, table_options: TableOptions, *, changes: bool
+) -> dict[StoreName, list[TypedTask]]:
+    """The tasks of each store's table.
+
+    Raises:
+        CheckpointError: no store has such keys as the options name.
+    """
+    names = operator_names(run.checkpoint)
+    first = table_options.from_batch + 1
+    raw, mode = table_options.raw, table_options.mode
+    return {
+        store: [TypedTask(task, names[store[0]], changes, first, raw, mode) for task in tasks]
+        for store, tasks in by_store(selected_tasks(run)).items()
+    }
+
+
+def work_of(tasks: Iterable[TypedTask]) -> tuple[Work, ...]:
+    """The tasks of a table as an engine takes them."""
+    return tuple(table_work(task.task, task.to_json(), task.listed) for task in tasks)
+
+
+def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
+    """Declare a table of the rows, or of the changes, of one store.
+
+    Args:
+        name: of the table.
+        doc: what a row is.
+        changes: every change, else the rows of a version.
+    """
+
+    def plan(path: str | Opened, options: Options, table_options: TableOptions) -> TablePlan:
+        return _plan(path, options, table_options, changes=changes)
+
+    def schema(path: str | Opened, options: Options, table_options: TableOptions) -> pa.Schema:
+        return plan(path, options, table_options).schema
+
+    of_changes = ("from_batch",) if changes else ()
+    return DataTable(name, doc, (*of_changes, "raw", "mode", "key", "where"), plan, schema)
+
+
+def _plan(
+    path: str | Opened, options: Options, table_options: TableOptions, *, changes: bool
+) -> TablePlan:
+    operator_id = options.operator_id or 0
+    name = options.store_name or DEFAULT_STORE
+    run = Run.start(path, replace(options, operator_id=operator_id))
+    of_stores = store_tasks(run, table_options, changes=changes)
+    result = [store for store in of_stores if is_store(name, store.store_name)]
+    if not result:
+        raise CheckpointError(
+            f"operator {operator_id} has no store {name!r}, it has {_names(of_stores)}",
+            run.checkpoint.root,
+        )
+    store = result[0]
+    tasks = of_stores[store]
+    listed = listed_problems(run, table_options.mode, [store])
+    tasks = [replace(tasks[0], listed=listed), *tasks[1:]]
+    return TablePlan(typed_schema(tasks[0]), run_typed_rows, work_of(tasks), run)
+
+
+def _names(stores: Mapping[StoreName, Any]) -> str:
+    return ", ".join(repr(store) for _, store in stores) or "none"
+
+
+def _table(run: Run, store: StoreName, tasks: list[TypedTask]) -> StoreTable:
+    schema = typed_schema(tasks[0])
+    problems: list[Problem] = []
+    file_bytes = sum(task.task.file_bytes for task in tasks)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        run.check_lasting()
+        read = partial(run_typed_rows, look=looking(run))
+        for batch in run.stream(read, [task.to_json() for task in tasks], file_bytes):
+            rows = batch
+            if COLUMN in schema.names:
+                problems.extend(problems_in(batch))
+                rows = without_problems(batch)
+            if rows.num_rows:
+                yield rows
+
+    plain = pa.schema([field for field in schema if field.name != COLUMN])
+    return StoreTable(table_name(store), plain, batches(), problems)

@@ -29,10 +29,7 @@ from inspector.time_text import time_ms_text
 
 def proof_notes(kind: LeftoverClass) -> tuple[str, ...]:
     """The premises and inferences of a class, a line each."""
-    return (
-        *map(_premise, _RESTS_ON[kind]),
-        *map(_inference, _INFERRED_BY.get(kind, ())),
-    )
+    return (*map(_premise, _RESTS_ON[kind]), *map(_inference, _INFERRED_BY.get(kind, ())))
 
 
 _BY_CLOCK = ("own-batch", "one-watermark")
@@ -132,9 +129,7 @@ def explain_class(judged: Judged, kind: str) -> Report:
 
 
 def _class_row(
-    checkpoint: Checkpoint,
-    group: tuple[int, str, int, str],
-    of_batch: Sequence[LeftoverAge],
+    checkpoint: Checkpoint, group: tuple[int, str, int, str], of_batch: Sequence[LeftoverAge]
 ) -> ClassStoryRow:
     operator_id, store, expired, certainty = group
     fed = any(
@@ -148,8 +143,8 @@ def _class_row(
         batch_timestamp_ms=clock.timestamp_ms if clock else None,
         new_data=clock.has_new_data if clock else None,
         certainty=certainty,
-        keys=sum(one.rows for one in of_batch),
-        row_bytes=sum(one.row_bytes for one in of_batch),
+        keys=sum(age.rows for age in of_batch),
+        row_bytes=sum(age.row_bytes for age in of_batch),
         what=reasons_of(of_batch) or _proof(clock, of_batch[0].timeout_kind, fed=fed),
     )
 
@@ -187,13 +182,13 @@ def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
     listed = LeftoverWords.of(checkpoint, Redact.NONE).rows(facts.leftovers, LeftoverRow)
     rows: list[KeyStoryRow] = []
     moves = checkpoint.logs.repartitions
-    for group, mine in _by_key(events, moves).items():
+    for group, of_key in _by_key(events, moves).items():
         operator = next(o for o in checkpoint.operators if o.operator_id == group[0])
         leftovers = [row for row in listed if _place(t.values(row), moves) == group]
         rule = operator.rules[group[1]].by_key_time(facts.key_times.get(group[0]))
         clock = _timer_clock(checkpoint, operator, group[1], facts)
         fed = only_sources_feed(operator.upstream)
-        story = KeyStory(mine, next(iter(leftovers), None), rule, clock, fed)
+        story = KeyStory(of_key, next(iter(leftovers), None), rule, clock, fed)
         rows += _story(judged, story)
     table = KeyStoryRow.table("what happened, batch by batch", rows)
     return judged.report("leftovers", (table,))
@@ -240,7 +235,7 @@ def _story(judged: Judged, story: KeyStory) -> Iterator[KeyStoryRow]:
     narrator, first = _Narrator(story), story.events[0]
 
     def line(
-        version: int, event: str, clock_ms: int | None, threshold: int | None, what: str
+        version: int, event: str, clock_ms: int | None, threshold: int | None, meaning: str
     ) -> KeyStoryRow:
         return KeyStoryRow(
             batch_id=version - 1,
@@ -252,7 +247,7 @@ def _story(judged: Judged, story: KeyStory) -> Iterator[KeyStoryRow]:
             event=event,
             clock_ms=clock_ms,
             threshold_ms=threshold,
-            what=what,
+            what=meaning,
         )
 
     for at in range(min(by_version, default=version), version + 1):
@@ -315,19 +310,19 @@ class _Narrator:
         if not self._timed:
             return self._plain(event, threshold)
         if clock is not None and clock.appended and event["event"] != "in_snapshot":
-            return f"a tool {self._left(event)}"
+            return f"a tool {self._outcome(event)}"
         result = self._leftover
         proven = result is not None and result.certainty == "proven"
         last = result is not None and result.last_put_version == event["version"]
         cause = self._cause(due, was, threshold, clock, proven=proven and last)
-        return f"{cause} {self._left(event)}"
+        return f"{cause} {self._outcome(event)}"
 
     def silence(self, threshold: int | None) -> str:
         """What it means that a batch wrote nothing for the key; empty if nothing."""
         if not self.alive or not self._due(threshold):
             return ""
         if self._timed:
-            return f"{self._fired(threshold)}; the function wrote nothing, so it fires again"
+            return f"{self._firing(threshold)}; the function wrote nothing, so it fires again"
         if self._covered:
             return ""
         self._covered = True
@@ -362,7 +357,7 @@ class _Narrator:
             return f"its timeout lay {fired} and its record behind those of new data: it fired and"
         return f"its timeout lay {fired}: it fired, or new data came; the call"
 
-    def _left(self, event: Mapping[str, Any]) -> str:
+    def _outcome(self, event: Mapping[str, Any]) -> str:
         if event["event"] == "in_snapshot":
             return "before the window left this"
         if not self.alive:
@@ -371,7 +366,7 @@ class _Narrator:
         word = {"insert": "made the key with", "same_value": "wrote the same value with"}
         return f"{word.get(event['event'], 'wrote the key with')} {timer}"
 
-    def _fired(self, threshold: int | None) -> str:
+    def _firing(self, threshold: int | None) -> str:
         return f"its timeout lies {_before(self.clock_ms, threshold, self._clock_name())}: it fires"
 
     def _due(self, threshold: int | None) -> bool:

@@ -7,21 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inspector.analyses.shared.common import operator_names
-from inspector.analyses.shared.growth import state_growth
-from inspector.analyses.shared.heap import (
-    MemoryOptions,
-    heap_by_store,
-    usual_layout,
-)
 from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.state_growth import state_growth
+from inspector.analyses.shared.store_heaps import heap_by_store, usual_layout
+from inspector.analyses.shared.words import StoreWords
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.estimates.heap import of_rows
+from inspector.estimates.heap import RETAINED_BY_DEFAULT, of_rows
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Concerns, Finding, Severity
 from inspector.findings.judge import judge
 from inspector.findings.verdict import Cause, StateSize, Verdict, level_of, main_finding
 from inspector.merge.collect import Facts
-from inspector.model import StoreName
+from inspector.model import Redact, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock
 from inspector.quantities import sentence
@@ -32,20 +29,44 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
     thresholds, checkpoint = judged.thresholds, judged.checkpoint
     limited = thresholds.heap_bytes is not None and checkpoint.provider.keeps_maps
     heap = sum(heap_by_store(judged).values()) if limited else None
-    return judge(checkpoint, judged.version, judged.facts, judged.problems, thresholds, heap)
+    words = StoreWords(checkpoint, judged.options.redact or Redact.HASH)
+
+    def key_words(store: StoreName, key: bytes) -> str:
+        (value,) = words.keys(store, [key])
+        if not isinstance(value, dict):
+            return "" if value is None else str(value)
+        text = ", ".join(f"{name}={part}" for name, part in value.items())
+        return text if len(text) <= _KEY_TEXT else f"{text[:_KEY_TEXT]}..."
+
+    facts, problems = judged.facts, judged.problems
+    return judge(checkpoint, judged.version, facts, problems, thresholds, heap, key_words)
+
+
+_KEY_TEXT = 40
+"""Characters of a key that a finding shows."""
 
 
 def verdict_of(judged: Judged, findings: Sequence[Finding]) -> Verdict:
     """The verdict on a version, by its findings."""
     state = _State(judged.checkpoint, judged.version, judged.facts, heap_by_store(judged))
     growth = state_growth(judged, state.size)
-    growing = growth is None or growth.growing or not growth.judged
+    is_judged = growth is not None and growth.judged
+    growing = growth.growing if growth and is_judged else _gains_rows(judged.facts)
     return replace(
         _count_findings(findings, judged, _cause(findings, state, growing=growing)),
         growth=growth,
         size=state.size,
         leftovers=leftover_count(judged),
     )
+
+
+def _gains_rows(facts: Facts) -> bool:
+    """Whether there are more rows than halfway through the versions: of few, no trend is judged."""
+    rows: Counter[int] = Counter()
+    for versions in facts.by_store().values():
+        rows.update({version: of_version.rows for version, of_version in versions.items()})
+    ordered = [rows[version] for version in sorted(rows)]
+    return not ordered or ordered[-1] > ordered[len(ordered) // 2]
 
 
 def leftover_count(judged: Judged) -> int | None:
@@ -170,12 +191,10 @@ class _State:
         # A finding has the bytes of its rows together: as much of them is keys as in all rows.
         keys = round(size * of_store.key_bytes / max(1, of_store.row_bytes))
         layout = usual_layout(self.checkpoint, self.version)
-        of_these = of_rows(rows, keys, size - keys, layout, MemoryOptions().retain).total
+        of_these = of_rows(rows, keys, size - keys, layout, RETAINED_BY_DEFAULT).total
         if finding.kind.concerns is Concerns.REWRITTEN_ROWS:
             values = of_store.row_bytes - of_store.key_bytes
-            of_all = of_rows(
-                of_store.rows, of_store.key_bytes, values, layout, MemoryOptions().retain
-            )
+            of_all = of_rows(of_store.rows, of_store.key_bytes, values, layout, RETAINED_BY_DEFAULT)
             twice = max(0, self.heap_of(name) - of_all.total)
             of_these += round(twice * size / max(1, of_store.row_bytes))
         return min(of_these, self.heap_of(name))
@@ -187,8 +206,8 @@ def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) 
     finding = main_finding(findings, sizes, state.size.bytes, growing=growing)
     if finding is None:
         return None
-    same = [one for one in findings if _says_the_same(one, finding)]
-    cause = [of for of in (about[one] for one in same) if of is not None]
+    alike = [candidate for candidate in findings if _says_the_same(candidate, finding)]
+    cause = [of for of in (about[candidate] for candidate in alike) if of is not None]
     rows, size, heap = map(sum, zip(*cause, strict=True)) if cause else (None, None, None)
     total = state.size
     return Cause(
@@ -202,16 +221,16 @@ def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) 
         operator_name=operator_names(state.checkpoint).get(finding.operator_id or 0)
         if finding.operator_id is not None
         else None,
-        store_name=finding.store_name if len(same) == 1 else None,
+        store_name=finding.store_name if len(alike) == 1 else None,
     )
 
 
-def _says_the_same(finding: Finding, other: Finding) -> bool:
+def _says_the_same(finding: Finding, second: Finding) -> bool:
     """Whether two findings are one to a reader: the same is the matter with stores of a join."""
     return (finding.kind, finding.cause, finding.operator_id) == (
-        other.kind,
-        other.cause,
-        other.operator_id,
+        second.kind,
+        second.cause,
+        second.operator_id,
     )
 
 

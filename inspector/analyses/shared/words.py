@@ -131,8 +131,8 @@ class StoreWords:
 
 
 def _words(decoder: RowWords, rows: Sequence[bytes | None]) -> list[Any]:
-    there = iter(decoder.words([row for row in rows if row is not None]))
-    return [None if row is None else next(there) for row in rows]
+    decoded = iter(decoder.words([row for row in rows if row is not None]))
+    return [None if row is None else next(decoded) for row in rows]
 
 
 def row_chunks(
@@ -147,14 +147,14 @@ def row_chunks(
             yield batch.slice(start, CHUNK).to_pylist()
 
 
-def add_problems(found: Iterable[Problem], problems: list[Problem]) -> None:
+def add_problems(new: Iterable[Problem], problems: list[Problem]) -> None:
     """Add what was found to ``problems`` that are known, each once.
 
     The listing has reported already which versions have no chain of files.
     """
-    problems.extend(one for one in found if not _reported(one, problems))
+    problems.extend(problem for problem in new if not _is_repetition(problem, problems))
 
 
-def _reported(problem: Problem, problems: Sequence[Problem]) -> bool:
+def _is_repetition(problem: Problem, problems: Sequence[Problem]) -> bool:
     position = (problem.slug, problem.store)
     return problem.path is None and any((p.slug, p.store) == position for p in problems)

@@ -2,12 +2,12 @@
 
 ::
 
-    source      random access to a file, given by whoever does I/O
-    footer      the last bytes of a file: checksum type, format version, where the metaindex lies
+    footer      the last bytes of a file: checksum type, format version, where the metaindex lies;
+                and how a file is read, given by whoever does I/O
     blocks      a block by its handle: trailer, checksum, decompression
     metaindex   the properties of a table, and where its other meta blocks lie
-    index       the handles of the data blocks, in order: plain, delta-encoded, partitioned
-    table       open_table: the parts above together; entries block by block
+    table       open_table: the handles of the data blocks, in order (plain, delta-encoded,
+                partitioned), and the parts above together; entries block by block
     tombstones  range deletions of several tables as disjoint ranges
     live        live_entries: the keys that several tables hold together, newest entry first
 

@@ -18,10 +18,11 @@ from inspector.decode.sst.footer import (
     Footer,
     Handle,
     Handles,
+    Source,
     checksum,
     context,
+    read_exactly,
 )
-from inspector.decode.sst.source import Source, read_exactly
 from inspector.exceptions import FrameError, LimitError
 from inspector.kernel.loader import kernel
 from inspector.model import Limits, above_limit
@@ -89,22 +90,22 @@ class Blocks:
         """How many blocks a file of this size can have."""
         return self._source.size // TRAILER
 
-    def read(self, handle: Handle, what: str, most_bytes: int | None = None) -> bytes:
+    def read(self, handle: Handle, noun: str, most_bytes: int | None = None) -> bytes:
         """One block.
 
         Args:
             handle: of it.
-            what: it is, for messages.
+            noun: it is, for messages.
             most_bytes: it may hold; by default what every block may.
 
         Raises:
             DecodeError: it lies outside of the file, is corrupt or too large.
             OSError: it cannot be read.
         """
-        for blocks in self.stretch(iter((Handles.of(handle),)), 1, 1, what):
+        for blocks in self.stretch(iter((Handles.of(handle),)), 1, 1, noun):
             length = int(blocks.length[0])
             if most_bytes is not None and length > most_bytes:
-                message = f"{what} of {length:,} bytes, at most {most_bytes:,} are read"
+                message = f"{noun} of {length:,} bytes, at most {most_bytes:,} are read"
                 raise LimitError(message, offset=handle.offset)
             return bytes(blocks.buffer[:length])
         raise AssertionError("a handle is a block")
@@ -114,7 +115,7 @@ class Blocks:
         handles: Iterator[Handles],
         piece_bytes: int,
         raw_bytes: int,
-        what: str = "data blocks",
+        noun: str = "data blocks",
     ) -> Iterator[RawBlocks]:
         """Blocks that lie one behind the other, read and decompressed many at a time.
 
@@ -122,7 +123,7 @@ class Blocks:
             handles: ascending, without overlap.
             piece_bytes: bytes of the file that are read at once, but for a block that has more.
             raw_bytes: decompressed bytes that are held at once, but for a block that has more.
-            what: they are, for messages.
+            noun: they are, for messages.
 
         Raises:
             DecodeError: a block lies outside of the file, is corrupt or too large.
@@ -132,7 +133,7 @@ class Blocks:
             for piece in self._pieces(handle, piece_bytes):
                 start = int(piece.offset[0])
                 length = int(piece.offset[-1] + piece.size[-1]) + TRAILER - start
-                data = read_exactly(self._source, start, length, what)
+                data = read_exactly(self._source, start, length, noun)
                 packed = self._pack(data, piece, start)
                 for first, end in _groups(np.cumsum(packed.size), raw_bytes):
                     yield _unpack(data, packed.rows(first, end))
@@ -167,11 +168,11 @@ class Blocks:
             if (result + context(base, start + first)) & _MASK != expected:
                 raise FrameError("a block does not match its checksum", offset=start + first)
 
-    def _check_sizes(self, sizes: Int64s, places: Int64s) -> None:
+    def _check_sizes(self, sizes: Int64s, offsets: Int64s) -> None:
         large = np.flatnonzero(sizes > self._limits.frame_bytes)
         if len(large):
-            what = f"a block of {int(sizes[large[0]]):,} bytes"
-            raise above_limit("frame_bytes", what, self._limits, int(places[large[0]]))
+            text = f"a block of {int(sizes[large[0]]):,} bytes"
+            raise above_limit("frame_bytes", text, self._limits, int(offsets[large[0]]))
 
 
 def _groups(ends: Int64s, most: int) -> Iterator[tuple[int, int]]:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from inspector.arrays import Int64s
-from inspector.decode.sst.varints import Varints
+from inspector.decode.sst.footer import Varints
 from inspector.exceptions import DecodeError, FrameError, RecordError
 from inspector.kernel.loader import kernel
 
@@ -41,7 +41,7 @@ _ZSTD_SINGLE = 0x20
 
 
 def raw_sizes(
-    octets: npt.NDArray[np.uint8], start: Int64s, end: Int64s, kind: Int64s, place: int
+    octets: npt.NDArray[np.uint8], start: Int64s, end: Int64s, kind: Int64s, base: int
 ) -> tuple[Int64s, Int64s]:
     """The bytes that blocks hold, and where in them what is compressed begins.
 
@@ -50,7 +50,7 @@ def raw_sizes(
         start: where each block starts in it.
         end: where it ends.
         kind: its type.
-        place: of the piece in the file, for errors.
+        base: of the piece in the file, for errors.
 
     Raises:
         RecordError: a compressed block tells no size of 32 bits.
@@ -68,7 +68,7 @@ def raw_sizes(
         skipped[left] = number + 1
         left = left[byte >= 0x80]
     if len(left):
-        where = place + int(start[left[0]])
+        where = base + int(start[left[0]])
         raise RecordError("a compressed block without its size", offset=where)
     skipped[kind == _SNAPPY] = 0  # Snappy reads it itself
     return size, skipped

@@ -35,21 +35,17 @@ _MESSAGES = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EntryBlock:
-    """Some consecutive entries of a table, as spans over one buffer.
+class LiveBlock:
+    """Some consecutive live keys with their values, as spans over one buffer.
 
-    Key and value of an entry lie side by side, with the 8 bytes of the internal key between them,
-    and the entries one behind the other.
+    The names are those of :class:`~inspector.decode.records.RecordBlock`.
 
     Attributes:
         buffer: what the offsets count from.
-        key_offset: where each user key starts.
-        key_length: its bytes, without the 8 of the internal key.
+        key_offset: where each key starts.
+        key_length: its bytes.
         value_offset: where each value starts.
-        value_length: its bytes; 0 for a deletion.
-        tag: the last 8 bytes of each internal key: sequence number << 8 | type.
-        plain: every entry is a value, and no user key is there twice, neither among these nor at
-            the end of the block before.
+        value_length: its bytes.
     """
 
     buffer: bytes
@@ -57,13 +53,28 @@ class EntryBlock:
     key_length: Int64s
     value_offset: Int64s
     value_length: Int64s
-    tag: Int64s
-    plain: bool
 
     @property
     def count(self) -> int:
-        """How many entries these are."""
-        return len(self.tag)
+        """How many keys these are."""
+        return len(self.key_offset)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntryBlock(LiveBlock):
+    """Some consecutive entries of a table, as spans over one buffer.
+
+    Keys are user keys; deletions have values of no bytes. Key and value of an entry lie side by
+    side, with the 8 bytes of the internal key between them, and the entries one behind the other.
+
+    Attributes:
+        tag: the last 8 bytes of each internal key: sequence number << 8 | type.
+        plain: every entry is a value, and no user key is there twice, neither among these nor at
+            the end of the block before.
+    """
+
+    tag: Int64s
+    plain: bool
 
     @property
     def sequence(self) -> Int64s:
@@ -138,11 +149,11 @@ class EntryReader:
         if status != MORE:
             raise self._error(status, int(blocks.place[state[0]]))
 
-    def _error(self, status: int, place: int) -> DecodeError:
+    def _error(self, status: int, offset: int) -> DecodeError:
         if status == OVER_LIMIT:
-            what = "a key or value is too long (offset of its block)"
-            return above_limit("record_bytes", what, self._limits, place)
-        return RecordError(f"{_MESSAGES[status]} (offset of its block)", offset=place)
+            text = "a key or value is too long (offset of its block)"
+            return above_limit("record_bytes", text, self._limits, offset)
+        return RecordError(f"{_MESSAGES[status]} (offset of its block)", offset=offset)
 
     def _block(
         self, count: int, used: int, plain: bool, blocks: RawBlocks, state: Int64s
@@ -157,12 +168,12 @@ class EntryReader:
             self._check_types(block.type, int(blocks.place[min(state[0], len(blocks.place) - 1)]))
         return block
 
-    def _check_types(self, types: Int64s, place: int) -> None:
+    def _check_types(self, types: Int64s, offset: int) -> None:
         unread = set(np.unique(types).tolist()) - set(self._types)
         if unread:
             kind = min(unread)
             name = _UNREAD.get(kind, "an unknown one")
             raise DecodeError(
                 f"an entry of type {kind} ({name}), which is not read (offset of a block near it)",
-                offset=place,
+                offset=offset,
             )

@@ -32,15 +32,116 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import google_crc32c
 import numpy as np
 import xxhash
 
 from inspector.arrays import Int64s
-from inspector.decode.sst.source import Source, read_exactly
-from inspector.decode.sst.varints import Varints
 from inspector.exceptions import DecodeError, RecordError, TruncatedError
+
+
+class Source(Protocol):
+    """A file of known size that is read in pieces.
+
+    Attributes:
+        size: its bytes.
+    """
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+
+    def read(self, offset: int, length: int, /) -> bytes:
+        """The bytes at an offset; fewer than asked for where the file ends before.
+
+        Raises:
+            OSError: they cannot be read.
+        """
+
+
+def read_exactly(source: Source, offset: int, length: int, noun: str) -> bytes:
+    """The bytes at an offset, all of them.
+
+    Args:
+        source: where they are.
+        offset: of the first.
+        length: how many.
+        noun: they are, for messages.
+
+    Raises:
+        TruncatedError: the file ends before; nothing was read.
+    """
+    if offset < 0 or length < 0 or source.size < offset or source.size - offset < length:
+        raise TruncatedError(
+            f"{noun} of {length} bytes, the file has {source.size}", offset=max(offset, 0)
+        )
+    data = source.read(offset, length)
+    if len(data) < length:  # it has become shorter since it was listed
+        raise TruncatedError(f"{noun}: got {len(data)} bytes, expected {length}", offset=offset)
+    return data
+
+
+_MOST_BITS = 64
+_HIGH = 0x80
+
+
+class Varints:
+    """Reads varints, and bytes of a given length between them.
+
+    Attributes:
+        start: index in ``data`` of the next byte.
+
+    Args:
+        data: where they are.
+        offset: in the file, of ``data[0]``; for errors.
+        start: where to begin.
+    """
+
+    __slots__ = ("_data", "_offset", "place")
+
+    def __init__(self, data: bytes, offset: int, start: int = 0) -> None:
+        self._data, self._offset, self.place = data, offset, start
+
+    def next(self, noun: str) -> int:
+        """The next varint, of at most 64 bits.
+
+        Raises:
+            RecordError: it does not end, or has more bits.
+        """
+        data, start = self._data, self.place
+        value = bits = 0
+        for position in range(start, min(len(data), start + 10)):
+            value |= (data[position] & ~_HIGH) << bits
+            bits += 7
+            if data[position] < _HIGH:
+                self.place = position + 1
+                if value >> _MOST_BITS:
+                    break
+                return value
+        raise RecordError(f"{noun}: no integer of 64 bits", offset=self._offset + start)
+
+    def bytes(self, length: int, noun: str) -> bytes:
+        """The next bytes.
+
+        Raises:
+            RecordError: fewer are left.
+        """
+        start = self.place
+        if len(self._data) - start < length:
+            raise RecordError(
+                f"{noun} of {length} bytes where {len(self._data) - start} are left",
+                offset=self._offset + start,
+            )
+        self.place += length
+        return self._data[start : start + length]
+
+    @property
+    def remaining(self) -> int:
+        """How many bytes are left."""
+        return len(self._data) - self.place
+
 
 SIZE = 53
 """Bytes of the footer, of every format version."""

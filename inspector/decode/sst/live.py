@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from inspector.arrays import Int64s
-from inspector.decode.sst.entries import MERGE, EntryBlock
+from inspector.decode.sst.entries import MERGE, EntryBlock, LiveBlock
 from inspector.decode.sst.table import RangeDeletion, Table
 from inspector.exceptions import DecodeError, RecordError
 from inspector.kernel.layout import MORE
@@ -31,32 +31,6 @@ with version 1 of its merge operator; version 2, the default of 4.3, puts nothin
 _OPERATOR = "StringAppendOperator"
 _HELD_BYTES = 32 << 20
 _LEAST_HELD = 64 << 10
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LiveBlock:
-    """Some consecutive live keys with their values, as spans over one buffer.
-
-    The names are those of :class:`~inspector.decode.records.RecordBlock`.
-
-    Attributes:
-        buffer: what the offsets count from.
-        key_offset: where each key starts.
-        key_length: its bytes.
-        value_offset: where each value starts.
-        value_length: its bytes.
-    """
-
-    buffer: bytes
-    key_offset: Int64s
-    key_length: Int64s
-    value_offset: Int64s
-    value_length: Int64s
-
-    @property
-    def count(self) -> int:
-        """How many keys these are."""
-        return len(self.key_offset)
 
 
 def live_entries(
@@ -113,7 +87,7 @@ def live_entries(
 def _by_first_key(tables: Sequence[Table]) -> deque[tuple[bytes, Table]]:
     keyed = [(table.first_key(), table) for table in tables]
     result = [(key, table) for key, table in keyed if key is not None]
-    return deque(sorted(result, key=lambda each: each[0]))
+    return deque(sorted(result, key=lambda pair: pair[0]))
 
 
 class _Run:
@@ -290,8 +264,8 @@ class _Merge:
             lengths = np.add.reduceat(block.value_length[order], first)[several]
             lengths += (pieces[several] - 1) * len(self._delimiter)
             if int(lengths.max()) > self._limits.record_bytes:
-                what = f"a merged value of {int(lengths.max()):,} bytes"
-                raise _locate(above_limit("record_bytes", what, self._limits), table)
+                text = f"a merged value of {int(lengths.max()):,} bytes"
+                raise _locate(above_limit("record_bytes", text, self._limits), table)
             in_order = order[np.repeat(pieces > 1, pieces)]
             merged = _merge_values(block, in_order, pieces[several], self._delimiter)
             value_offset[several] = len(buffer) + np.cumsum(lengths) - lengths

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inspector.decode.sst.blocks import Blocks
-from inspector.decode.sst.footer import Footer, Handle, read_handle
-from inspector.decode.sst.varints import Varints
+from inspector.decode.sst.footer import Footer, Handle, Varints, read_handle
 from inspector.exceptions import RecordError
 
 INDEX = "rocksdb.index"
@@ -33,22 +32,10 @@ _FIELDS: Mapping[str, str] = {
     "rocksdb.num.range-deletions": "range_deletions",
     "rocksdb.raw.key.size": "raw_key_bytes",
     "rocksdb.raw.value.size": "raw_value_bytes",
-    "rocksdb.data.size": "data_bytes",
-    "rocksdb.num.data.blocks": "data_blocks",
-    "rocksdb.index.size": "index_bytes",
-    "rocksdb.filter.size": "filter_bytes",
-    "rocksdb.column.family.id": "column_family_id",
-    "rocksdb.creation.time": "creation_time",
-    "rocksdb.file.creation.time": "file_creation_time",
-    "rocksdb.original.file.number": "file_number",
 }
 _TEXT_FIELDS: Mapping[str, str] = {
-    "rocksdb.compression": "compression",
     "rocksdb.comparator": "comparator",
     "rocksdb.merge.operator": "merge_operator",
-    "rocksdb.column.family.name": "column_family",
-    "rocksdb.creating.db.identity": "db_id",
-    "rocksdb.creating.session.identity": "db_session_id",
 }
 _NUMBERS = frozenset(
     {
@@ -57,7 +44,10 @@ _NUMBERS = frozenset(
         *("rocksdb.index.partitions", "rocksdb.top-level.index.size"),
         *("rocksdb.num.filter_entries", "rocksdb.format.version", "rocksdb.fixed.key.length"),
         *("rocksdb.oldest.key.time", "rocksdb.newest.key.time", "rocksdb.tail.start.offset"),
-        *("rocksdb.key.largest.seqno", "rocksdb.key.smallest.seqno"),
+        *("rocksdb.key.largest.seqno", "rocksdb.key.smallest.seqno", "rocksdb.data.size"),
+        *("rocksdb.num.data.blocks", "rocksdb.index.size", "rocksdb.filter.size"),
+        *("rocksdb.column.family.id", "rocksdb.creation.time", "rocksdb.file.creation.time"),
+        "rocksdb.original.file.number",
         "rocksdb.sample_for_compression.slow.data.size",
         "rocksdb.sample_for_compression.fast.data.size",
         "rocksdb.user.defined.timestamps.persisted",
@@ -78,17 +68,7 @@ class TableProperties:
         range_deletions: deletions of ranges of keys.
         raw_key_bytes: of all keys, uncompressed, with the 8 bytes of each internal key.
         raw_value_bytes: of all values, uncompressed.
-        data_bytes: of the data blocks in the file. data_blocks: how many they are.
-        index_bytes: of the index in the file. filter_bytes: of the filter.
-        compression: as RocksDB spells it (``LZ4``, ``NoCompression``).
         comparator: name of the order of keys. merge_operator: its name; "" or ``nullptr`` if none.
-        column_family: name of RocksDB's own column family. Spark's virtual ones are in the keys.
-        column_family_id: its number.
-        creation_time: seconds since the epoch; when the table's oldest data was written (flush).
-        file_creation_time: seconds since the epoch.
-        db_id: of the database. db_session_id: of the run that wrote the file.
-        file_number: of the file in that run (``rocksdb.original.file.number``).
-        format_version: of the footer, 2 to 7.
         numbers: every property that is stored as a number, by its full name.
         texts: all others, those of user collectors included, by their full name.
     """
@@ -99,21 +79,8 @@ class TableProperties:
     range_deletions: int = 0
     raw_key_bytes: int = 0
     raw_value_bytes: int = 0
-    data_bytes: int = 0
-    data_blocks: int = 0
-    index_bytes: int = 0
-    filter_bytes: int = 0
-    compression: str = ""
     comparator: str = ""
     merge_operator: str = ""
-    column_family: str = ""
-    column_family_id: int = 0
-    creation_time: int = 0
-    file_creation_time: int = 0
-    db_id: str = ""
-    db_session_id: str = ""
-    file_number: int = 0
-    format_version: int = 0
     numbers: Mapping[str, int] = field(default_factory=dict)
     texts: Mapping[str, bytes] = field(default_factory=dict)
 
@@ -164,18 +131,14 @@ class Metaindex:
                 numbers[name] = int.from_bytes(value, "little")
             else:
                 texts[name] = value
-        return _properties(numbers, texts, self._footer.format_version)
+        return _properties(numbers, texts)
 
 
-def _properties(
-    numbers: Mapping[str, int], texts: Mapping[str, bytes], format_version: int
-) -> TableProperties:
-    properties: dict[str, Any] = {field: numbers.get(name, 0) for name, field in _FIELDS.items()}
+def _properties(numbers: Mapping[str, int], texts: Mapping[str, bytes]) -> TableProperties:
+    fields: dict[str, Any] = {field: numbers.get(name, 0) for name, field in _FIELDS.items()}
     for name, field_name in _TEXT_FIELDS.items():
-        properties[field_name] = texts.get(name, b"").decode("utf-8", "replace")
-    return TableProperties(
-        **properties, format_version=format_version, numbers=numbers, texts=texts
-    )
+        fields[field_name] = texts.get(name, b"").decode("utf-8", "replace")
+    return TableProperties(**fields, numbers=numbers, texts=texts)
 
 
 _UINT32 = struct.Struct("<I")
@@ -193,7 +156,7 @@ def block_entries(block: bytes, offset: int) -> Iterator[tuple[bytes, bytes]]:
     """
     varints = Varints(content(block, offset), offset)
     key = b""
-    while varints.left:
+    while varints.remaining:
         start = varints.place
         shared, remainder = varints.next("shared key"), varints.next("rest of a key")
         length = varints.next("length of a value")

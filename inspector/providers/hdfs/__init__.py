@@ -1,7 +1,112 @@
-"""``HDFSBackedStateStoreProvider``, the default of Spark 2.1 to 4.3: deltas and snapshots."""
+"""``HDFSBackedStateStoreProvider``, the default of Spark 2.1 to 4.3: deltas and snapshots.
+
+Its files are ``7.delta`` and ``7.snapshot``. Spark's listing
+(``HDFSBackedStateStoreProvider.fetchFiles``) takes only names of two parts, a long and, in any
+case, ``delta`` or ``snapshot``. Here a name with leading zeros is none of them: Spark opens a
+version by its plain number, so it would list such a file and never read it.
+"""
 
 from __future__ import annotations
 
-from inspector.providers.hdfs.provider import HdfsProvider
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from inspector.checkpoint.names import MAX_BATCH, number
+from inspector.checkpoint.storage import Storage
+from inspector.decode.frames import DEFAULT_CODEC, codec_of
+from inspector.model import FileKind, StoreFile, Version
+from inspector.providers.chain import FileNames
+from inspector.providers.common_names import classify_side_file
+from inspector.providers.options import ReadOptions, Report
+from inspector.providers.provider import Listing, Provider
+from inspector.providers.task_files import TaskFiles
+
+if TYPE_CHECKING:  # they import what decodes rows
+    from inspector.encode.deltas import DeltaForm
+    from inspector.providers.file_reader import FileReader
+
+SPELLED = FileNames(
+    delta="{}.delta",
+    snapshot="{}.snapshot",
+    absent="CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS",
+)
+"""How messages name a file that is not there."""
+
+_STATE = re.compile(r"([0-9]+)\.(delta|snapshot)", re.IGNORECASE)
+_KINDS = {"delta": FileKind.DELTA, "snapshot": FileKind.SNAPSHOT}
+
+
+def is_state_name(name: str) -> bool:
+    """Whether Spark's listing looks at a file of this name."""
+    return _STATE.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=1 << 14)  # all partitions have the same names
+def classify_state_file(name: str) -> tuple[FileKind, Version | None]:
+    """Delta or snapshot and its version; OTHER if it is none that Spark would read."""
+    match = _STATE.fullmatch(name)
+    version = None if match is None else number(match[1], MAX_BATCH)
+    if match is None or version is None:
+        return FileKind.OTHER, None
+    return _KINDS[match[2].lower()], Version(version)
+
+
+class HdfsProvider(Provider):
+    """Spark's default: it takes every checkpoint that no other provider claims."""
+
+    spark_class = "HDFSBackedStateStoreProvider"
+    names = SPELLED
+    rank = 100
+    reads_each_file_whole = True
+
+    def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
+        """Deltas and snapshots, and what lies beside them; no folder is its own."""
+        if is_dir:
+            return FileKind.OTHER, None
+        return classify_state_file(name) if is_state_name(name) else classify_side_file(name)
+
+    def detect(self, listing: Listing) -> bool:
+        """Always: also of a query without state, and of a provider class that nobody knows."""
+        del listing
+        return True
+
+    def snapshot_name(self, version: int) -> str:
+        """A snapshot holds the rows of its version."""
+        return SPELLED.snapshot.format(version)
+
+    def new_delta(
+        self,
+        storage: Storage,
+        files: Sequence[StoreFile],
+        version: int,
+        options: ReadOptions,
+        unique_id: str | None,
+    ) -> DeltaForm:
+        """A delta: each says all of itself."""
+        # Imported by who writes.
+        from inspector.encode.deltas import DeltaForm  # noqa: PLC0415
+
+        del storage, files, unique_id
+        codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
+        return DeltaForm(SPELLED.delta.format(version + 1), codec, options.row_checksum)
+
+    def reader(
+        self,
+        storage: TaskFiles,
+        options: ReadOptions,
+        files: Iterable[StoreFile],
+        side_files: Iterable[StoreFile],
+        report: Report,
+    ) -> FileReader:
+        """A reader for one store."""
+        # Imported by who reads state: ``info`` and ``files`` start without it.
+        from inspector.providers.hdfs.reader import HdfsReader  # noqa: PLC0415
+
+        del files  # each of them stands for itself
+
+        return HdfsReader(storage, options, side_files, report)
+
 
 PROVIDER = HdfsProvider()

@@ -1,7 +1,250 @@
-"""``RocksDBStateStoreProvider``: changelogs, and snapshots that name RocksDB's table files."""
+"""``RocksDBStateStoreProvider``: changelogs, and snapshots that name RocksDB's table files.
+
+Each attempt at a batch names its files by an id of its own (checkpoint format 2), so a version may
+have several. The commit log says which was committed. It keeps fewer batches than the state has
+versions: of the others the lineage in a changelog says it, which names what that changelog is
+based on.
+"""
 
 from __future__ import annotations
 
-from inspector.providers.rocksdb.provider import RocksDbProvider
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from inspector.checkpoint.storage import Storage, parts_of
+from inspector.exceptions import InspectorError
+from inspector.model import FileKind, StoreFile, Version
+from inspector.providers.chain import chain_for
+from inspector.providers.common_names import classify_side_file
+from inspector.providers.options import ReadOptions, Report
+from inspector.providers.provider import Listing, Provider
+from inspector.providers.rocksdb.names import (
+    PIECE_BYTES,
+    SPELLED,
+    StateName,
+    folder_kind,
+    parse_name,
+)
+from inspector.providers.shared_files import SharedFiles
+from inspector.providers.task_files import TaskFiles
+
+if TYPE_CHECKING:  # they import what decodes rows
+    from inspector.encode.deltas import DeltaForm
+    from inspector.providers.file_reader import FileReader
+
+_CLASS = "RocksDB"
+
+
+class RocksDbProvider(Provider):
+    """Recognised by the recorded class or, where none is recorded, by its files."""
+
+    removes_what_it_has = False  # RocksDB.remove writes it without a look at the key
+    spark_class = "RocksDBStateStoreProvider"
+    names = SPELLED
+    has_column_families = True
+    keeps_maps = False
+    shares_files = True
+    sums_snapshots = True
+    writes_snapshots_alone = True
+
+    def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
+        """Changelogs, snapshots and what lies beside them; its two folders of shared files."""
+        if is_dir:
+            return folder_kind(name), None
+        result = parse_name(name)
+        return (result.kind, result.version) if result else classify_side_file(name)
+
+    def detect(self, listing: Listing) -> bool:
+        """By the recorded class; by any file of its own if none is recorded."""
+        if listing.provider_class is not None:
+            return _CLASS in listing.provider_class
+        names = (file.path.rsplit("/", 1)[-1] for file in listing.files)
+        return any(parse_name(name) for name in names)
+
+    def resolve_attempts(
+        self,
+        files: Sequence[StoreFile],
+        committed: Mapping[int, frozenset[str]],
+        storage: Storage | None = None,
+    ) -> tuple[StoreFile, ...]:
+        """The files with those of attempts that were not committed as abandoned."""
+        named = super().resolve_attempts(files, committed)
+        return mark_attempts(named, committed, partial(_lineage, storage))
+
+    def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
+        """How the snapshots in one folder share table files."""
+        # Imported by who asks, as the reader is.
+        from inspector.providers.rocksdb.snapshot import shared_files  # noqa: PLC0415
+
+        return shared_files(storage, files)
+
+    def requests_of(self, file: StoreFile, *, has_sums: bool) -> int:
+        """A table is looked up and read in pieces; of a large zip its directory and one entry."""
+        pieces = -(-file.size // PIECE_BYTES)
+        if file.kind is FileKind.TABLE:
+            return 1 + pieces
+        if file.kind is FileKind.SNAPSHOT and pieces > 1:
+            return 2 + has_sums * parts_of(file.size)
+        return super().requests_of(file, has_sums=has_sums)
+
+    def files_to_copy(
+        self, storage: Storage, files: Sequence[StoreFile], version: int
+    ) -> tuple[StoreFile, ...]:
+        """A snapshot and the changelogs after it, and the files that the snapshot names."""
+        # Imported by who asks, as the reader is.
+        from inspector.providers.rocksdb.appended import with_tables  # noqa: PLC0415
+
+        return with_tables(storage, super().files_to_copy(storage, files, version), files)
+
+    def unique_id(self, file: StoreFile) -> str | None:
+        """The id in the name (checkpoint format 2)."""
+        name = parse_name(file.path.rpartition("/")[2])
+        return None if name is None else name.unique_id
+
+    def snapshot_format(self, storage: Storage, file: StoreFile) -> int:
+        """As its entry ``metadata`` has it."""
+        from inspector.providers.rocksdb.snapshot import read_snapshot  # noqa: PLC0415 - reads tables
+
+        return read_snapshot(storage, file).format
+
+    def new_delta(
+        self,
+        storage: Storage,
+        files: Sequence[StoreFile],
+        version: int,
+        options: ReadOptions,
+        unique_id: str | None,
+    ) -> DeltaForm:
+        """A changelog behind whatever makes the version."""
+        # Imported by who writes.
+        from inspector.providers.rocksdb.appended import changelog_form  # noqa: PLC0415
+
+        chain = chain_for(self.files_of(files), version)
+        return changelog_form(storage, files, chain, options, unique_id)
+
+    def reader(
+        self,
+        storage: TaskFiles,
+        options: ReadOptions,
+        files: Iterable[StoreFile],
+        side_files: Iterable[StoreFile],
+        report: Report,
+    ) -> FileReader:
+        """A reader for one store."""
+        # Imported by who reads state: ``info`` and ``files`` start without it.
+        from inspector.providers.rocksdb.reader import RocksDbReader  # noqa: PLC0415
+
+        return RocksDbReader(storage, options, files, side_files, report)
+
+
+_STATE = (FileKind.DELTA, FileKind.SNAPSHOT)
+
+Lineage = Callable[[StoreFile], Mapping[int, str]]
+"""Reads of a changelog which versions it is based on, each with the unique id of its checkpoint;
+empty if it does not say, or cannot be read."""
+
+
+def _lineage(storage: Storage | None, file: StoreFile) -> Mapping[int, str]:
+    # numpy: not for `info`, unless several attempts left files and no commit says which counts.
+    from inspector.providers.rocksdb.appended import changelog_head  # noqa: PLC0415
+
+    try:
+        items = () if storage is None else changelog_head(storage, file).lineage
+    except (InspectorError, OSError):
+        return {}
+    return {item.version: item.unique_id for item in items}
+
+
+def mark_attempts(
+    files: Sequence[StoreFile], committed: Mapping[int, frozenset[str]], lineage: Lineage
+) -> tuple[StoreFile, ...]:
+    """The files of a store, those of other attempts than the committed ones as abandoned.
+
+    Args:
+        files: of one store.
+        committed: the ids that the commit log has, by version.
+        lineage: reads what a changelog is based on.
+
+    Of a version that neither says anything of, the attempt that wrote last is taken: it is newer
+    than the last commit, or as old as the oldest snapshot.
+    """
+    attempts: dict[int, dict[str | None, list[StoreFile]]] = {}
+    for file in files:
+        name = _name(file)
+        if name is not None:
+            attempts.setdefault(name.version, {}).setdefault(name.unique_id, []).append(file)
+    ids = _attempt_ids(attempts, committed, lineage)
+    abandoned = {
+        file.path
+        for version, of_version in attempts.items()
+        for unique_id, attempt_files in of_version.items()
+        if unique_id != ids[version]
+        for file in attempt_files
+    }
+    return tuple(
+        replace(file, kind=FileKind.ABANDONED) if file.path in abandoned else file for file in files
+    )
+
+
+def _name(file: StoreFile) -> StateName | None:
+    return parse_name(file.path.rpartition("/")[2]) if file.kind in _STATE else None
+
+
+def _attempt_ids(
+    attempts: Mapping[int, Mapping[str | None, list[StoreFile]]],
+    committed: Mapping[int, frozenset[str]],
+    lineage: Lineage,
+) -> dict[int, str | None]:
+    """The id of each version's attempt that counts."""
+    result: dict[int, str | None] = {}
+    by_lineage: dict[int, str] = {}
+    for version in sorted(attempts, reverse=True):
+        of_version = attempts[version]
+        logged = committed.get(version)
+        if logged is not None:
+            # None of them: whatever is there was never committed.
+            result[version] = next(
+                (unique_id for unique_id in of_version if unique_id in logged), ""
+            )
+        elif len(of_version) == 1:
+            result[version] = next(iter(of_version))
+        elif by_lineage.get(version) in of_version:
+            result[version] = by_lineage[version]
+        else:
+            result[version] = max(
+                of_version, key=lambda unique_id: _write_time(of_version[unique_id])
+            )
+        if _needs_lineage(attempts, version, committed, by_lineage):
+            changelog = _changelog(of_version.get(result[version], ()))
+            by_lineage |= {} if changelog is None else lineage(changelog)
+    return result
+
+
+def _needs_lineage(
+    attempts: Mapping[int, Mapping[str | None, list[StoreFile]]],
+    version: int,
+    committed: Mapping[int, frozenset[str]],
+    by_lineage: Mapping[int, str],
+) -> bool:
+    """Whether the version before has several attempts of which nothing is known yet."""
+    before = [item for item in attempts if item < version]
+    newest = max(before, default=None)
+    return (
+        newest is not None
+        and newest not in committed
+        and newest not in by_lineage
+        and len(attempts[newest]) > 1
+    )
+
+
+def _changelog(files: Sequence[StoreFile]) -> StoreFile | None:
+    return next((file for file in files if file.kind is FileKind.DELTA), None)
+
+
+def _write_time(files: Sequence[StoreFile]) -> int:
+    return max(file.modified_ms or 0 for file in files)
+
 
 PROVIDER = RocksDbProvider()

@@ -8,6 +8,7 @@ newest snapshot makes a version.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain as joined
 
 from inspector.checkpoint.storage import Storage
 from inspector.decode.changelog import ChangelogHead, LineageItem, read_changelog
@@ -67,7 +68,7 @@ def changelog_form(
     changelogs = [file for file in files if file.kind is FileKind.DELTA]
     of_version = next((file for file in changelogs if file is newest), None)
     example = of_version or max(changelogs, key=lambda file: file.version or 0, default=None)
-    head = ChangelogHead() if example is None else _head(storage, example)
+    head = ChangelogHead() if example is None else changelog_head(storage, example)
     kinds = head.version in WITH_KINDS
     if example is None and chain.base is not None:
         kinds = bool(read_snapshot(storage, chain.base).families)
@@ -86,8 +87,9 @@ def changelog_form(
     )
 
 
-def _head(storage: Storage, file: StoreFile) -> ChangelogHead:
+def changelog_head(storage: Storage, file: StoreFile) -> ChangelogHead:
+    """What a changelog begins with, of which no record is read."""
     chunks = storage.stream(storage.relative(file.path), size=file.size)
     first = next(chunks, b"")
-    blocks = inflate((part for parts in ([first], chunks) for part in parts), sniff(first) or "lz4")
+    blocks = inflate(joined([first], chunks), sniff(first) or DEFAULT_CODEC)
     return read_changelog(blocks)[0]

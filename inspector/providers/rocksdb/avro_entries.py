@@ -179,8 +179,8 @@ class AvroEntries:
         if result is None:
             written = self.written_values.get(schema_id)
             if written is None:
-                known = ", ".join(map(str, sorted(self.written_values))) or "none"
-                raise DecodeError(f"got Avro by the schema {schema_id}, expected one of {known}")
+                ids = ", ".join(map(str, sorted(self.written_values))) or "none"
+                raise DecodeError(f"got Avro by the schema {schema_id}, expected one of {ids}")
             result = self._by_id[schema_id] = AvroRows(self.value, written)
         return result
 

@@ -13,7 +13,8 @@ from inspector.checkpoint.storage import Storage
 from inspector.decode.changelog import ChangelogHead, read_changelog
 from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder, range_of_family
 from inspector.decode.records import RecordBlock, Scanned
-from inspector.decode.sst.live import DELIMITER, LiveBlock, live_entries
+from inspector.decode.sst.entries import LiveBlock
+from inspector.decode.sst.live import DELIMITER, live_entries
 from inspector.decode.sst.table import Table, open_table
 from inspector.exceptions import DecodeError, NoSchemaError
 from inspector.model import FileKind, StoreFile
@@ -21,9 +22,9 @@ from inspector.providers.file_reader import FileReader
 from inspector.providers.options import ReadOptions, Report
 from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.lists import ListLengths
+from inspector.providers.rocksdb.names import PIECE_BYTES
 from inspector.providers.rocksdb.rows import ROW_CHECKSUM_BYTES, Encoding, decode_block
 from inspector.providers.rocksdb.snapshot import (
-    PIECE_BYTES,
     Snapshot,
     StorageSource,
     TableFile,
@@ -64,10 +65,10 @@ class RocksDbReader(FileReader):
         """Announce which files will be read    next: of a snapshot only parts are."""
         super().expect([file for file in files if file.kind is FileKind.DELTA])
 
-    def resume_from(self, other: FileReader) -> None:
+    def resume_from(self, earlier: FileReader) -> None:
         """Take over what another reader of the store knows of the version that it read last."""
-        if isinstance(other, RocksDbReader):
-            self._lists = other._lists
+        if isinstance(earlier, RocksDbReader):
+            self._lists = earlier._lists
 
     def decode(self, file: StoreFile) -> Iterator[RecordBlock]:
         """The records of the store among those of a changelog or a snapshot."""
@@ -142,15 +143,15 @@ class RocksDbReader(FileReader):
             yield Scanned(live_block.buffer, 0, 0, spans, None)
 
     def _snapshot(self, file: StoreFile) -> Snapshot:
-        known = self._storage.known
-        if file.path not in known:
+        cache = self._storage.known
+        if file.path not in cache:
             content = None
             if file.size <= PIECE_BYTES:  # as many bytes as one request of a part has
                 content = b"".join(self.chunks(file))
             elif self._checks.sides_of(file):
                 self.check(file)
-            known[file.path] = read_snapshot(self._storage, file, content)
-        snapshot: Snapshot = known[file.path]
+            cache[file.path] = read_snapshot(self._storage, file, content)
+        snapshot: Snapshot = cache[file.path]
         return snapshot
 
     # -- encoding ----------------------------------------------------------------------------
@@ -217,10 +218,10 @@ class RocksDbReader(FileReader):
         name, version = self._options.form.column_family, file.version or 0
         if name is None:
             return None
-        snapshots = [each for each in self._files if each.kind is FileKind.SNAPSHOT]
+        snapshots = [item for item in self._files if item.kind is FileKind.SNAPSHOT]
         error: DecodeError | OSError | None = None
         nearest: Mapping[str, int] | None = None
-        for snapshot in sorted(snapshots, key=lambda each: _distance(each.version or 0, version)):
+        for snapshot in sorted(snapshots, key=lambda item: _distance(item.version or 0, version)):
             try:
                 families = self._snapshot(snapshot).families
             except (DecodeError, OSError) as failed:
@@ -242,11 +243,11 @@ def _distance(snapshot: int, version: int) -> tuple[bool, int]:
     return snapshot > version, abs(version - snapshot)
 
 
-def _agree(families: Mapping[str, int], others: Mapping[str, int]) -> bool:
+def _agree(families: Mapping[str, int], numbered: Mapping[str, int]) -> bool:
     """Whether two snapshots number their column families alike: no repartition lies between."""
-    numbers = {number: name for name, number in others.items()}
+    numbers = {number: name for name, number in numbered.items()}
     return all(
-        others.get(name, number) == number and numbers.get(number, name) == name
+        numbered.get(name, number) == number and numbers.get(number, name) == name
         for name, number in families.items()
     )
 
@@ -292,9 +293,9 @@ def open_tables(storage: Storage, file: StoreFile, snapshot: Snapshot) -> list[T
 
 def _open(storage: Storage, file: StoreFile, folder: str, table: TableFile) -> Table:
     path = f"{folder}/{table.name}"
-    known = storage.known if isinstance(storage, TaskFiles) else {}
-    entry = known[path] if path in known else storage.stat(storage.relative(path))
-    known[path] = entry
+    cache = storage.known if isinstance(storage, TaskFiles) else {}
+    entry = cache[path] if path in cache else storage.stat(storage.relative(path))
+    cache[path] = entry
     expected = "" if table.size is None else f" of {table.size:,} bytes"
     if entry is None or entry.is_dir:
         raise DecodeError(f"it names the table file {table.name}{expected}, which is missing").at(

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s
-from inspector.decode.composed_rows import Rows, composed, constant
+from inspector.decode.composed_rows import Rows, compose_rows, constant
 from inspector.decode.encoded_rows import (
     FAMILY_BYTES,
     KeyDecoder,
@@ -75,12 +75,12 @@ class _Entries(NamedTuple):
 
 
 def decode_block(
-    found: Scanned, first_record: int, encoding: Encoding, lists: ListLengths | None
+    scanned: Scanned, first_record: int, encoding: Encoding, lists: ListLengths | None
 ) -> RecordBlock | None:
     """The records of a block.
 
     Args:
-        found: where its entries lie.
+        scanned: where its entries lie.
         first_record: how many records of the store were before it in the file.
         encoding: of the store.
         lists: how many rows each value has before the block; needed where values have several.
@@ -92,20 +92,20 @@ def decode_block(
         RecordError: an entry is not encoded so; the offset is that of the decompressed file.
     """
     try:
-        entries = _entries(found, encoding)
+        entries = _entries(scanned, encoding)
         if not len(entries.removed):
             return None
         if not encoding.several_values:
             _require_single(entries)
         if encoding.avro is not None:
-            parts = encoding.avro.with_unsafe_rows(found.buffer, entries.keys, entries.values)
-            found = found._replace(buffer=parts.buffer)
+            parts = encoding.avro.with_unsafe_rows(scanned.buffer, entries.keys, entries.values)
+            scanned = scanned._replace(buffer=parts.buffer)
             entries = entries._replace(keys=parts.keys, values=parts.values)
         if encoding.several_values and lists is not None:
-            return _lists(found, first_record, entries, encoding, lists)
-        return _rows(found, first_record, entries, encoding)
+            return _lists(scanned, first_record, entries, encoding, lists)
+        return _rows(scanned, first_record, entries, encoding)
     except (RecordError, RowError) as error:
-        location = None if error.offset is None else error.offset + found.raw_offset
+        location = None if error.offset is None else error.offset + scanned.raw_offset
         raise RecordError(_raw(error.message), offset=location) from None
 
 
@@ -121,9 +121,9 @@ def _raw(message: str) -> str:
     return message.replace("(offset in its block)", "").rstrip() + " (raw offset)"
 
 
-def _entries(found: Scanned, encoding: Encoding) -> _Entries:
-    buffer = found.buffer
-    key_at, key_size, value_at, value_size = found.spans
+def _entries(scanned: Scanned, encoding: Encoding) -> _Entries:
+    buffer = scanned.buffer
+    key_at, key_size, value_at, value_size = scanned.spans
     keys, values, removed = Spans(key_at, key_size), Spans(value_at, value_size), value_size < 0
     sums = np.where(removed, key_at, value_at)
     if encoding.row_checksum:
@@ -134,13 +134,13 @@ def _entries(found: Scanned, encoding: Encoding) -> _Entries:
             np.where(removed, key_at + ROW_CHECKSUM_BYTES, key_at),
             np.where(removed, key_size - ROW_CHECKSUM_BYTES, key_size),
         )
-    kinds = found.kinds
+    kinds = scanned.kinds
     merged = np.zeros(len(removed), np.bool_) if kinds is None else kinds == _MERGE
     if encoding.family is not None:
-        mine = np.flatnonzero(of_family(buffer, keys, encoding.family))
-        if len(mine) < len(removed):
-            keys, values = keys.some(mine), values.some(mine)
-            removed, merged, sums = removed[mine], merged[mine], sums[mine]
+        own_rows = np.flatnonzero(of_family(buffer, keys, encoding.family))
+        if len(own_rows) < len(removed):
+            keys, values = keys.some(own_rows), values.some(own_rows)
+            removed, merged, sums = removed[own_rows], merged[own_rows], sums[own_rows]
     wrong: tuple[int, ...] = ()
     if encoding.row_checksum:
         wrong, values = _check(buffer, keys, values, removed, sums, encoding)
@@ -195,22 +195,24 @@ def _matches(buffer: bytes, sum_at: int, *covered: tuple[int, int]) -> bool:
     return bool(result == expected)
 
 
-def _rows(found: Scanned, first_record: int, entries: _Entries, encoding: Encoding) -> RecordBlock:
+def _rows(
+    scanned: Scanned, first_record: int, entries: _Entries, encoding: Encoding
+) -> RecordBlock:
     """A record for each entry."""
-    value_at, value_size = _plain_values(found.buffer, entries)
+    value_at, value_size = _plain_values(scanned.buffer, entries)
     if encoding.keys.in_place:
-        keys = plain_rows(found.buffer, entries.keys)
-        buffer, key_at, key_size = found.buffer, *keys
-        locations = None if encoding.avro is None else entries.places + found.raw_offset
+        keys = plain_rows(scanned.buffer, entries.keys)
+        buffer, key_at, key_size = scanned.buffer, *keys
+        locations = None if encoding.avro is None else entries.places + scanned.raw_offset
     else:
-        rows = encoding.keys.rows(found.buffer, entries.keys)
-        buffer, key_at, key_size = rows.data + found.buffer, rows.offsets, rows.lengths
+        rows = encoding.keys.rows(scanned.buffer, entries.keys)
+        buffer, key_at, key_size = rows.data + scanned.buffer, rows.offsets, rows.lengths
         value_at = value_at + len(rows.data)
-        locations = entries.places + found.raw_offset
+        locations = entries.places + scanned.raw_offset
     return RecordBlock(
         buffer,
         first_record,
-        found.raw_offset,
+        scanned.raw_offset,
         key_at,
         key_size,
         value_at,
@@ -232,34 +234,36 @@ def _plain_values(buffer: bytes, entries: _Entries) -> tuple[Int64s, Int64s]:
 
 
 def _lists(
-    found: Scanned, first_record: int, entries: _Entries, encoding: Encoding, lists: ListLengths
+    scanned: Scanned, first_record: int, entries: _Entries, encoding: Encoding, lists: ListLengths
 ) -> RecordBlock:
     """A record for each row of each value, and for each that goes with the value before."""
-    buffer = found.buffer
+    buffer = scanned.buffer
     owners, values = _elements(buffer, entries, encoding)
     counts = np.bincount(owners, minlength=len(entries.removed))
-    places: Places = lists.apply(buffer, entries.keys, entries.merged, counts)
+    list_places: Places = lists.apply(buffer, entries.keys, entries.merged, counts)
     columns = [
-        column.taken(places.entries) for column in encoding.keys.columns(buffer, entries.keys)
+        column.select(list_places.entries) for column in encoding.keys.columns(buffer, entries.keys)
     ]
-    rows: Rows = composed(buffer, [*columns, constant(places.indices)], len(places.entries))
-    put = places.elements >= 0
+    rows: Rows = compose_rows(
+        buffer, [*columns, constant(list_places.indices)], len(list_places.entries)
+    )
+    put = list_places.elements >= 0
     value_at = np.full(len(put), 0, np.int64)
     value_size = np.full(len(put), REMOVED, np.int64)
-    value_at[put] = values.offsets[places.elements[put]] + len(rows.data)
-    value_size[put] = values.lengths[places.elements[put]]
-    wrong = np.isin(places.entries, np.array(entries.wrong, np.int64))
+    value_at[put] = values.offsets[list_places.elements[put]] + len(rows.data)
+    value_size[put] = values.lengths[list_places.elements[put]]
+    wrong = np.isin(list_places.entries, np.array(entries.wrong, np.int64))
     return RecordBlock(
         rows.data + buffer,
         first_record,
-        found.raw_offset,
+        scanned.raw_offset,
         rows.offsets,
         rows.lengths,
         value_at,
         value_size,
         checksum_mismatches=tuple(np.flatnonzero(wrong).tolist()),
         puts_only=bool(put.all()),
-        places=entries.places[places.entries] + found.raw_offset,
+        places=entries.places[list_places.entries] + scanned.raw_offset,
     )
 
 

@@ -12,16 +12,19 @@ import struct
 import zipfile
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
 from inspector.checkpoint.logfile import json_object, long_field, object_field, split_log
 from inspector.checkpoint.storage import Storage
+from inspector.decode.sst.table import open_table
 from inspector.exceptions import DecodeError, InspectorError, TruncatedError
-from inspector.model import LIMITS, StoreFile, above_limit
+from inspector.model import LIMITS, FileKind, StoreFile, above_limit
 from inspector.plain_text import escape
-from inspector.providers.rocksdb.names import LOGS, TABLES
+from inspector.providers.file_reader import check_identity
+from inspector.providers.rocksdb.names import LOGS, PIECE_BYTES, TABLES
+from inspector.providers.shared_files import Contents, SharedFiles, SnapshotFiles
 
 # Spark 4.0 takes this number from spark.sql.streaming.stateStore.checkpointFormatVersion, once for
 # each JVM (RocksDBCheckpointMetadata.VERSION of 4.0.5); what follows is the same. 4.1 writes v1.
@@ -55,6 +58,7 @@ class Snapshot:
         internal_keys: those of Spark's own column families; counted apart from the others.
         families: number of each column family, by name; none in a store without them.
         internal: names of those that are Spark's own.
+        format: the number of the version line.
     """
 
     tables: tuple[TableFile, ...]
@@ -63,6 +67,7 @@ class Snapshot:
     internal_keys: int = 0
     families: Mapping[str, int] = field(default_factory=dict)
     internal: frozenset[str] = frozenset()
+    format: int = 1
 
 
 def parse_snapshot(data: bytes) -> Snapshot:
@@ -71,7 +76,7 @@ def parse_snapshot(data: bytes) -> Snapshot:
     Raises:
         DecodeError: it is not what Spark writes, or of a later format.
     """
-    _, lines = split_log(data, _NEWEST_METADATA)
+    version, lines = split_log(data, _NEWEST_METADATA)
     fields = json_object("\n".join(lines))
     keys = long_field(fields, "numKeys")
     families = object_field(fields, "columnFamilyMapping")
@@ -83,6 +88,7 @@ def parse_snapshot(data: bytes) -> Snapshot:
         internal_keys=long_field(fields, "numInternalKeys") or 0,
         families={name: _family(number) for name, number in families.items()},
         internal=frozenset(name for name, is_internal in internal.items() if is_internal is True),
+        format=version,
     )
 
 
@@ -129,8 +135,8 @@ def _metadata(source: IO[bytes], size: int) -> bytes:
         with zipfile.ZipFile(source) as archive:
             entry = archive.getinfo(_METADATA)
             if entry.file_size > LIMITS.small_file_bytes:
-                what = f"{_METADATA} of {entry.file_size:,} bytes"
-                raise above_limit("small_file_bytes", what, offset=entry.header_offset)
+                text = f"{_METADATA} of {entry.file_size:,} bytes"
+                raise above_limit("small_file_bytes", text, offset=entry.header_offset)
             with archive.open(entry) as stream:
                 data = stream.read(entry.file_size + 1)
     except KeyError:
@@ -200,8 +206,8 @@ def _file(item: object, folder: str, key: str) -> TableFile:
             f"got the file name '{shown}', {size_of_name:,} byte{'s' * (size_of_name != 1)}, "
             f"expected at most {_LONGEST_NAME} bytes without control characters"
         )
-    known = isinstance(size, int) and not isinstance(size, bool) and size >= 0
-    return TableFile(f"{folder}/{name}", size if known else None)
+    is_count = isinstance(size, int) and not isinstance(size, bool) and size >= 0
+    return TableFile(f"{folder}/{name}", size if is_count else None)
 
 
 def _family(number: object) -> int:
@@ -209,9 +215,6 @@ def _family(number: object) -> int:
         raise DecodeError(f"got {str(number)[:40]!r} as a column family's number")
     return number
 
-
-PIECE_BYTES = 1 << 20
-"""Bytes of one request; what was read is kept for the next few."""
 
 _KEPT = 3
 
@@ -262,3 +265,129 @@ class StorageSource:
         else:
             self._pieces.move_to_end(number)
         return piece
+
+
+_SNAPSHOT = ".zip"
+
+
+def shared_files(storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
+    """What the snapshots of one folder share.
+
+    Args:
+        storage: opened at the checkpoint's root.
+        files: all files in the folder.
+    """
+    usage = _Usage(storage, files)
+    result: list[SnapshotFiles] = []
+    older: set[str] = set()
+    snapshots = [file for file in files if file.kind is FileKind.SNAPSHOT]
+    for file in sorted(snapshots, key=lambda item: item.version or 0):
+        snapshot = usage.read(file)
+        if snapshot is not None:
+            result.append(usage.describe(file, snapshot, older, oldest=not result))
+            older |= {table.name for table in snapshot.tables}
+    for file in files:
+        if file.kind is FileKind.ABANDONED and file.path.endswith(_SNAPSHOT):
+            usage.read(file)
+    return SharedFiles(tuple(result), usage.orphans(), tuple(usage.problems))
+
+
+class _Usage:
+    """Reads snapshots and the properties of tables, each once.
+
+    Attributes:
+        problems: what could not be read.
+    """
+
+    def __init__(self, storage: Storage, files: Sequence[StoreFile]) -> None:
+        self._storage = storage
+        self._tables: Mapping[str, StoreFile] = {
+            "/".join(file.path.rsplit("/", 2)[1:]): file
+            for file in files
+            if file.kind is FileKind.TABLE
+        }
+        self._named: set[str] = set()
+        self._contents: dict[str, Contents | None] = {}
+        self._all_read = True
+        self.problems: list[tuple[StoreFile, Exception]] = []
+
+    def read(self, file: StoreFile) -> Snapshot | None:
+        """What a snapshot says; None if it cannot be read."""
+        try:
+            snapshot = read_snapshot(self._storage, file)
+        except (InspectorError, OSError) as error:
+            self._note_failure(file, error)
+            self._all_read = False
+            return None
+        self._named |= {table.name for table in snapshot.tables}
+        return snapshot
+
+    def describe(
+        self, file: StoreFile, snapshot: Snapshot, older: set[str], *, oldest: bool
+    ) -> SnapshotFiles:
+        """The files of a snapshot.
+
+        Args:
+            file: the snapshot.
+            snapshot: what it says.
+            older: the tables that older ones name.
+            oldest: there is no older one.
+        """
+        new = [table for table in snapshot.tables if table.name not in older]
+        contents: Contents | None = Contents()
+        for table in snapshot.tables:
+            item = self._of_table(table.name)
+            contents = None if item is None or contents is None else contents + item
+        counted = snapshot.keys >= 0
+        return SnapshotFiles(
+            file=file,
+            tables=len(snapshot.tables),
+            table_bytes=sum(map(self._size, snapshot.tables)),
+            new_tables=None if oldest else len(new),
+            new_bytes=None if oldest else sum(map(self._size, new)) + file.size,
+            missing=sum(not self._is_there(table) for table in snapshot.tables),
+            rows=snapshot.keys + snapshot.internal_keys if counted else None,
+            contents=contents,
+        )
+
+    def orphans(self) -> tuple[StoreFile, ...] | None:
+        """Tables that no snapshot names."""
+        if not self._all_read:
+            return None
+        return tuple(file for name, file in self._tables.items() if name not in self._named)
+
+    def _size(self, table: TableFile) -> int:
+        entry = self._tables.get(table.name)
+        return table.size if table.size is not None else entry.size if entry else 0
+
+    def _is_there(self, table: TableFile) -> bool:
+        entry = self._tables.get(table.name)
+        return entry is not None and table.size in (None, entry.size)
+
+    def _of_table(self, name: str) -> Contents | None:
+        if name not in self._contents:
+            self._contents[name] = self._read_table(name)
+        return self._contents[name]
+
+    def _note_failure(self, file: StoreFile, error: Exception) -> None:
+        try:
+            check_identity(self._storage, file)
+        except OSError as changed:
+            error = changed
+        self.problems.append((file, error))
+
+    def _read_table(self, name: str) -> Contents | None:
+        file = self._tables.get(name)
+        if file is None:
+            return None
+        try:
+            told = open_table(StorageSource(self._storage, file), file.path).properties
+        except (InspectorError, OSError) as error:
+            self._note_failure(file, error)
+            return None
+        return Contents(
+            told.entries,
+            told.deletions,
+            told.merge_operands,
+            told.raw_key_bytes + told.raw_value_bytes,
+        )

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from inspector.quantities import bytes_text, duration_text
-from inspector.render.cells import UNKNOWN, about, cell_text, summary_text
+from inspector.render.cells import UNKNOWN, about, about_time, cell_text, summary_text
 from inspector.render.page.model import Scale
-from inspector.render.report import Column, Unit
+from inspector.render.tabular import Column, Unit
 from inspector.time_text import time_ms_text
 
 
@@ -60,7 +60,7 @@ def time_text(millis: int) -> str:
 def summary_cell(name: str, value: Any) -> Cell:
     """A value of a report's summary."""
     if name.endswith("_ms") and value is not None:
-        return Cell(time_text(value), value)
+        return Cell(about_time(name) + time_text(value), value)
     if name.endswith("_bytes") and value is not None:
         return Cell(("~" if "estimate" in name else "") + bytes_text(value), value)
     number = isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -11,32 +11,35 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from inspector.findings.finding import Finding
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+from markupsafe import escape as markup_escape
+
+from inspector.findings.finding import Finding, Kind
 from inspector.findings.verdict import Level, Verdict
 from inspector.plain_text import escape
 from inspector.quantities import bytes_text, sentence
 from inspector.render.as_json import LISTED, render_json
 from inspector.render.cells import UNKNOWN, summary_name
-from inspector.render.first_screen import Line, first_screen
+from inspector.render.first_screen import Line, command_line, first_screen
+from inspector.render.fleet_rows import cause_text, groups_of, short_names
 from inspector.render.page.cells import Cell, number_cell, summary_cell
-from inspector.render.page.model import FailedCheckpoint, Scale, Section, Text
+from inspector.render.page.growth import Growth, growth_of
+from inspector.render.page.model import Scale, Section, Text
 from inspector.render.page.views import View, views_of
 from inspector.render.plain import ProblemRow, problem_row
-from inspector.render.report import Report
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
-    from markupsafe import Markup
+from inspector.render.report_data import ReportData
 
 MOST_FLEET_BYTES = 8_000_000
-"""Size of a fleet's page from which on checkpoints that need less have no details of their own."""
+"""Size of a fleet's page from which on checkpoints that need less are rows of its table alone."""
 
 _SCRIPTS = (
     ("uplot.LICENSE", "uplot.min.js"),
@@ -52,14 +55,27 @@ _FLEET_NUMBERS = ("rows", "row bytes", "heap", "growth per hour", "leftovers")
 """What the table of a fleet has columns for, besides the counts of findings."""
 
 
-def render_page(report: Report) -> Iterator[str]:
+@dataclass(frozen=True)
+class FailedCheckpoint:
+    """A checkpoint that could not be read at all: a row of a fleet's page.
+
+    Attributes:
+        checkpoint: its path, as the user spelled it.
+        message: what went wrong.
+    """
+
+    checkpoint: str
+    message: str
+
+
+def render_page(report: ReportData) -> Iterator[str]:
     """A report as one HTML file, piece by piece.
 
     Args:
         report: with a page of its own, or without: then its tables are shown.
     """
     view = _view(report, "")
-    yield from _written(
+    yield from _write(
         title=f"{report.command} of {view.name}",
         command=report.command,
         heading=view.name,
@@ -70,12 +86,12 @@ def render_page(report: Report) -> Iterator[str]:
 
 
 def render_fleet_page(
-    reports: Sequence[Report], failures: Sequence[FailedCheckpoint] = ()
+    reports: Sequence[ReportData], failures: Sequence[FailedCheckpoint] = ()
 ) -> Iterator[str]:
-    """One HTML file for many checkpoints: a table, worst first, whose rows open the checkpoints.
+    """One HTML file for many checkpoints: their causes, and a table whose rows open them.
 
-    The first screen of each, and as many of the other sections as :data:`MOST_FLEET_BYTES` leaves
-    room for, beginning with the worst.
+    Of each checkpoint the first screen, its growth and its findings, as long as
+    :data:`MOST_FLEET_BYTES` leaves room, beginning with the worst.
 
     Args:
         reports: audits, with or without a page, in any order.
@@ -85,13 +101,11 @@ def render_fleet_page(
     parts, links, room = [], [], MOST_FLEET_BYTES
     for number, report in enumerate(ordered, start=1):
         part = _fleet_part(report, f"c{number}-")
-        if len(part) > room:
-            part = _fleet_part(_without_sections(report), f"c{number}-")
         left = len(part) <= room
         parts += [part] if left else []
         room -= len(part) if left else 0
         links.append(f"c{number}-open" if left else "")
-    yield from _written(
+    yield from _write(
         title=f"audit of {len(reports) + len(failures)} checkpoints",
         command="audit",
         heading=f"Audit of {len(reports) + len(failures)} checkpoints",
@@ -122,8 +136,10 @@ class CheckpointView:
         prefix: of its ids, where a page has several reports.
         name: the end of its path. path: all of it.
         headline: its first lines.
+        growth: how its state grew.
+        command: what makes the page of this one, where a page has several.
         json: the report as :func:`inspector.render.as_json.render_json` has it, to be read by
-            programs.
+            programs; empty where a page has several.
     """
 
     prefix: str
@@ -131,14 +147,14 @@ class CheckpointView:
     path: str
     level: str
     headline: Sequence[Line]
+    growth: Sequence[Growth]
     summary: Sequence[tuple[str, Cell]]
     sections: Sequence[SectionView]
-    json: Markup
+    command: str
+    json: str
 
 
-def _view(report: Report, prefix: str) -> CheckpointView:
-    from markupsafe import Markup  # noqa: PLC0415 - with Jinja2, which only pages need
-
+def _view(report: ReportData, prefix: str) -> CheckpointView:
     # Their rows may be read once, and are shown and embedded.
     report = replace(report, tables=[replace(t, rows=list(t.rows)) for t in report.tables])
     summary = [
@@ -146,30 +162,25 @@ def _view(report: Report, prefix: str) -> CheckpointView:
         for name, v in report.summary.items()
         if name not in _NOT_SHOWN
     ]
+    json_text = "" if prefix else Markup(json_for_html("".join(render_json(report))))
     return CheckpointView(
         prefix,
         _name(report.checkpoint),
         report.checkpoint,
         report.level.value,
         _headline(report),
+        [replace(growth, svg=Markup(growth.svg)) for growth in growth_of(report.charts)],
         summary,
-        list(_sections(report)),
-        Markup(json_for_html("".join(render_json(report)))),
+        list(_own_sections(report) if prefix else _sections(report)),
+        f"{command_line(report.command, report)} -O page.html" if prefix else "",
+        json_text,
     )
 
 
-def _sections(report: Report) -> Iterator[SectionView]:
-    if report.judged:
-        found = [_finding(one) for one in sorted(report.findings, key=_gravity)]
-        nothing = [] if found else list(views_of([Text(("There are no findings.",))]))
-        yield SectionView("findings", "Findings", nothing, found)
-    if report.problems:
-        table = ProblemRow.table(
-            "Unreadable or inconsistent files", [problem_row(one) for one in report.problems]
-        )
-        yield SectionView("problems", "Problems", list(views_of([table])))
+def _sections(report: ReportData) -> Iterator[SectionView]:
+    yield from _own_sections(report)
     if report.page is None:
-        shown = [each for each in report.tables if each.shown and each.name not in LISTED]
+        shown = [item for item in report.tables if item.shown and item.name not in LISTED]
         sections: Iterable[Section] = (Section("tables", "Tables", shown),)
     else:
         sections = report.page.sections
@@ -180,11 +191,23 @@ def _sections(report: Report) -> Iterator[SectionView]:
         yield SectionView("notes", "Notes", list(views_of([Text(said)])))
 
 
+def _own_sections(report: ReportData) -> Iterator[SectionView]:
+    """What is wrong with a checkpoint."""
+    if report.judged:
+        found = [_finding(one) for one in sorted(report.findings, key=_gravity)]
+        nothing = [] if found else list(views_of([Text(("There are no findings.",))]))
+        yield SectionView("findings", "Findings", nothing, found)
+    if report.problems:
+        table = ProblemRow.table(
+            "Unreadable or inconsistent files", [problem_row(one) for one in report.problems]
+        )
+        yield SectionView("problems", "Problems", list(views_of([table])))
+
+
 def _finding(finding: Finding) -> dict[str, Any]:
     kind = finding.kind
     operator = "" if finding.operator_id is None else f"operator {finding.operator_id}"
     store = "" if finding.store_name in (None, "default") else f"store {finding.store_name}"
-    means = [kind.means, kind.to_do, f"In Spark: {kind.spark}", kind.source]
     return {
         "id": kind.id,
         "severity": finding.severity.word,
@@ -195,15 +218,24 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "bytes": "" if finding.bytes is None else bytes_text(finding.bytes),
         "evidence": sentence(finding.evidence),
         "next_step": sentence(finding.next_step),
-        "means": [sentence(text) for text in means if text],
+        "means": _means(kind),
     }
+
+
+def _means(kind: Kind) -> list[str]:
+    texts = [kind.means, kind.to_do, f"In Spark: {kind.spark}", kind.source]
+    return [sentence(text) for text in texts if text]
+
+
+def _id(kind: Kind) -> str:
+    return kind.id
 
 
 def _gravity(finding: Finding) -> tuple[int, int]:
     return -finding.severity, -(finding.bytes or 0)
 
 
-def _headline(report: Report) -> list[Line]:
+def _headline(report: ReportData) -> list[Line]:
     return [*first_screen(report), *([] if report.verdict else [Line("verdict", report.command)])]
 
 
@@ -215,11 +247,11 @@ def _name(path: str) -> str:
 # --- a fleet ---------------------------------------------------------------------------------
 
 
-def _urgency(report: Report) -> tuple[int, int, str]:
+def _urgency(report: ReportData) -> tuple[int, int, str]:
     return -report.level.rank, -(report.summary.get("row_bytes") or 0), report.checkpoint
 
 
-def _fleet_part(report: Report, prefix: str) -> Markup:
+def _fleet_part(report: ReportData, prefix: str) -> Markup:
     made: Markup = (
         _environment()
         .get_template("blocks.html.j2")
@@ -230,33 +262,43 @@ def _fleet_part(report: Report, prefix: str) -> Markup:
     return made
 
 
-def _without_sections(report: Report) -> Report:
-    return replace(report, page=None, tables=report.tables[:1], notes=(), footnotes=())
-
-
 def _fleet(
-    ordered: Sequence[Report],
+    ordered: Sequence[ReportData],
     failures: Sequence[FailedCheckpoint],
     links: Sequence[str],
     parts: Sequence[Markup],
 ) -> dict[str, Any]:
-    failed = Level.UNREADABLE
+    of_failures = [
+        (failure.checkpoint, Level.UNREADABLE, sentence(failure.message)) for failure in failures
+    ]
+    entries = of_failures + [(r.checkpoint, r.level, cause_text(r)) for r in ordered]
+    names, frame = short_names([path for path, _, _ in entries])
+    groups = list(groups_of([(path, level.value, cause) for path, level, cause in entries]))
+    group_of = {index: number for number, g in enumerate(groups) for index in g.members}
+    cells = [[Cell(UNKNOWN)] * (2 + len(_FLEET_NUMBERS))] * len(failures)
+    cells += map(_fleet_cells, ordered)
     rows = [
         {
-            "rank": failed.rank,
-            "level": failed.value,
-            "checkpoint": failure.checkpoint,
-            "link": "",
-            "cause": sentence(failure.message),
-            "cells": [Cell(UNKNOWN)] * (2 + len(_FLEET_NUMBERS)),
+            "rank": level.rank,
+            "level": level.value,
+            "name": name,
+            "link": link,
+            "cause": cause,
+            "cells": numbers,
+            "group": group_of[index],
         }
-        for failure in failures
+        for index, ((_, level, cause), name, link, numbers) in enumerate(
+            zip(entries, names, [""] * len(failures) + [*links], cells, strict=True)
+        )
     ]
-    rows += [_fleet_row(one, link) for one, link in zip(ordered, links, strict=True)]
     counts = Counter(row["level"] for row in rows)
     left_out = links.count("")
+    kinds = {finding.kind for report in ordered for finding in report.findings}
     return {
         "title": "Checkpoints, worst first",
+        "frame": frame,
+        "groups": groups,
+        "meanings": [(kind.id, kind.title, _means(kind)) for kind in sorted(kinds, key=_id)],
         "counts": [(level.value, counts[level.value]) for level in reversed(Level)],
         "numbers": _FLEET_NUMBERS,
         "rows": rows,
@@ -267,25 +309,17 @@ def _fleet(
     }
 
 
-def _fleet_row(report: Report, link: str) -> dict[str, Any]:
+def _fleet_cells(report: ReportData) -> list[Cell]:
     severities = Counter(finding.severity.word for finding in report.findings)
     counts = [Cell(str(severities[word]), severities[word]) for word in ("error", "warning")]
-    level = report.level
-    return {
-        "rank": level.rank,
-        "level": level.value,
-        "checkpoint": report.checkpoint,
-        "link": link,
-        "cause": next(line.text for line in _headline(report) if line.kind == "verdict"),
-        "cells": [*counts, *_fleet_numbers(report.verdict)],
-    }
+    return [*counts, *_fleet_numbers(report.verdict)]
 
 
 def _fleet_numbers(verdict: Verdict | None) -> list[Cell]:
     if verdict is None or verdict.size is None:
         return [Cell(UNKNOWN)] * len(_FLEET_NUMBERS)
     size, growth = verdict.size, verdict.growth
-    grows = None if growth is None else growth.held_against(growth.bytes_per_hour)
+    grows = None if growth is None else growth.rate_for_limits(growth.bytes_per_hour)
     return [
         number_cell(Scale.COUNT, size.rows),
         number_cell(Scale.BYTES, size.bytes),
@@ -298,10 +332,8 @@ def _fleet_numbers(verdict: Verdict | None) -> list[Cell]:
 # --- the file --------------------------------------------------------------------------------
 
 
-def _written(**filled: Any) -> Iterator[str]:
-    from markupsafe import Markup  # noqa: PLC0415 - as above
-
-    scripts, style = [_asset(*each) for each in _SCRIPTS], "\n".join(map(_joined, _STYLES))
+def _write(**filled: Any) -> Iterator[str]:
+    scripts, style = [_asset(*asset) for asset in _SCRIPTS], "\n".join(map(_join, _STYLES))
     pieces = (
         _environment()
         .get_template("page.html.j2")
@@ -358,27 +390,40 @@ def _asset(licence: str, name: str) -> str:
     return text
 
 
-def _joined(each: tuple[str, str]) -> str:
-    return _asset(*each)
+def _join(asset: tuple[str, str]) -> str:
+    return _asset(*asset)
 
 
 @cache
 def _environment() -> Environment:
-    # Jinja2 takes a while to import, and only pages need it.
-    from jinja2 import Environment, FunctionLoader, StrictUndefined  # noqa: PLC0415
-
     folder = files(__package__) / "assets"
-    return Environment(
+    made = Environment(
         autoescape=True,
-        finalize=_shown,
+        finalize=_plain,
         keep_trailing_newline=False,
         loader=FunctionLoader(lambda name: (folder / name).read_text("utf-8")),
         lstrip_blocks=True,
         trim_blocks=True,
         undefined=StrictUndefined,
     )
+    made.filters |= {"path": _path_markup, "times": _times_markup}
+    return made
 
 
-def _shown(value: Any) -> Any:
+def _path_markup(path: str) -> Markup:
+    """A path, a conf or a key, which a browser may break behind separators and not in words."""
+    text = str(markup_escape(escape(path)))
+    return Markup(re.sub(r"(?<=[/_.])(?=\w)", "<wbr>", text))
+
+
+def _times_markup(text: str) -> Markup:
+    """Text whose times stay on one line."""
+    time = r"\d{4}-\d\d-\d\dT[\d:.]+Z"
+    return Markup(
+        re.sub(time, r'<span class="moment">\g<0></span>', str(markup_escape(escape(text))))
+    )
+
+
+def _plain(value: Any) -> Any:
     """Text without control and format characters; markup of this package as it is."""
     return escape(value) if isinstance(value, str) and not hasattr(value, "__html__") else value

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inspector.render.report import Table
+from inspector.render.tabular import Table
 
 MOST_ROWS = 400
 """Rows of one table in a page; a page says how many it leaves out, so that it stays small."""
@@ -151,16 +151,3 @@ class Page:
     """What a page shows below the first screen, which is that of its report."""
 
     sections: Sequence[Section]
-
-
-@dataclass(frozen=True)
-class FailedCheckpoint:
-    """A checkpoint that could not be read at all: a row of a fleet's page.
-
-    Attributes:
-        checkpoint: its path, as the user spelled it.
-        message: what went wrong.
-    """
-
-    checkpoint: str
-    message: str

@@ -18,7 +18,7 @@ from inspector.render.page.model import (
     Text,
     Treemap,
 )
-from inspector.render.report import Column, Table, Unit
+from inspector.render.tabular import Column, Table, Unit
 
 _LEAST_BAR = 0.4
 """Percent that a bar of anything but zero is drawn wide, so that one sees it."""
@@ -134,11 +134,11 @@ View = TableView | ChartsView | BarsView | TreeView | TextView
 
 def views_of(blocks: Iterable[Block]) -> Iterator[View]:
     """What a template needs of the blocks of a section; lines that follow each other are one."""
-    for are_lines, some in groupby(blocks, lambda block: isinstance(block, LineChart)):
+    for are_lines, group in groupby(blocks, lambda block: isinstance(block, LineChart)):
         if are_lines:
-            yield ChartsView([chart_view(block) for block in some if isinstance(block, LineChart)])
+            yield ChartsView([chart_view(block) for block in group if isinstance(block, LineChart)])
         else:
-            yield from (_view_of(block) for block in some if not isinstance(block, LineChart))
+            yield from (_view_of(block) for block in group if not isinstance(block, LineChart))
 
 
 def _view_of(block: Table | BarChart | Treemap | Text) -> View:
@@ -157,10 +157,10 @@ def table_view(table: Table) -> TableView:
     rows = list(islice(iter(table.rows), MOST_ROWS + 1))
     more = f"This page shows only the first {MOST_ROWS:,} rows." if len(rows) > MOST_ROWS else ""
     return TableView(
-        _capitalised(table.title),
+        _capitalise(table.title),
         [Head(column.head, column.unit in NUMBERS) for column in columns],
         [[cell(column, row.get(column.name)) for column in columns] for row in rows[:MOST_ROWS]],
-        _capitalised(table.empty) + ".",
+        _capitalise(table.empty) + ".",
         more,
         [(column.head, column.doc.replace("`", "")) for column in columns if column.doc],
     )
@@ -172,15 +172,15 @@ def table_view(table: Table) -> TableView:
 def chart_view(chart: LineChart) -> ChartView:
     """Lines over batches, the newest of which a page has at most :data:`MOST_ROWS`."""
     newest = slice(-MOST_ROWS, None)
-    columns = [Column("time_ms", Unit.TIME_MS), *(Column(one.name) for one in chart.series)]
-    lines = zip(*(one.values[newest] for one in chart.series), strict=True)
+    columns = [Column("time_ms", Unit.TIME_MS), *(Column(series.name) for series in chart.series)]
+    lines = zip(*(series.values[newest] for series in chart.series), strict=True)
     rows = [
         [
             Cell(str(batch), batch),
             cell(columns[0], time),
             *(
-                number_cell(chart.scale, value, exact=one.exact)
-                for one, value in zip(chart.series, line, strict=True)
+                number_cell(chart.scale, value, exact=series.exact)
+                for series, value in zip(chart.series, line, strict=True)
             ),
         ]
         for batch, time, line in zip(
@@ -188,33 +188,32 @@ def chart_view(chart: LineChart) -> ChartView:
         )
     ]
     heads = [Head("batch", number=True), Head("time")]
-    heads += [Head(one.name, number=True) for one in chart.series]
+    heads += [Head(series.name, number=True) for series in chart.series]
     more = ""
     if len(chart.batches) > MOST_ROWS:
         more = f"This page shows only the newest {MOST_ROWS:,} batches."
     table = TableView(chart.title, heads, rows, "No version can be restored.", more)
-    return ChartView(chart.title, chart.about, _said(chart), chart.scale.value, table)
+    return ChartView(chart.title, chart.about, _description(chart), chart.scale.value, table)
 
 
-def _said(chart: LineChart) -> str:
+def _description(chart: LineChart) -> str:
     """What the chart shows, for those who do not see it."""
     sentences = []
-    for one in chart.series:
-        known = [
+    for series in chart.series:
+        points = [
             (batch, value)
-            for batch, value in zip(chart.batches, one.values, strict=True)
+            for batch, value in zip(chart.batches, series.values, strict=True)
             if value is not None
         ]
-        if not known:
-            sentences.append(f"{_capitalised(one.name)}: not known.")
+        if not points:
+            sentences.append(f"{_capitalise(series.name)}: not known.")
             continue
-        about = "" if one.exact else "about "
-        (first, begin), (last, end) = known[0], known[-1]
-        least, most = min(value for _, value in known), max(value for _, value in known)
-        text = (
-            f"{_capitalised(one.name)}: {about}{number_text(chart.scale, end)} after batch {last}"
-        )
-        if len(known) > 1:
+        about = "" if series.exact else "about "
+        (first, begin), (last, end) = points[0], points[-1]
+        least, most = min(value for _, value in points), max(value for _, value in points)
+        now = f"{about}{number_text(chart.scale, end)}"
+        text = f"{_capitalise(series.name)}: {now} after batch {last}"
+        if len(points) > 1:
             text += f", {number_text(chart.scale, begin)} after batch {first}"
             text += f"; least {number_text(chart.scale, least)}"
             text += f", most {number_text(chart.scale, most)}"
@@ -233,7 +232,7 @@ def bars_view(chart: BarChart) -> BarsView:
             bar.label,
             list(_rects(bar.parts, longest)),
             [number_cell(chart.scale, part, exact=bar.exact) for part in bar.parts],
-            _capitalised(bar.note),
+            _capitalise(bar.note),
             bar.exact,
         )
         for bar in chart.bars
@@ -261,7 +260,7 @@ def tree_view(tree: Treemap) -> TreeView:
     largest = []
     for choice in choices[:1]:
         for row in choice.table.rows[:3]:
-            words = ", ".join(one.text for one in row[:-1])
+            words = ", ".join(word_cell.text for word_cell in row[:-1])
             share = f"{100 * (row[-1].number or 0) / total:.0f} %"
             largest.append(f"{words}: {row[-1].text} ({share})")
     said = f"The largest: {'; '.join(largest)}." if largest else "There are no rows."
@@ -271,15 +270,15 @@ def tree_view(tree: Treemap) -> TreeView:
 def _choice(tree: Treemap, name: str, levels: Sequence[int]) -> TableView:
     sums: dict[tuple[str, ...], int] = {}
     for leaf in tree.leaves:
-        places = tuple(leaf.places[level] for level in levels)
-        sums[places] = sums.get(places, 0) + leaf.bytes
+        path = tuple(leaf.places[level] for level in levels)
+        sums[path] = sums.get(path, 0) + leaf.bytes
     rows = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
     kept, small = dict(rows[:MOST_LEAVES]), rows[MOST_LEAVES:]
-    for places, amount in small:
+    for path, amount in small:
         # Of many partitions the fields are still told.
-        last = places[2:] or ("others",)
-        others = (places[0], "others", *last)[: len(places)]
-        kept[others] = kept.get(others, 0) + amount
+        last = path[2:] or ("others",)
+        sum_path = (path[0], "others", *last)[: len(path)]
+        kept[sum_path] = kept.get(sum_path, 0) + amount
     more = ""
     if small:
         more = f"The {len(small):,} smallest are summed up as “others”, each within its operator."
@@ -288,8 +287,8 @@ def _choice(tree: Treemap, name: str, levels: Sequence[int]) -> TableView:
         f"Bytes by {name}",
         [*heads, Head("bytes", number=True)],
         [
-            [*(Cell(place) for place in places), number_cell(Scale.BYTES, amount)]
-            for places, amount in kept.items()
+            [*(Cell(label) for label in path), number_cell(Scale.BYTES, amount)]
+            for path, amount in kept.items()
         ],
         "There are no rows.",
         more,
@@ -299,5 +298,5 @@ def _choice(tree: Treemap, name: str, levels: Sequence[int]) -> TableView:
 # --- words -----------------------------------------------------------------------------------
 
 
-def _capitalised(text: str) -> str:
+def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]

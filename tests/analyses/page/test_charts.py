@@ -14,7 +14,6 @@ from inspector.analyses.page.charts import (
     churn_charts,
     ladder_chart,
     state_charts,
-    sum_or_none,
     treemap,
 )
 from inspector.analyses.page.of_audit import page_request
@@ -22,6 +21,7 @@ from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.merge.collect import Facts
 from inspector.render.page.model import LineChart
+from inspector.sums import sum_or_none
 from tests.cli.support import checkpoint_of, copy_of
 
 LEAK, JOIN = "fmgws_event_ignore", "join_left_outer"

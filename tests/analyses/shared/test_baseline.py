@@ -10,7 +10,7 @@ import pytest
 
 from inspector.analyses.shared import gating as module
 from inspector.analyses.shared.gating import read_baseline
-from inspector.render.report import SCHEMA_VERSION
+from inspector.render.report_data import SCHEMA_VERSION
 
 
 def report(checkpoint: str, query_id: str | None = None, batch: int = 1) -> dict[str, Any]:

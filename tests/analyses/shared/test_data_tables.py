@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 from inspector import analyses, api
-from inspector.analyses.shared.data_tables import plan_table, table_named
+from inspector.analyses.shared.data_tables import plan_table, table_of_name
 from inspector.analyses.shared.declare import TableOptions, TablePlan
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.store_tables import store_tables
+from inspector.analyses.shared.stores import store_tables
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import ProblemMode, Redact
@@ -58,7 +58,7 @@ def test_the_schema_is_known_before_anything_is_read(
     path, wanted = str(checkpoint_of("fmgws_event_ignore")), TableOptions(mode=mode, raw=True)
     schema = plan_table(path, table, None, wanted).schema
     monkeypatch.setattr(Run, "facts", lambda *_, **__: pytest.fail("the state is read"))
-    assert table_named(table).schema(path, Options(), wanted) == schema
+    assert table_of_name(table).schema(path, Options(), wanted) == schema
     moded = table in ("rows", "changes", *FLAT)
     column = "problem" in schema.names and schema.names[-1] == "problem"
     assert column is (moded and mode is ProblemMode.PERMISSIVE)

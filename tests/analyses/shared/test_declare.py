@@ -117,6 +117,7 @@ UNLIKE_THE_DEFAULT: dict[str, Any] = {
     "key_schemas": ("a string",),
     "value_schemas": ("a string",),
     "thresholds": {"skew_ratio": "5"},
+    "cache": "cache",
 }
 
 

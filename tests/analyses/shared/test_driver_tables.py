@@ -15,8 +15,7 @@ from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.options import Options
 from inspector.render.as_arrow import columns_of
 from inspector.render.plain import FindingRow, ProblemRow, problem_row
-from inspector.render.report import Column
-from inspector.render.tabular import values
+from inspector.render.tabular import Column, values
 from tests import cases
 from tests.cli.support import copy_of
 

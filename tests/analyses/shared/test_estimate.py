@@ -12,6 +12,7 @@ from inspector.analyses.shared.estimate import estimate_audits
 from inspector.exceptions import CheckpointError, NotACheckpointError
 from tests.cases import FIXTURES
 from tests.cli.support import run
+from tests.object_store import serve
 
 CASE = str(FIXTURES / "agg_update" / "checkpoint")
 
@@ -45,6 +46,19 @@ def test_many_checkpoints_add_and_one_that_is_none_is_a_problem(tmp_path: Path) 
     assert [row["checkpoint"] for row in rows] == paths[:2]
     assert [found.path for found in report.problems] == [str(tmp_path)]
     assert not report.complete
+
+
+def test_what_a_search_listed_is_listed_once(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        shutil.copytree(CASE, tmp_path / "all" / name)
+    requests = serve(tmp_path)
+    summary = estimate_audits(["objects://all"], api.Options(), {}, recursive=True).summary
+    # The folder in which both lie; the root of each by the search, and all below it.
+    assert dict(requests.kinds) == {"LIST": 1 + 2 * 2}
+    requests.kinds.clear()
+    assert len(list(api.audit_many("objects://all", recursive=True))) == 2
+    assert requests.kinds["LIST"] == 1 + summary["list_requests"] == 1 + 2 * 2
+    assert requests.kinds["GET"] == summary["get_requests"]
 
 
 def test_one_that_is_none_alone_is_an_error(tmp_path: Path) -> None:

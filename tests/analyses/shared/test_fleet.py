@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from inspector.analyses.shared.fleet import find_all, means_many, run_all
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.run import Run
 from inspector.checkpoint.search import Found
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.engines.engine import CHECKPOINTS, HADOOP, Measure
@@ -54,7 +54,7 @@ def test_so_many_run_at_the_same_time_and_no_more() -> None:
     running, highest = 0, 0
     lock, two = threading.Lock(), threading.Event()
 
-    def make(run: Run) -> str:
+    def make(run: Opened) -> str:
         nonlocal running, highest
         with lock:
             running += 1
@@ -72,7 +72,7 @@ def test_so_many_run_at_the_same_time_and_no_more() -> None:
 
 
 def test_what_fails_is_an_outcome(tmp_path: Path) -> None:
-    def make(run: Run) -> int:
+    def make(run: Opened) -> int:
         if run.checkpoint.root == PATHS[1]:
             raise ZeroDivisionError
         return run.version
@@ -91,7 +91,7 @@ def test_what_fails_is_an_outcome(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_is_not_one_checkpoints_failure() -> None:
-    def make(_run: Run) -> int:
+    def make(_run: Opened) -> int:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -13,7 +13,7 @@ from inspector.analyses.timeline import MOST_LINES, ExpiringRow, _expiring_rows,
 from inspector.facts.expiring import Expiring, Width
 from inspector.model import TimeoutKind
 from inspector.operators.rule import StoreRule
-from inspector.render.report import Table
+from inspector.render.tabular import Table
 from tests.cli.support import checkpoint_of
 
 HOUR = int(Width.HOUR)

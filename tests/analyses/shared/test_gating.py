@@ -11,8 +11,8 @@ from inspector import api
 from inspector.analyses.shared.gating import AuditCriteria, wrong_options
 from inspector.exceptions import CheckpointError
 from inspector.findings.baseline import Trend
-from inspector.findings.gates import Passed
-from inspector.render.formats import render
+from inspector.findings.metrics import Passed
+from inspector.render.renderers import render
 from tests.cli.support import checkpoint_of
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))

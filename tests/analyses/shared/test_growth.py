@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.growth import Point, growth_of
+from inspector.analyses.shared.state_growth import Point, growth_of
 from inspector.estimates.growth import MS_PER_HOUR
 from inspector.findings.verdict import StateGrowth
-from inspector.merge import ranges
 from tests.cli.support import FIXTURES, checkpoint_of
 
 
@@ -122,7 +121,7 @@ def test_partitions_that_are_added_up_on_the_way_grow_alike(
 ) -> None:
     path = checkpoint_of(case)
     apart = certain(path)
-    monkeypatch.setattr(ranges, "MANY", 0)
+    monkeypatch.setattr("inspector.analyses.shared.run.MANY", 0)
     assert certain(path) == apart
 
 

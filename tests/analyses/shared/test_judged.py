@@ -10,7 +10,7 @@ import pytest
 from inspector import api
 from inspector.analyses.shared.judged import Subject
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.render.report import Part
+from inspector.render.report_data import Part
 from tests.cli.support import COMMANDS, checkpoint_of, copy_of, run
 
 JOIN = checkpoint_of("join_left_outer")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from inspector import api
-from inspector.analyses.memory import RungRow
-from inspector.analyses.shared.off_heap import OffHeapRow
+from inspector.analyses.memory import OffHeapRow, RungRow
 from tests.cases import rocksdb_cases
 
 CASE = next(case for case in rocksdb_cases("4.3.0") if case.name == "rocksdb_session_window")

@@ -9,6 +9,7 @@ import pytest
 from inspector import api
 from inspector.analyses.shared.data_tables import plan_table
 from inspector.analyses.shared.declare import TableOptions
+from inspector.analyses.shared.run import Run
 from tests.cli.support import checkpoint_of
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))
@@ -73,7 +74,9 @@ def test_the_table_of_spark_finds_the_same() -> None:
     plan = plan_table(LEAK, "leftovers", options, TableOptions())
     rows = [
         row
-        for batch in plan.run.stream(plan.function, [each.spec for each in plan.work])
+        for batch in Run.start(plan.run, None).stream(
+            plan.function, [each.spec for each in plan.work]
+        )
         for row in batch.to_pylist()
     ]
     (expected,) = found(key="value=once-010")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.off_heap import PREFIX, RocksDbMemory
+from inspector.analyses.memory import PREFIX, RocksDbMemory
 from inspector.exceptions import CheckpointError
 from tests.cli.support import checkpoint_of, run
 

@@ -6,6 +6,7 @@ from dataclasses import fields
 
 from inspector.analyses.shared.options import (
     AT_VERSION,
+    CACHE,
     ENGINE,
     KEYS,
     PART,
@@ -19,7 +20,7 @@ from inspector.analyses.shared.options import (
 from inspector.engines.choose import EngineOptions
 from inspector.model import Redact
 
-GROUPS = (PART, AT_VERSION, SCHEMAS, KEYS, RULES, THRESHOLDS, WORK, redacting(Redact.HASH))
+GROUPS = (PART, AT_VERSION, SCHEMAS, KEYS, RULES, THRESHOLDS, CACHE, WORK, redacting(Redact.HASH))
 
 
 def test_every_option_is_in_one_group() -> None:

@@ -8,9 +8,9 @@ from unittest import mock
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.run import folded
-from inspector.checkpoint.entries import Entry
+from inspector.analyses.shared.opening import fold_problems
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Entry
 from inspector.model import Problem, StoreId
 from tests.cli.support import checkpoint_of
 from tests.faults import before_each_read
@@ -26,7 +26,7 @@ def test_one_reason_is_one_problem() -> None:
     ]
     listing = Problem("denied", EXPIRED.format("ListObjectsV2"), "/c/1", None, OTHER)
     cut = Problem("truncated", "got 3 bytes", "/c/9.delta", 3, STORE, 9)
-    (one, other) = folded([*denied, cut, listing, cut])
+    (one, other) = fold_problems([*denied, cut, listing, cut])
     assert one.path == "/c/0.delta"
     assert one.message.endswith("(and so refused for 3 other files and folders)")
     assert (one.store, one.version) == (None, None)
@@ -39,7 +39,7 @@ def test_other_reasons_are_other_problems() -> None:
         Problem("storage", "connection reset", "/c/2", None, STORE),
         Problem("denied", "timed out", "/c/3", None, STORE),
     ]
-    assert folded(problems) == tuple(problems)
+    assert fold_problems(problems) == tuple(problems)
 
 
 def ids(report: Any) -> set[str]:

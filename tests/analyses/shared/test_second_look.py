@@ -14,12 +14,13 @@ import pyarrow as pa
 import pytest
 
 from inspector import api
-from inspector.analyses.shared import second_look, stores
+from inspector.analyses.shared import run as reading
+from inspector.analyses.shared import stores
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.store_tables import store_tables
-from inspector.checkpoint.entries import Entry
+from inspector.analyses.shared.stores import store_tables
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Entry
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
@@ -173,7 +174,7 @@ class Reading:
     def note(self, problem: Problem) -> None:
         self.notes.append(problem)
 
-    def outpaced(self) -> Problem:
+    def outpaced_problem(self) -> Problem:
         return Problem("outpaced", "too slow")
 
     def gone(self, paths: Collection[str]) -> set[str]:
@@ -190,7 +191,8 @@ class Reading:
             yield from fact_batches([ReadProblem.observe(problem, store, task.version)])
 
     def doubts(self) -> int:
-        return len(list(second_look.observed(self, lambda: [self.task], self.problems)))
+        run: Any = self
+        return len(list(reading.observed(run, lambda: [self.task], self.problems)))
 
 
 def test_of_a_cleanup_that_is_always_faster_the_last_looks_read_what_stays() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from inspector.analyses.memory import Sizing
-from inspector.analyses.shared.heap import MemoryOptions
+from inspector.analyses.memory import MemoryOptions, Sizing
 from inspector.estimates.sizing import Load
 
 GIB = 1 << 30

@@ -10,8 +10,8 @@ from unittest import mock
 import pytest
 
 from inspector import api
-from inspector.analyses.shared import splitting
-from inspector.analyses.shared.splitting import (
+from inspector.analyses.shared import run as splitting
+from inspector.analyses.shared.run import (
     CLUSTER_BYTES,
     MOST_FOR_CORES,
     SPLIT_BYTES,
@@ -148,7 +148,7 @@ def test_the_rows_of_a_snapshot_are_those_that_it_says_or_its_tables() -> None:
     ((store, reader),) = open_stores(task)
     rows = api.audit(ROCKS[1]).summary["rows"]
     newest = max(store.files, key=lambda file: file.version or 0)
-    assert reader.snapshot_rows(newest) == rows == splitting._told(task)
+    assert reader.snapshot_rows(newest) == rows == splitting._snapshot_rows(task)
     known = reader.storage.known
     known[newest.path] = replace(known[newest.path], keys=-1)
     told = reader.snapshot_rows(newest)

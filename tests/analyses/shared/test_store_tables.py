@@ -12,7 +12,7 @@ from inspector import api
 from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.store_tables import StoreTable, store_tables, store_tasks
+from inspector.analyses.shared.stores import StoreTable, store_tables, store_tasks
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import ProblemMode
 from inspector.passes.typed_rows import typed_schema

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import xxhash
 
-from inspector.decode.sst.live import LiveBlock, live_entries
-from inspector.decode.sst.source import BytesSource
+from inspector.decode.sst.entries import LiveBlock
+from inspector.decode.sst.live import live_entries
 from inspector.decode.sst.table import Table, open_table
 from inspector.model import LIMITS, Limits
 
@@ -40,6 +40,22 @@ class Case:
     tables: dict[str, bytes]
     live: list[tuple[bytes, bytes]]
     properties: dict[str, dict[str, str]]
+
+
+class BytesSource:
+    """A file that is in memory.
+
+    Args:
+        data: its bytes.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.size = len(data)
+
+    def read(self, offset: int, length: int, /) -> bytes:
+        """The bytes at an offset."""
+        return self._data[offset : offset + length]
 
 
 @cache

@@ -7,10 +7,9 @@ import pytest
 
 from inspector.decode.sst.blocks import Blocks
 from inspector.decode.sst.footer import Footer, Handle, Handles
-from inspector.decode.sst.source import BytesSource
 from inspector.exceptions import FrameError, LimitError, TruncatedError
 from inspector.model import LIMITS, Limits
-from tests.decode.sst.tables import Writer, varint
+from tests.decode.sst.tables import BytesSource, Writer, varint
 
 FOOTER = Footer(5, 4, 0, Handle(0, 0), None)
 PARTS = [b"first", b"", b"third block", b"x" * 300]

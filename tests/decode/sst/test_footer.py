@@ -7,9 +7,8 @@ import struct
 import pytest
 
 from inspector.decode.sst.footer import SIZE, Handle, Handles, read_footer
-from inspector.decode.sst.source import BytesSource
 from inspector.exceptions import DecodeError, RecordError, TruncatedError
-from tests.decode.sst.tables import MAGIC, case, varint
+from tests.decode.sst.tables import MAGIC, BytesSource, case, varint
 
 
 def file_of(name: str) -> bytes:

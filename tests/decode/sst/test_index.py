@@ -6,10 +6,17 @@ import struct
 
 import pytest
 
-from inspector.decode.sst.source import BytesSource
 from inspector.decode.sst.table import Table, open_table
 from inspector.exceptions import RecordError
-from tests.decode.sst.tables import VALUE, Writer, block_of, entries_of, internal_key, varint
+from tests.decode.sst.tables import (
+    VALUE,
+    BytesSource,
+    Writer,
+    block_of,
+    entries_of,
+    internal_key,
+    varint,
+)
 
 DATA = [
     block_of([(internal_key(b"a", 1, VALUE), b"1")]),

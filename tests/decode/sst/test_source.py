@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.decode.sst.source import BytesSource, read_exactly
+from inspector.decode.sst.footer import read_exactly
 from inspector.exceptions import TruncatedError
+from tests.decode.sst.tables import BytesSource
 
 
 class Shrunk(BytesSource):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.sst.varints import Varints
+from inspector.decode.sst.footer import Varints
 from inspector.exceptions import RecordError
 from tests.decode.sst.tables import varint
 
@@ -15,7 +15,7 @@ from tests.decode.sst.tables import varint
 def test_integers_are_read_one_after_the_other(values: list[int]) -> None:
     varints = Varints(b"x" + b"".join(map(varint, values)), 0, 1)
     assert [varints.next("number") for _ in values] == values
-    assert varints.left == 0
+    assert varints.remaining == 0
 
 
 @pytest.mark.parametrize("data", [b"", b"\x80", b"\xff" * 9 + b"\x02", b"\x80" * 10 + b"\x00"])

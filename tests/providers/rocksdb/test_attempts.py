@@ -8,7 +8,7 @@ import pytest
 
 from inspector.model import FileKind, StoreFile
 from inspector.providers.registry import classify
-from inspector.providers.rocksdb.provider import mark_abandoned
+from inspector.providers.rocksdb import mark_attempts
 
 
 def file(name: str, modified_ms: int = 0) -> StoreFile:
@@ -26,7 +26,7 @@ def kept(
         asked.append(of.path)
         return (lineages or {}).get(of.path.removeprefix("p/"), {})
 
-    found = mark_abandoned(names, committed or {}, lineage)
+    found = mark_attempts(names, committed or {}, lineage)
     assert len(found) == len(names)
     assert len(set(asked)) == len(asked)  # no changelog is opened twice
     return [f.path.removeprefix("p/") for f in found if f.kind is not FileKind.ABANDONED]
@@ -62,4 +62,4 @@ def test_a_version_with_one_attempt_is_not_looked_at(names: list[str]) -> None:
 
 def test_other_files_stay() -> None:
     files = [file("1_a.changelog"), file("1_a.changelog.crc"), file(".DS_Store")]
-    assert mark_abandoned(files, {1: frozenset("z")}, lambda _: {})[1:] == tuple(files[1:])
+    assert mark_attempts(files, {1: frozenset("z")}, lambda _: {})[1:] == tuple(files[1:])

@@ -30,17 +30,17 @@ def test_changelogs_are_deltas_and_zips_snapshots() -> None:
 
 
 def test_files_of_the_other_provider_are_none_of_its_own() -> None:
-    settled = PROVIDER.resolve_attempts(files("1.delta", "1.changelog"), {}, lambda _: {})
+    settled = PROVIDER.resolve_attempts(files("1.delta", "1.changelog"), {})
     assert [file.kind for file in settled] == [FileKind.OTHER, FileKind.DELTA]
-    theirs = provider_by_name("hdfs").resolve_attempts(files("1.delta", "1.zip"), {}, lambda _: {})
+    theirs = provider_by_name("hdfs").resolve_attempts(files("1.delta", "1.zip"), {})
     assert [file.kind for file in theirs] == [FileKind.DELTA, FileKind.OTHER]
     table = StoreFile("/c/state/0/0/SSTs/000008-x.sst", FileKind.TABLE, None, 5)
-    assert PROVIDER.resolve_attempts([table], {}, lambda _: {}) == (table,)
-    (other,) = provider_by_name("hdfs").resolve_attempts([table], {}, lambda _: {})
+    assert PROVIDER.resolve_attempts([table], {}) == (table,)
+    (other,) = provider_by_name("hdfs").resolve_attempts([table], {})
     assert other.kind is FileKind.OTHER
 
 
 def test_an_attempt_that_was_not_committed_is_abandoned() -> None:
     both = files(f"1_{UUID}.changelog", "1_ffff.changelog")
-    settled = PROVIDER.resolve_attempts(both, {1: frozenset([UUID])}, lambda _: {})
+    settled = PROVIDER.resolve_attempts(both, {1: frozenset([UUID])})
     assert [file.kind for file in settled] == [FileKind.DELTA, FileKind.ABANDONED]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def test_a_snapshot_names_its_tables(tmp_path: Path) -> None:
 
 def test_a_snapshot_of_checkpoint_format_2_of_spark_4_0_is_read_as_any(tmp_path: Path) -> None:
     write_zip(tmp_path / "1.zip", "v2\n" + json.dumps(JOIN))
-    assert read(tmp_path / "1.zip") == FOUND
+    assert read(tmp_path / "1.zip") == replace(FOUND, format=2)
 
 
 def test_a_snapshot_of_spark_3_5_has_no_column_families() -> None:

@@ -13,8 +13,20 @@ import pytest
 
 from inspector.render.as_json import render_json
 from inspector.render.page import document
-from inspector.render.page.document import json_for_html, render_fleet_page, render_page
-from inspector.render.page.model import FailedCheckpoint, Page, Section, Text
+from inspector.render.page.document import (
+    FailedCheckpoint,
+    json_for_html,
+    render_fleet_page,
+    render_page,
+)
+from inspector.render.page.model import (
+    LineChart,
+    Page,
+    Scale,
+    Section,
+    Series,
+    Text,
+)
 from inspector.render.report import Report
 from tests.render.samples import HOSTILE, bare, finding, report
 
@@ -63,7 +75,7 @@ def test_a_page_is_ascii_and_has_no_control_characters() -> None:
     page = written(report(checkpoint=f"/{HOSTILE}\ud800é"))
     assert page.isascii()
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f]", page)
-    shown = html.unescape(page)
+    shown = html.unescape(page.replace("<wbr>", ""))
     assert r"/\x1b[31mred\x1b[0m\r\n| <b>*x*</b> \u202e`\t\ud800é" in shown
     assert "<b>*x*" not in page
 
@@ -137,16 +149,19 @@ def fleet() -> list[Report]:
 
 
 def places(page: str) -> list[str]:
-    return re.findall(r'<th scope="row">.*?<bdi>(.*?)</bdi>', page)
+    return re.findall(r'<th scope="row">.*?<bdi>(.*?)</bdi>', page.replace("<wbr>", ""))
 
 
 def test_a_fleet_is_a_table_worst_first_with_failures_on_top() -> None:
     page = "".join(render_fleet_page(fleet(), [FailedCheckpoint("/ck/<gone>", "not found")]))
-    assert places(page) == ["/ck/&lt;gone&gt;", "/ck/ill", "/ck/healthy"]
+    assert places(page) == ["&lt;gone&gt;", "ill", "healthy"]
+    assert "Each of them is <bdi>/<wbr>ck/..." in page
     assert "Not found." in page
     assert re.findall(r'class="open" href="#(.*?)"', page) == ["c1-open", "c2-open"]
     assert page.index('id="c1-open"') < page.index('id="c2-open"')
-    assert [one["checkpoint"] for one in embedded(page)] == ["/ck/ill", "/ck/healthy"]  # type: ignore[index]
+    assert '<script type="application/json"' not in page, "reports are in -o json"
+    assert re.findall(r'<tr data-group="(\d+)">', page) == ["0", "1", "2"]
+    assert page.count('aria-pressed="false" data-group="') == 3
 
 
 def test_ids_of_a_fleet_are_its_own() -> None:
@@ -158,15 +173,42 @@ def test_ids_of_a_fleet_are_its_own() -> None:
 
 
 def test_a_fleet_has_a_bound_and_says_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    many = [report(checkpoint=f"/ck/{n}", findings=(), problems=[]) for n in range(30)]
-    large = Page([Section("text", "Text", [Text(["x" * 20_000])])])
-    whole = [replace(one, page=large) for one in many]
+    summary = {"text": "x" * 20_000}
+    many = [report(checkpoint=f"/ck/{n}", summary=summary, problems=[]) for n in range(30)]
     monkeypatch.setattr(document, "MOST_FLEET_BYTES", 100_000)
-    page = "".join(render_fleet_page(whole))
-    fixed = len("".join(render_fleet_page([])))
+    page = "".join(render_fleet_page(many))
+    fixed = len("".join(render_fleet_page(many[:1])))
     table = 30 * 1000
     assert len(page) < fixed + table + 100_000
     assert len(places(page)) == 30
     opened = page.count('class="open"')
     assert 3 <= opened < 30
     assert f"the last {30 - opened} checkpoints of the table have no details here" in page
+
+
+def test_a_hundred_checkpoints_are_less_than_a_megabyte() -> None:
+    batches = range(150)
+    chart = LineChart("Rows", Scale.COUNT, batches, batches, [Series("rows", batches)])
+    many = [
+        report(
+            checkpoint=f"s3a://bucket/team/{n}/checkpoint",
+            findings=(finding(), finding(), finding()),
+            problems=[],
+            charts=[chart, chart],
+            page=Page([Section("text", "Text", [Text(["x" * 20_000])])]),
+        )
+        for n in range(100)
+    ]
+    page = "".join(render_fleet_page(many))
+    assert page.count("<polyline ") == 200
+    assert len(page) < 1_000_000
+
+
+def test_growth_is_drawn_without_a_script() -> None:
+    values = [4, None, 6, 8]
+    chart = LineChart("Rows", Scale.COUNT, range(4), range(4), [Series("rows", values)])
+    page = written(
+        report(charts=[chart, replace(chart, series=[Series("rows", [1] + [None] * 3)])])
+    )
+    assert "<strong>Rows</strong> 4 after batch 0, 8 after batch 3" in page
+    assert re.findall(r'<polyline [^>]*points="([^"]*)"', page) == ["0,30.0", "200,16.0 300,2.0"]

@@ -26,7 +26,7 @@ from inspector.render.page.views import (
     tree_view,
     views_of,
 )
-from inspector.render.report import Column, Table, Unit
+from inspector.render.tabular import Column, Table, Unit
 from tests.render.samples import EMPTY, table
 
 LINES = LineChart(

@@ -5,6 +5,8 @@
   const root = document.documentElement;
   const narrow = 30;
   const shades = 6;
+  const phone = 640;
+  const few = 12;
 
   function colour(name) {
     return getComputedStyle(root).getPropertyValue("--" + name).trim();
@@ -90,6 +92,19 @@
         table.tBodies[0].append(...rows.map(([, row]) => row));
       });
     });
+  }
+
+  // Where a table is wider than a phone, each row is a card: all of it is seen without scrolling.
+  function cards(table) {
+    if (closed(table) || table.matches(".fleet")) return;
+    table.classList.remove("cards");
+    if (innerWidth > phone || table.scrollWidth <= table.parentNode.clientWidth) return;
+    const heads = Array.from(table.tHead.rows[0].cells, (head) => head.textContent.trim());
+    for (const row of table.tBodies[0].rows) {
+      Array.from(row.cells).forEach((cell, column) => { cell.dataset.head = heads[column]; });
+    }
+    table.classList.add("cards");
+    table.parentNode.classList.toggle("whole", table.tBodies[0].rows.length <= few);
   }
 
   function numbersOf(table) {
@@ -234,10 +249,49 @@
     return made;
   }
 
+  // --- a fleet -------------------------------------------------------------------------------
+
+  const search = document.getElementById("search");
+  const level = document.getElementById("level");
+  const causes = Array.from(document.querySelectorAll(".causes button"));
+
+  function filter() {
+    const words = search.value.toLowerCase();
+    const cause = causes.find((button) => button.getAttribute("aria-pressed") === "true");
+    let count = 0;
+    const rows = document.querySelectorAll(".fleet tbody tr");
+    rows.forEach((row) => {
+      row.hidden = !row.textContent.toLowerCase().includes(words) || valueOf(row.cells[0]) < Number(level.value) ||
+        Boolean(cause && row.dataset.group !== cause.dataset.group);
+      count += row.hidden ? 0 : 1;
+      const link = row.querySelector("a.open");
+      if (link) document.getElementById(link.hash.slice(1)).closest("details").hidden = row.hidden;
+    });
+    document.getElementById("matching").textContent = count + " of " + rows.length + " checkpoints";
+  }
+
+  if (search) {
+    document.querySelector(".filters").hidden = false;
+    search.addEventListener("input", filter);
+    level.addEventListener("change", filter);
+    causes.forEach((button) => {
+      button.disabled = false;
+      button.addEventListener("click", () => {
+        const pressed = button.getAttribute("aria-pressed") !== "true";
+        causes.forEach((other) => other.setAttribute("aria-pressed", String(pressed && other === button)));
+        filter();
+      });
+    });
+    filter();
+  }
+
   // --- the whole -----------------------------------------------------------------------------
 
   function drawAll() {
-    document.querySelectorAll("table.sortable").forEach(sortable);
+    document.querySelectorAll("table.sortable").forEach((table) => {
+      sortable(table);
+      cards(table);
+    });
     document.querySelectorAll(".plot").forEach(drawPlot);
     document.querySelectorAll(".map").forEach(drawMap);
   }
@@ -277,7 +331,7 @@
     select.disabled = false;
     select.addEventListener("change", () => drawMap(select.closest("figure").querySelector(".map")));
   });
-  document.querySelectorAll("details.checkpoint").forEach((each) => each.addEventListener("toggle", drawAll));
+  document.querySelectorAll("details").forEach((each) => each.addEventListener("toggle", drawAll));
   addEventListener("hashchange", openTarget);
   let before = "";
   addEventListener("beforeprint", () => {

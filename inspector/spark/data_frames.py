@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from inspector import api
-from inspector.analyses.shared.data_tables import plan_table, table_named
+from inspector.analyses.shared.data_tables import plan_table, table_of_name
 from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
 from inspector.engines.spark import SparkEngine
 from inspector.model import ProblemMode
@@ -67,35 +67,31 @@ class TableFunction:
         return f"<function inspector.spark.{self.__name__}{self.__signature__}>"
 
     def __call__(
-        self,
-        spark: SparkSession,
-        path: str,
-        options: api.Options | None = None,
-        **own: Any,
+        self, spark: SparkSession, path: str, options: api.Options | None = None, **keywords: Any
     ) -> DataFrame:
         """The table; ``own`` are its options.
 
         Raises:
             TypeError: it has no such option.
         """
-        strange = sorted(own.keys() - self._own.keys())
+        strange = sorted(keywords.keys() - self._own.keys())
         if strange:
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {strange[0]!r}")
-        values: dict[str, Any] = self._own | own
+        values: dict[str, Any] = self._own | keywords
         if "mode" in values:
             values["mode"] = ProblemMode(values["mode"])
         plan = plan_table(path, self._table.name, on(spark, options), TableOptions(**values))
         return frame(plan)
 
 
-def _signature(own: dict[str, Any]) -> inspect.Signature:
+def _signature(keywords: dict[str, Any]) -> inspect.Signature:
     kinds = inspect.Parameter
     first = [
         kinds("spark", kinds.POSITIONAL_OR_KEYWORD),
         kinds("path", kinds.POSITIONAL_OR_KEYWORD),
         kinds("options", kinds.POSITIONAL_OR_KEYWORD, default=None),
     ]
-    more = [kinds(name, kinds.KEYWORD_ONLY, default=default) for name, default in own.items()]
+    more = [kinds(name, kinds.KEYWORD_ONLY, default=default) for name, default in keywords.items()]
     return inspect.Signature([*first, *more])
 
 
@@ -105,7 +101,7 @@ def function_of(name: str) -> TableFunction:
     Raises:
         CheckpointError: there is no such table.
     """
-    return TableFunction(table_named(name))
+    return TableFunction(table_of_name(name))
 
 
 def frame(plan: TablePlan) -> DataFrame:

@@ -18,7 +18,8 @@ from inspector.cli.terminal import ViewOption, display_options, echo_message
 from inspector.engines.choose import EngineOptions
 from inspector.findings.finding import Severity
 from inspector.findings.thresholds import Thresholds
-from inspector.render.formats import FORMATS, SUFFIXES
+from inspector.findings.verdict import Level
+from inspector.render.renderers import FORMATS, SUFFIXES
 
 NEVER = "never"
 FAIL_ON = (*(severity.word for severity in reversed(Severity)), NEVER)
@@ -30,8 +31,8 @@ _ENGINE = "engine."
 
 def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
     """The arguments and options of an analysis' command, but for those of its output."""
-    for each in analysis.arguments:
-        yield _argument(each, many=analysis.many and each.name == "path")
+    for argument in analysis.arguments:
+        yield _argument(argument, many=analysis.many and argument.name == "path")
     yield from map(_option, analysis.options)
     if analysis.fail_on is not None:
         yield ViewOption(
@@ -73,9 +74,7 @@ def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
 def many_options() -> Iterator[click.Option]:
     """Of commands that take several checkpoints."""
     yield click.Option(
-        ["-r", "--recursive"],
-        is_flag=True,
-        help="Read every checkpoint in or below PATH.",
+        ["-r", "--recursive"], is_flag=True, help="Read every checkpoint in or below PATH."
     )
     yield click.Option(
         ["--at-once"],
@@ -84,9 +83,24 @@ def many_options() -> Iterator[click.Option]:
         help="Number of checkpoints to read at the same time.  [default: 4, or 64 on Spark]",
     )
     yield ViewOption(
-        ["--details"],
-        is_flag=True,
-        help="With several checkpoints, show the whole report of each.",
+        ["--details"], is_flag=True, help="With several checkpoints, show the whole report of each."
+    )
+
+
+def shown_options() -> Iterator[click.Option]:
+    """Which of several checkpoints are reported, by their verdicts."""
+    yield ViewOption(
+        ["--level"],
+        type=click.Choice([level.value for level in Level]),
+        help="With several checkpoints, report those of this level or a graver one. The exit code "
+        "is that of all of them.",
+    )
+    yield ViewOption(
+        ["--finding"],
+        multiple=True,
+        metavar="ID",
+        help="With several checkpoints, report those with this finding, such as SS203; can be "
+        "repeated.",
     )
 
 
@@ -100,23 +114,30 @@ def output_format(parsed: Mapping[str, Any], formats: tuple[str, ...]) -> str:
     Raises:
         click.UsageError: the name ends as no format does, or as another one.
     """
-    output, place = parsed["output"], parsed["output_file"]
-    suffix = Path(place or "").suffix.removeprefix(".")
+    output, target = parsed["output"], parsed["output_file"]
+    suffix = Path(target or "").suffix.removeprefix(".")
     if output is not None:
-        means = {**SUFFIXES, **{each: each for each in formats}}.get(suffix)
+        means = {**SUFFIXES, **{extra_format: extra_format for extra_format in formats}}.get(suffix)
         if means not in (None, "table", output):  # any text may be in a .txt
-            raise click.UsageError(f"{place}: the name is that of {means}, got -o {output}")
+            raise click.UsageError(f"{target}: the name is that of {means}, got -o {output}")
         return str(output)
     offered = {end: form for end, form in SUFFIXES.items() if form in (*FORMATS, *formats)}
-    known = {**offered, **{each: each for each in formats if each not in offered.values()}}
+    formats_by_suffix = {
+        **offered,
+        **{
+            extra_format: extra_format
+            for extra_format in formats
+            if extra_format not in offered.values()
+        },
+    }
     if not suffix:
         return "table"
-    if suffix not in known:
-        endings = ", ".join(f".{each}" for each in known)
+    if suffix not in formats_by_suffix:
+        endings = ", ".join(f".{extra_format}" for extra_format in formats_by_suffix)
         raise click.UsageError(
-            f"{place}: no format ends with .{suffix}; give one of {endings}, or say it with -o"
+            f"{target}: no format ends with .{suffix}; give one of {endings}, or say it with -o"
         )
-    return known[suffix]
+    return formats_by_suffix[suffix]
 
 
 def quiet_option() -> click.Option:
@@ -135,18 +156,18 @@ def no_progress_option() -> click.Option:
 
 def arguments_of(analysis: Analysis, parsed: Mapping[str, Any]) -> list[Any]:
     """The values of an analysis' arguments, in their order."""
-    return [parsed[each.name] for each in analysis.arguments]
+    return [parsed[argument.name] for argument in analysis.arguments]
 
 
 def own_options(analysis: Analysis, parsed: Mapping[str, Any]) -> dict[str, Any]:
     """The values of the options that are the analysis' own, by the names of its function."""
-    return {each.name: _own(each, parsed) for each in analysis.options}
+    return {option.name: _own(option, parsed) for option in analysis.options}
 
 
-def _own(each: Parameter, parsed: Mapping[str, Any]) -> Any:
-    value = parsed[_name(each)]
-    if value is None and each.option.for_people is not None:
-        return each.option.for_people if parsed["output"] in PEOPLE else each.default
+def _own(declared: Parameter, parsed: Mapping[str, Any]) -> Any:
+    value = parsed[_name(declared)]
+    if value is None and declared.option.for_people is not None:
+        return declared.option.for_people if parsed["output"] in PEOPLE else declared.default
     return value
 
 
@@ -163,9 +184,9 @@ def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED)
     if parsed.get("batch") is not None and parsed.get("state_version") is not None:
         raise click.UsageError("--batch and --state-version exclude each other")
     values: dict[str, Any] = {}
-    for each in shared:
-        if _name(each) in parsed:
-            values[each.name] = _value(each, parsed[_name(each)])
+    for item in shared:
+        if _name(item) in parsed:
+            values[item.name] = _value(item, parsed[_name(item)])
     engine = {
         name.removeprefix(_ENGINE): values.pop(name)
         for name in list(values)
@@ -185,8 +206,12 @@ def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED)
     return Options(**values)
 
 
-def _value(each: Parameter, value: Any) -> Any:
-    return each.kind(value) if issubclass(each.kind, enum.Enum) and value is not None else value
+def _value(declared: Parameter, value: Any) -> Any:
+    return (
+        declared.kind(value)
+        if issubclass(declared.kind, enum.Enum) and value is not None
+        else value
+    )
 
 
 def _messages(parsed: Mapping[str, Any]) -> Callable[[str], None]:
@@ -201,48 +226,50 @@ def _messages(parsed: Mapping[str, Any]) -> Callable[[str], None]:
     return say
 
 
-def _name(each: Parameter) -> str:
+def _name(declared: Parameter) -> str:
     """The name that click gives an option: environment variables have it too."""
-    return each.flag.removeprefix("--").replace("-", "_")
+    return declared.flag.removeprefix("--").replace("-", "_")
 
 
-def _argument(each: Parameter, *, many: bool) -> click.Argument:
+def _argument(declared: Parameter, *, many: bool) -> click.Argument:
     if many:
-        return click.Argument([f"{each.name}s"], metavar="PATH...", nargs=-1, required=True)
-    metavar = each.option.metavar
-    if metavar is not None and not each.required:
+        return click.Argument([f"{declared.name}s"], metavar="PATH...", nargs=-1, required=True)
+    metavar = declared.option.metavar
+    if metavar is not None and not declared.required:
         metavar = f"[{metavar}]"
-    kind = click.Choice(each.choices) if each.choices else None
-    return click.Argument([each.name], type=kind, metavar=metavar, required=each.required)
+    kind = click.Choice(declared.choices) if declared.choices else None
+    return click.Argument([declared.name], type=kind, metavar=metavar, required=declared.required)
 
 
-def _option(each: Parameter) -> click.Option:
-    kind = ViewOption if isinstance(each.option, View) else click.Option
-    if each.kind is bool:
-        return kind([each.flag], is_flag=True, help=each.option.help)
-    default = each.default.value if isinstance(each.default, enum.Enum) else each.default
-    if each.many or each.option.for_people is not None:
+def _option(declared: Parameter) -> click.Option:
+    kind = ViewOption if isinstance(declared.option, View) else click.Option
+    if declared.kind is bool:
+        return kind([declared.flag], is_flag=True, help=declared.option.help)
+    default = (
+        declared.default.value if isinstance(declared.default, enum.Enum) else declared.default
+    )
+    if declared.many or declared.option.for_people is not None:
         default = None
     return kind(
-        [each.flag],
-        type=_type(each),
+        [declared.flag],
+        type=_type(declared),
         default=default,
         show_default=bool(default),
-        multiple=each.many,
-        metavar=each.option.metavar,
-        callback=_callback(each),
-        help=each.option.help,
+        multiple=declared.many,
+        metavar=declared.option.metavar,
+        callback=_callback(declared),
+        help=declared.option.help,
     )
 
 
-def _type(each: Parameter) -> click.ParamType[Any] | None:
-    if each.choices:
-        return click.Choice(each.choices)
-    if each.option.size:
+def _type(declared: Parameter) -> click.ParamType[Any] | None:
+    if declared.choices:
+        return click.Choice(declared.choices)
+    if declared.option.size:
         return ByteSize()
-    if each.many and each.kind is str:
+    if declared.many and declared.kind is str:
         return _Lines()
-    return click.IntRange(each.option.minimum) if each.kind is int else None
+    return click.IntRange(declared.option.minimum) if declared.kind is int else None
 
 
 class _Lines(click.types.StringParamType):
@@ -251,10 +278,10 @@ class _Lines(click.types.StringParamType):
     envvar_list_splitter = "\n"
 
 
-def _callback(each: Parameter) -> Callable[[click.Context, click.Parameter, Any], Any] | None:
-    if each.kind is dict:
+def _callback(declared: Parameter) -> Callable[[click.Context, click.Parameter, Any], Any] | None:
+    if declared.kind is dict:
         return _pairs
-    return _texts if each.option.file else None
+    return _texts if declared.option.file else None
 
 
 def _pairs(
@@ -275,10 +302,10 @@ def _texts(
 
 def _text(value: str) -> str:
     """``[OP[:STORE]=]@FILE`` with the file's content in place of its name."""
-    place, sign, name = value.rpartition("@")
-    if not sign or (place and not place.endswith("=")):
+    scope, sign, name = value.rpartition("@")
+    if not sign or (scope and not scope.endswith("=")):
         return value
     try:
-        return place + Path(name).read_text(encoding="utf-8")
+        return scope + Path(name).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise click.BadParameter(f"{name} cannot be read: {error}") from None

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from inspector.analyses.shared.common import (
-    operator_names,
-)
+from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.off_heap import RocksDbMemory
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.heap import (
     READ_AND_WRITE,
+    RETAINED_BY_DEFAULT,
     Heap,
     Prefixes,
     Versions,
@@ -32,6 +30,9 @@ HeapByVersion = dict[StoreName, dict[int, int]]
 NEWEST = "4.3.0"
 """The Spark that is taken to run a query of which the checkpoint shows none."""
 
+JDK = 17
+"""The Java that executors are taken to have."""
+
 _RECORDED_SINCE = (
     ("4.3.0", "dropDuplicates.deterministicKeyOrder.enabled"),
     ("4.2.0", "streaming.stateStore.rowChecksum.enabled"),
@@ -45,29 +46,6 @@ _RECORDED_SINCE = (
 """Releases whose offset logs have a conf that no older one has, the newest first."""
 
 _ROW_CHECKSUM = "stateStore.rowChecksum.enabled"
-
-
-@dataclass(frozen=True)
-class MemoryOptions:
-    """The executors that hold the state.
-
-    Attributes:
-        retain: versions in memory (``spark.sql.streaming.maxBatchesToRetainInMemory``).
-        executors: that share the partitions; None if unknown. cores: tasks of each at a time.
-        heap_bytes: maximal heap of an executor; None if unknown.
-        jdk: its Java. spark: the Spark that runs the query; None: as the checkpoint shows.
-        state_percent: how much of a heap the state may take; None: what Spark's defaults leave.
-        rocksdb: what decides about memory of a state, or of a what-if, in RocksDB.
-    """
-
-    retain: int = 2
-    executors: int | None = None
-    cores: int = 1
-    heap_bytes: int | None = None
-    jdk: int = 17
-    spark: str | None = None
-    state_percent: int | None = None
-    rocksdb: RocksDbMemory = field(default_factory=RocksDbMemory)
 
 
 @dataclass(frozen=True)
@@ -109,7 +87,7 @@ def heap_by_version(judged: Judged) -> HeapByVersion:
     """
     result: HeapByVersion = {}
     layout = usual_layout(judged.checkpoint, judged.version)
-    for store in store_heaps(judged, layout, MemoryOptions().retain):
+    for store in store_heaps(judged, layout, RETAINED_BY_DEFAULT):
         of_store = result.setdefault(store.store.name, {})
         for of_version in store.versions:
             pair = {
@@ -128,7 +106,7 @@ def heap_by_store(judged: Judged) -> dict[StoreName, int]:
     """
     result: dict[StoreName, int] = {}
     layout = usual_layout(judged.checkpoint, judged.version)
-    for store in store_heaps(judged, layout, MemoryOptions().retain):
+    for store in store_heaps(judged, layout, RETAINED_BY_DEFAULT):
         name = store.store.name
         result[name] = result.get(name, 0) + store.held.total
     return result
@@ -136,11 +114,15 @@ def heap_by_store(judged: Judged) -> dict[StoreName, int]:
 
 def usual_layout(checkpoint: Checkpoint, version: int) -> Layout:
     """The object layout of a usual executor: less than 32 GiB of heap, Java 17."""
-    return object_layout(checkpoint, version, MemoryOptions(), spark_of(checkpoint, version))
+    return object_layout(checkpoint, version, spark_of(checkpoint, version))
 
 
 def object_layout(
-    checkpoint: Checkpoint, version: int, options: MemoryOptions, spark: str | None
+    checkpoint: Checkpoint,
+    version: int,
+    spark: str | None,
+    heap_bytes: int | None = None,
+    jdk: int = JDK,
 ) -> Layout:
     """How the JVM of the executors lays out objects.
 
@@ -149,9 +131,7 @@ def object_layout(
     """
     checksums = checkpoint.conf(version, _ROW_CHECKSUM) == "true"
     try:
-        return Layout.of(
-            options.heap_bytes, options.jdk, spark=spark or NEWEST, row_checksum=checksums
-        )
+        return Layout.of(heap_bytes, jdk, spark=spark or NEWEST, row_checksum=checksums)
     except ValueError as error:
         raise CheckpointError(str(error)) from None
 
@@ -167,15 +147,6 @@ def spark_of(checkpoint: Checkpoint, version: int) -> str | None:
     confs = batch if batch is not None else next(iter(checkpoint.logs.confs.values()), {})
     result = (release for release, conf in _RECORDED_SINCE if f"spark.sql.{conf}" in confs)
     return next(result, "2.3.0" if confs else None)
-
-
-def spark_text(spark: str | None, given: str | None) -> str:
-    """The Spark that is taken to run the query, and how that is known."""
-    if given is not None:
-        return f"Spark {given}, as given"
-    if spark is None:
-        return f"Spark {NEWEST}; the checkpoint does not show which, --spark says it"
-    return f"Spark {spark.removesuffix('.0')} or later, by the confs that its offset log records"
 
 
 def store_heaps(judged: Judged, layout: Layout, retain: int) -> list[StoreHeap]:

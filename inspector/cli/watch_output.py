@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from inspector.analyses.shared.declare import Analysis
+from inspector.cli.click_options import api_options, no_progress_option, own_options, quiet_option
 from inspector.cli.exits import Exit
-from inspector.cli.options import api_options, no_progress_option, own_options, quiet_option
+from inspector.cli.output_files import destination, outside, write
 from inspector.cli.terminal import ViewOption, display_of, display_options
-from inspector.cli.writing import destination, outside, write
 from inspector.plain_text import escape
-from inspector.render.formats import render
+from inspector.render.renderers import render
 from inspector.render.report import Report
 from inspector.render.text import message_lines
 from inspector.render.watch_lines import batch_lines, head_line
@@ -47,32 +47,32 @@ def watch(analysis: Analysis, parsed: dict[str, Any]) -> None:
     reports = analysis.function(
         parsed["path"], api_options(parsed, analysis.shared), **own_options(analysis, parsed)
     )
-    place = parsed["prometheus"]
-    if place is not None:
-        outside(parsed["path"], place)  # before the state is replayed, which may take long
+    target = parsed["prometheus"]
+    if target is not None:
+        outside(parsed["path"], target)  # before the state is replayed, which may take long
     complete, said = True, set[str]()
     with destination(None, force=False) as file:
         display = display_of(parsed)
         for number, report in enumerate(reports):
-            if place is not None:
-                outside(report.checkpoint, place)  # the path may be that of a part
+            if target is not None:
+                outside(report.checkpoint, target)  # the path may be that of a part
             if parsed["output"] == "ndjson":
                 write(render(report, "ndjson"), file)
             else:
                 write([] if number else [head_line(display)], file)
                 write(batch_lines(report, display), file)
             file.flush()
-            _export(report, place)
+            _export(report, target)
             complete &= report.complete
             said |= _say(report, said, parsed)
     sys.exit(Exit.OK if complete else Exit.INCOMPLETE)
 
 
-def _export(report: Report, place: str | None) -> None:
+def _export(report: Report, target: str | None) -> None:
     """Renamed into its place, so that who reads it never sees half of it."""
-    if place is None:
+    if target is None:
         return
-    with destination(place, force=True) as file:
+    with destination(target, force=True) as file:
         write(render(report, "prometheus"), file)
 
 

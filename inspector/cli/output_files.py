@@ -17,7 +17,7 @@ import click
 from inspector.analyses.shared.declare import Analysis
 from inspector.checkpoint.urls import is_local, translate
 from inspector.cli.partial_files import is_written_through, partial_file, real_target
-from inspector.credentials import without_known
+from inspector.credentials import mask_secrets
 
 if TYPE_CHECKING:
     from inspector.analyses.shared.audit_history import Record
@@ -55,30 +55,32 @@ def history_options(analysis: Analysis) -> Iterator[click.Option]:
         )
 
 
-def record_of(analysis: Analysis, parsed: Mapping[str, Any], own: dict[str, Any]) -> Record | None:
+def record_of(
+    analysis: Analysis, parsed: Mapping[str, Any], keywords: dict[str, Any]
+) -> Record | None:
     """What a run adds to a history; None without ``--history``.
 
     Args:
         analysis: that runs.
         parsed: what the command line has.
-        own: keywords of the analysis, to which those are added that the history knows.
+        keywords: keywords of the analysis, to which those are added that the history knows.
 
     Raises:
         click.UsageError: the history would lie in a checkpoint.
         OSError: it cannot be read.
     """
-    place = parsed["history"] if analysis.remembered else None
-    if place is None:
+    folder = parsed["history"] if analysis.remembered else None
+    if folder is None:
         return None
     from inspector.analyses.shared.audit_history import Proofs, Record  # noqa: PLC0415 - for few
 
     for path in parsed["paths"]:
-        outside(path, place)
+        outside(path, folder)
     options = dict(parsed["storage_option"] or {})
-    if own.get("subset") is not None:
-        own["proofs"] = Proofs.in_history(place, options)
+    if keywords.get("subset") is not None:
+        keywords["proofs"] = Proofs.in_history(folder, options)
     newest = parsed["batch"] is None and parsed["state_version"] is None
-    return Record(place, options, analysis.name, is_newest=newest)
+    return Record(folder, options, analysis.name, is_newest=newest)
 
 
 @contextmanager
@@ -114,7 +116,7 @@ def write(pieces: Iterable[str], file: TextIO) -> None:
     What the stream's encoding lacks is escaped as JSON does it.
     """
     encoding = getattr(file, "encoding", None) or "utf-8"
-    for piece in map(without_known, pieces):
+    for piece in map(mask_secrets, pieces):
         file.write(piece.encode(encoding, _JSON_ESCAPES).decode(encoding))
 
 

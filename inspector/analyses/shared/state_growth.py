@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from inspector.analyses.shared.heap import HeapByVersion
 from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.store_heaps import HeapByVersion
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.estimates.growth import MS_PER_HOUR, Growth, Trend, growth, trend
 from inspector.facts.versions import VersionFacts
 from inspector.findings.verdict import StateGrowth, StateSize
+from inspector.sums import sum_or_none
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class Point:
             self.rows + second.rows,
             self.bytes + second.bytes,
             self.heap_bytes + second.heap_bytes,
-            _sum(self.new_rows, second.new_rows),
-            _sum(self.removed_rows, second.removed_rows),
+            sum_or_none((self.new_rows, second.new_rows)),
+            sum_or_none((self.removed_rows, second.removed_rows)),
         )
 
 
@@ -180,15 +181,11 @@ def _together(of_stores: Sequence[Sequence[Point]]) -> list[Point]:
     together = []
     for _, points in sorted(result.items()):
         if len(points) == len(of_stores):
-            total, *others = points
-            for other in others:
-                total = total.plus(other)
+            total, *more = points
+            for addend in more:
+                total = total.plus(addend)
             together.append(total)
     return together
-
-
-def _sum(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a + b
 
 
 def _per_byte(heap_bytes: int, row_bytes: int) -> float:
@@ -196,9 +193,5 @@ def _per_byte(heap_bytes: int, row_bytes: int) -> float:
 
 
 def _per_hour(counts: Iterable[int | None], hours: float) -> float | None:
-    total = 0
-    for count in counts:
-        if count is None:
-            return None
-        total += count
-    return total / hours
+    total = sum_or_none(counts)
+    return None if total is None else total / hours

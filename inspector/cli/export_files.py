@@ -16,17 +16,17 @@ from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import of_one_version
 from inspector.cli.by_executors import check_format
+from inspector.cli.click_options import api_options, no_progress_option, own_options, quiet_option
 from inspector.cli.exits import Exit
-from inspector.cli.options import api_options, no_progress_option, own_options, quiet_option
+from inspector.cli.output_files import outside
 from inspector.cli.table_files import (
     SUFFIXES,
     TYPED,
     targets,
     write_report,
-    write_typed,
+    write_store_table,
     written,
 )
-from inspector.cli.writing import outside
 from inspector.engines.local import LocalEngine
 from inspector.model import READABLE, Problem
 from inspector.plain_text import escape
@@ -35,7 +35,7 @@ from inspector.render.text import message_lines
 
 def export_options(parameters: Sequence[click.Parameter]) -> list[click.Parameter]:
     """The parameters of a command that writes files of data: its own, and those of the files."""
-    arguments = [each for each in parameters if isinstance(each, click.Argument)]
+    arguments = [parameter for parameter in parameters if isinstance(parameter, click.Argument)]
     return [
         *arguments,
         click.Option(
@@ -51,7 +51,7 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
             help="Format.  [default: by the file's name, else parquet]",
         ),
         click.Option(["--force"], is_flag=True, help="Overwrite existing files."),
-        *(each for each in parameters if each not in arguments),
+        *(parameter for parameter in parameters if parameter not in arguments),
         quiet_option(),
         no_progress_option(),
     ]
@@ -59,67 +59,69 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
 
 def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
     """Write the tables of an analysis, one for each store, and end the process."""
-    what, output = parsed["what"], parsed["output_file"]
+    content, output = parsed["what"], parsed["output_file"]
     form = _format(output, parsed["form"])
-    own = own_options(analysis, parsed)
+    keywords = own_options(analysis, parsed)
     run = Run.start(parsed["path"], api_options(parsed, analysis.shared))
     outside(run.checkpoint.root, output)
     if not isinstance(run.engine, LocalEngine):
-        problems = _by_spark(run, what, form, parsed, own)
+        problems = _by_spark(run, content, form, parsed, keywords)
     else:
-        write = partial(_typed, analysis) if form in TYPED else _as_text
-        problems = of_one_version(lambda: write(run, what, form, parsed, own), run.begin_anew)
+        write = partial(_write_tables, analysis) if form in TYPED else _as_text
+        problems = of_one_version(
+            lambda: write(run, content, form, parsed, keywords), run.begin_anew
+        )
     for line in message_lines(problems, quiet=parsed["quiet"]):
         click.echo(line, err=True)
     sys.exit(Exit.INCOMPLETE if any(p.slug not in READABLE for p in problems) else Exit.OK)
 
 
-def _typed(
+def _write_tables(
     analysis: Analysis,
     run: Run,
-    what: str,
+    content: str,
     form: str,
     parsed: Mapping[str, Any],
-    own: Mapping[str, Any],
+    keywords: Mapping[str, Any],
 ) -> Sequence[Problem]:
-    tables = analysis.function(what, run, **own)
-    places = targets(parsed["output_file"], [table.name for table in tables], SUFFIXES[form])
-    with written(places, force=parsed["force"]) as files:
-        counts = [write_typed(*pair, form) for pair in zip(tables, files, strict=True)]
-    for place, count in zip(places, counts, strict=True):
-        _say(f"{place}: {_counted(count, what)}", parsed)
+    tables = analysis.function(content, run, **keywords)
+    paths = targets(parsed["output_file"], [table.name for table in tables], SUFFIXES[form])
+    with written(paths, force=parsed["force"]) as files:
+        counts = [write_store_table(*pair, form) for pair in zip(tables, files, strict=True)]
+    for path, count in zip(paths, counts, strict=True):
+        _say(f"{path}: {_count_text(count, content)}", parsed)
     return [problem for table in tables for problem in table.problems]
 
 
 def _as_text(
-    run: Run, what: str, form: str, parsed: Mapping[str, Any], own: Mapping[str, Any]
+    run: Run, content: str, form: str, parsed: Mapping[str, Any], keywords: Mapping[str, Any]
 ) -> Sequence[Problem]:
-    reports = store_reports(run, what, **own)
-    places = targets(parsed["output_file"], [name for name, _ in reports], SUFFIXES[form])
-    with written(places, force=parsed["force"]) as files:
+    reports = store_reports(run, content, **keywords)
+    paths = targets(parsed["output_file"], [name for name, _ in reports], SUFFIXES[form])
+    with written(paths, force=parsed["force"]) as files:
         for (_, report), file in zip(reports, files, strict=True):
             write_report(report, file, form)
-    for place in places:
-        _say(f"{place}: written", parsed)
+    for path in paths:
+        _say(f"{path}: written", parsed)
     return [problem for _, report in reports for problem in report.problems]
 
 
 def _by_spark(
-    run: Run, what: str, form: str, parsed: Mapping[str, Any], own: Mapping[str, Any]
+    run: Run, content: str, form: str, parsed: Mapping[str, Any], keywords: Mapping[str, Any]
 ) -> Sequence[Problem]:
     from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
 
     check_format(form)
     output, force = parsed["output_file"], parsed["force"]
-    done = writing.write_stores(run, what, output, form, force=force, **own)
-    for each in done:
-        count = "" if each.rows is None else f"{_counted(each.rows, what)}, "
-        _say(f"{each.place}: {count}written by Spark", parsed)
-    return [*run.listed, *(problem for each in done for problem in each.problems)]
+    done = writing.write_stores(run, content, output, form, force=force, **keywords)
+    for table in done:
+        count = "" if table.rows is None else f"{_count_text(table.rows, content)}, "
+        _say(f"{table.place}: {count}written by Spark", parsed)
+    return [*run.listed, *(problem for table in done for problem in table.problems)]
 
 
-def _counted(rows: int, what: str) -> str:
-    return f"{rows:,} {what.removesuffix('s') if rows == 1 else what}"
+def _count_text(rows: int, noun: str) -> str:
+    return f"{rows:,} {noun.removesuffix('s') if rows == 1 else noun}"
 
 
 def _say(text: str, parsed: Mapping[str, Any]) -> None:
@@ -133,16 +135,16 @@ def _format(output: str, given: str | None) -> str:
     Raises:
         click.UsageError: the name ends as no format does, or as another one than the given.
     """
-    place = Path(output)
-    if not place.suffix or place.is_dir() or output.endswith(("/", os.sep)):
+    path = Path(output)
+    if not path.suffix or path.is_dir() or output.endswith(("/", os.sep)):
         return given or "parquet"
-    means = {ending: form for form, ending in SUFFIXES.items()}.get(place.suffix)
+    means = {ending: form for form, ending in SUFFIXES.items()}.get(path.suffix)
     if means is not None and given not in (None, means):
         raise click.UsageError(f"{output}: the name is that of {means}, got --format {given}")
     form = given or means
     if form is not None:
         return form
     raise click.UsageError(
-        f"{output}: no format ends with {place.suffix}; give one of {', '.join(SUFFIXES.values())}"
+        f"{output}: no format ends with {path.suffix}; give one of {', '.join(SUFFIXES.values())}"
         ", a folder that ends with a slash, or --format"
     )

@@ -8,30 +8,30 @@ from inspector.render.as_csv import render_csv
 from inspector.render.as_json import render_json, render_ndjson
 from inspector.render.as_prometheus import render_prometheus
 from inspector.render.display import Display
-from inspector.render.report import Report
+from inspector.render.report_data import ReportData
 from inspector.render.text import render_markdown, render_text
 
 
-def _html(report: Report, _display: Display) -> Iterator[str]:
+def _html(report: ReportData, _display: Display) -> Iterator[str]:
     from inspector.render.page.document import render_page  # noqa: PLC0415 - few are pages
 
     return render_page(report)
 
 
-def _junit(report: Report) -> Iterator[str]:
+def _junit(report: ReportData) -> Iterator[str]:
     from inspector.render.as_junit import render_junit  # noqa: PLC0415 - loads an XML library
 
     return render_junit(report)
 
 
-_MACHINE: dict[str, Callable[[Report], Iterator[str]]] = {
+_MACHINE: dict[str, Callable[[ReportData], Iterator[str]]] = {
     "json": render_json,
     "ndjson": render_ndjson,
     "csv": render_csv,
     "junit": _junit,
     "prometheus": render_prometheus,
 }
-_PEOPLE: dict[str, Callable[[Report, Display], Iterator[str]]] = {
+_PEOPLE: dict[str, Callable[[ReportData, Display], Iterator[str]]] = {
     "table": render_text,
     "markdown": render_markdown,
     "html": _html,
@@ -55,7 +55,9 @@ SUFFIXES = {
 """How the name of a file ends -> the format that it asks for."""
 
 
-def render(report: Report, output: str = "table", display: Display | None = None) -> Iterator[str]:
+def render(
+    report: ReportData, output: str = "table", display: Display | None = None
+) -> Iterator[str]:
     """The report as text, piece by piece, in one of :data:`FORMATS`.
 
     Args:

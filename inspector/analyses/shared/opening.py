@@ -1,0 +1,466 @@
+"""What every analysis begins with: the checkpoint, listed as often as it takes, and the version.
+
+Damage, or a query that runs: what looks like the one is looked at again before it is said.
+Spark's cleanup removes old files while they are listed and read, and a query that restarts writes
+some anew. So wherever a file is gone, or the files of a listing do not make a whole, the checkpoint
+is listed again and what was in doubt is read again. What two looks say is damage. If the version
+that was judged can no longer be restored, the newest whole one takes its place and all is read
+anew: every number of a report is of one version. Where the cleanup is faster than two looks, the
+last ones read no more than what makes that version, which stays longest. Where it is faster than
+these too, that is said, and no damage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from inspector.analyses.shared.judged import Subject, thresholds_of
+from inspector.analyses.shared.options import Options
+from inspector.checkpoint.logfile import DENIED_SLUG, DOUBTFUL, MOVED_SLUG, OUTPACED_SLUG, UNSEEN
+from inspector.checkpoint.logs import Near
+from inspector.checkpoint.patience import same_reason
+from inspector.checkpoint.roots import Selection, resolve_root
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.checkpoint import Checkpoint, checkpoint_at, state_file_bytes
+from inspector.discovery.listing import listing_problems
+from inspector.discovery.unknown_watermarks import with_unknown_watermarks
+from inspector.discovery.user_schemas import UserSchemas
+from inspector.discovery.verified_files import RememberedFiles
+from inspector.engines.engine import Engine, Reader
+from inspector.engines.shared import SharedEngines
+from inspector.exceptions import CheckpointError, EngineError, MissingVersionError, OutpacedError
+from inspector.model import LIMITS_FAULT, Problem
+from inspector.providers.chain import restorable_versions
+from inspector.providers.registry import classify
+from inspector.quantities import short_count_text
+from inspector.render.report import Report
+
+if TYPE_CHECKING:
+    from inspector.analyses.shared.report_cache import ReportCache
+
+OpenedT = TypeVar("OpenedT", bound="Opened")
+
+MORE_LOOKS = 3
+"""Further looks at most."""
+
+OUTPACED = "the query removes versions faster than they can be read"
+
+_VERBS = {DENIED_SLUG: "refused"}
+
+
+def fold_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Problems, each once; of what the storage did not give, the first for each reason.
+
+    Args:
+        problems: in the order in which they are reported.
+    """
+    result: dict[object, list[Problem]] = {}
+    for problem in dict.fromkeys(problems):
+        unseen = problem.slug in UNSEEN
+        key = (problem.slug, same_reason(problem.message)) if unseen else problem
+        result.setdefault(key, []).append(problem)
+    return tuple(_one(alike) for alike in result.values())
+
+
+def _one(alike: list[Problem]) -> Problem:
+    first = alike[0]
+    paths = len({problem.path for problem in alike})
+    if paths == 1:
+        return first
+    more = short_count_text(paths - 1, "other file or folder", "other files and folders")
+    message = f"{first.message} (and so {_VERBS.get(first.slug, 'failed')} for {more})"
+    same_store = all(problem.store == first.store for problem in alike)
+    return replace(first, message=message, store=first.store if same_store else None, version=None)
+
+
+def with_user_rules(checkpoint: Checkpoint, options: Options) -> Checkpoint:
+    """The checkpoint with the rules that its user gave.
+
+    Raises:
+        CheckpointError: one is misspelt, or names what is not there.
+    """
+    texts = options.event_time_fields, options.operator_rules, options.join_retention
+    if not any(texts):
+        return checkpoint
+    from inspector.discovery.checkpoint import with_rules  # noqa: PLC0415 - few give rules
+    from inspector.operators.user_rules import UserRules  # noqa: PLC0415 - as above
+
+    try:
+        rules = UserRules.parse(*texts)
+    except ValueError as error:
+        raise CheckpointError(str(error)) from None
+    return with_rules(checkpoint, rules)
+
+
+@dataclass
+class Listings:
+    """What the listings of a run showed, one after the other.
+
+    Attributes:
+        doubts: of the newest listing, and those that it shares with an earlier one are damage.
+        whole: whether any of them could restore the version that is judged now.
+    """
+
+    doubts: list[Problem] = field(default_factory=list)
+    whole: bool = False
+    _seen: set[object] = field(default_factory=set)
+
+    def add(self, problems: Iterable[Problem], *, whole: bool) -> list[Problem]:
+        """Take in what a listing showed, and whether it restores the version.
+
+        Returns:
+            The doubts that no earlier listing had, or that are of a version which one of them had
+            and which is gone.
+        """
+        self.doubts = doubts(problems)
+        gone = self.whole and not whole
+        new = [
+            problem
+            for problem in self.doubts
+            if _identity(problem) not in self._seen
+            or (gone and problem.slug == MissingVersionError.slug)
+        ]
+        self._seen |= set(map(_identity, self.doubts))
+        self.whole |= whole
+        return new
+
+
+def _identity(problem: Problem) -> object:
+    return problem.slug, problem.path, problem.message
+
+
+def newest_whole(checkpoint: Checkpoint) -> int | None:
+    """The newest committed version that every store can restore; None if there is no such one."""
+    versions = [set(restorable_versions(files)) for files in checkpoint.store_files.values()]
+    whole = set.intersection(*versions) if versions else set()
+    return max((v for v in whole if v <= checkpoint.newest_version), default=None)
+
+
+def doubts(problems: Iterable[Problem]) -> list[Problem]:
+    """Those that a second look may not confirm."""
+    return [problem for problem in problems if problem.slug in DOUBTFUL]
+
+
+def restores(checkpoint: Checkpoint, version: int) -> bool:
+    """Whether every store of a checkpoint can restore a version that is committed."""
+    files = checkpoint.store_files.values()
+    return version <= checkpoint.newest_version and all(
+        version in restorable_versions(file) for file in files
+    )
+
+
+def missing_files(checkpoint: Checkpoint, paths: Iterable[str]) -> set[str]:
+    """The files of some paths that are not there: neither by a listing, nor when asked for.
+
+    Args:
+        checkpoint: as it was listed just now.
+        paths: of state files, and of what lies beside them.
+    """
+    listed = {file.path for store in checkpoint.layout.stores for file in store.files}
+    storage = checkpoint.storage
+    return {p for p in paths if p not in listed and storage.stat(storage.relative(p)) is None}
+
+
+def listing_problem() -> Problem:
+    """The report's word on a listing that a second one did not confirm."""
+    return Problem(
+        MOVED_SLUG,
+        "files changed while they were being listed; they were listed again, and the "
+        "report is complete",
+    )
+
+
+def version_problem(before: int, version: int) -> Problem:
+    """The report's word on a version that took the place of one which is gone."""
+    return Problem(
+        MOVED_SLUG,
+        f"files of batch {before - 1} were removed while they were being read; the newest "
+        f"batch, {version - 1}, is judged instead",
+    )
+
+
+@dataclass
+class Opened:
+    """A checkpoint that is open at a version, for one analysis.
+
+    What it knows of the checkpoint is what it has seen last: whoever reads it looks again at what
+    moves meanwhile.
+
+    Attributes:
+        checkpoint: what was found. version: the judged state version.
+        options: of its user. listed: what is wrong by the listing alone, and what moved.
+        engine: where the tasks run.
+        reopen: lists the checkpoint again; None for one that is looked at once.
+        listings: what they showed so far.
+        cache: keeps its report for later runs; None if nothing does.
+    """
+
+    checkpoint: Checkpoint
+    version: int
+    options: Options
+    listed: tuple[Problem, ...]
+    engine: Engine
+    reopen: Callable[[], Checkpoint] | None = None
+    listings: Listings = field(default_factory=Listings)
+    cache: ReportCache | None = None
+
+    def __repr__(self) -> str:
+        """One line: what was found of a checkpoint is long."""
+        return f"<{type(self).__name__} of {self.checkpoint.root!r} at version {self.version}>"
+
+    @classmethod
+    def start(
+        cls: type[OpenedT],
+        path: str | Opened,
+        options: Options | None,
+        engines: SharedEngines | None = None,
+        *,
+        whole_logs: bool = True,
+        is_root: bool = False,
+        cache: ReportCache | None = None,
+    ) -> OpenedT:
+        """Open a checkpoint and choose the version; a run that is open is taken as it is.
+
+        Args:
+            path: of the checkpoint, or of a part of it.
+            options: of its user.
+            engines: those that several runs share; by default each has its own.
+            whole_logs: read every entry of the logs, not only those next to the batch.
+            is_root: the path is known to be a root; no listing is made to find that out.
+            cache: keeps the report.
+
+        Raises:
+            CheckpointError: there is no such part or version.
+        """
+        if isinstance(path, Opened):
+            return path if isinstance(path, cls) else cls(**vars(path))
+        if LIMITS_FAULT:
+            raise EngineError(LIMITS_FAULT)
+        options = options or Options()
+        thresholds_of(options)
+        # An engine that cannot be had is an error before anything is read.
+        engines = engines or SharedEngines(options.engine, options.workers, shared=False)
+        engine = engines.requested
+        selection = Selection(options.operator_id, options.partition_id, options.store_name)
+        schemas = UserSchemas.parse(options.key_schemas, options.value_schemas)
+
+        near = None if whole_logs else Near(_batch(options))
+        reader = engine.reader if engine else None
+        place = (path, Selection()) if is_root and reader is None else None
+        reopen = _opening(path, options, reader, (selection, schemas), near, place, cache)
+        checkpoint = reopen()
+        checkpoint.check_selection()
+        version = checkpoint.version_of(options.batch, options.state_version)
+        chosen = engine or engines.choose(state_file_bytes(checkpoint))
+        run = replace(cls.at(checkpoint, version, options, chosen), reopen=reopen, cache=cache)
+        run._confirm_listing()
+        return run
+
+    @classmethod
+    def at(
+        cls: type[OpenedT],
+        checkpoint: Checkpoint,
+        version: int,
+        options: Options,
+        engine: Engine,
+    ) -> OpenedT:
+        """A version of a checkpoint that is open."""
+        checkpoint = with_unknown_watermarks(with_user_rules(checkpoint, options), version)
+        listed = fold_problems((*checkpoint.problems, *listing_problems(checkpoint, version)))
+        return cls(checkpoint, version, options, listed, engine)
+
+    @property
+    def can_look_again(self) -> bool:
+        """Whether the checkpoint can be opened again."""
+        return self.reopen is not None
+
+    @property
+    def is_of_chosen_version(self) -> bool:
+        """Whether its user chose the version, so that no other may take its place."""
+        selected = self.checkpoint.selection.version
+        return (self.options.batch, self.options.state_version, selected) != (None, None, None)
+
+    def list_again(self) -> Checkpoint:
+        """The checkpoint as it lies there now; the run goes on with what it has."""
+        assert self.reopen is not None
+        checkpoint = with_user_rules(self.reopen(), self.options)
+        return with_unknown_watermarks(checkpoint, self.version)
+
+    def gone(self, paths: Collection[str]) -> set[str]:
+        """The files of some paths that are not there now."""
+        return missing_files(self.list_again(), paths) if paths else set()
+
+    def look_again(self) -> bool:
+        """Open the checkpoint again; whether another version is judged now.
+
+        It is the same one as long as every store can restore it, or if its user chose it; else the
+        newest, or where that is not whole either, though no earlier listing lacked the same of it,
+        the newest whole one.
+        """
+        assert self.reopen is not None
+        checkpoint, before = self.reopen(), self.version
+        moved = [problem for problem in self.listed if problem.slug == MOVED_SLUG]
+        new = self._go_over(checkpoint)
+        whole = newest_whole(checkpoint)
+        if new and not self.is_of_chosen_version and whole not in (None, self.version):
+            new = self._go_over(checkpoint, whole)
+        if new:
+            self.listed = (
+                *(listed for listed in self.listed if listed not in new),
+                self.outpaced_problem(),
+            )
+        self.listed = (*self.listed, *moved)
+        return self.version != before
+
+    def _go_over(self, checkpoint: Checkpoint, version: int | None = None) -> list[Problem]:
+        """Go over to a new listing, and to a version; the doubts that it has for the first time."""
+        if version is None and not self.is_of_chosen_version:
+            kept = restores(checkpoint, self.version)
+            version = self.version if kept else checkpoint.newest_version
+        if version not in (None, self.version):
+            self.version, self.listings.whole = version or 0, False
+        again = self.at(checkpoint, self.version, self.options, self.engine)
+        self.checkpoint, self.listed = again.checkpoint, again.listed
+        return self.listings.add(self.listed, whole=restores(checkpoint, self.version))
+
+    def check_lasting(self) -> None:
+        """Refuse to begin with a version that went while it was listed.
+
+        Raises:
+            OutpacedError: no listing was whole.
+        """
+        for problem in self.listed:
+            if problem.slug == OUTPACED_SLUG:
+                raise OutpacedError(problem.message, problem.path)
+
+    def begin_anew(self, error: OutpacedError) -> None:
+        """Go over to the newest version, because the query has removed this one.
+
+        Raises:
+            OutpacedError: the one that is given, if the user chose the version.
+        """
+        if self.is_of_chosen_version:
+            raise error
+        before = self.version
+        if self.look_again():
+            self.note(version_problem(before, self.version))
+
+    def outpaced_problem(self) -> Problem:
+        """That the query was faster than every look; of a version that is gone, that it is."""
+        batch = self.version - 1
+        was_there = self.listings.whole or not restores(self.checkpoint, self.version)
+        if self.is_of_chosen_version and was_there:
+            message = (
+                f"batch {batch} is no longer there: the query removed its files while they were "
+                "being read"
+            )
+        else:
+            message = (
+                f"{OUTPACED}: different files had disappeared each of the {MORE_LOOKS + 1} times "
+                f"that the checkpoint was listed and read"
+                "; what depends on them is missing from the report"
+            )
+        return Problem(OUTPACED_SLUG, message, self.checkpoint.root)
+
+    def note(self, problem: Problem) -> None:
+        """Add to what is said of the listing, once."""
+        self.listed = (*(listed for listed in self.listed if listed != problem), problem)
+
+    def _confirm_listing(self) -> None:
+        """List again as long as a listing has gaps that the one before did not have."""
+        self.listings.add(self.listed, whole=restores(self.checkpoint, self.version))
+        for look in range(MORE_LOOKS):
+            before = self.listings.doubts
+            if not before:
+                if look:
+                    self.note(listing_problem())
+                return
+            self.look_again()
+            if self.listings.doubts and all(doubt in before for doubt in self.listings.doubts):
+                return
+
+    def subject(self, problems: Iterable[Problem] = ()) -> Subject:
+        """What was listed, for a report without facts; with more problems than the listing has."""
+        listed = [*self.listed, *problems]
+        return Subject(self.checkpoint, self.version, listed, self.options)
+
+
+def _batch(options: Options) -> int | None:
+    """The batch that the user chose; None for the newest."""
+    if options.batch is not None or options.state_version is None:
+        return options.batch
+    return options.state_version - 1
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """What stands for a checkpoint whose report an earlier run kept.
+
+    Attributes:
+        report: of the checkpoint as it is now, too.
+        options: of its user.
+    """
+
+    report: Report
+    options: Options
+
+
+def begin(
+    path: str, options: Options, engines: SharedEngines | None = None, *, is_root: bool = False
+) -> Opened | Recalled:
+    """Open a checkpoint, unless the cache that its user named has the report.
+
+    Args:
+        path: of the checkpoint, or of a part of it.
+        options: of its user.
+        engines: those that several runs share.
+        is_root: the path is known to be a root.
+
+    Raises:
+        CheckpointError, EngineError, OSError: as of :meth:`Opened.start`.
+    """
+    if options.cache is None:
+        return Opened.start(path, options, engines, is_root=is_root)
+    from inspector.analyses.shared.report_cache import ReportCache  # noqa: PLC0415 - for few
+
+    cache = ReportCache(path, options, is_root=is_root)
+    report = cache.recall()
+    if report is not None:
+        return Recalled(report, options)
+    return Opened.start(path, options, engines, is_root=cache.is_root, cache=cache)
+
+
+def _opening(  # noqa: PLR0913 - what is known of a checkpoint before it is listed
+    path: str,
+    options: Options,
+    reader: Reader | None,
+    narrowed: tuple[Selection, UserSchemas],
+    near: Near | None,
+    place: tuple[str, Selection] | None,
+    cache: ReportCache | None,
+) -> Callable[[], Checkpoint]:
+    """What opens a checkpoint, again and again: each time by new listings.
+
+    The bytes of logs, metadata and schemas are kept: whoever reads a hundred log entries anew at
+    each look is too slow for a query that keeps few batches.
+    """
+    if reader is not None:
+        if options.storage_options:
+            raise EngineError(
+                "--storage-option is for fsspec; with --io hadoop the session's own settings count,"
+                " such as --conf spark.hadoop.fs.s3a.endpoint=..."
+            )
+        return lambda: checkpoint_at(*reader.open(path), *narrowed)
+    root, meant = place or resolve_root(path, options.storage_options, classify)
+    if cache is not None:
+        cache.is_root = root == path
+    small = RememberedFiles(Storage(root, options.storage_options))
+
+    def open_it() -> Checkpoint:
+        storage = Storage(root, options.storage_options)
+        small.look_again(None if cache is None else cache.look(storage))
+        return checkpoint_at(storage, meant, *narrowed, small, near=near)
+
+    return open_it

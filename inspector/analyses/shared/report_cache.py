@@ -1,0 +1,212 @@
+"""Reports of audits, kept for later ones by what a listing of the checkpoint says.
+
+A report is that of the files that were listed when it was made, by the options and the release that
+made it. Where a new listing says the same of every file, it is the report of now too, and no file
+is read. Anything else is a reason to read all: the reader of a report does not see which it was,
+but for a note.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import inspector
+from inspector.analyses.shared.options import Options
+from inspector.checkpoint.cache_files import CacheFiles, cache_files
+from inspector.checkpoint.logfile import MOVED_SLUG
+from inspector.checkpoint.logs import COMMITS, OFFSETS
+from inspector.checkpoint.roots import STATE, is_root_with, resolve_root
+from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Tree
+from inspector.checkpoint.urls import is_local, spell_root, translate
+from inspector.engines.engine import HADOOP
+from inspector.exceptions import CheckpointError, EngineError, InspectorError
+from inspector.findings.catalogue import HOT_KEY, OVERSIZED_VALUE
+from inspector.kernel.loader import kernel_name
+from inspector.model import LIMITS, Redact
+from inspector.providers.registry import classify
+from inspector.render.report import Report
+from inspector.render.stored import report_from_json, report_json
+from inspector.time_text import time_ms_text
+
+FORMAT = 1
+"""Of a kept report; grows when its form changes."""
+
+RACY_MS = 2_000
+"""A file that changed so short a time before it was listed may change again without a trace."""
+
+_NOT_OF_REPORT = ("storage_options", "cache", "workers", "memory_limit", "engine")
+"""Options that no report depends on; credentials are other ones every hour."""
+
+
+class ReportCache:
+    """The kept report of one audit: of a checkpoint, by some options.
+
+    Args:
+        path: of the checkpoint, or of a part of it.
+        options: of its user, who named the folder of the cache.
+        is_root: a listing has shown that the path is the checkpoint's root.
+
+    Attributes:
+        is_root: whether the path is known to be the root.
+    """
+
+    def __init__(self, path: str, options: Options, *, is_root: bool = False) -> None:
+        assert options.cache is not None
+        if options.engine.io == HADOOP:
+            raise EngineError("--cache compares listings made by fsspec, got --io hadoop")
+        self.is_root = is_root
+        self._path, self._options, self._folder = path, options, options.cache
+        self._name = repr((FORMAT, path, _choices(options)))
+        self._tree: Tree | None = None
+        self._listing: str | None = None
+        self._looks = 0
+
+    def recall(self) -> Report | None:
+        """The kept report, if the checkpoint is as it was; costs one listing of it.
+
+        Raises:
+            NotACheckpointError, OSError: as of any audit.
+        """
+        kept = self._entry()
+        if kept is None:
+            return None
+        root = self._path
+        if not kept["is_root"]:
+            root, _ = resolve_root(root, self._options.storage_options, classify)
+        storage = Storage.open(root, self._options.storage_options)
+        self._tree = self._list(storage)
+        if self._tree is None:
+            return None
+        if self._listing != kept["listing"]:
+            inside = self._tree.folders.get("", ())
+            self.is_root = bool(kept["is_root"]) and is_root_with(storage, inside)
+            return None
+        report = report_from_json(kept["report"])
+        when = time_ms_text(kept["made_ms"])
+        note = (
+            f"No file has changed since {when}, when all of them were read: this report is that of "
+            "then, from the cache."
+        )
+        return replace(report, notes=(*report.notes, note))
+
+    def look(self, storage: Storage) -> Tree | None:
+        """The listing that a run begins with; None at each further look, which makes its own.
+
+        Args:
+            storage: opened at the checkpoint's root.
+
+        Raises:
+            CheckpointError: the folder of the cache lies in the checkpoint.
+        """
+        _check_outside(storage.url, self._folder)
+        self._looks += 1
+        if self._looks == 1 and self._tree is None:
+            self._tree = self._list(storage)
+        tree, self._tree = self._tree, None
+        return tree
+
+    def keep(self, report: Report) -> None:
+        """Keep a report, if it is of one listing, and if all of it could be read.
+
+        One that shows keys is not kept: their hashes are, as every report has them.
+        """
+        moved = any(problem.slug == MOVED_SLUG for problem in report.problems)
+        if self._listing is None or self._looks != 1 or moved or not report.complete:
+            return
+        examples = [table.rows for table in report.tables if table.name == "leftovers"]
+        named = {finding.kind for finding in report.findings} & {OVERSIZED_VALUE, HOT_KEY}
+        if self._options.redact is Redact.NONE and (any(examples) or named):
+            return
+        entry = {
+            "tool": _tool(),
+            "is_root": self.is_root,
+            "listing": self._listing,
+            "made_ms": time.time_ns() // 1_000_000,
+        }
+
+        def write(files: CacheFiles) -> None:
+            content = json.dumps(entry | {"report": report_json(report)})
+            files.write(self._name, content.encode())
+
+        self._attempt(write)
+
+    def _entry(self) -> dict[str, Any] | None:
+        content = self._attempt(lambda files: files.read(self._name))
+        kept: dict[str, Any] | None = None if content is None else json.loads(content)
+        return kept if kept is not None and kept["tool"] == _tool() else None
+
+    def _attempt(self, use: Callable[[CacheFiles], Any]) -> Any:
+        """Read or write; a cache that cannot be had ends no audit, but its user is told."""
+        options = tuple(sorted(self._options.storage_options.items()))
+        try:
+            return use(cache_files(self._folder, options))
+        except (OSError, InspectorError, TypeError) as error:
+            self._options.engine.notify(f"cache: not used: {error}")
+            return None
+
+    def _list(self, storage: Storage) -> Tree | None:
+        """What lies in a checkpoint; None where a folder of it cannot be listed."""
+        began_ms = time.time_ns() // 1_000_000
+        try:
+            flat = storage.tree()
+            tree = storage.walk((OFFSETS, COMMITS, STATE)) if flat is None else flat
+        except OSError:
+            return None
+        self._listing = listing_hash(tree, began_ms)
+        return tree
+
+
+def listing_hash(tree: Tree, now_ms: int) -> str | None:
+    """A hash of all that a listing says of files; None if it says too little to know them by.
+
+    Args:
+        tree: the listing.
+        now_ms: when it was begun: what has only a time to be known by has to be older.
+    """
+    result = blake2b(digest_size=32)
+    for folder in sorted(tree.folders):
+        for entry in tree.folders[folder]:
+            racy = entry.modified_ms is None or entry.modified_ms > now_ms - RACY_MS
+            if entry.is_file and racy and not isinstance(entry.etag, str):
+                return None
+            words = entry.path, entry.is_dir, entry.is_special, entry.size, entry.modified_ms
+            result.update(repr((words, entry.etag if entry.is_file else None)).encode())
+    return result.hexdigest()
+
+
+def _choices(options: Options) -> tuple[Any, ...]:
+    """What a report depends on besides the checkpoint's files and the release."""
+    values = (getattr(options, f.name) for f in fields(options) if f.name not in _NOT_OF_REPORT)
+    plain = [sorted(value.items()) if hasattr(value, "items") else value for value in values]
+    return (*plain, LIMITS, kernel_name())
+
+
+@cache
+def _tool() -> str:
+    """The release, to the letter: a hash of the package's own files."""
+    root = Path(inspector.__file__).parent
+    result = blake2b(inspector.__version__.encode(), digest_size=32)
+    for path in sorted(root.rglob("*")):
+        if path.suffix in (".py", ".so", ".pyd"):
+            result.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+    return result.hexdigest()
+
+
+def _check_outside(checkpoint: str, folder: str) -> None:
+    root, target = translate(checkpoint), translate(folder)
+    places = [root.target.rstrip("/"), target.target.rstrip("/")]
+    if is_local(checkpoint) and is_local(folder):
+        places = [str(Path(place).resolve()) for place in places]
+    if root.protocol == target.protocol and f"{places[1]}/".startswith(f"{places[0]}/"):
+        raise CheckpointError(
+            "the folder of the cache lies in the checkpoint, which is never written to",
+            spell_root(folder),
+        )

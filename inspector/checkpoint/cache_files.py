@@ -1,0 +1,131 @@
+"""Small files that runs keep for later ones, in a folder that may be lost at any time.
+
+Each begins with a keyed hash of what follows, whose secret lies in the folder: what was cut off,
+overwritten, or put there by somebody who cannot read the secret is as good as not there. Names are
+keyed hashes too. A file is replaced whole, so that runs may write at the same time.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+import threading
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import lru_cache
+from hashlib import blake2b
+
+from inspector.checkpoint.destination import Destination
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import LimitError
+
+SECRET = "secret"
+"""Name of the file that holds the secret."""
+
+MOST_BYTES = 1 << 30
+"""Bytes of all files; above it the oldest go."""
+
+MOST_FILE_BYTES = 16 << 20
+"""Bytes of one file, compressed or not; what is longer is not kept."""
+
+TRIM_EVERY = 500
+"""Files that are written between two looks at how many bytes there are."""
+
+_BYTES = 32
+_NAME = re.compile(r"[0-9a-f]{64}\.kept(\.[0-9a-f]{32}\.tmp)?")
+
+
+class CacheFiles:
+    """The kept files of a folder.
+
+    Args:
+        url: of the folder, on any storage; it is made when the first file is written.
+        options: of the storage's driver.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, str]) -> None:
+        self._storage, self._target = Storage.open(url, options), Destination(url, options)
+        self._secret: bytes | None = None
+        self._lock = threading.Lock()
+        self._writes = 0
+
+    def read(self, name: str) -> bytes | None:
+        """What was kept under a name; None if nothing is, or something else than was written.
+
+        Raises:
+            OSError: the storage does not answer.
+        """
+        secret = self._known_secret()
+        content = None if secret is None else self._read(_file_of(secret, name))
+        if secret is None or content is None:
+            return None
+        mac, packed = content[:_BYTES], content[_BYTES:]
+        if not hmac.compare_digest(mac, _mac(secret, name, packed)):
+            return None
+        return zlib.decompressobj().decompress(packed, MOST_FILE_BYTES)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Keep something under a name, in place of what was kept under it.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        packed = zlib.compress(content)
+        if len(content) > MOST_FILE_BYTES:
+            return
+        secret = self._known_secret(new=True)
+        if secret is None:
+            return
+        self._target.write(_file_of(secret, name), [_mac(secret, name, packed), packed])
+        if self._writes % TRIM_EVERY == 0:
+            self._trim()
+        self._writes += 1
+
+    def _known_secret(self, *, new: bool = False) -> bytes | None:
+        """The secret of the folder; None if it has none, or no whole one, and no new one is made.
+
+        Where two runs make one at the same time on an object store, files of the one whose secret
+        is replaced are lost.
+        """
+        with self._lock:
+            secret = self._secret or self._read(SECRET)
+            if new and (secret is None or len(secret) != _BYTES):
+                self._target.remove(SECRET)
+                self._target.write(SECRET, [secrets.token_bytes(_BYTES)], secret=True)
+                secret = self._read(SECRET)
+            self._secret = secret if secret is not None and len(secret) == _BYTES else None
+            return self._secret
+
+    def _read(self, file: str) -> bytes | None:
+        # With a size that it does not have, a file is requested without asking for its size first.
+        with suppress(FileNotFoundError, LimitError):
+            return self._storage.read(file, MOST_FILE_BYTES, size=MOST_FILE_BYTES)
+        return None
+
+    def _trim(self) -> None:
+        """Remove the oldest files, as long as all of them are too many bytes."""
+        files = [entry for entry in self._storage.list() if _NAME.fullmatch(entry.name)]
+        files.sort(key=lambda entry: (entry.modified_ms or 0, entry.name))
+        size = sum(entry.size for entry in files)
+        for entry in files:
+            if size <= MOST_BYTES:
+                return
+            self._target.remove(entry.path)
+            size -= entry.size
+
+
+@lru_cache(maxsize=8)
+def cache_files(url: str, options: tuple[tuple[str, str], ...]) -> CacheFiles:
+    """The kept files of a folder, by one reader for all runs of the process."""
+    return CacheFiles(url, dict(options))
+
+
+def _file_of(secret: bytes, name: str) -> str:
+    return f"{_mac(secret, 'name', name.encode()).hex()}.kept"
+
+
+def _mac(secret: bytes, name: str, content: bytes) -> bytes:
+    own = blake2b(name.encode(), key=secret, digest_size=_BYTES)
+    return blake2b(content, key=own.digest(), digest_size=_BYTES).digest()

@@ -1,0 +1,173 @@
+"""Facts of a run put together as the findings about costs take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from inspector.decode.rows import RowDecoder
+from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.facts.expiring import Expiring
+from inspector.facts.top import TopBy, TopKey, merge_top
+from inspector.facts.variables import EntriesPerKey, KeyEntries
+from inspector.facts.versions import VersionFacts
+from inspector.findings.efficiency import (
+    USUAL_VERSIONS,
+    FileCosts,
+    HotKey,
+    StoreCosts,
+    Windows,
+)
+from inspector.merge.collect import Facts
+from inspector.model import KINDS_OF_STATE, FileKind, StoreName
+from inspector.operators.aggregation import NAMES as AGGREGATIONS
+from inspector.operators.join import COUNT_STORES, VALUE_STORES
+from inspector.sparktypes import StructType
+
+KeyWords = Callable[[StoreName, bytes], str]
+"""Words for a key of a store, or what redaction leaves of them."""
+
+
+def store_costs(
+    checkpoint: Checkpoint, version: int, facts: Facts, key_words: KeyWords
+) -> Iterator[StoreCosts]:
+    """What is known of the costs of each store."""
+    operators = {operator.operator_id: operator for operator in checkpoint.operators}
+    partitions: dict[StoreName, dict[int, VersionFacts]] = {}
+    for (store, of_version), version_facts in facts.versions.items():
+        if of_version == version:
+            partitions.setdefault(store.name, {})[store.partition_id] = version_facts
+    for name, versions in facts.by_store().items():
+        operator = operators[name.operator_id]
+        largest = _first(facts, name, TopBy.VALUE_BYTES)
+        zips, uploaded = _uploads(checkpoint, operator, name)
+        yield StoreCosts(
+            name.operator_id,
+            operator.name,
+            name.store_name,
+            partitions.get(name, {}),
+            versions,
+            operator.single_partition,
+            "" if largest is None else key_words(name, largest.key),
+            _buffer_text(operator, name),
+            _hot(facts, version, name, key_words),
+            _windows(operator, name, facts),
+            zips,
+            uploaded,
+        )
+
+
+def file_costs(checkpoint: Checkpoint, operator: Operator) -> FileCosts:
+    """What lies in the folders of an operator."""
+    folders = [
+        (layout, checkpoint.store_files[layout.directory]) for layout in operator.layout.folders
+    ]
+    left = [f for layout, _ in folders for f in layout.files if f.kind is FileKind.TEMPORARY]
+    newest = max((files.newest for _, files in folders), default=0)
+    stored = [
+        f for _, files in folders for f in (*files.deltas.values(), *files.snapshots.values())
+    ]
+    return FileCosts(
+        operator.operator_id,
+        len(folders),
+        len(left),
+        sum(file.size for file in left),
+        max((len({*files.deltas, *files.snapshots}) for _, files in folders), default=0),
+        sum(file.size for file in stored),
+        sum(f.size for f in stored if (f.version or 0) < newest - USUAL_VERSIONS),
+    )
+
+
+def _first(facts: Facts, name: StoreName, by: TopBy) -> TopKey | None:
+    ranked = (key for key in facts.of(TopKey) if key.store.name == name and key.fact.by is by)
+    return next((key.fact for key in merge_top(ranked, 1)), None)
+
+
+def _buffer_text(operator: Operator, name: StoreName) -> str:
+    """What the values of an aggregation keep: all rows have one buffer for collect_list and set."""
+    schema = operator.schemas.get(name.store_name)
+    if operator.name not in AGGREGATIONS or schema is None:
+        return ""
+    buffers = [field for field in schema.value.fields if field.name.startswith(_BUFFERS)]
+    return " (collect_list, collect_set or another list of all rows)" if buffers else ""
+
+
+_BUFFERS = ("buf",)
+"""``TypedImperativeAggregate`` names its serialized buffer so (2.4 to 4.3)."""
+
+
+def _hot(facts: Facts, version: int, name: StoreName, key_words: KeyWords) -> HotKey | None:
+    """The key with most rows of a join's side, or most entries of a list or map."""
+    entries = facts.sums(EntriesPerKey).get(name)
+    if entries is not None:
+        found = [key.fact for key in facts.of(KeyEntries) if key.store.name == name]
+        most = max(found, key=lambda key: key.entries, default=None)
+        several = most is not None and entries.keys > 1
+        if most is None or not several:
+            return None
+        return HotKey("", most.entries, entries.entries, "entry", most.row_bytes)
+    counters = dict(zip(VALUE_STORES, COUNT_STORES, strict=True)).get(name.store_name)
+    if counters is None:
+        return None
+    counting = StoreName(name.operator_id, counters)
+    counter = _first(facts, counting, TopBy.NUMBER)
+    rows = facts.by_store(version).get(name, {}).get(version)
+    if counter is None or rows is None or rows.rows <= counter.amount:
+        return None
+    return HotKey(key_words(counting, counter.key), counter.amount, rows.rows, "row")
+
+
+_IN_STRUCT = 2
+"""Steps of the path to a window's end: the struct, and its field."""
+
+
+def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | None:
+    """The windows of an aggregation: how long one is, and where they end."""
+    rule, schema = operator.rules.get(name.store_name), operator.schemas.get(name.store_name)
+    largest = _first(facts, name, TopBy.KEY_BYTES)
+    if operator.name not in AGGREGATIONS or rule is None or schema is None or largest is None:
+        return None
+    at = rule.expiry.path if rule.expiry is not None else ()
+    field = schema.key.fields[at[0]] if len(at) == _IN_STRUCT else None
+    window = None if field is None else field.data_type
+    expiring = facts.merged(Expiring).get(name, {}).get("")
+    if not isinstance(window, StructType) or expiring is None or not expiring.rows:
+        return None
+    if [part.name for part in window.fields] != ["start", "end"]:
+        return None
+    row = RowDecoder(schema.key).decode(
+        largest.key, np.zeros(1, np.int64), np.array([len(largest.key)], np.int64)
+    )
+    bounds: Any = pc.struct_field(row.array, [at[0]])
+    start, end = (pc.struct_field(bounds, [n]).cast(pa.int64())[0].as_py() for n in (0, 1))
+    if start is None or end is None or end <= start:
+        return None
+    ends = frozenset(bucket * expiring.width for bucket in expiring.rows)
+    return Windows((end - start) // 1000, ends)
+
+
+def _uploads(checkpoint: Checkpoint, operator: Operator, name: StoreName) -> tuple[int, int]:
+    """Versions at the end that have a snapshot alone, and bytes for each version that is kept.
+
+    Of stores that share their files the first one has them.
+    """
+    folders = operator.layout.folders
+    if not folders or name.store_name != min(layout.store.store_name for layout in folders):
+        return 0, 0
+    fewest, kept, size = 0, 0, 0
+    for layout in folders:
+        files = checkpoint.store_files[layout.directory]
+        newest = files.newest
+        alone = 0
+        while newest - alone in files.snapshots and newest - alone not in files.deltas:
+            alone += 1
+        if not files.compares or not alone:
+            return 0, 0
+        fewest = min(fewest or alone, alone)
+        kept = max(kept, len(files.snapshots))
+        size += sum(file.size for file in layout.files if file.kind in KINDS_OF_STATE)
+    return fewest, size // max(1, kept)

@@ -1,0 +1,146 @@
+"""What every report holds, so that no command can be missing in one of the formats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from inspector.findings.baseline import Comparison, failing
+from inspector.findings.finding import Finding, Kind, Severity
+from inspector.findings.metrics import Gate, Passed
+from inspector.findings.verdict import Level, Verdict, level_of
+from inspector.model import READABLE, Problem
+from inspector.render.tabular import Table
+
+if TYPE_CHECKING:
+    from inspector.render.page.model import LineChart, Page
+
+_LONGEST_PATH = 120
+
+SCHEMA_VERSION = 2
+"""Of the JSON envelope. Grows when a name is removed or changes its meaning.
+
+1: first form. 2: the verdict is an object, numbers are numbers, findings and problems stand in it
+once, and ``columns`` has those of every table.
+"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The part of a checkpoint that a report is about; all numbers are exact, from the listing.
+
+    Attributes:
+        operator_id, store_name, partition_id: what was selected; None where all were.
+        version: the state version of the file that the path names; None if it names none.
+        stores, of_stores: stores of all partitions that the part has, and those of the checkpoint.
+        partitions, of_partitions: the same of the partitions, counted operator by operator.
+        file_bytes, of_file_bytes: the same of the bytes of deltas and snapshots.
+        subset: which part of these files was read, by the hash of their names: ``1/24``; None
+            where all were.
+    """
+
+    operator_id: int | None
+    store_name: str | None
+    partition_id: int | None
+    version: int | None
+    stores: int
+    of_stores: int
+    partitions: int
+    of_partitions: int
+    file_bytes: int
+    of_file_bytes: int
+    subset: str | None = None
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """What a command reports about one checkpoint.
+
+    Attributes:
+        command: its name. checkpoint: root, as the user spelled it.
+        summary: name -> value, in order; times in ms under names that end in ``_ms``.
+        tables: the first is the command's own: all that ndjson and csv hold.
+        findings, problems: judged and unreadable. Problems may still be added while ``rows`` of a
+            table is read.
+        notes: what a reader must know or do, in any format.
+        footnotes: what the columns mean; for people.
+        judged: the command judges; no findings then means that all is well.
+        verdict: what one has to know first; None for a command that judges nothing.
+        metrics: its numbers by the names of :data:`inspector.findings.metrics.METRICS`; empty for
+            a command that judges nothing.
+        gates: limits that they are held against. comparison: with a baseline, if there is one.
+        fail_on: the severity from which on a finding is a failure; None if none is.
+        part: the part of the checkpoint that was read; None if all was.
+        page: what its HTML page shows besides; None for its tables alone.
+        nothing_done: what it was asked to change is not there, which fails as a finding does.
+        rules: the kinds of findings that it judges by; empty for those of the catalogue.
+        charts: how the state grew, for pages and notebooks.
+    """
+
+    command: str
+    checkpoint: str
+    summary: Mapping[str, Any]
+    tables: Sequence[Table]
+    findings: Sequence[Finding] = ()
+    problems: Sequence[Problem] = field(default_factory=list)
+    notes: Sequence[str] = ()
+    footnotes: Sequence[str] = ()
+    judged: bool = False
+    verdict: Verdict | None = None
+    metrics: Mapping[str, float | int | None] = field(default_factory=dict)
+    gates: Sequence[Gate] = ()
+    comparison: Comparison | None = None
+    fail_on: Severity | None = None
+    part: Part | None = None
+    page: Page | None = None
+    nothing_done: bool = False
+    rules: Sequence[Kind] = ()
+    charts: Sequence[LineChart] = ()
+
+    @property
+    def primary(self) -> Table:
+        """The command's own table."""
+        return self.tables[0]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that should have been read could be; known when the rows have been read."""
+        return all(problem.slug in READABLE for problem in self.problems)
+
+    @property
+    def level(self) -> Level:
+        """How much the checkpoint needs a person; known when the rows have been read."""
+        restart = None if self.verdict is None else self.verdict.restart
+        stopping = (p for p in self.problems if restart is None or not restart.loads_without(p))
+        return level_of(self.findings, tuple(stopping))
+
+    @property
+    def failing(self) -> tuple[Finding, ...]:
+        """The findings that its gate fails for."""
+        return failing(self.findings, self.fail_on, self.comparison)
+
+    @property
+    def fails(self) -> bool:
+        """Whether a gate fails for what was found; a checkpoint that was read in part aside."""
+        if (
+            self.nothing_done
+            or any(gate.passed is Passed.EXCEEDED for gate in self.gates)
+            or self.failing
+        ):
+            return True
+        worse = self.comparison is not None and bool(self.comparison.worse_metrics)
+        return worse and self.fail_on is not None
+
+    def __repr__(self) -> str:
+        """One short line: what it is of, and what it holds."""
+        good, bad = len(self.findings), len(self.problems)
+        parts = [", ".join(table.name for table in self.tables)]
+        if self.verdict is not None:
+            parts.insert(0, self.verdict.level.value)
+        if self.judged:
+            parts.append(f"{good} finding" + "s" * (good != 1))
+        if bad:
+            parts.append(f"{bad} problem" + "s" * (bad != 1))
+        checkpoint = repr(self.checkpoint[:_LONGEST_PATH])
+        return f"<Report {self.command} of {checkpoint}: {'; '.join(parts)}>"

@@ -1,0 +1,550 @@
+"""Make fixtures/troubles.tar.xz: checkpoints of queries with a trouble, and of healthy twins.
+
+    python scripts/make_troubles.py [--only REGEX] [--out FOLDER]
+
+Needs Java 17 and PySpark 4.3 with pandas. Each query is small, reads a file in a batch, and comes
+twice: with what is wrong, and mended. Those of Troubles.scala have a clock of their own, and what
+Spark said of them; these have the clock of the machine, as a first run of a query has.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+HOME = Path(__file__).resolve().parents[1]
+SCHEMA = "id string, user string, ts timestamp, n bigint, raw string"
+PREFIX = "spark.sql.streaming."
+STATE = f"{PREFIX}stateStore."
+ROCKSDB = {
+    f"{STATE}providerClass": "org.apache.spark.sql.execution.streaming.state."
+    "RocksDBStateStoreProvider",
+    f"{STATE}rocksdb.changelogCheckpointing.enabled": "true",
+}
+ZIPS = ROCKSDB | {f"{STATE}rocksdb.changelogCheckpointing.enabled": "false"}
+CONF = {
+    "spark.ui.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    f"{STATE}maintenanceInterval": "2s",
+    f"{PREFIX}checkpoint.fileChecksum.enabled": "false",
+}
+BATCHES = 8
+LATENESS = "1 minute"
+START = datetime.now(timezone.utc).replace(microsecond=0) - timedelta(minutes=20)
+
+Row = dict[str, Any]
+Feed = Callable[[int], list[Row]]
+Build = Callable[[DataFrame, DataFrame], DataFrame]
+
+
+def event(batch: int, number: int, user: str, **more: Any) -> Row:
+    """One event, a minute later in each batch."""
+    at = START + timedelta(minutes=batch, seconds=number)
+    row = {"id": f"e{batch:03d}-{number:03d}", "user": user, "ts": at.isoformat(), "n": number}
+    return row | {"raw": at.isoformat()} | more
+
+
+def comers(batch: int) -> list[Row]:
+    """Twenty users whom nobody saw before."""
+    return [event(batch, number, f"u{batch * 20 + number}") for number in range(20)]
+
+
+def regulars(batch: int) -> list[Row]:
+    """The same twenty users in each batch."""
+    return [event(batch, number, f"u{number}") for number in range(20)]
+
+
+def hot(batch: int) -> list[Row]:
+    """New users, and one with eleven of twelve events."""
+    return [event(batch, n, "u29" if n % 12 else f"v{batch}-{n}") for n in range(60)]
+
+
+def few(batch: int) -> list[Row]:
+    """Three events."""
+    return regulars(batch)[:3]
+
+
+def idle_after(batch: int) -> list[Row]:
+    """A source that stands still from the third batch on."""
+    return regulars(batch) if batch < 3 else []
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query: what it makes of two streams of events, and how it runs.
+
+    ``endless`` is one that has batches without data for ever, as timeouts in processing time ask.
+    """
+
+    build: Build
+    feed: Feed = comers
+    second: Feed = comers
+    mode: str = "update"
+    conf: dict[str, str] = field(default_factory=dict)
+    batches: int = BATCHES
+    fails_at: int | None = None
+    endless: bool = False
+
+
+def grouped(*keys: str, late: str = "", values: str = "count(*) c") -> Build:
+    """Events counted by columns."""
+
+    def build(events: DataFrame, _: DataFrame) -> DataFrame:
+        rows = events.withWatermark("ts", late) if late else events
+        return rows.groupBy(*map(expr, keys)).agg(expr(values))
+
+    return build
+
+
+def distinct(columns: list[str], late: str = "", within: str = "", at: str = "ts") -> Build:
+    """Events without their duplicates."""
+
+    def build(events: DataFrame, _: DataFrame) -> DataFrame:
+        if within:
+            return events.withWatermark("ts", within).dropDuplicatesWithinWatermark(columns)
+        rows = events.withColumn("ts", expr(at)) if at != "ts" else events
+        return (rows.withWatermark("ts", late) if late else rows).dropDuplicates(columns)
+
+    return build
+
+
+def joined(on: str, left: str = LATENESS, right: str = LATENESS, how: str = "inner") -> Build:
+    """Two streams."""
+
+    def build(events: DataFrame, others: DataFrame) -> DataFrame:
+        second = others.selectExpr("user other_user", "ts other_ts", "id other_id")
+        one = events.withWatermark("ts", left) if left else events
+        two = second.withWatermark("other_ts", right) if right else second
+        return one.join(two, expr(on), how)
+
+    return build
+
+
+def functions(timeout: str, function: Callable[..., Iterator[pd.DataFrame]]) -> Build:
+    """A group state in Python."""
+
+    def build(events: DataFrame, _: DataFrame) -> DataFrame:
+        rows = events.withWatermark("ts", LATENESS).groupBy("user")
+        return rows.applyInPandasWithState(
+            function, "user string", "n bigint, seen string", "update", timeout
+        )
+
+    return build
+
+
+def keeping(
+    timer: Callable[[Any, int], None] = lambda _state, _newest: None,
+    on_timeout: Callable[[Any], None] = lambda state: state.remove(),
+    value: Callable[[Any, int], tuple[int, str] | None] = lambda old, n: (old[0] + n, old[1]),
+) -> Callable[..., Iterator[pd.DataFrame]]:
+    """The function of a group state: what it stores, and when it lets go."""
+
+    def function(key: Any, frames: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
+        if state.hasTimedOut:
+            on_timeout(state)
+        else:
+            rows = pd.concat(list(frames))
+            new = value(state.get if state.exists else (0, ""), len(rows))
+            if new is None:
+                state.remove()
+            else:
+                state.update(new)
+                timer(state, int(rows["ts"].max().timestamp() * 1000))
+        yield pd.DataFrame({"user": [key[0]]})
+
+    return function
+
+
+class Keeper(StatefulProcessor):
+    """A processor of transformWithState with one variable."""
+
+    def __init__(self, kind: str, ttl: int | None = None, timer: str = "", keep: int = 0) -> None:
+        self.kind, self.ttl, self.timer, self.keep = kind, ttl, timer, keep
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Declare it."""
+        self.handle = handle
+        if self.kind == "list":
+            self.pages: Any = handle.getListState("pages", "page string", self.ttl)
+        elif self.kind == "map":
+            self.pages = handle.getMapState("pages", "page string", "n long", self.ttl)
+        else:
+            self.pages = handle.getValueState("pages", "n long", self.ttl)
+
+    def handleInputRows(  # noqa: N802 -- Spark calls it so
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,  # noqa: N803, ARG002 -- and gives it by name
+    ) -> Iterator[pd.DataFrame]:
+        """Add the events of a key."""
+        events = pd.concat(list(rows))
+        newest = int(events["ts"].max().timestamp() * 1000)
+        if self.kind == "list":
+            self.pages.appendList([(i,) for i in events["id"]])
+            if self.keep:
+                self.pages.put(list(self.pages.get())[-self.keep :])
+        elif self.kind == "map":
+            for i in events["id"]:
+                self.pages.updateValue((i if not self.keep else i[-1],), (1,))
+        else:
+            self.pages.update((len(events),))
+        if self.timer in ("clears", "one"):
+            for old in list(self.handle.listTimers()):
+                self.handle.deleteTimer(old)
+        if self.timer:
+            after = 60_000 if self.timer == "clears" else 86_400_000
+            self.handle.registerTimer(newest + after)
+        yield pd.DataFrame({"user": [key[0]]})
+
+    def handleExpiredTimer(  # noqa: N802 -- Spark calls it so
+        self,
+        key: Any,
+        timerValues: Any,  # noqa: N803, ARG002 -- and gives it by name
+        expiredTimerInfo: Any,  # noqa: N803, ARG002
+    ) -> Iterator[pd.DataFrame]:
+        """Forget the key."""
+        self.pages.clear()
+        yield pd.DataFrame({"user": [key[0]]})
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def processed(clock: str = "None", **more: Any) -> Build:
+    """A transformWithState."""
+
+    def build(events: DataFrame, _: DataFrame) -> DataFrame:
+        rows = events.withWatermark("ts", LATENESS) if clock == "EventTime" else events
+        return rows.groupBy("user").transformWithStateInPandas(
+            Keeper(**more), "user string", "update", clock
+        )
+
+    return build
+
+
+def union_of(late: str) -> Build:
+    """Two streams in one aggregation."""
+
+    def build(events: DataFrame, others: DataFrame) -> DataFrame:
+        rows = events.withWatermark("ts", late).union(others.withWatermark("ts", late))
+        return rows.groupBy(expr(MINUTE), "user").count()
+
+    return build
+
+
+MINUTE = "window(ts, '1 minute')"
+BY_USER = Query(grouped(MINUTE, "user", late=LATENESS))
+SAME_USER = "user = other_user"
+SOON = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 1 MINUTE"
+LATER = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 400 DAYS"
+PAGES = "collect_list(raw) pages"
+EVENT_TIME, PROCESSING_TIME = "EventTimeTimeout", "ProcessingTimeTimeout"
+REMOVED = functions(
+    EVENT_TIME, keeping(lambda state, newest: state.setTimeoutTimestamp(newest + 30_000))
+)
+
+
+TROUBLES: dict[str, tuple[Query, Query | str]] = {
+    "agg_no_watermark": (Query(grouped("user")), BY_USER),
+    "agg_key_without_time": (Query(grouped("user", late=LATENESS)), "agg_no_watermark"),
+    "agg_unique_key": (Query(grouped("id")), Query(grouped("user"), regulars)),
+    "agg_fan_out": (
+        Query(grouped("window(ts, '1 day', '5 minutes')", "user", late=LATENESS), few),
+        Query(grouped("window(ts, '5 minutes')", "user", late=LATENESS), few),
+    ),
+    "agg_hot_list": (Query(grouped("user", values=PAGES), hot), Query(BY_USER.build, hot)),
+    "agg_one_fat_value": (
+        Query(grouped(values=PAGES), hot, mode="complete"),
+        Query(grouped(), hot, mode="complete"),
+    ),
+    "agg_fat_lists": (
+        Query(grouped("user", values=PAGES), lambda b: regulars(b) * 20),
+        Query(grouped("user"), lambda b: regulars(b) * 20),
+    ),
+    "agg_late_year": (Query(grouped(MINUTE, "user", late="365 days")), "agg_no_watermark"),
+    "agg_complete_users": (Query(grouped("user"), mode="complete"), "agg_no_watermark"),
+    "agg_many_partitions": (
+        Query(BY_USER.build, few, conf={"spark.sql.shuffle.partitions": "48"}),
+        Query(BY_USER.build, few),
+    ),
+    "dedup_no_watermark": (
+        Query(distinct(["id"]), mode="append"),
+        Query(distinct(["id"], within=LATENESS), mode="append"),
+    ),
+    "dedup_key_without_time": (
+        Query(distinct(["id"], LATENESS), mode="append"),
+        Query(distinct(["id", "ts"], LATENESS), mode="append"),
+    ),
+    "dedup_null_time": (
+        Query(
+            distinct(["id", "ts"], LATENESS, at="try_to_timestamp(raw, 'dd/MM/yyyy')"),
+            mode="append",
+        ),
+        "dedup_key_without_time",
+    ),
+    "dedup_late_years": (
+        Query(distinct(["id"], within="1000 days"), mode="append"),
+        "dedup_no_watermark",
+    ),
+    "join_no_watermark": (
+        Query(joined(SAME_USER, "", ""), mode="append"),
+        Query(joined(SOON), mode="append"),
+    ),
+    "join_left_watermark": (
+        Query(joined(SOON, right=""), mode="append"),
+        "join_no_watermark",
+    ),
+    "join_no_range": (
+        Query(joined(SAME_USER), mode="append"),
+        "join_no_watermark",
+    ),
+    "join_long_range": (
+        Query(joined(LATER), mode="append"),
+        "join_no_watermark",
+    ),
+    "join_hot_key": (
+        Query(joined(SOON, "10 minutes", "10 minutes"), hot, few, mode="append"),
+        Query(joined(SOON), regulars, mode="append"),
+    ),
+    "join_idle_side": (
+        Query(joined(SOON, how="left"), comers, idle_after, mode="append"),
+        Query(joined(SOON, how="left"), mode="append"),
+    ),
+    "union_idle_source": (
+        Query(union_of(LATENESS), comers, idle_after),
+        Query(union_of(LATENESS)),
+    ),
+    "session_long_gap": (
+        Query(grouped("session_window(ts, '400 days')", "user", late=LATENESS), mode="append"),
+        Query(grouped("session_window(ts, '1 minute')", "user", late=LATENESS), mode="append"),
+    ),
+    "group_no_timeout": (
+        Query(functions("NoTimeout", keeping())),
+        Query(
+            functions("NoTimeout", keeping(value=lambda old, n: None if old[0] else (n, ""))),
+            lambda b: comers(b) + (comers(b - 1) if b else []),
+        ),
+    ),
+    "group_far_timeout": (
+        Query(
+            functions(
+                EVENT_TIME,
+                keeping(lambda state, newest: state.setTimeoutTimestamp(newest * 1000)),
+            )
+        ),
+        Query(REMOVED),
+    ),
+    "group_years_timeout": (
+        Query(
+            functions(
+                PROCESSING_TIME,
+                keeping(lambda state, _: state.setTimeoutDuration(2_000_000 * 86_400)),
+            ),
+            endless=True,
+        ),
+        Query(
+            functions(PROCESSING_TIME, keeping(lambda state, _: state.setTimeoutDuration(1))),
+            endless=True,
+        ),
+    ),
+    "group_unset_timeout": (Query(functions(EVENT_TIME, keeping())), "group_far_timeout"),
+    "group_ignored_timeout": (
+        Query(
+            functions(
+                EVENT_TIME,
+                keeping(
+                    lambda state, newest: state.setTimeoutTimestamp(newest + 30_000),
+                    lambda _: None,
+                ),
+            )
+        ),
+        "group_far_timeout",
+    ),
+    "group_rearmed": (
+        Query(
+            functions(
+                PROCESSING_TIME,
+                keeping(
+                    lambda state, _: state.setTimeoutDuration(1),
+                    lambda state: (state.update(state.get), state.setTimeoutDuration(1))[0],
+                ),
+            ),
+            endless=True,
+        ),
+        "group_years_timeout",
+    ),
+    "group_same_value": (
+        Query(functions("NoTimeout", keeping(value=lambda _old, _n: (1, "here"))), regulars),
+        Query(functions("NoTimeout", keeping()), regulars),
+    ),
+    "group_fat_value": (
+        Query(
+            functions(
+                EVENT_TIME,
+                keeping(
+                    lambda state, newest: state.setTimeoutTimestamp(newest + 600_000),
+                    value=lambda old, n: (n, old[1] + "/page-of-this-site" * n),
+                ),
+            ),
+            hot,
+        ),
+        Query(REMOVED, hot),
+    ),
+    "tws_list": (
+        Query(processed(kind="list"), lambda b: regulars(b) * 10, conf=ROCKSDB),
+        "tws_map",
+    ),
+    "tws_map": (
+        Query(processed(kind="map"), hot, conf=ROCKSDB),
+        Query(processed(kind="map", keep=5), lambda b: regulars(b) * 10, conf=ROCKSDB),
+    ),
+    "tws_value_without_ttl": (
+        Query(processed(kind="value"), conf=ROCKSDB),
+        Query(processed("EventTime", kind="value", timer="clears"), conf=ROCKSDB),
+    ),
+    "tws_far_ttl": (
+        Query(
+            processed("ProcessingTime", kind="value", ttl=10 * 365 * 86_400_000),
+            conf=ROCKSDB,
+            endless=True,
+        ),
+        Query(processed("ProcessingTime", kind="value", ttl=1), conf=ROCKSDB, endless=True),
+    ),
+    "tws_timers_gather": (
+        Query(processed("EventTime", kind="value", timer="gather"), regulars, conf=ROCKSDB),
+        Query(processed("EventTime", kind="value", timer="one"), regulars, conf=ROCKSDB),
+    ),
+    "rocksdb_zips": (
+        Query(grouped("user"), lambda b: regulars(b) * 5, conf=ZIPS),
+        Query(grouped("user"), lambda b: regulars(b) * 5, conf=ROCKSDB),
+    ),
+    "rocksdb_agg_no_watermark": (
+        Query(grouped("user"), conf=ROCKSDB),
+        Query(BY_USER.build, conf=ROCKSDB),
+    ),
+    "rocksdb_dedup_no_watermark": (
+        Query(distinct(["id"]), mode="append", conf=ROCKSDB),
+        Query(distinct(["id"], within=LATENESS), mode="append", conf=ROCKSDB),
+    ),
+    "rocksdb_join_no_range": (
+        Query(joined(SAME_USER), mode="append", conf=ROCKSDB),
+        Query(joined(SOON), mode="append", conf=ROCKSDB),
+    ),
+    "died_in_batch": (Query(BY_USER.build, fails_at=6), "agg_no_watermark"),
+    "maintenance_off": (
+        Query(
+            BY_USER.build,
+            few,
+            conf={f"{STATE}minDeltasForSnapshot": "1000", "spark.sql.shuffle.partitions": "1"},
+            batches=103,
+        ),
+        "agg_no_watermark",
+    ),
+}
+
+
+def write_input(query: Query, folder: Path) -> None:
+    """The files that a query reads, one for each batch that has events."""
+    for name, feed in (("one", query.feed), ("two", query.second)):
+        (folder / name).mkdir(parents=True)
+        for batch in range(query.batches):
+            rows = feed(batch)
+            if rows:
+                path = folder / name / f"{batch:03d}.json"
+                path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+                os.utime(path, (batch, batch))  # files are read in the order of their times
+
+
+def run(spark: SparkSession, query: Query, folder: Path) -> None:
+    """Run a query to the end of its input; the checkpoint is left in the folder."""
+    write_input(query, folder)
+    for name, value in (CONF | query.conf).items():
+        if not name.startswith("spark.ui"):
+            spark.conf.set(name, value)
+    reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+    one, two = (reader.json(str(folder / name)) for name in ("one", "two"))
+
+    def sink(rows: DataFrame, batch: int) -> None:
+        if batch == query.fails_at:
+            raise RuntimeError("a sink that fails")
+        rows.collect()
+
+    writer = query.build(one, two).writeStream.outputMode(query.mode).foreachBatch(sink)
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
+    if query.endless:
+        stream = writer.trigger(processingTime="4 seconds").start()
+        while (stream.lastProgress or {"batchId": 0})["batchId"] < query.batches:
+            time.sleep(0.1)
+        stream.stop()
+    else:
+        stream = writer.trigger(availableNow=True).start()
+    with contextlib.suppress(*(() if query.fails_at is None else (StreamingQueryException,))):
+        stream.awaitTermination()
+    for name in ("one", "two"):
+        shutil.rmtree(folder / name)
+    for name in PROVIDER_CONF:
+        spark.conf.unset(name)
+
+
+PROVIDER_CONF = {*ROCKSDB, f"{STATE}minDeltasForSnapshot"}
+
+
+def _is_side(member: tarfile.TarInfo) -> bool:
+    """Hadoop's checksums, which would double the files."""
+    return Path(member.name).suffix == ".crc" and Path(member.name).name.startswith(".")
+
+
+def main() -> None:
+    """Run them all, and pack what they leave."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--out", type=Path, help="a folder that keeps them unpacked")
+    parser.add_argument("--pack", action="store_true", help="write the archive of the fixtures")
+    args = parser.parse_args()
+    builder = SparkSession.builder.master("local[2]")
+    for name, value in CONF.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    out = args.out or Path(tempfile.mkdtemp())
+    for name, pair in TROUBLES.items():
+        for kind, query in zip(("trouble", "healthy"), pair, strict=True):
+            if isinstance(query, str) or not re.search(args.only, f"{kind}_{name}"):
+                continue
+            start = time.monotonic()
+            folder = out / f"{kind}_{name}"
+            if folder.exists():
+                continue
+            try:
+                run(spark, query, folder)
+            except Exception as error:  # noqa: BLE001 - the others run all the same
+                print(f"{folder.name}: {error}", flush=True)
+            print(f"{folder.name}: {time.monotonic() - start:.1f} s", flush=True)
+    if args.pack:
+        with tarfile.open(HOME / "fixtures" / "troubles.tar.xz", "w:xz") as archive:
+            for folder in sorted(out.iterdir()):
+                archive.add(folder, folder.name, filter=lambda of: None if _is_side(of) else of)
+
+
+if __name__ == "__main__":
+    main()

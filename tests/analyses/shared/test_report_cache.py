@@ -1,0 +1,576 @@
+"""Audits whose reports an earlier audit kept: equal to whole audits, whatever happened between."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import inspector.api as api
+from inspector.analyses.shared import report_cache
+from inspector.analyses.shared.options import Options
+from inspector.checkpoint import cache_files
+from inspector.checkpoint.cache_files import SECRET
+from inspector.checkpoint.storage import Storage
+from inspector.engines.choose import LOCAL, EngineOptions
+from inspector.engines.engine import HADOOP
+from inspector.exceptions import CheckpointError, EngineError
+from inspector.model import Redact
+from inspector.render.report import Report
+from tests.cases import FIXTURES
+from tests.growing import Growing
+from tests.object_store import ObjectStore, serve
+from tests.profiles import history
+
+BATCHES = 6
+NOTE = "from the cache"
+IN_PLAIN_RUN = ("agg_update", "join_left_outer", "fmgws_event_ignore", "rocksdb_tws_event")
+
+
+@pytest.fixture(autouse=True)
+def other_process() -> Iterator[None]:
+    cache_files.cache_files.cache_clear()
+    yield
+    cache_files.cache_files.cache_clear()
+
+
+def settle(root: Path, shift_s: int = 0) -> None:
+    """Let files be an hour old, each of its own age, so that none may still be being written."""
+    for number, path in enumerate(sorted(root.rglob("*"))):
+        if path.is_file():
+            os.utime(path, (1.6e9 + number + shift_s, 1.6e9 + number + shift_s))
+
+
+def copy_of(case: str, folder: Path) -> Path:
+    root = folder / case
+    shutil.copytree(FIXTURES / case / "checkpoint", root)
+    settle(root)
+    return root
+
+
+def body(report: Report) -> dict[str, Any]:
+    """A report without the note that it is from the cache."""
+    told = report.to_dict()
+    told["notes"] = [note for note in told["notes"] if NOTE not in note]
+    return told
+
+
+def is_kept(report: Report) -> bool:
+    notes = [note for note in report.notes if NOTE in note]
+    assert len(notes) <= 1
+    return bool(notes)
+
+
+def twice(path: str, options: Options) -> bool:
+    """Whether a second audit is from the cache; it has to be equal in any case."""
+    whole = api.audit(path, replace(options, cache=None))
+    first, second = (api.audit(path, options) for _ in range(2))
+    assert body(first) == body(second) == body(whole)
+    assert not is_kept(first)
+    return is_kept(second)
+
+
+def kept_in(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.name != SECRET]
+
+
+# --- equal reports -------------------------------------------------------------------------------
+
+
+def every_fixture() -> list[Any]:
+    found = sorted(path.parent for path in FIXTURES.parent.glob("*/*/checkpoint"))
+    marks = [
+        () if path.parent == FIXTURES and path.name in IN_PLAIN_RUN else pytest.mark.full
+        for path in found
+    ]
+    return [
+        pytest.param(path / "checkpoint", id=f"{path.parent.name}-{path.name}", marks=mark)
+        for path, mark in zip(found, marks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("checkpoint", every_fixture())
+def test_a_kept_report_is_that_of_a_whole_audit(checkpoint: Path, tmp_path: Path) -> None:
+    options = Options(cache=str(tmp_path / "cache"))
+    assert twice(str(checkpoint), options) == api.audit(str(checkpoint), options).complete
+
+
+def test_limits_and_baselines_are_of_each_audit(tmp_path: Path) -> None:
+    root, options = str(copy_of("agg_update", tmp_path)), Options(cache=str(tmp_path / "cache"))
+    assert twice(root, options)
+    limit = {"state.bytes": "1"}
+    gated = api.audit(root, options, maximum=limit)
+    assert is_kept(gated)
+    assert [gate.passed.value for gate in gated.gates] == ["exceeded"]
+    assert body(gated) == body(api.audit(root, maximum=limit))
+
+
+def test_an_unchanged_checkpoint_costs_one_listing(tmp_path: Path) -> None:
+    copy_of("agg_update", tmp_path)
+    requests = serve(tmp_path)
+    options = Options(cache=str(tmp_path / "cache"))
+    api.audit("objects://agg_update", options)
+    first = dict(requests.kinds)
+    assert first["LIST"] == 2
+    requests.kinds.clear()
+    assert is_kept(api.audit("objects://agg_update", options))
+    assert dict(requests.kinds) == {"LIST": 1}
+    # The listing that shows a change is the one that the audit goes by.
+    another_time(tmp_path / "agg_update")
+    requests.kinds.clear()
+    assert not is_kept(api.audit("objects://agg_update", options))
+    assert dict(requests.kinds) == first | {"LIST": 1}
+
+
+def test_the_cache_lies_on_any_storage(tmp_path: Path) -> None:
+    copy_of("agg_update", tmp_path)
+    serve(tmp_path)
+    options = Options(cache="memory://cache/of/audits")
+    assert twice("objects://agg_update", options)
+
+
+def test_a_part_has_a_report_of_its_own(tmp_path: Path) -> None:
+    root = copy_of("agg_update", tmp_path)
+    options = Options(cache=str(tmp_path / "cache"))
+    assert twice(str(root), options)
+    assert twice(str(root / "state" / "0" / "1"), options)
+    assert twice(str(root), replace(options, partition_id=0))
+    assert twice(str(root), replace(options, batch=2))
+    assert is_kept(api.audit(str(root), options))
+    # By how many it is read, and with which credentials, says nothing of a report.
+    assert is_kept(api.audit(str(root), replace(options, workers=1, memory_limit=1 << 30)))
+    rotated = replace(options, storage_options={"token": "of this hour"})
+    assert is_kept(api.audit(str(root), rotated))
+
+
+# --- what is read whole --------------------------------------------------------------------------
+
+
+def a_new_batch(root: Path) -> None:
+    for path in root.glob("state/0/*/10.delta"):
+        shutil.copyfile(path, path.with_name("11.delta"))
+    for log in ("offsets", "commits"):
+        shutil.copyfile(root / log / "9", root / log / "10")
+
+
+def a_purge(root: Path) -> None:
+    for path in root.glob("state/0/*/1.delta"):
+        path.unlink()
+
+
+def a_gap(root: Path) -> None:
+    (root / "state/0/1/5.delta").unlink()
+
+
+def a_rewrite(root: Path) -> None:
+    """Other bytes, as many, at the same time of change by the word of whoever wrote them."""
+    path = root / "state/0/0/5.delta"
+    before, other = path.stat(), (root / "state/0/0/4.delta").read_bytes()
+    path.write_bytes(other.ljust(before.st_size, b"\0")[: before.st_size])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def a_replacement(root: Path) -> None:
+    shutil.rmtree(root)
+    shutil.copytree(FIXTURES / "agg_v1" / "checkpoint", root)
+
+
+def another_time(root: Path) -> None:
+    os.utime(root / "offsets" / "3", (1.5e9, 1.5e9))
+
+
+def other_metadata(root: Path) -> None:
+    text = (root / "metadata").read_text()
+    (root / "metadata").write_text(text.replace("-", "0", 1))
+
+
+CHANGES = (a_new_batch, a_purge, a_gap, a_replacement, another_time, other_metadata)
+
+
+@pytest.mark.parametrize(
+    ("change", "remote"),
+    # A store without ETags says nothing of a rewrite whose time of change is the old one.
+    [*((change, remote) for change in CHANGES for remote in (False, True)), (a_rewrite, False)],
+)
+def test_whatever_has_changed_is_read(
+    change: Callable[[Path], None], remote: bool, tmp_path: Path
+) -> None:
+    root = copy_of("agg_update", tmp_path)
+    serve(tmp_path)
+    path = "objects://agg_update" if remote else str(root)
+    options = Options(cache=str(tmp_path / "cache"))
+    assert twice(path, options)
+    change(root)
+    now = api.audit(path, options)
+    assert not is_kept(now)
+    assert body(now) == body(api.audit(path))
+
+
+def test_a_rewrite_has_another_etag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = ObjectStore._info_of
+
+    def with_etag(self: ObjectStore, path: Path) -> dict[str, Any]:
+        known = path.stat()
+        return {**plain(self, path), "ETag": f"{known.st_ino}-{known.st_ctime_ns}"}
+
+    monkeypatch.setattr(ObjectStore, "_info_of", with_etag)
+    test_whatever_has_changed_is_read(a_rewrite, True, tmp_path)
+
+
+def test_other_options_and_another_release_are_other_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = str(copy_of("agg_update", tmp_path))
+    options = Options(cache=str(tmp_path / "cache"))
+    assert twice(root, options)
+    for other in (
+        {"thresholds": {"heap_bytes": 1}},
+        {"operator_rules": ("0=never",)},
+        {"redact": Redact.ALL},
+    ):
+        assert not is_kept(api.audit(root, replace(options, **other)))
+    monkeypatch.setattr(report_cache, "_tool", lambda: "another")
+    assert not is_kept(api.audit(root, options))
+    assert is_kept(api.audit(root, options))
+
+
+def test_what_changed_just_now_is_not_kept(tmp_path: Path) -> None:
+    root = copy_of("agg_update", tmp_path)
+    options = Options(cache=str(tmp_path / "cache"))
+    os.utime(root / "commits" / "9")
+    assert not twice(str(root), options)
+    settle(root)
+    assert twice(str(root), options)
+
+
+def test_a_run_that_looked_again_is_not_kept(tmp_path: Path) -> None:
+    copy_of("agg_update", tmp_path)
+    requests = serve(tmp_path)
+
+    def fault(kind: str, path: str) -> None:
+        if kind == "GET" and path.endswith("state/0/0/1.delta") and requests.read[path] == 1:
+            raise FileNotFoundError(path)
+
+    requests.fault = fault
+    options = Options(cache=str(tmp_path / "cache"))
+    moved = api.audit("objects://agg_update", options)
+    assert [problem.slug for problem in moved.problems] == ["moved"]
+    assert not (tmp_path / "cache").exists()
+    assert twice("objects://agg_update", options)
+
+
+def test_what_could_not_be_read_is_read_again(tmp_path: Path) -> None:
+    copy_of("agg_update", tmp_path)
+    requests = serve(tmp_path)
+    options = Options(cache=str(tmp_path / "cache"))
+
+    def denied(kind: str, path: str) -> None:
+        if kind == "GET" and "/state/0/1/" in path:
+            raise PermissionError("403 Forbidden")
+
+    requests.fault = denied
+    assert not api.audit("objects://agg_update", options).complete
+    requests.fault = lambda _kind, _path: None
+    assert twice("objects://agg_update", options)
+
+
+# --- what is kept --------------------------------------------------------------------------------
+
+
+def test_keys_are_not_kept(tmp_path: Path) -> None:
+    root = str(copy_of("fmgws_event_ignore", tmp_path))
+    cache = tmp_path / "cache"
+    shown = api.audit(root, Options(redact=Redact.NONE))
+    (examples,) = (table for table in shown.tables if table.name == "leftovers")
+    values = re.findall(r"[A-Za-z0-9]+", str([row["key"] for row in examples.rows]))
+    assert values
+    assert not twice(root, Options(cache=str(cache), redact=Redact.NONE))
+    assert not cache.exists()
+    assert twice(root, Options(cache=str(cache)))
+    (path,) = kept_in(cache)
+    content = zlib.decompress(path.read_bytes()[32:]).decode()
+    assert not any(f'"{value}"' in content for value in values)
+    assert "sha256:" in content
+
+
+def test_the_secret_is_its_owners(tmp_path: Path) -> None:
+    assert twice(str(copy_of("agg_update", tmp_path)), Options(cache=str(tmp_path / "cache")))
+    assert (tmp_path / "cache" / SECRET).stat().st_mode & 0o077 == 0
+
+
+def test_the_oldest_go_where_all_are_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = tmp_path / "cache"
+    monkeypatch.setattr(cache_files, "TRIM_EVERY", 1)
+    roots = [str(copy_of("agg_update", tmp_path / str(number)).resolve()) for number in range(4)]
+    for number, root in enumerate(roots[:3]):
+        assert twice(root, Options(cache=str(cache)))
+        for path in kept_in(cache):
+            if path.stat().st_mtime > 1e9 + 10:
+                os.utime(path, (1e9 + number, 1e9 + number))
+    sizes = [path.stat().st_size for path in kept_in(cache)]
+    monkeypatch.setattr(cache_files, "MOST_BYTES", sum(sizes) + max(sizes) // 2)
+    (cache / "of-somebody-else").write_bytes(bytes(100_000))
+    api.audit(roots[3], Options(cache=str(cache)))
+    kept = [is_kept(api.audit(root, Options(cache=str(cache)))) for root in reversed(roots)]
+    assert kept == [True, True, True, False]
+    assert (cache / "of-somebody-else").exists()
+
+
+def test_nothing_is_written_into_a_checkpoint(tmp_path: Path) -> None:
+    root = copy_of("agg_update", tmp_path)
+    before = sorted(root.rglob("*"))
+    for path in (root, root / "state" / "0"):
+        with pytest.raises(CheckpointError, match="never written to"):
+            api.audit(str(path), Options(cache=str(root / "cache")))
+    assert sorted(root.rglob("*")) == before
+
+
+def test_hadoops_listings_are_not_compared(tmp_path: Path) -> None:
+    engine = EngineOptions(LOCAL, io=HADOOP)
+    with pytest.raises(EngineError, match="--io hadoop"):
+        api.audit(str(tmp_path), Options(cache=str(tmp_path), engine=engine))
+
+
+def test_a_cache_is_of_reports(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="page"):
+        api.audit(str(tmp_path), Options(cache=str(tmp_path)), page=True)
+    with pytest.raises(TypeError, match="estimate"):
+        api.audit(str(tmp_path), Options(cache=str(tmp_path)), estimate=True)
+
+
+# --- other files in the cache --------------------------------------------------------------------
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes() or b"0")
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def bomb(path: Path) -> None:
+    path.write_bytes(bytes(32) + zlib.compress(bytes(64 << 20)))
+
+
+def harm_all(harm: Callable[[Path], None], paths: list[Path]) -> None:
+    for path in paths:
+        harm(path)
+
+
+@pytest.mark.parametrize("harm", [cut, flip, folder, empty, bomb])
+@pytest.mark.parametrize("which", ["report", "secret"])
+def test_a_harmed_cache_is_a_whole_audit(
+    harm: Callable[[Path], None], which: str, tmp_path: Path
+) -> None:
+    root, cache = str(copy_of("agg_update", tmp_path)), tmp_path / "cache"
+    options = Options(cache=str(cache))
+    assert twice(root, options)
+    harm(kept_in(cache)[0] if which == "report" else cache / SECRET)
+    cache_files.cache_files.cache_clear()
+    now = api.audit(root, options)
+    assert not is_kept(now)
+    assert body(now) == body(api.audit(root))
+    if harm is not folder:
+        assert is_kept(api.audit(root, options))
+
+
+def test_a_report_under_anothers_name_is_none(tmp_path: Path) -> None:
+    one, other = (str(copy_of(case, tmp_path)) for case in ("agg_update", "agg_v1"))
+    options = Options(cache=str(tmp_path / "cache"))
+    assert twice(one, options)
+    (path,) = kept_in(tmp_path / "cache")
+    content = path.read_bytes()
+    assert twice(other, options)
+    for each in kept_in(tmp_path / "cache"):
+        each.write_bytes(content)
+    assert is_kept(api.audit(one, options))
+    assert not is_kept(api.audit(other, options))
+
+
+def test_a_cache_that_cannot_be_had_is_said(tmp_path: Path) -> None:
+    root = str(copy_of("agg_update", tmp_path))
+    (tmp_path / "cache").write_text("a file")
+    said: list[str] = []
+    options = Options(
+        cache=str(tmp_path / "cache"), engine=EngineOptions(LOCAL, notify=said.append)
+    )
+    assert body(api.audit(root, options)) == body(api.audit(root))
+    lines = [line for line in said if not line.startswith("engine: ")]  # of the Python kernel
+    assert lines
+    assert all(line.startswith("cache: not used: ") for line in lines)
+
+
+def test_writers_side_by_side(tmp_path: Path) -> None:
+    root = str(copy_of("agg_update", tmp_path))
+    options = Options(cache=str(tmp_path / "cache"), workers=1)
+    with ThreadPoolExecutor(8) as pool:
+        reports = list(pool.map(lambda _: api.audit(root, options), range(16)))
+    expected = body(api.audit(root))
+    assert all(body(report) == expected for report in reports)
+    cache_files.cache_files.cache_clear()
+    assert is_kept(api.audit(root, options))
+    assert not list((tmp_path / "cache").glob("*.tmp"))
+
+
+# --- many checkpoints ----------------------------------------------------------------------------
+
+
+def test_of_many_checkpoints_those_that_changed_are_read(tmp_path: Path) -> None:
+    for number in range(5):
+        copy_of("agg_update", tmp_path / "all" / str(number))
+    requests = serve(tmp_path)
+    options = Options(cache=str(tmp_path / "cache"))
+
+    def run() -> tuple[list[str], dict[str, int]]:
+        cache_files.cache_files.cache_clear()
+        requests.kinds.clear()
+        outcomes = list(api.audit_many("objects://all", options, recursive=True))
+        assert all(each.error is None for each in outcomes)
+        kept = [each.path for each in outcomes if each.result and is_kept(each.result)]
+        return kept, dict(requests.kinds)
+
+    kept, first = run()
+    # The search lists each folder once; then all below each checkpoint is one listing.
+    assert kept == []
+    assert first["LIST"] == 1 + 2 * 5 + 5
+    kept, second = run()
+    assert len(kept) == 5
+    assert second == {"LIST": 1 + 2 * 5 + 5}
+    a_new_batch(tmp_path / "all" / "3" / "agg_update")
+    kept, third = run()
+    assert sorted(kept) == [f"objects://all/{number}/agg_update" for number in (0, 1, 2, 4)]
+    assert third["LIST"] == second["LIST"]
+    assert third["GET"] < first["GET"] / 4
+
+
+# --- any history ---------------------------------------------------------------------------------
+
+STEPS = st.sampled_from(
+    (
+        *("batch", "batch", "nothing", "purge", "rewrite", "touch", "clock", "half", "cut"),
+        *("flip", "forget", "secret", "somebody else", "option", "temporary"),
+    )
+)
+
+
+class History:
+    """A checkpoint and a cache to which things happen; each audit is compared with a whole one."""
+
+    def __init__(self, folder: Path) -> None:
+        self.growing = Growing("agg_update", folder)
+        self.root, self.cache = self.growing.root, folder / "cache"
+        self.options = Options(cache=str(self.cache), workers=1)
+        self.batches = self.kept = 0
+        for _ in range(3):
+            self.batch()
+
+    def batch(self) -> None:
+        if self.batches < BATCHES:
+            self.growing.run(self.batches)
+            self.batches += 1
+
+    def do(self, step: str, number: int) -> None:
+        if step in self._of_cache(number) and self.cache.exists():
+            self._of_cache(number)[step]()
+        elif step in self._of_checkpoint(number):
+            self._of_checkpoint(number)[step]()
+
+    def _of_checkpoint(self, number: int) -> dict[str, Callable[[], object]]:
+        files = sorted(path for path in self.root.rglob("*") if path.is_file())
+        path = files[number % len(files)]
+        return {
+            "batch": self.batch,
+            "purge": lambda: self.purge(1 + number % 2),
+            "rewrite": lambda: path.write_bytes(bytes(path.stat().st_size)),
+            "touch": lambda: os.utime(path, (1.5e9 + number, 1.5e9 + number)),
+            "clock": lambda: settle(self.root, shift_s=number - 50),
+            "half": lambda: (self.root / "state/0/.7.delta.x.tmp").write_bytes(b"half"),
+            "somebody else": lambda: self.replace(("agg_v1", "dedup_event_time")[number % 2]),
+            "option": lambda: self.choose((1, 1 << 40)[number % 2]),
+        }
+
+    def _of_cache(self, number: int) -> dict[str, Callable[[], object]]:
+        kept = sorted(kept_in(self.cache)) if self.cache.exists() else []
+        half = self.cache / f"{'0' * 64}.kept.{'0' * 32}.tmp"
+        return {
+            "cut": lambda: harm_all(cut, kept[: 1 + number % 3]),
+            "flip": lambda: harm_all(flip, kept[-1:]),
+            "forget": lambda: shutil.rmtree(self.cache),
+            "secret": lambda: (self.cache / SECRET).write_bytes(bytes([number]) * (number % 40)),
+            "temporary": lambda: half.write_bytes(b"half a report"),
+        }
+
+    def purge(self, version: int) -> None:
+        for path in self.root.glob(f"state/*/*/{version}.delta"):
+            path.unlink()
+
+    def replace(self, case: str) -> None:
+        shutil.rmtree(self.root)
+        shutil.copytree(FIXTURES / case / "checkpoint", self.root)
+        self.batches = BATCHES
+
+    def choose(self, heap: int) -> None:
+        self.options = replace(self.options, thresholds={"heap_bytes": heap})
+
+    def check(self, *, old: bool) -> None:
+        if old:
+            for path in self.root.rglob("*"):
+                if path.is_file() and path.stat().st_mtime > 1.7e9:
+                    os.utime(path, (1.65e9, 1.65e9))
+        cache_files.cache_files.cache_clear()
+        whole = body(api.audit(str(self.root), replace(self.options, cache=None)))
+        for _ in range(2):
+            report = api.audit(str(self.root), self.options)
+            assert body(report) == whole
+            self.kept += is_kept(report)
+
+
+def follow(steps: list[tuple[str, int, bool]], folder: Path) -> History:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    happened = History(folder)
+    happened.check(old=True)
+    for step, number, old in steps:
+        happened.do(step, number)
+        happened.check(old=old)
+    return happened
+
+
+RANDOM = st.lists(st.tuples(STEPS, st.integers(0, 100), st.booleans()), max_size=8)
+
+
+@history
+@given(RANDOM)
+def test_after_any_history_a_report_is_that_of_a_whole_audit(
+    tmp_path: Path, steps: list[tuple[str, int, bool]]
+) -> None:
+    follow(steps, tmp_path / "history")
+
+
+def test_a_history_of_nothing_is_kept(tmp_path: Path) -> None:
+    assert follow([("nothing", 0, True)] * 3, tmp_path / "history").kept == 7
+    assert Storage(str(tmp_path)).list()
