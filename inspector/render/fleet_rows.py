@@ -223,6 +223,7 @@ def short_names(paths: Sequence[str]) -> tuple[list[str], str]:
         return list(paths), ""
     begin = min(_equal(parts), min(map(len, parts)) - 1)
     end = _equal([part[:begin:-1] for part in parts])
-    names = ["/".join(part[begin : len(part) - end]) for part in parts]
     around = "/".join([*parts[0][:begin], "...", *parts[0][len(parts[0]) - end :]])
-    return names, around if around.strip("./") else ""
+    if not around.strip("./"):  # the root alone: a path without its slash would be another one
+        return list(paths), ""
+    return ["/".join(part[begin : len(part) - end]) for part in parts], around

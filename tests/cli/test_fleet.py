@@ -96,6 +96,7 @@ def test_what_failed_and_what_is_clean_is_in_every_format(tmp_path: Path, output
     assert outcome.code == 3
     text = outcome.out.replace("\\_", "_").replace("<wbr>", "")
     common = f"{os.path.commonpath([HEALTHY, missing, LEAK])}/" if output == "table" else ""
+    common = "" if common == "//" else common  # nothing but the root is in common: paths are whole
     assert common in text  # once, before what differs
     for path in (HEALTHY, missing, LEAK):
         assert str(path).removeprefix(common) in text
