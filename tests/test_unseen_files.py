@@ -53,3 +53,12 @@ def test_what_snapshots_share_is_not_damaged_either(suffix: str) -> None:
         outcome = run("files", root, "-o", "json")
     assert {problem["problem"] for problem in outcome.json["problems"]} == {"denied"}
     assert outcome.code == 4
+
+
+@pytest.mark.parametrize("name", ["5.delta", "10.delta"])
+def test_a_count_says_that_a_part_was_not_read(name: str) -> None:
+    with refusing(name, PermissionError("refused")):
+        outcome = run("audit", FIXTURES / "agg_update/checkpoint", "-o", "json")
+        text = " ".join(run("audit", FIXTURES / "agg_update/checkpoint").out.split())
+    assert (outcome.code, outcome.json["verdict"]["level"]) == (4, "unreadable")
+    assert "rows, " not in text or "as far as it could be read" in text

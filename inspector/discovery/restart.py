@@ -177,8 +177,11 @@ class Restart:
         return f"{begin}: yes{self._files()}."
 
     def loads_without(self, problem: Problem) -> bool:
-        """Whether every release loads the partition of a problem all the same."""
-        if problem.store is None:
+        """Whether every release loads the partition of a problem all the same.
+
+        Never where a file that it loads could not be read here: of its rows nothing is known.
+        """
+        if problem.store is None or (self.unknown and problem.slug in _NO_VERDICT):
             return False
         location = problem.store.operator_id, problem.store.partition_id
         stores = [o.store for o in self.obstacles if o.store is not None]

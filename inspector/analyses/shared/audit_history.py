@@ -22,7 +22,6 @@ from inspector.checkpoint.drivers import connect
 from inspector.checkpoint.patience import translate_error
 from inspector.checkpoint.urls import absolute, spell_root
 from inspector.exceptions import CheckpointError
-from inspector.findings.verdict import level_of
 from inspector.model import Subset
 from inspector.render.report import Report
 
@@ -89,7 +88,7 @@ def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> lis
         "inspector_version": __version__,
         "checkpoint": place_of(report.checkpoint),
         "query_id": head.get("query_id"),
-        "level": level_of(report.findings, report.problems).value,
+        "level": report.level.value,
         "problems": len(report.problems),
         "batch_id": head.get("batch_id"),
         "batch_time": _time(head.get("batch_timestamp_ms")),
