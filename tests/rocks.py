@@ -103,3 +103,15 @@ def write_zip(path: Path, metadata: Mapping[str, Any] | str) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("CURRENT", "MANIFEST-000005\n")
         archive.writestr("metadata", text)
+
+
+def as_spark_4_0(root: Path) -> None:
+    """Give the newest snapshots of a checkpoint the number of Spark 4.0 (checkpoint format 2)."""
+    for folder in root.glob("state/*/[0-9]*"):
+        newest = max(folder.glob("*.zip"), key=lambda path: int(path.name.partition("_")[0]))
+        with zipfile.ZipFile(newest) as archive:
+            entries = {name: archive.read(name) for name in archive.namelist()}
+        assert entries["metadata"].startswith(b"v1\n")
+        with zipfile.ZipFile(newest, "w") as archive:
+            for name, content in entries.items():
+                archive.writestr(name, content.replace(b"v1\n", b"v2\n", 1))

@@ -9,6 +9,8 @@
 * Where that snapshot cannot be read, Spark 4.2 and later load an older one, or begin with the empty
   version 0 (``AutoSnapshotLoader``, on by default), if at most 500 versions lie between; older
   releases fail. RocksDB up to 3.4 loads the zip of the very version, as it writes no changelogs.
+* With checkpoint format 2, Spark 4.0 gives a zip the number v2, which later releases refuse
+  (``RocksDBCheckpointMetadata.readFromFile``).
 """
 
 from __future__ import annotations
@@ -20,11 +22,12 @@ from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import QUERY_METADATA
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
-from inspector.discovery.listing import UNFINISHED_ERROR
+from inspector.discovery.listing import UNFINISHED_ERROR, UNFINISHED_REPARTITION
 from inspector.discovery.placement import partition_count, was_left
-from inspector.exceptions import LimitError, NoSchemaError, RowError
+from inspector.exceptions import InspectorError, LimitError, NoSchemaError, RowError
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
-from inspector.providers.chain import StoreFiles
+from inspector.providers.chain import FileNames, StoreFiles
+from inspector.quantities import short_count_text
 from inspector.time_text import time_ms_text
 
 REPAIRS = "4.2"
@@ -41,6 +44,7 @@ NOTHING_WRITTEN = (
 
 _LOG_ERROR = "IllegalStateException"
 _UNREADABLE = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
+_OTHER_FORMAT = "CANNOT_READ_CHECKPOINT"
 _UNPARSED = ("truncated", "undecodable")
 """Slugs of metadata and schemas that end early, or are no JSON: Spark reads each at the start
 (``StreamMetadata.read``, ``StateSchemaCompatibilityChecker``). Spark 4.3 does without metadata of
@@ -107,10 +111,11 @@ class Restart:
         committed: newest committed batch; None if there is none.
         loads: of the stores that Spark can load. obstacles: what keeps it from the others.
         unknown: files that it reads and that could not be judged here.
-        snapshot_name: how the provider spells a snapshot, ``{}`` for the version.
+        names: how the provider spells its files.
         repairs: the release that ran the newest batch goes back to older snapshots.
         wrote: some store has files of the version that a batch which runs again makes; None where
             there are no stores.
+        of_spark_4_0: its snapshots have a number that no other release reads.
     """
 
     batch: int
@@ -120,21 +125,23 @@ class Restart:
     loads: tuple[Load, ...]
     obstacles: tuple[Obstacle, ...]
     unknown: int
-    snapshot_name: str
+    names: FileNames
     repairs: bool = False
     wrote: bool | None = None
+    of_spark_4_0: bool = False
 
     @property
     def possible(self) -> bool | None:
         """Whether Spark of the newest release restarts; None where a file could not be judged."""
-        if self.obstacles:
+        if self.obstacles or (self.of_spark_4_0 and self.repairs):
             return False
         return None if self.unknown else True
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing stands in its way, and no batch runs again."""
-        return self.possible is True and not self.again and not self.needs_repair
+        bound = self.needs_repair or self.of_spark_4_0
+        return self.possible is True and not self.again and not bound
 
     @property
     def unfinished_text(self) -> str:
@@ -174,6 +181,16 @@ class Restart:
                 f"{load.skipped} of partition {load.store.partition_id} cannot be read; older "
                 "releases fail."
             )
+        if self.of_spark_4_0 and self.repairs:
+            return (
+                f"{begin}: no with Spark 4.1 or later, which refuses the snapshots of Spark 4.0 "
+                f"({_OTHER_FORMAT})."
+            )
+        if self.of_spark_4_0:
+            return (
+                f"{begin}: yes with Spark 4.0{self._files()}; no with Spark 4.1 or later, which "
+                f"refuses these snapshots ({_OTHER_FORMAT})."
+            )
         return f"{begin}: yes{self._files()}."
 
     def loads_without(self, problem: Problem) -> bool:
@@ -198,8 +215,8 @@ class Restart:
         counts = {load.deltas for load in self.loads}
         most = max(counts)
         upto = "up to " if len(counts) > 1 else ""
-        deltas = f"{upto}{most:,} {'delta' if most == 1 else 'deltas'}" if most else ""
-        snapshot = self.snapshot_name.format(max(bases)) if len(bases) == 1 else "snapshots"
+        deltas = f"{upto}{short_count_text(most, self.names.delta_noun)}" if most else ""
+        snapshot = self.names.snapshot.format(max(bases)) if len(bases) == 1 else "snapshots"
         return ", from " + " and ".join(filter(None, ("" if bases == {0} else snapshot, deltas)))
 
 
@@ -224,7 +241,7 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         for result in _stores(checkpoint, operator, batch, damage)
     ]
     obstacles = [
-        *_in_logs(checkpoint, planned, damage=damage),
+        *_in_logs(checkpoint, planned, problems, damage=damage),
         *_in_metadata(checkpoint, damage),
         *(result for result in stores if isinstance(result, Obstacle)),
     ]
@@ -238,8 +255,9 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         loads=tuple(result for result in stores if isinstance(result, Load)),
         obstacles=tuple(obstacles),
         unknown=damage.doubted,
-        snapshot_name=checkpoint.provider.files_of(()).names.snapshot,
+        names=checkpoint.provider.files_of(()).names,
         repairs=logs.conf_for(planned, RECORDED_SINCE_4_2).origin == "recorded",
+        of_spark_4_0=_is_of_spark_4_0(checkpoint, batch),
     )
 
 
@@ -279,7 +297,9 @@ class _Damage:
         return problem is not None
 
 
-def _in_logs(checkpoint: Checkpoint, planned: int, *, damage: _Damage) -> Iterator[Obstacle]:
+def _in_logs(
+    checkpoint: Checkpoint, planned: int, problems: Iterable[Problem], *, damage: _Damage
+) -> Iterator[Obstacle]:
     """Entries that Spark reads first and cannot."""
     logs = checkpoint.logs
     needed = [f"{OFFSETS}/{planned}"] if planned >= 0 else []
@@ -300,7 +320,7 @@ def _in_logs(checkpoint: Checkpoint, planned: int, *, damage: _Damage) -> Iterat
             yield Obstacle(name, _LOG_ERROR, missing=problem.slug in _ABSENT)
     if logs.last_committed is not None and logs.last_committed > planned >= 0:
         yield Obstacle(f"{OFFSETS}/{logs.last_committed}", _TWICE)
-    if any(problem.slug == "unfinished-repartition" for problem in damage.paths.values()):
+    if any(problem.slug == UNFINISHED_REPARTITION for problem in problems):
         yield Obstacle(f"{COMMITS}/{planned}", UNFINISHED_ERROR)
 
 
@@ -364,3 +384,20 @@ def _store(files: StoreFiles, store: StoreId, version: int, damage: _Damage) -> 
         if damage.spoils(files.deltas[delta], store, beside):
             return Obstacle(name, _UNREADABLE, store, skipped, missing=False)
     return Load(store, base, version - base, skipped)
+
+
+def _is_of_spark_4_0(checkpoint: Checkpoint, version: int) -> bool:
+    """Whether only Spark 4.0 reads the newest snapshot up to a version: of format 2 alone."""
+    snapshots = [
+        (base, file)
+        for files in (checkpoint.store_files.values() if checkpoint.logs.unique_ids else ())
+        for base, file in files.snapshots.items()
+        if base <= version
+    ]
+    if not snapshots:
+        return False
+    _, newest = max(snapshots, key=lambda snapshot: snapshot[0])
+    try:
+        return checkpoint.provider.snapshot_format(checkpoint.storage, newest) > 1
+    except (InspectorError, OSError):
+        return False  # what decodes it says why it cannot be read

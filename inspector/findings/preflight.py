@@ -21,7 +21,6 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.query_sources import FILES, KAFKA, NO_OFFSET, QuerySource
 from inspector.discovery.restart import restart_of
-from inspector.exceptions import InspectorError
 from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, rule_of
 from inspector.model import Problem
 from inspector.operators.transform_with_state import TTL_FIELD, Properties
@@ -205,9 +204,10 @@ class Preflight:
                 detail=restart.sentence,
             )
         if not restart.obstacles:
-            about = "restorable" if restart.possible else "restorable-unknown"
+            about = "restorable-unknown" if restart.unknown else "restorable"
             yield self._line("files that a restart reads", about, restart.sentence)
-            yield from self._snapshot_formats(restart.batch)
+        if restart.of_spark_4_0 and RELEASES.index(self._release) >= RELEASES.index("4.1"):
+            yield self._line("format of snapshots", "snapshot-format", "v2", "v1")
         if restart.again:
             offsets = "; ".join(s.offset or "-" for s in self._old.sources)[:200]
             yield self._line(
@@ -226,24 +226,6 @@ class Preflight:
             if source.kind == FILES and source.place is None:
                 yield self._line(f"log of source {source.name}", "source-log-lost", "not there")
         yield from self._schema_paths()
-
-    def _snapshot_formats(self, version: int) -> Iterator[Line]:
-        """The first snapshot with the number of Spark 4.0, among those that a version loads."""
-        checkpoint, first = self._old.checkpoint, RELEASES.index("4.1")
-        if self._old.checkpoint_format == "1" or RELEASES.index(self._release) < first:
-            return
-        for files in checkpoint.store_files.values():
-            base = max((number for number in files.snapshots if number <= version), default=0)
-            snapshot = files.snapshots.get(base)
-            if snapshot is None:
-                continue
-            try:
-                written = checkpoint.provider.snapshot_format(checkpoint.storage, snapshot)
-            except (InspectorError, OSError):
-                continue  # verify says why it cannot be read
-            if written > 1:
-                yield self._line("format of snapshots", "snapshot-format", f"v{written}", "v1")
-                return
 
     def _schema_paths(self) -> Iterator[Line]:
         """Metadata of format 2 name schemas by absolute paths, which a copy does not change."""

@@ -26,6 +26,11 @@ class FileNames:
     snapshot: str
     absent: str = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 
+    @property
+    def delta_noun(self) -> str:
+        """``changelog``: what is counted; ``delta`` where names have no suffix."""
+        return self.delta.rpartition(".")[2] if "." in self.delta else "delta"
+
 
 @dataclass(frozen=True)
 class StoreFiles:

@@ -16,6 +16,7 @@ from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.model import Certainty, Problem, StoreId
+from inspector.providers.chain import FileNames
 from inspector.render.page.model import LineChart, Scale, Series
 from inspector.render.report import Report
 from inspector.render.report_data import Part
@@ -26,7 +27,7 @@ _CLASSES: Mapping[str, Callable[..., Any]] = {
     for cls in (
         *(Report, Table, Column, Part, Problem, StoreId, Estimate, Rank, Title),
         *(LineChart, Series),
-        *(Finding, Verdict, StateSize, StateGrowth, Cause, Restart, Load, Obstacle),
+        *(Finding, Verdict, StateSize, StateGrowth, Cause, Restart, Load, Obstacle, FileNames),
     )
 }
 _ENUMS: Mapping[str, type[Enum]] = {

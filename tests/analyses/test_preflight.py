@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from inspector.findings.restart_rules import Restarts
 from inspector.sparktypes import INTEGER, LONG, StructField, StructType
 from tests.cases import write_schema
 from tests.cli.support import checkpoint_of, run
+from tests.rocks import as_spark_4_0
 
 AGGREGATION, JOIN, ONCE = "agg_update", "join_left_outer", "dedup_event_time"
 TRANSFORM = "rocksdb_tws_pandas_processing"
@@ -278,13 +278,7 @@ def test_a_moved_transform_with_state_names_schemas_that_are_elsewhere() -> None
 def test_snapshots_of_spark_4_0_are_refused_by_later_releases(tmp_path: Path) -> None:
     old = copy(tmp_path, "rocksdb_agg_update_snapshots_format2", "old")
     assert "SS499" not in lines(old)
-    (newest,) = (old / "state/0/1").glob("6_*.zip")
-    with zipfile.ZipFile(newest) as archive:
-        entries = {name: archive.read(name) for name in archive.namelist()}
-    assert entries["metadata"].startswith(b"v1\n")
-    with zipfile.ZipFile(newest, "w") as archive:
-        for name, content in entries.items():
-            archive.writestr(name, content.replace(b"v1\n", b"v2\n", 1))
+    as_spark_4_0(old)
     for release in ("4.1", "4.3"):
         line = lines(old, to_spark=release)["SS499"]
         assert line["spark"].startswith("CANNOT_LOAD_STATE_STORE.CANNOT_READ_CHECKPOINT")

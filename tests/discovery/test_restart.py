@@ -10,6 +10,7 @@ import pytest
 from inspector import api
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.restart import Restart, restart_of
+from tests.rocks import as_spark_4_0
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 PLAIN, CLEANED = "3.5.9/agg_append", "3.5.9/snapshots_cleaned"
@@ -126,3 +127,30 @@ def test_an_entry_that_cannot_be_read_stops_spark(tmp_path: Path) -> None:
 def test_a_store_of_rocksdb_needs_its_changelogs(tmp_path: Path) -> None:
     found = restart(copy(tmp_path, ROCKSDB, newest(ROCKSDB, "changelog", 1)))
     assert "CANNOT_READ_STREAMING_STATE_FILE" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("planned_by", "possible", "words"),
+    [
+        ("4.0", True, "yes with Spark 4.0, from 6.zip and 2 changelogs; no with Spark 4.1 or"),
+        ("4.2", False, "no with Spark 4.1 or later, which refuses the snapshots of Spark 4.0"),
+    ],
+)
+def test_snapshots_of_spark_4_0_are_of_no_use_to_later_releases(
+    planned_by: str, possible: bool, words: str, tmp_path: Path
+) -> None:
+    root = copy(tmp_path, "4.3.0/rocksdb_agg_update_snapshots_format2")
+    as_spark_4_0(root)
+    if planned_by == "4.0":
+        for entry in (root / "offsets").iterdir():
+            entry.write_text(entry.read_text().replace("rowChecksum", "another"))
+    found = restart(root)
+    assert found.sentence.startswith(f"Restarts from batch 8: {words}")
+    assert (found.possible, found.is_plain) == (possible, False)
+
+
+def test_a_repartitioning_that_has_not_finished_stops_spark(tmp_path: Path) -> None:
+    root = copy(tmp_path, PLAIN)
+    entry = (root / "offsets/9").read_text()
+    (root / "offsets/10").write_text(entry.replace('partitions":"2"', 'partitions":"3"'))
+    assert "no, it needs commits/10 (STREAMING_UNFINISHED" in restart(root).sentence
