@@ -170,7 +170,8 @@ def test_checkpoints_of_one_cause_are_one_line_and_their_names() -> None:
     [
         (["/a/b"], ["/a/b"], ""),
         (["/a/x/c", "/a/y/c"], ["x", "y"], "/a/.../c"),
-        (["/a", "/a/c"], ["a", "a/c"], ""),
+        (["/a", "/a/c"], ["/a", "/a/c"], ""),
+        (["/work/a", "/tmp/b"], ["/work/a", "/tmp/b"], ""),
         (["/t/a/a", "/t/a"], ["a/a", "a"], "/t/..."),
         (["q1", "s3a://b/q2"], ["q1", "s3a://b/q2"], ""),
     ],
