@@ -234,6 +234,8 @@ PROVIDERS = {
 
 def main(folder: Path, names: list[str]) -> int:
     """Run all queries, or those named; the exit code says whether all were simulated well."""
+    # A processor of transformWithState runs in a Python of the driver, too.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     confs = {"sql.shuffle.partitions": 2, "sql.session.timeZone": "UTC", "driver.memory": "700m"}
     for key, value in confs.items():

@@ -23,6 +23,7 @@ from restarts.queries import PREFIX, PROVIDERS, QUERIES, Query
 EQUAL, OTHER, REFUSED = "equal", "other", "refused"
 _CLASS = re.compile(r"\[([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)?)\]")
 _OUTER = ("STREAM_FAILED",)
+NOT_THERE = "what is damaged is not there"
 PATH = re.compile(r"(file:)?/[\w.>/-]{8,}")
 _CAUSE = "terminated with exception: "
 _BASE = {
@@ -154,7 +155,11 @@ class Runs:
             target = old.with_name(f"{old.name}.moved") if change.moved else old
             shutil.copytree(kept, target)
             if change.damage is not None:
-                change.damage(target)
+                try:
+                    change.damage(target)
+                except FileNotFoundError as error:
+                    # Older releases write no operator metadata: there is nothing to lose.
+                    return Outcome(None, f"{NOT_THERE}: {error.filename}")
             if change.damage is not None or change.moved:
                 shutil.rmtree(damaged, ignore_errors=True)
                 shutil.copytree(target, damaged)
