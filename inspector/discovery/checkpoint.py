@@ -20,7 +20,7 @@ from inspector.discovery.user_schemas import (
     with_user_schemas,
 )
 from inspector.discovery.verified_files import VerifiedFiles
-from inspector.exceptions import CheckpointError
+from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import (
     KINDS_OF_STATE,
     BatchClock,
@@ -153,6 +153,27 @@ class Checkpoint:
             return 0
         restorable = [set(restorable_versions(files)) for files in self.store_files.values()]
         return max(set.intersection(*restorable), default=0)
+
+    @cached_property
+    def newest_snapshot_format(self) -> int:
+        """The number in the newest snapshot of checkpoint format 2; 1 where there is none to read.
+
+        Spark 4.0 writes v2 there, which no other release reads.
+        """
+        stores = self.store_files.values() if self.logs.unique_ids else ()
+        snapshots = [
+            snapshot
+            for files in stores
+            for snapshot in files.snapshots.items()
+            if snapshot[0] <= self.newest_version
+        ]
+        if not snapshots:
+            return 1
+        _, newest = max(snapshots, key=lambda snapshot: snapshot[0])
+        try:
+            return self.provider.snapshot_format(self.storage, newest)
+        except (InspectorError, OSError):
+            return 1  # what decodes it says why it cannot be read
 
     @cached_property
     def uncommitted_versions(self) -> dict[int, int]:

@@ -24,7 +24,7 @@ from inspector.checkpoint.metadata import QUERY_METADATA
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
 from inspector.discovery.listing import UNFINISHED_ERROR, UNFINISHED_REPARTITION
 from inspector.discovery.placement import partition_count, was_left
-from inspector.exceptions import InspectorError, LimitError, NoSchemaError, RowError
+from inspector.exceptions import LimitError, NoSchemaError, RowError
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
 from inspector.providers.chain import FileNames, StoreFiles
 from inspector.quantities import short_count_text
@@ -257,7 +257,7 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         unknown=damage.doubted,
         names=checkpoint.provider.files_of(()).names,
         repairs=logs.conf_for(planned, RECORDED_SINCE_4_2).origin == "recorded",
-        of_spark_4_0=_is_of_spark_4_0(checkpoint, batch),
+        of_spark_4_0=checkpoint.newest_snapshot_format > 1,
     )
 
 
@@ -384,20 +384,3 @@ def _store(files: StoreFiles, store: StoreId, version: int, damage: _Damage) -> 
         if damage.spoils(files.deltas[delta], store, beside):
             return Obstacle(name, _UNREADABLE, store, skipped, missing=False)
     return Load(store, base, version - base, skipped)
-
-
-def _is_of_spark_4_0(checkpoint: Checkpoint, version: int) -> bool:
-    """Whether only Spark 4.0 reads the newest snapshot up to a version: of format 2 alone."""
-    snapshots = [
-        (base, file)
-        for files in (checkpoint.store_files.values() if checkpoint.logs.unique_ids else ())
-        for base, file in files.snapshots.items()
-        if base <= version
-    ]
-    if not snapshots:
-        return False
-    _, newest = max(snapshots, key=lambda snapshot: snapshot[0])
-    try:
-        return checkpoint.provider.snapshot_format(checkpoint.storage, newest) > 1
-    except (InspectorError, OSError):
-        return False  # what decodes it says why it cannot be read

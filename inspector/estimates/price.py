@@ -1,8 +1,9 @@
 """What an audit requests of the storage, by listings alone, and what that costs.
 
 An audit requests each file once: logs, metadata and schemas; every delta, snapshot and table of the
-judged version and of older ones; the checksum files beside them. Larger files are requested in
-parts. Which provider wrote the state, and how many parts it takes, is asked of the provider.
+judged version and of older ones; the checksum files beside them. Of checkpoint format 2 it requests
+the newest snapshot once more. Larger files are requested in parts. Which provider wrote the state,
+and how many parts it takes, is asked of the provider.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from inspector.checkpoint.names import MAX_INT, number
 from inspector.checkpoint.roots import STATE, Selection
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
-from inspector.model import DEFAULT_STORE, FileKind, StoreFile
+from inspector.model import DEFAULT_STORE, LIMITS, FileKind, StoreFile
 from inspector.providers.common_names import hadoop_sums_name, main_path
 from inspector.providers.provider import Listing, Provider
 from inspector.providers.registry import classify, provider_for
@@ -140,6 +141,8 @@ def work_of_audit(storage: Storage, selection: Selection, version: int | None = 
     provider = provider_for(Listing(None, state_files), storage.root)
     for of_store in files.values():
         work += _work_of_store(provider, of_store, version)
+    if selection == Selection():
+        work += _work_of_restart(provider, state_files, version)
     return work
 
 
@@ -211,6 +214,22 @@ def _state_files(
             file = StoreFile(entry.path, state_files, version, entry.size, entry.modified_ms)
             stores.setdefault(store, []).append(file)
     return iter(stores.items())
+
+
+def _work_of_restart(provider: Provider, files: Iterable[StoreFile], version: int | None) -> Work:
+    """The newest snapshot of checkpoint format 2, whose number says which release reads it."""
+    snapshots = [
+        file
+        for file in files
+        if file.kind is FileKind.SNAPSHOT
+        and provider.unique_id(file) is not None
+        and (version is None or (file.version or 0) <= version)
+    ]
+    if not snapshots:
+        return Work()
+    newest = max(snapshots, key=lambda file: file.version or 0)
+    requests = provider.requests_of(newest, has_sums=False)
+    return Work(0, requests, 1, min(newest.size, LIMITS.chunk_bytes >> 4))
 
 
 def _work_of_store(provider: Provider, files: list[StoreFile], version: int | None) -> Work:
