@@ -56,7 +56,8 @@ def test_several_checkpoints_are_one_page(tmp_path: Path) -> None:
     text = outcome.out.replace("<wbr>", "")
     rows = re.findall(r'<th scope="row">.*?<bdi>(.*?)</bdi>', text)
     for row, path in zip(rows[:3], (gone, PATH, HEALTHY), strict=True):
-        assert f"{path}/".endswith((f"/{row}/", f"/{row}/checkpoint/"))
+        whole = row == str(path)  # where they have only the root in common
+        assert whole or f"{path}/".endswith((f"/{row}/", f"/{row}/checkpoint/"))
 
 
 def test_a_page_is_of_whatever_part_is_audited(tmp_path: Path) -> None:
