@@ -78,11 +78,7 @@ MeasuredFields = dict[tuple[StoreName, RowPart], tuple[StructType, RowBytes]]
 
 
 def fields_report(judged: Judged) -> Report:
-    """What each field of each store takes in a version, as the workers measured.
-
-    Args:
-        judged: by the facts of :func:`inspector.passes.run.run_fields`.
-    """
+    """What each field of each store takes in a version, as the workers measured."""
     measured = _measures(judged.checkpoint, judged.facts)
     table = FieldRow.table(
         f"bytes of version {judged.version} by field", list(_rows(judged.checkpoint, measured))

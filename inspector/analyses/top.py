@@ -128,11 +128,7 @@ def top(
 
 @dataclass(frozen=True)
 class TopRequest:
-    """What is asked for.
-
-    Attributes:
-        most: keys by each ranking. redact: what is shown of them. rankings: in their order.
-    """
+    """What is asked for."""
 
     most: int
     redact: Redact

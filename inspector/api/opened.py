@@ -188,11 +188,7 @@ def _accept(analysis: Analysis, options: Options) -> Options:
 
 
 def _check(call: str, given: Iterable[str], names: tuple[str, ...]) -> None:
-    """Refuse an option that there is not.
-
-    Raises:
-        TypeError: says which there are, or which may be meant.
-    """
+    """Refuse an option that there is not."""
     for name in given:
         if name not in names:
             near = get_close_matches(name, names, n=1)
@@ -229,11 +225,7 @@ def _value(analysis: Analysis, name: str, value: Any) -> Any:
 
 
 def _choose(declared: Parameter, value: Any) -> Any:
-    """A value that is one of those which are declared.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """A value that is one of those which are declared."""
     word = value.value if isinstance(value, Enum) else value
     if declared.choices and word not in declared.choices:
         raise ValueError(f"{declared.name} is {value!r}, expected {', '.join(declared.choices)}")
@@ -241,11 +233,7 @@ def _choose(declared: Parameter, value: Any) -> Any:
 
 
 def _text(path: Path) -> str:
-    """A path as text.
-
-    Raises:
-        CheckpointError: a URL that went through :class:`pathlib.Path`, which drops a slash of it.
-    """
+    """A path as text."""
     text = os.fspath(path)
     cut = None if isinstance(path, str) else _CUT_URL.match(text)
     if cut is not None and cut[1] not in _SINGLE_SLASH:

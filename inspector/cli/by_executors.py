@@ -20,11 +20,7 @@ FORMATS = ("parquet", "ndjson", "csv")
 
 
 def check_format(form: str) -> None:
-    """Whether Spark writes it.
-
-    Raises:
-        click.UsageError: it does not.
-    """
+    """Whether Spark writes it."""
     if form not in FORMATS:
         raise click.UsageError(f"Spark writes no {form}, expected {', '.join(FORMATS)}")
 
@@ -32,24 +28,13 @@ def check_format(form: str) -> None:
 def is_for_executors(
     analysis: Analysis, run: Opened, parsed: Mapping[str, Any], values: Mapping[str, Any]
 ) -> bool:
-    """Whether the executors write the whole table; a part of it is a report as any.
-
-    Args:
-        analysis: what is to be written.
-        run: of the checkpoint.
-        parsed: what the command line has.
-        values: the analysis' own options.
-    """
+    """Whether the executors write the whole table; a part of it is a report as any."""
     whole = all(values[option.name] == option.default for option in analysis.options)
     return whole and parsed["output"] in FORMATS and not isinstance(run.engine, LocalEngine)
 
 
 def write_by_executors(analysis: Analysis, run: Opened, parsed: Mapping[str, Any]) -> None:
-    """Write the table of an analysis by Spark, and end the process.
-
-    Raises:
-        click.UsageError: no place is named.
-    """
+    """Write the table of an analysis by Spark, and end the process."""
     table = analysis.by_executors
     assert table is not None
     target = parsed["output_file"]

@@ -38,11 +38,7 @@ def write_report(report: Report, parsed: dict[str, Any]) -> None:
 
 
 def _refuse_part(report: Report) -> None:
-    """Rows of a version that went while they were written make no file: it would look whole.
-
-    Raises:
-        OutpacedError: such a version was read.
-    """
+    """Rows of a version that went while they were written make no file: it would look whole."""
     for problem in report.problems:
         if problem.slug == OutpacedError.slug and not report.judged:
             raise OutpacedError(problem.message, problem.path)

@@ -204,11 +204,7 @@ def _add_message(context: click.Context, text: str, *, warning: bool) -> None:
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    """The content of a file of options, of which most runs have none.
-
-    Raises:
-        _NoOptionsError: it is too large or no TOML.
-    """
+    """The content of a file of options, of which most runs have none."""
     if sys.version_info >= (3, 11):
         import tomllib  # noqa: PLC0415 - as above
     else:
@@ -231,11 +227,7 @@ def _own_table(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _defaults(command: click.Command, content: Mapping[str, Any]) -> dict[str, Any]:
-    """The values for one command, those of its own table last.
-
-    Raises:
-        ValueError: there is no such option, or a table that is no command's.
-    """
+    """The values for one command, those of its own table last."""
     options = _options(command)
     values: dict[str, Any] = {}
     command_table: Mapping[str, Any] = {}

@@ -130,11 +130,7 @@ def _say(text: str, parsed: Mapping[str, Any]) -> None:
 
 
 def _format(output: str, given: str | None) -> str:
-    """The format that is given, or that the end of a name means; a folder's is Parquet.
-
-    Raises:
-        click.UsageError: the name ends as no format does, or as another one than the given.
-    """
+    """The format that is given, or that the end of a name means; a folder's is Parquet."""
     path = Path(output)
     if not path.suffix or path.is_dir() or output.endswith(("/", os.sep)):
         return given or "parquet"

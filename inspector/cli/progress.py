@@ -48,14 +48,7 @@ def shown(
     *,
     color: bool = False,
 ) -> Iterator[None]:
-    """Show how far something is while the block runs.
-
-    Args:
-        measure: says how far it is.
-        patience: seconds before anything is shown.
-        console: where; stderr if it is None.
-        color: whether stderr has colours.
-    """
+    """Show how far something is while the block runs."""
     ended = threading.Event()
     begin = time.monotonic()
 

@@ -39,11 +39,7 @@ _NO_FIELDS = pa.struct([("__dummy__", pa.null())])
 
 
 def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
-    """Where tables go: one table into a file, several into a folder, one file each.
-
-    Raises:
-        click.UsageError: several tables, and a file is there already.
-    """
+    """Where tables go: one table into a file, several into a folder, one file each."""
     folder = Path(output)
     if folder.is_dir() or output.endswith(("/", os.sep)) or len(names) > 1:
         if folder.exists() and not folder.is_dir():
@@ -59,11 +55,7 @@ def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
 
 @contextmanager
 def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
-    """Files to write, which get their names when the block has ended well.
-
-    Raises:
-        click.UsageError: one is there and ``force`` is not given, or none can be made there.
-    """
+    """Files to write, which get their names when the block has ended well."""
     targets = [real_target(str(path)) for path in paths]
     for target in targets:
         if is_written_through(target):
@@ -75,11 +67,7 @@ def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
 
 
 def write_store_table(table: StoreTable, path: Path, form: str) -> int:
-    """Write a table with its types, and count its rows.
-
-    Raises:
-        click.UsageError: the format cannot hold a type.
-    """
+    """Write a table with its types, and count its rows."""
     try:
         return _WRITERS[form](table, path)
     except (pa.ArrowException, OSError) as error:

@@ -83,15 +83,7 @@ def judge_integrity(
     problems: Sequence[Problem],
     thresholds: Thresholds = DEFAULTS,
 ) -> tuple[Finding, ...]:
-    """The rules about files alone: can they be read and loaded, and are they of one chain.
-
-    Args:
-        checkpoint: what was found.
-        version: the judged state version.
-        facts: of all tasks.
-        problems: what is wrong by the listing and by the files.
-        thresholds: from which numbers on something is a finding.
-    """
+    """The rules about files alone: can they be read and loaded, and are they of one chain."""
     findings: list[Finding] = []
     for operator in checkpoint.operators:
         depths = _depths(checkpoint, operator, version)

@@ -783,15 +783,7 @@ RULES: tuple[RestartRule, ...] = (
 
 
 def rule_of(about: str, release: str) -> RestartRule:
-    """The rule of a release about what is compared.
-
-    Args:
-        about: of :class:`RestartRule`.
-        release: one of :data:`RELEASES`.
-
-    Raises:
-        LookupError: the release has no such rule.
-    """
+    """The rule of a release about what is compared."""
     index = RELEASES.index(release)
     for rule in RULES:
         if rule.about == about and rule.first <= index <= rule.last:
@@ -800,11 +792,7 @@ def rule_of(about: str, release: str) -> RestartRule:
 
 
 def release_of(text: str | None) -> str:
-    """The release to judge by: ``4.3`` of ``4.3.0``; the newest that the rules know if None.
-
-    Raises:
-        CheckpointError: the rules do not know it.
-    """
+    """The release to judge by: ``4.3`` of ``4.3.0``; the newest that the rules know if None."""
     if text is None:
         return RELEASES[-1]
     release = ".".join(text.split(".")[:2])

@@ -192,11 +192,7 @@ def _watermark(clock: BatchClock) -> int | None:
 
 
 class NewestTime(NamedTuple):
-    """The newest time by which the rows of a store go.
-
-    Attributes:
-        millis: epoch milliseconds. what: what kind of time it is: ``window end``.
-    """
+    """The newest time by which the rows of a store go."""
 
     millis: int
     what: str

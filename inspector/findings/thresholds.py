@@ -24,11 +24,7 @@ def _at(default: Any, ids: str, doc: str) -> Any:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The numbers that the rules compare with; the defaults are silent on sound queries.
-
-    Attributes:
-        at_least: id of a finding -> the least rows or occurrences from which on it is reported.
-    """
+    """The numbers that the rules compare with; the defaults are silent on sound queries."""
 
     window_versions: int = _at(
         5,

@@ -29,15 +29,7 @@ _LEVELS = ("error", "warning", "info", "ok", "unreadable")
 
 @dataclass(frozen=True)
 class Drawn:
-    """A column with the texts of its cells.
-
-    Attributes:
-        column: its declaration.
-        head: the lines of its head.
-        cells: of every row.
-        natural: the width that shows every cell on one line.
-        least: the width that it needs at least.
-    """
+    """A column with the texts of its cells."""
 
     column: Column
     head: Sequence[str]

@@ -160,11 +160,7 @@ _NUMBER = re.compile(r"\d[\d,.]*(?<=\d)")
 
 
 def groups_of(members: Sequence[tuple[str, str, str]]) -> Iterator[CauseGroup]:
-    """Those of one level and cause together, in the order of the first of each.
-
-    Args:
-        members: path, level and cause of each, the worst first.
-    """
+    """Those of one level and cause together, in the order of the first of each."""
     groups: dict[tuple[str, str], list[int]] = {}
     for index, (path, level, cause) in enumerate(members):
         groups.setdefault((level, _NUMBER.sub("0", cause.replace(path, ""))), []).append(index)

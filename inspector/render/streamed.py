@@ -50,11 +50,7 @@ class StreamedRows:
         return self._given and self._kept is None
 
     def head(self, number: int) -> list[Row]:
-        """The first rows at most, which whoever reads the table still gets.
-
-        Raises:
-            InspectorError: the rows have been read and are not kept.
-        """
+        """The first rows at most, which whoever reads the table still gets."""
         if self._kept is not None:
             return self._kept[:number]
         if self.gone:
@@ -63,11 +59,7 @@ class StreamedRows:
         return self._ahead[:number]
 
     def keep(self) -> None:
-        """Read all rows and hold them.
-
-        Raises:
-            InspectorError: they have been read before.
-        """
+        """Read all rows and hold them."""
         if self._kept is None:
             self._kept = list(self)
 

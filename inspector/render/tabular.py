@@ -177,11 +177,7 @@ class Row:
 
     @classmethod
     def columns(cls, *, raw: bool = False, without: Collection[str] = ()) -> tuple[Column, ...]:
-        """The columns of a report, with or without those of ``--raw`` and those that are named.
-
-        Raises:
-            ValueError: a name is that of no column.
-        """
+        """The columns of a report, with or without those of ``--raw`` and those that are named."""
         plain, more = _columns(cast("Hashable", cls))
         unknown = set(without) - {column.name for column in (*plain, *more)}
         if unknown:
@@ -200,15 +196,7 @@ class Row:
         empty: str | None = None,
         shown: bool = True,
     ) -> Table:
-        """The table with its rows.
-
-        Args:
-            title: what it shows, for people.
-            rows: read once, now if they are a list, else when the table is read.
-            columns: those of this report, if not all but those of ``--raw``.
-            empty: in place of the declared one.
-            shown: to people too.
-        """
+        """The table with its rows."""
         chosen = cls.columns() if columns is None else tuple(columns)
         listed = [values(row) for row in rows] if isinstance(rows, list) else map(values, rows)
         return Table(

@@ -44,13 +44,7 @@ def page_request(request: Request) -> Request:
 
 
 def page_of(run: Run, judged: Judged, report: Report) -> Page:
-    """What the page of an audit shows below its first screen.
-
-    Args:
-        run: of the checkpoint.
-        judged: by the facts of a request that :func:`page_request` made.
-        report: of the audit.
-    """
+    """What the page of an audit shows below its first screen."""
     tables = {table.name: table for table in report.tables}
     versions = Versions.of(judged)
     sections = (

@@ -24,11 +24,6 @@ def oldest_story(run: Run, judged: Judged, redact: Redact) -> Table | None:
     """What each batch did to the leftover that expired first; None if there is no leftover.
 
     The changes of its partition are read once more, and of no other.
-
-    Args:
-        run: of the checkpoint.
-        judged: by facts with one leftover of each store and class at least.
-        redact: what is shown of its key.
     """
     if not judged.facts.leftovers:
         return None

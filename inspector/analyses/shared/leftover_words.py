@@ -250,14 +250,7 @@ L = TypeVar("L", bound=LeftoverRow)
 
 
 class LeftoverWords:
-    """Facts :class:`Leftover` as rows as rows.
-
-    Args:
-        names: operator id -> name.
-        keys: key schema of each store that has one.
-        timestamps: version -> processing time of its batch, in epoch milliseconds.
-        redact: what is shown of keys.
-    """
+    """Facts :class:`Leftover` as rows as rows."""
 
     def __init__(
         self,

@@ -14,13 +14,7 @@ from inspector.time_text import time_ms_text
 
 @dataclass(frozen=True)
 class Cell:
-    """What one cell shows.
-
-    Attributes:
-        text: for people; it may hold anything that a key or a path can.
-        number: the bare number, as machine formats have it; None if it is none.
-        code: it is a key, a value or a schema.
-    """
+    """What one cell shows."""
 
     text: str
     number: int | float | None = None

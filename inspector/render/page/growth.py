@@ -16,12 +16,7 @@ MOST_POINTS = 120
 
 @dataclass(frozen=True)
 class Growth:
-    """A chart in small: its first line alone.
-
-    Attributes:
-        title: what is drawn. text: its numbers, in words.
-        svg: the drawing; it holds numbers and no text of a checkpoint.
-    """
+    """A chart in small: its first line alone."""
 
     title: str
     text: str

@@ -25,13 +25,7 @@ class Scale(enum.Enum):
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a chart.
-
-    Attributes:
-        name: what it is.
-        values: one for each batch of the chart; None where it is not known.
-        exact: counted from bytes; False for an estimate.
-    """
+    """One line of a chart."""
 
     name: str
     values: Sequence[int | None]
@@ -59,13 +53,7 @@ class LineChart:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar.
-
-    Attributes:
-        label: what it stands for. note: what that means; may be empty.
-        parts: numbers, one for each part of the chart.
-        exact: counted from bytes; False for an estimate.
-    """
+    """One bar."""
 
     label: str
     parts: Sequence[int]
@@ -134,12 +122,7 @@ Block = Table | LineChart | BarChart | Treemap | Text
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page.
-
-    Attributes:
-        name: in links. title: its heading.
-        blocks: what it shows, in order.
-    """
+    """A part of a page."""
 
     name: str
     title: str

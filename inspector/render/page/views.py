@@ -34,12 +34,7 @@ class Head:
 
 @dataclass(frozen=True)
 class TableView:
-    """A table: its rows are as many as a page has.
-
-    Attributes:
-        more: what is said of rows that are left out.
-        docs: head and meaning of the columns that have one.
-    """
+    """A table: its rows are as many as a page has."""
 
     title: str
     heads: Sequence[Head]
