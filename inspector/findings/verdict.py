@@ -243,7 +243,7 @@ def main_finding(
 
 
 def by_reach(kind: Kind) -> tuple[bool, int, str]:
-    """The order in which reasons are looked for: of the whole query first, the graver ones first."""
+    """The order in which reasons are looked for: of the whole query first, then the graver."""
     assert kind.explains is not None
     return kind.explains.same_store, -kind.severity, kind.id
 

@@ -314,7 +314,7 @@ def _has_rows(task: Task, file: StoreFile) -> bool:
 
 
 def _snapshot_rows(task: Task) -> int:
-    """Rows that the snapshots of a task's stores say they have: the oldest, or the newest if more."""
+    """Rows that the snapshots of a task's stores have: of the oldest, or the newest if more."""
     rows = 0
     stores = tuple(replace(store, side_files=()) for store in task.stores if store.counts_files)
     for store, reader in open_stores(replace(task, stores=stores)):
