@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from inspector.analyses.page.charts import growth_charts
+from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import values_of_fields
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
@@ -23,19 +24,7 @@ from inspector.analyses.shared.leftover_words import (
     undecided_tables,
 )
 from inspector.analyses.shared.opening import Opened, Recalled, begin
-from inspector.analyses.shared.options import (
-    AT_VERSION,
-    CACHE,
-    PART,
-    RULES,
-    SCHEMAS,
-    THRESHOLDS,
-    WORK,
-    Option,
-    Options,
-    View,
-    redacting,
-)
+from inspector.analyses.shared.options import Option, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import SizeRow, size_table
 from inspector.analyses.shared.state_growth import whole_stores
@@ -122,7 +111,16 @@ def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
 
 
 @analysis(
-    uses=(RULES, THRESHOLDS, redacting(Redact.HASH), CACHE, WORK, SCHEMAS, PART, AT_VERSION),
+    uses=(
+        o.RULES,
+        o.THRESHOLDS,
+        o.redacting(Redact.HASH),
+        o.CACHE,
+        o.WORK,
+        o.SCHEMAS,
+        o.PART,
+        o.AT_VERSION,
+    ),
     tables=(
         AuditFindingRow,
         GateRow,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from inspector import __version__
+from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import file_bytes, store_ids
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.evicting import (
@@ -21,17 +22,7 @@ from inspector.analyses.shared.evicting import (
     with_eviction,
 )
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import (
-    AT_VERSION,
-    KEYS,
-    PART,
-    RULES,
-    SCHEMAS,
-    WORK,
-    Option,
-    Options,
-    redacting,
-)
+from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_heaps import usual_layout
 from inspector.analyses.shared.words import StoreWords
@@ -132,7 +123,7 @@ class EvictedKeyRow(t.StoreRow, table="keys"):
 
 
 @analysis(
-    uses=(KEYS, RULES, redacting(Redact.NONE), WORK, SCHEMAS, PART[:1], AT_VERSION),
+    uses=(o.KEYS, o.RULES, o.redacting(Redact.NONE), o.WORK, o.SCHEMAS, o.PART[:1], o.AT_VERSION),
     tables=(CopiedRow, EvictionRow, EvictedKeyRow),
     facts=FACTS,
 )

@@ -9,20 +9,12 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 
+from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.opening import MORE_LOOKS, Listings, restores, version_problem
-from inspector.analyses.shared.options import (
-    KEYS,
-    LIMIT,
-    PART,
-    SCHEMAS,
-    Option,
-    Options,
-    View,
-    redacting,
-)
+from inspector.analyses.shared.options import Option, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import (
     HashedKeys,
@@ -124,7 +116,7 @@ def _check(options: Mapping[str, Any]) -> str | None:
 
 
 @analysis(
-    uses=(KEYS, redacting(Redact.NONE), SCHEMAS, PART),
+    uses=(o.KEYS, o.redacting(Redact.NONE), o.SCHEMAS, o.PART),
     tables=(DifferenceRow, DifferenceCountRow),
     check=_check,
 )
@@ -140,7 +132,7 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     from_version: Annotated[int | None, View(_END, minimum=0)] = None,
     to_version: Annotated[int | None, View(_END, minimum=0)] = None,
     raw: Annotated[bool, View("Add the UnsafeRow bytes in hex.")] = False,
-    limit: Annotated[int, LIMIT] = 0,
+    limit: Annotated[int, o.LIMIT] = 0,
 ) -> Report:
     """Rows added, removed and changed between two versions.
 

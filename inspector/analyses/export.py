@@ -8,18 +8,11 @@ from typing import Annotated, Any, Literal
 
 from inspector.analyses.changes import changes_report
 from inspector.analyses.rows import RowsRequest, rows_report
+from inspector.analyses.shared import options as o
 from inspector.analyses.shared.declare import TableOptions, analysis
 from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import (
-    AT_VERSION,
-    ENGINE,
-    KEYS,
-    PART,
-    SCHEMAS,
-    Option,
-    Options,
-)
+from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import (
     StoreTable,
@@ -43,7 +36,7 @@ def _check(options: Mapping[str, Any]) -> str | None:
     return None
 
 
-@analysis(uses=(ENGINE, KEYS, SCHEMAS, PART, AT_VERSION), files=True, check=_check)
+@analysis(uses=(o.ENGINE, o.KEYS, o.SCHEMAS, o.PART, o.AT_VERSION), files=True, check=_check)
 def export(
     what: Annotated[
         Literal["rows", "changes"], Option("Export the rows of a version, or all changes.")

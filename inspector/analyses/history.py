@@ -8,19 +8,11 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 
+from inspector.analyses.shared import options as o
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.opening import Listings, Opened
-from inspector.analyses.shared.options import (
-    AT_VERSION,
-    KEYS,
-    LIMIT,
-    PART,
-    SCHEMAS,
-    Options,
-    View,
-    redacting,
-)
+from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import (
     HashedKeys,
@@ -91,7 +83,7 @@ def _check(options: Mapping[str, Any]) -> str | None:
 
 
 @analysis(
-    uses=(KEYS, redacting(Redact.NONE), SCHEMAS, PART, AT_VERSION),
+    uses=(o.KEYS, o.redacting(Redact.NONE), o.SCHEMAS, o.PART, o.AT_VERSION),
     tables=(HistoryRow,),
     check=_check,
 )
@@ -103,7 +95,7 @@ def history(
     raw: Annotated[
         bool, View("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
     ] = False,
-    limit: Annotated[int, LIMIT] = 0,
+    limit: Annotated[int, o.LIMIT] = 0,
 ) -> Report:
     """Every put and removal of a key, with the clocks of its batch.
 

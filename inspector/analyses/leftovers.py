@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from inspector.analyses.history import history
+from inspector.analyses.shared import options as o
 from inspector.analyses.shared.age_tables import (
     AgeRow,
     LeftoverAgeRow,
@@ -37,19 +38,7 @@ from inspector.analyses.shared.leftover_words import (
     undecided_tables,
 )
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import (
-    AT_VERSION,
-    KEYS,
-    LIMIT,
-    PART,
-    RULES,
-    SCHEMAS,
-    THRESHOLDS,
-    WORK,
-    Options,
-    View,
-    redacting,
-)
+from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import HashedKeys, narrowed
 from inspector.analyses.shared.story import ClassStoryRow, KeyStoryRow, explain_class, explain_keys
@@ -216,7 +205,16 @@ LEFTOVERS_DATA = fact_table(
 
 
 @analysis(
-    uses=(KEYS, RULES, THRESHOLDS, redacting(Redact.NONE), WORK, SCHEMAS, PART, AT_VERSION),
+    uses=(
+        o.KEYS,
+        o.RULES,
+        o.THRESHOLDS,
+        o.redacting(Redact.NONE),
+        o.WORK,
+        o.SCHEMAS,
+        o.PART,
+        o.AT_VERSION,
+    ),
     tables=(
         LeftoverRow,
         LeftoverClassRow,
@@ -248,7 +246,7 @@ def leftovers(
             metavar="KEY|CLASS",
         ),
     ] = None,
-    limit: Annotated[int, LIMIT] = 0,
+    limit: Annotated[int, o.LIMIT] = 0,
 ) -> Report:
     """Expired keys that were never removed, each with the batch that proves it.
 

@@ -109,16 +109,11 @@ class RocksDbMemory:
         number = self.maxWriteBufferNumber if self.maxWriteBufferNumber > 0 else _OWN_BUFFERS
         return size * number
 
-    @property
-    def of_each_store(self) -> int:
-        """Bytes of cache and write buffers of one store, without bounded memory."""
-        return (self.blockCacheSizeMB + self.buffers_mb) * _MB
-
     def sentence(self, stores: int) -> str:
         """The limit for so many stores, in words."""
         if self.boundedMemoryUsage:
             return f"outside of the heap {bytes_text(self.maxMemoryUsageMB * _MB)} on each executor"
-        per_store = self.of_each_store
+        per_store = (self.blockCacheSizeMB + self.buffers_mb) * _MB
         of_all = f" for each of {stores:,} stores, {bytes_text(per_store * stores)} in all,"
         return (
             f"its caches take up to {bytes_text(per_store)}"

@@ -9,20 +9,12 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 
+from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject, vouching_notes
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import (
-    AT_VERSION,
-    KEYS,
-    LIMIT,
-    PART,
-    SCHEMAS,
-    Options,
-    View,
-    redacting,
-)
+from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import (
     HashedKeys,
@@ -85,7 +77,7 @@ class RowsRequest:
 
 
 @analysis(
-    uses=(KEYS, redacting(Redact.NONE), SCHEMAS, PART, AT_VERSION),
+    uses=(o.KEYS, o.redacting(Redact.NONE), o.SCHEMAS, o.PART, o.AT_VERSION),
     tables=(LiveRow,),
     data_tables=(ROWS_DATA,),
 )
@@ -96,7 +88,7 @@ def rows(
     raw: Annotated[
         bool, View("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
     ] = False,
-    limit: Annotated[int, LIMIT] = 0,
+    limit: Annotated[int, o.LIMIT] = 0,
 ) -> Report:
     """The live rows of a version, decoded by the state schema.
 

@@ -6,19 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import (
-    AT_VERSION,
-    PART,
-    RULES,
-    SCHEMAS,
-    WORK,
-    Option,
-    Options,
-)
+from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_heaps import heap_by_store, usual_layout
 from inspector.discovery.tasks import Request
@@ -101,7 +94,7 @@ FACTS = Request(expiring=True)
 
 
 @analysis(
-    uses=(RULES, WORK, SCHEMAS, PART, AT_VERSION),
+    uses=(o.RULES, o.WORK, o.SCHEMAS, o.PART, o.AT_VERSION),
     tables=(SimulatedRow, SimulatedBatchRow),
     facts=FACTS,
     many=True,

@@ -18,7 +18,6 @@ from inspector.analyses.shared.words import add_problems
 from inspector.decode.field_sizes import FieldBytes, RowBytes, nested_fields
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
-from inspector.merge.collect import Facts
 from inspector.model import StoreName
 from inspector.operators.rule import RowPart
 from inspector.passes.run import run_fields
@@ -79,25 +78,19 @@ MeasuredFields = dict[tuple[StoreName, RowPart], tuple[StructType, RowBytes]]
 
 def fields_report(judged: Judged) -> Report:
     """What each field of each store takes in a version, as the workers measured."""
-    measured = _measures(judged.checkpoint, judged.facts)
+    measured: MeasuredFields = {}
+    for operator in judged.checkpoint.operators:
+        for store, schema in operator.schemas.items():
+            store_name = StoreName(operator.operator_id, store)
+            sides = ((RowPart.KEY, schema.key), (RowPart.VALUE, widen_timeout(schema.value)))
+            for side, of_side in sides:
+                if (store_name, side) in judged.facts.fields:
+                    measured[store_name, side] = (of_side, judged.facts.fields[store_name, side])
     table = FieldRow.table(
         f"bytes of version {judged.version} by field", list(_rows(judged.checkpoint, measured))
     )
     total = sum(_bytes(row_bytes) for _, row_bytes in measured.values())
     return judged.report("sizes", (table,), {"row_bytes": total}, footnotes=(FOOTNOTE,))
-
-
-def _measures(checkpoint: Checkpoint, facts: Facts) -> MeasuredFields:
-    """By operator and store, in their order."""
-    measured: MeasuredFields = {}
-    for operator in checkpoint.operators:
-        for store, schema in operator.schemas.items():
-            store_name = StoreName(operator.operator_id, store)
-            sides = ((RowPart.KEY, schema.key), (RowPart.VALUE, widen_timeout(schema.value)))
-            for side, of_side in sides:
-                if (store_name, side) in facts.fields:
-                    measured[store_name, side] = (of_side, facts.fields[store_name, side])
-    return measured
 
 
 def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow]:

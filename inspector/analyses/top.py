@@ -8,19 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Annotated
 
+from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import (
-    AT_VERSION,
-    PART,
-    SCHEMAS,
-    WORK,
-    Options,
-    View,
-    redacting,
-)
+from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords
 from inspector.discovery.tasks import Request
@@ -106,7 +99,7 @@ KEYS_BY_RANK = Request(top=5)
 
 
 @analysis(
-    uses=(redacting(Redact.NONE), WORK, SCHEMAS, PART, AT_VERSION),
+    uses=(o.redacting(Redact.NONE), o.WORK, o.SCHEMAS, o.PART, o.AT_VERSION),
     tables=(TopRow, SkewRow),
     facts=KEYS_BY_RANK,
     many=True,
@@ -123,20 +116,7 @@ def top(
     facts = run.facts(replace(KEYS_BY_RANK, top=limit))
     redact = run.options.redact or Redact.NONE
     request = TopRequest(limit, redact, tuple(TopBy) if by is None else (TopBy(by),))
-    return top_report(run.judge(facts), request)
-
-
-@dataclass(frozen=True)
-class TopRequest:
-    """What is asked for."""
-
-    most: int
-    redact: Redact
-    rankings: tuple[TopBy, ...]
-
-
-def top_report(judged: Judged, request: TopRequest) -> Report:
-    """The first keys of every store by each ranking, and the skew of every store."""
+    judged = run.judge(facts)
     joins = any(observation.fact.by is TopBy.NUMBER for observation in judged.facts.of(TopKey))
     rankings = list(_rankings(judged, request))
     ties = list(_repeated_ties(rankings))
@@ -148,6 +128,15 @@ def top_report(judged: Judged, request: TopRequest) -> Report:
     ).with_wide(*(() if joins else ("join_rows",)))
     footnotes = (FOOTNOTE, *((_tie_text(ties),) if ties else ()))
     return judged.report("top", (keys, skew_table(judged)), footnotes=footnotes)
+
+
+@dataclass(frozen=True)
+class TopRequest:
+    """What is asked for."""
+
+    most: int
+    redact: Redact
+    rankings: tuple[TopBy, ...]
 
 
 def _repeated_ties(rankings: Iterable[Sequence[TopRow]]) -> Iterator[Sequence[TopRow]]:

@@ -6,23 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
+from inspector.analyses.shared import options as o
 from inspector.analyses.shared.audit_history import Proofs
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged, vouching, vouching_notes
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import (
-    AT_VERSION,
-    PART,
-    SCHEMAS,
-    THRESHOLDS,
-    WORK,
-    Option,
-    Options,
-)
+from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.verdict import verdict_on_files
-from inspector.checkpoint.layout import StoreLayout
 from inspector.discovery.checksums import is_state
 from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError
@@ -113,7 +105,7 @@ def _subset(text: str, checkpoint: str, proofs: Proofs) -> Subset:
 
 
 @analysis(
-    uses=(THRESHOLDS, WORK, SCHEMAS, PART, AT_VERSION),
+    uses=(o.THRESHOLDS, o.WORK, o.SCHEMAS, o.PART, o.AT_VERSION),
     tables=(ProblemRow, CheckRow),
     facts=FACTS,
     data_tables=(PROBLEMS_DATA,),
@@ -165,7 +157,9 @@ def verify(
 def verify_report(judged: Judged) -> Report:
     """What is wrong, file by file; and what was read to be able to say so."""
     checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
-    findings = judge_integrity(checkpoint, version, facts, judged.problems, judged.thresholds)
+    findings = judge_integrity(
+        checkpoint, version, facts, judged.problems, judged.thresholds, judged.next_start
+    )
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.stores]
     versions = facts.by_store()
     passed = facts.checks
@@ -175,7 +169,9 @@ def verify_report(judged: Judged) -> Report:
     summary = (judged.coverage if whole else {}) | {
         "operators": len(checkpoint.operators),
         "stores": len({layout.store.name for layout in layouts}),
-        "partitions": len({_partition(layout) for layout in layouts}),
+        "partitions": len(
+            {(layout.store.operator_id, layout.store.partition_id) for layout in layouts}
+        ),
         "files": len(files),
         "files_that_passed": passed.files,
         "checksum_files": sum(main_path(f) in files for f in sums.values()),
@@ -224,7 +220,3 @@ def _by_store(facts: Facts) -> Table:
         for name, store in sorted(stores.items())
     ]
     return CheckRow.table("checksum coverage by store", rows)
-
-
-def _partition(layout: StoreLayout) -> tuple[int, int]:
-    return layout.store.operator_id, layout.store.partition_id

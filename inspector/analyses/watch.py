@@ -7,19 +7,12 @@ from dataclasses import dataclass, field
 from time import monotonic, sleep
 from typing import Annotated, Any
 
+from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import values_of_fields
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import MORE_LOOKS, OUTPACED, Listings, newest_whole, restores
-from inspector.analyses.shared.options import (
-    HERE,
-    PART,
-    RULES,
-    SCHEMAS,
-    THRESHOLDS,
-    Option,
-    Options,
-)
+from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run, work_of
 from inspector.analyses.shared.verdict import findings_of, verdict_of
 from inspector.checkpoint.logfile import STORAGE_SLUG
@@ -335,7 +328,7 @@ def _check(parsed: Mapping[str, Any]) -> str | None:
 
 
 @analysis(
-    uses=(RULES, THRESHOLDS, HERE, SCHEMAS, PART),
+    uses=(o.RULES, o.THRESHOLDS, o.HERE, o.SCHEMAS, o.PART),
     tables=(WatchedBatchRow,),
     follows=True,
     check=_check,

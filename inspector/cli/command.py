@@ -28,20 +28,16 @@ def write_report(report: Report, parsed: dict[str, Any]) -> None:
     with destination(parsed["output_file"], force=parsed["force"]) as file:
         write(render(report, output, display_of(parsed)), file)
         if parsed["output_file"] is not None:
-            _refuse_part(report)
+            # Rows of a version that went while they were written make no file: it would look whole.
+            for problem in report.problems:
+                if problem.slug == OutpacedError.slug and not report.judged:
+                    raise OutpacedError(problem.message, problem.path)
     if output in ("ndjson", "csv"):
         for line in message_lines(report.problems, quiet=parsed["quiet"]):
             click.echo(line, err=True)
         part = [] if report.part is None else [part_text(report.part)]
         for note in (*part, *report.notes) if not parsed["quiet"] else ():
             click.echo(f"note: {escape(note)}", err=True)
-
-
-def _refuse_part(report: Report) -> None:
-    """Rows of a version that went while they were written make no file: it would look whole."""
-    for problem in report.problems:
-        if problem.slug == OutpacedError.slug and not report.judged:
-            raise OutpacedError(problem.message, problem.path)
 
 
 def code_of(report: Report, fail_on: str) -> Exit:

@@ -69,14 +69,6 @@ def say_files(context: click.Context, *, verbose: bool, quiet: bool) -> None:
             click.echo(text, err=True)
 
 
-def project_file(folder: Path) -> Path | None:
-    """The nearest ``pyproject.toml`` from a folder upwards."""
-    folders = (folder, *folder.parents)
-    return next(
-        (candidate / PROJECT for candidate in folders if (candidate / PROJECT).is_file()), None
-    )
-
-
 def _config(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
     """Make the files' values defaults."""
     defaults: dict[str, Any] = {}
@@ -99,7 +91,11 @@ def _contents(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """The tables of the files, what counts more after what counts less."""
-    project = project_file(Path.cwd())
+    folder = Path.cwd()
+    folders = (folder, *folder.parents)
+    project = next(
+        (candidate / PROJECT for candidate in folders if (candidate / PROJECT).is_file()), None
+    )
     if project is not None and (value is None or not _is_same(project, Path(value))):
         try:
             data, fault = _read_project(project)
@@ -228,7 +224,13 @@ def _own_table(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _defaults(command: click.Command, content: Mapping[str, Any]) -> dict[str, Any]:
     """The values for one command, those of its own table last."""
-    options = _options(command)
+    options = {
+        spelled.removeprefix("--"): option
+        for option in command.params
+        if isinstance(option, click.Option)
+        for spelled in option.opts
+        if spelled.startswith("--") and spelled.removeprefix("--") not in _NOT_IN_FILES
+    }
     values: dict[str, Any] = {}
     command_table: Mapping[str, Any] = {}
     for name, setting in content.items():
@@ -243,16 +245,6 @@ def _defaults(command: click.Command, content: Mapping[str, Any]) -> dict[str, A
             raise ValueError(_unknown_text(name, options))
         values |= _default(options[name], setting)
     return values
-
-
-def _options(command: click.Command) -> dict[str, click.Option]:
-    return {
-        spelled.removeprefix("--"): option
-        for option in command.params
-        if isinstance(option, click.Option)
-        for spelled in option.opts
-        if spelled.startswith("--") and spelled.removeprefix("--") not in _NOT_IN_FILES
-    }
 
 
 def _is_of_another(name: str, setting: Any) -> bool:

@@ -45,7 +45,10 @@ def explain(words: tuple[str, ...]) -> None:
         text = _of_checkpoint(text, checkpoint)
     with destination(None, force=False) as file:
         if file.isatty() and for_programs is None:
-            _to_terminal(text)
+            from rich.console import Console  # noqa: PLC0415 - takes a while, and only terminals need it
+            from rich.markdown import Markdown  # noqa: PLC0415
+
+            Console(file=sys.stdout).print(Markdown(text))
         else:
             write([text], file)
 
@@ -98,10 +101,3 @@ def _unknown_text(topic: str) -> str:
     if len(topic.split()) > _MOST_WORDS:
         return f"the text has no error class and no words that are known here; {hint}"
     return f"unknown topic {topic[:_SHOWN]!r}; {hint}"
-
-
-def _to_terminal(text: str) -> None:
-    from rich.console import Console  # noqa: PLC0415 - takes a while, and only terminals need it
-    from rich.markdown import Markdown  # noqa: PLC0415
-
-    Console(file=sys.stdout).print(Markdown(text))

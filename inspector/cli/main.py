@@ -136,15 +136,11 @@ def _run() -> None:
         click.echo(escape(redact(f"error: {error}")), err=True)
         sys.exit(exit_of(error))
     except Exception as error:  # noqa: BLE001 - so that no fault ends without a word
-        _say_fault(error)
+        click.echo(
+            escape(redact(f"internal error: {type(error).__name__}: {error}"))
+            + "\nThis is a bug in the inspector; INSPECTOR_DEBUG=1 shows where it happened.",
+            err=True,
+        )
+        if os.environ.get("INSPECTOR_DEBUG"):
+            click.echo(escape_lines(redact(traceback.format_exc())), err=True)
         sys.exit(Exit.INTERNAL)
-
-
-def _say_fault(error: Exception) -> None:
-    click.echo(
-        escape(redact(f"internal error: {type(error).__name__}: {error}"))
-        + "\nThis is a bug in the inspector; INSPECTOR_DEBUG=1 shows where it happened.",
-        err=True,
-    )
-    if os.environ.get("INSPECTOR_DEBUG"):
-        click.echo(escape_lines(redact(traceback.format_exc())), err=True)

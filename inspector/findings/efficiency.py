@@ -8,20 +8,7 @@ from math import gcd
 
 from inspector.estimates.skew import skew
 from inspector.facts.versions import VersionFacts
-from inspector.findings.catalogue import (
-    EMPTY_DELTAS,
-    FAN_OUT,
-    FORMAT_V1,
-    GROWING_VALUES,
-    HEAP_OVER_LIMIT,
-    HOT_KEY,
-    KEPT_VERSIONS,
-    LEFT_FILES,
-    OVERSIZED_VALUE,
-    SAME_VALUE,
-    SKEWED,
-    WHOLE_UPLOADS,
-)
+from inspector.findings import catalogue
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import Thresholds
 from inspector.model import Certainty
@@ -113,11 +100,11 @@ def judge_format(operator_id: int, formats: Mapping[str, str]) -> Iterator[Findi
     """State format 1 of an aggregation: the value repeats the key's columns."""
     if formats.get("aggregation") == "1":
         yield Finding(
-            FORMAT_V1,
+            catalogue.FORMAT_V1,
             Certainty.PROVEN,
             "by the offset log the aggregation has state format 1 (as where none is recorded): "
             "each value repeats its key",
-            FORMAT_V1.to_do,
+            catalogue.FORMAT_V1.to_do,
             operator_id,
         )
 
@@ -128,11 +115,11 @@ def judge_heap(heap_bytes: int | None, thresholds: Thresholds) -> Iterator[Findi
     if limit is None or heap_bytes is None or heap_bytes <= limit:
         return
     yield Finding(
-        HEAP_OVER_LIMIT,
+        catalogue.HEAP_OVER_LIMIT,
         Certainty.INFERRED,
         f"the two versions that Spark retains take an estimated {bytes_text(heap_bytes)} of heap "
         f"in all executors together; the limit is {bytes_text(limit)}",
-        HEAP_OVER_LIMIT.to_do,
+        catalogue.HEAP_OVER_LIMIT.to_do,
         cause=f"The state takes an estimated {bytes_text(heap_bytes)} of heap, more than the limit "
         f"of {bytes_text(limit)}.",
     )
@@ -167,21 +154,21 @@ def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
     if costs.left >= max(thresholds.left_files, costs.stores + 1):
         number = f"{count_text(costs.left, 'temporary file')} ({bytes_text(costs.left_bytes)})"
         yield Finding(
-            LEFT_FILES,
+            catalogue.LEFT_FILES,
             Certainty.PROVEN,
             f"{number} in the folders of {count_text(costs.stores, 'store')}",
-            LEFT_FILES.to_do,
+            catalogue.LEFT_FILES.to_do,
             costs.operator_id,
             cause=f"Attempts that were killed left {number} beside the state; Spark removes none.",
         )
     if costs.versions >= thresholds.kept_versions:
         share = share_text(costs.old_bytes / max(1, costs.bytes))
         yield Finding(
-            KEPT_VERSIONS,
+            catalogue.KEPT_VERSIONS,
             Certainty.PROVEN,
             f"{costs.versions:,} versions in a store; {bytes_text(costs.old_bytes)} of "
             f"{bytes_text(costs.bytes)} are of versions more than {USUAL_VERSIONS} old",
-            KEPT_VERSIONS.to_do,
+            catalogue.KEPT_VERSIONS.to_do,
             costs.operator_id,
             cause=f"The files of {costs.versions:,} versions are kept: {share} of the "
             f"{bytes_text(costs.bytes)} are of versions more than {USUAL_VERSIONS} batches old.",
@@ -203,7 +190,7 @@ def _judge_skew(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     largest = ids[spread.largest]
     facts = costs.partitions[largest]
     share = facts.rows / sum(partition_facts.rows for partition_facts in costs.partitions.values())
-    yield SKEWED.of_store(
+    yield catalogue.SKEWED.of_store(
         costs,
         f"partition {largest} has {count_text(facts.rows, 'row')} ({share_text(share)} of all); "
         f"half of the {spread.partitions} partitions have at most {count_text(half, 'row')} each",
@@ -235,7 +222,7 @@ def _judge_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding
         for i, partition_facts in costs.partitions.items()
         if partition_facts.value_sizes.max == largest
     )
-    yield OVERSIZED_VALUE.of_store(
+    yield catalogue.OVERSIZED_VALUE.of_store(
         costs,
         f"the largest value has {count_text(largest, 'byte')}, {largest / median:,.0f} times the "
         f"median of {count_text(median, 'byte')}; it is in partition {where}; "
@@ -265,7 +252,7 @@ def _hot(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     if hot is None or hot.of < thresholds.hot_rows or hot.rows < thresholds.hot_share * hot.of:
         return
     share = share_text(hot.rows / hot.of)
-    yield HOT_KEY.of_store(
+    yield catalogue.HOT_KEY.of_store(
         costs,
         f"{hot.rows:,} of {count_text(hot.of, *_forms(hot.noun))} are of one key",
         hot.rows,
@@ -301,7 +288,7 @@ def _growing_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Findi
     if grown * (last.rows / first.rows) < thresholds.hot_share * more:
         return
     span = _span((filled[0], filled[-1]))
-    yield GROWING_VALUES.of_store(
+    yield catalogue.GROWING_VALUES.of_store(
         costs,
         f"the mean value has {bytes_text(now)}, and had {bytes_text(was)} at the beginning of "
         f"{span}; {count_text(last.rows, 'row')}",
@@ -322,7 +309,7 @@ def _fan_out(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         return
     total = sum(costs.partitions.values(), VersionFacts())
     length, slide = (long_duration_text(ms) for ms in (windows.length_ms, windows.slide_ms))
-    yield FAN_OUT.of_store(
+    yield catalogue.FAN_OUT.of_store(
         costs,
         f"windows are {length} long, and begin every {slide}: {each:,} of them overlap at any time",
         total.rows,
@@ -344,7 +331,7 @@ def _whole_uploads(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Findin
     ) / max(1, len(facts))
     if costs.uploaded < thresholds.zip_ratio * written:
         return
-    yield WHOLE_UPLOADS.of_store(
+    yield catalogue.WHOLE_UPLOADS.of_store(
         costs,
         f"the newest {count_text(costs.zips, 'version')} have a zip and no changelog in every "
         f"partition; the files are {bytes_text(costs.uploaded)} for each version that is kept, "
@@ -361,7 +348,7 @@ def _rewrites(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     share = thresholds.same_value_share * total.updates
     if not total.same_value_puts or total.same_value_puts < share:
         return
-    yield SAME_VALUE.of_store(
+    yield catalogue.SAME_VALUE.of_store(
         costs,
         f"{total.same_value_puts:,} of {count_text(total.updates, 'update')} wrote the value that "
         f"was there already, in {_span(costs.versions)}",
@@ -398,7 +385,7 @@ def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         if whole < len(costs.versions) / 2
         else "Most batches change nothing in the state"
     )
-    yield EMPTY_DELTAS.of_store(
+    yield catalogue.EMPTY_DELTAS.of_store(
         costs,
         words,
         cause=f"{few}, and each of them still writes an empty file.",

@@ -14,53 +14,34 @@ from inspector.checkpoint.logfile import (
 from inspector.discovery.restart import Restart
 from inspector.exceptions import NoSchemaError
 from inspector.facts.misplaced import MisplacedKeys
-from inspector.findings.catalogue import (
-    ABSENT_REMOVALS,
-    ACCESS_DENIED,
-    BAD_CHECKSUM,
-    BAD_ROW,
-    CHANGED_DURING_SCAN,
-    CHANGED_FILE,
-    FOREIGN_FOLDER,
-    FOREIGN_RECORDS,
-    LOG_CONTRADICTION,
-    MISSING_DELTA,
-    NOT_RESTORABLE,
-    PARTITION_COUNT,
-    REPLAY_DEPTH,
-    SNAPSHOT_DIFFERS,
-    STORAGE_SILENT,
-    UNDECODABLE_FILE,
-    UNFINISHED_REPARTITION,
-    WRONG_PARTITION,
-)
+from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import COMPARED, Certainty, Problem, StoreId, StoreName
 from inspector.quantities import count_text
 
 KIND_OF_PROBLEM: dict[str, Kind] = {
-    "missing-delta": MISSING_DELTA,
-    "missing-version": NOT_RESTORABLE,
-    "snapshot-differs": SNAPSHOT_DIFFERS,
-    "bad-row": BAD_ROW,
-    "missing-partition": PARTITION_COUNT,
-    "missing-operator": PARTITION_COUNT,
-    "extra-partition": PARTITION_COUNT,
-    "partition-counts": PARTITION_COUNT,
-    "foreign-folder": FOREIGN_FOLDER,
-    VANISHED_SLUG: CHANGED_DURING_SCAN,
-    MOVED_SLUG: CHANGED_DURING_SCAN,
-    OUTPACED_SLUG: CHANGED_DURING_SCAN,
-    DENIED_SLUG: ACCESS_DENIED,
-    STORAGE_SLUG: STORAGE_SILENT,
-    "file-checksum": BAD_CHECKSUM,
-    "log-contradiction": LOG_CONTRADICTION,
-    "log-entry-lost": LOG_CONTRADICTION,
-    "bad-checksum": CHANGED_FILE,
-    "absent-removals": ABSENT_REMOVALS,
-    "foreign-records": FOREIGN_RECORDS,
-    "unfinished-repartition": UNFINISHED_REPARTITION,
+    "missing-delta": catalogue.MISSING_DELTA,
+    "missing-version": catalogue.NOT_RESTORABLE,
+    "snapshot-differs": catalogue.SNAPSHOT_DIFFERS,
+    "bad-row": catalogue.BAD_ROW,
+    "missing-partition": catalogue.PARTITION_COUNT,
+    "missing-operator": catalogue.PARTITION_COUNT,
+    "extra-partition": catalogue.PARTITION_COUNT,
+    "partition-counts": catalogue.PARTITION_COUNT,
+    "foreign-folder": catalogue.FOREIGN_FOLDER,
+    VANISHED_SLUG: catalogue.CHANGED_DURING_SCAN,
+    MOVED_SLUG: catalogue.CHANGED_DURING_SCAN,
+    OUTPACED_SLUG: catalogue.CHANGED_DURING_SCAN,
+    DENIED_SLUG: catalogue.ACCESS_DENIED,
+    STORAGE_SLUG: catalogue.STORAGE_SILENT,
+    "file-checksum": catalogue.BAD_CHECKSUM,
+    "log-contradiction": catalogue.LOG_CONTRADICTION,
+    "log-entry-lost": catalogue.LOG_CONTRADICTION,
+    "bad-checksum": catalogue.CHANGED_FILE,
+    "absent-removals": catalogue.ABSENT_REMOVALS,
+    "foreign-records": catalogue.FOREIGN_RECORDS,
+    "unfinished-repartition": catalogue.UNFINISHED_REPARTITION,
 }
 
 
@@ -93,10 +74,14 @@ def judge_problems(
     for problem in problems:
         if problem.slug in NO_FINDING:
             continue
-        kind = KIND_OF_PROBLEM.get(problem.slug, UNDECODABLE_FILE)
+        kind = KIND_OF_PROBLEM.get(problem.slug, catalogue.UNDECODABLE_FILE)
         operator = problem.store.operator_id if problem.store else None
         severity = Severity.INFO if problem.slug == MOVED_SLUG else kind.severity
-        if kind in (MISSING_DELTA, UNDECODABLE_FILE) and restart and restart.loads_without(problem):
+        if (
+            kind in (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE)
+            and restart
+            and restart.loads_without(problem)
+        ):
             severity = Severity.WARNING
         grouped.setdefault((kind, operator, severity), []).append(problem)
     for (kind, operator, severity), of_kind in grouped.items():
@@ -127,7 +112,7 @@ def _cause(
     kind: Kind, severity: Severity, first: Problem, further: int, relative: Callable[[str], str]
 ) -> str:
     """What is the matter, with the place of the first that is: who reads it has to go there."""
-    if severity is Severity.INFO and kind is CHANGED_DURING_SCAN:
+    if severity is Severity.INFO and kind is catalogue.CHANGED_DURING_SCAN:
         return MOVED_CAUSE
     if first.path is None or kind not in _BY_PLACE:
         return kind.cause
@@ -137,18 +122,26 @@ def _cause(
     message = first.message
     if len(message) > _SHORT:
         message = message.partition(", expected")[0]
-    if severity is Severity.WARNING and kind in (MISSING_DELTA, UNDECODABLE_FILE):
+    if severity is Severity.WARNING and kind in (
+        catalogue.MISSING_DELTA,
+        catalogue.UNDECODABLE_FILE,
+    ):
         return (
             f"{place}: {message}; the query restarts without it, and only earlier versions are "
             "lost."
         )
-    if kind is MISSING_DELTA:
+    if kind is catalogue.MISSING_DELTA:
         return f"{place}: {message}, so no version from it to the next snapshot can be loaded."
     return f"{place}: {message}."
 
 
 _SHORT = 80
-_BY_PLACE = (MISSING_DELTA, UNDECODABLE_FILE, PARTITION_COUNT, LOG_CONTRADICTION)
+_BY_PLACE = (
+    catalogue.MISSING_DELTA,
+    catalogue.UNDECODABLE_FILE,
+    catalogue.PARTITION_COUNT,
+    catalogue.LOG_CONTRADICTION,
+)
 """Findings whose cause names the first place."""
 
 
@@ -162,13 +155,13 @@ def judge_replay(
     store, most = max(deep.items(), key=lambda entry: (entry[1], entry[0]))
     partitions = len({key.partition_id for key in deep})
     yield Finding(
-        REPLAY_DEPTH,
+        catalogue.REPLAY_DEPTH,
         Certainty.PROVEN,
         f"{count_text(most, 'delta')} after the newest snapshot of store {store.store_name} in "
         f"partition {store.partition_id}; {count_text(partitions, 'partition')} of "
         f"{len({depth.partition_id for depth in depths})} "
         f"{'has' if partitions == 1 else 'have'} {thresholds.replay_deltas:,} or more",
-        REPLAY_DEPTH.to_do,
+        catalogue.REPLAY_DEPTH.to_do,
         operator_id,
         cause=f"A restart has to replay up to {count_text(most, 'delta')} in a partition, because "
         "no snapshot was made for long.",
@@ -187,7 +180,7 @@ def judge_placement(
     )
     named = ", ".join(map(str, where[:PLACES_NAMED]))
     more = f" and {len(where) - PLACES_NAMED:,} more" if len(where) > PLACES_NAMED else ""
-    yield WRONG_PARTITION.of_store(
+    yield catalogue.WRONG_PARTITION.of_store(
         StoreName(operator_id, store_name),
         f"{total.misplaced:,} of {count_text(total.checked, 'key')} belong to another partition "
         f"than the one that has them: partition{'s' * (len(where) > 1)} {named}{more}",

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.discovery.restart import restart_of
+from inspector.discovery.restart import Restart
 from inspector.exceptions import MissingVersionError
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings.cost_inputs import KeyWords, file_costs, store_costs
@@ -43,6 +43,7 @@ def judge(  # noqa: PLR0913 - what findings rest on
     thresholds: Thresholds = DEFAULTS,
     heap_bytes: int | None = None,
     key_words: KeyWords = lambda _store, key: row_hash(key),
+    restart: Restart | None = None,
 ) -> tuple[Finding, ...]:
     """Every rule applied to the facts of a version; the gravest first.
 
@@ -54,8 +55,9 @@ def judge(  # noqa: PLR0913 - what findings rest on
         thresholds: from which numbers on something is a finding.
         heap_bytes: estimate of what the retained versions take, where there is a limit for it.
         key_words: how a finding names a key.
+        restart: what the query restarts from, if the version is the newest.
     """
-    broken = judge_integrity(checkpoint, version, facts, problems, thresholds)
+    broken = judge_integrity(checkpoint, version, facts, problems, thresholds, restart)
     findings: list[Finding] = []
     for operator in checkpoint.operators:
         findings += judge_files(file_costs(checkpoint, operator), thresholds)
@@ -82,19 +84,22 @@ def judge_integrity(
     facts: Facts,
     problems: Sequence[Problem],
     thresholds: Thresholds = DEFAULTS,
+    restart: Restart | None = None,
 ) -> tuple[Finding, ...]:
     """The rules about files alone: can they be read and loaded, and are they of one chain."""
     findings: list[Finding] = []
     for operator in checkpoint.operators:
-        depths = _depths(checkpoint, operator, version)
+        depths: dict[StoreId, int] = {}
+        for layout in operator.layout.folders:
+            with suppress(MissingVersionError):
+                chain = chain_for(checkpoint.store_files[layout.directory], version)
+                depths[layout.store] = len(chain.deltas)
         findings += judge_replay(operator.operator_id, depths, thresholds)
     for name, partitions in _placements(facts).items():
         findings += judge_placement(name.operator_id, name.store_name, partitions)
     reported = [
         finding for finding in findings if thresholds.reports(finding.kind.id, finding.rows)
     ]
-    newest = version == checkpoint.newest_version
-    restart = restart_of(checkpoint, problems) if newest else None
     relative = checkpoint.storage.relative
     return _gravest_first([*judge_problems(problems, thresholds, restart, relative), *reported])
 
@@ -124,16 +129,6 @@ def _watermark(
         by_slowest=checkpoint.conf(version, "multipleWatermarkPolicy") != "max",
         thresholds=thresholds,
     )
-
-
-def _depths(checkpoint: Checkpoint, operator: Operator, version: int) -> dict[StoreId, int]:
-    """Deltas that each store has to replay to load the version; those that can."""
-    depths: dict[StoreId, int] = {}
-    for layout in operator.layout.folders:
-        with suppress(MissingVersionError):
-            chain = chain_for(checkpoint.store_files[layout.directory], version)
-            depths[layout.store] = len(chain.deltas)
-    return depths
 
 
 def _formats(checkpoint: Checkpoint, version: int, operator: Operator) -> dict[str, str]:

@@ -7,13 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from inspector.facts.expired import LeftoverClass
-from inspector.findings.catalogue import (
-    DUE_TIMER,
-    EXPIRED_TTL,
-    PAST_WATERMARK,
-    TIMEOUT_KEPT,
-    UNDECIDED,
-)
+from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Severity
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import RowKind
@@ -78,7 +72,7 @@ def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverTotal]) -> Itera
     """A finding for each class and certainty that there is."""
     for total in leftovers:
         if total.rows and total.certainty is not Certainty.UNDECIDED:
-            kind = _KINDS[subject.row_kind] if total.kind in PAST else TIMEOUT_KEPT
+            kind = _KINDS[subject.row_kind] if total.kind in PAST else catalogue.TIMEOUT_KEPT
             yield kind.of_store(
                 subject,
                 _evidence(subject, total),
@@ -118,13 +112,13 @@ def judge_open(
         reasons = "; ".join(sorted({total.reason for total in result}))
         timers = subject.row_kind is RowKind.TIMER
         text = count_text(rows, "timer" if timers else "key")
-        yield UNDECIDED.of_store(
+        yield catalogue.UNDECIDED.of_store(
             subject,
             f"{text}: {reasons}",
             rows,
             sum(total.bytes for total in result),
             _undecided_cause(text, result, timers=timers),
-            next_step=f"{_by_option(provable)}{UNDECIDED.to_do}",
+            next_step=f"{_by_option(provable)}{catalogue.UNDECIDED.to_do}",
         )
 
 
@@ -153,7 +147,7 @@ def _undecided_cause(text: str, totals: Sequence[LeftoverTotal], *, timers: bool
 def _severity(total: LeftoverTotal) -> Severity:
     """An error only where keys are proven to be stuck; a new timer may be what is meant."""
     if total.kind in PAST:
-        return PAST_WATERMARK.severity
+        return catalogue.PAST_WATERMARK.severity
     if total.kind is LeftoverClass.REARMED:
         idle = total.fired > 1 and total.by_change.get("untouched")
         return Severity.WARNING if idle else Severity.INFO
@@ -255,9 +249,9 @@ def _details(total: LeftoverTotal) -> str:
 
 
 _KINDS = {
-    RowKind.ROW: PAST_WATERMARK,
-    RowKind.TTL_VALUE: EXPIRED_TTL,
-    RowKind.TIMER: DUE_TIMER,
+    RowKind.ROW: catalogue.PAST_WATERMARK,
+    RowKind.TTL_VALUE: catalogue.EXPIRED_TTL,
+    RowKind.TIMER: catalogue.DUE_TIMER,
 }
 _NOUNS = {RowKind.ROW: "row", RowKind.TTL_VALUE: "value", RowKind.TIMER: "timer"}
 _WORDS_OF = {RowKind.TTL_VALUE: _ttl_cause, RowKind.TIMER: _timer_cause}

@@ -9,13 +9,7 @@ from inspector.facts.ages import Ages
 from inspector.facts.expiring import Expiring
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.versions import VersionFacts
-from inspector.findings.catalogue import (
-    FAR_EXPIRY,
-    NEVER_EXPIRES,
-    NO_REMOVES,
-    NO_WATERMARK,
-    UNIQUE_KEYS,
-)
+from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.leftovers import (
     LeftoverTotal,
@@ -105,7 +99,7 @@ def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     if expiry is None or expiry.clock is not Clock.WATERMARK or life.watermark_ms or not rows:
         return
     if life.watermark_ms is None and life.doubt:
-        yield NO_WATERMARK.of_store(
+        yield catalogue.NO_WATERMARK.of_store(
             life,
             f"rows go when {expiry.name} is at or below the watermark, and that of the judged "
             f"batch is not known: {life.doubt}",
@@ -115,7 +109,7 @@ def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
             next_step="see the problems of the report for the entry of the log",
         )
     elif life.watermark_ms == 0 and life.data_batches >= thresholds.data_batches:
-        yield NO_WATERMARK.of_store(
+        yield catalogue.NO_WATERMARK.of_store(
             life,
             f"rows go when {expiry.name} is at or below the watermark, and the judged batch "
             f"has none after {count_text(life.data_batches, 'batch', 'batches')} with data",
@@ -164,7 +158,7 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         not life.inserts or life.quiet >= max(thresholds.window_versions, life.window / 2)
     )
     versions = count_text(life.quiet if life.inserts else life.window, "version")
-    finding = NEVER_EXPIRES.of_store(
+    finding = catalogue.NEVER_EXPIRES.of_store(
         life,
         f"{rule.never}; {count_text(newest.rows, 'row')}, none removed in the "
         f"{count_text(life.window, 'version')} whose changes can be read",
@@ -187,7 +181,7 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     never = life.rule.never or ("the function never set a timeout" if unset else "")
     if life.puts < thresholds.unique_puts or life.inserts < thresholds.unique_share * life.puts:
         return
-    yield UNIQUE_KEYS.of_store(
+    yield catalogue.UNIQUE_KEYS.of_store(
         life,
         f"{life.inserts:,} of {count_text(life.puts, 'put')} in "
         f"{count_text(life.window, 'version')} were of keys that were not there, and no key was "
@@ -216,7 +210,7 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if life.rule.expiry and life.rule.expiry.clock is Clock.TIMEOUT:
         noun, cause = _FAR_TIMEOUTS
     warned = ahead >= thresholds.far_warned * _DAY_MS
-    finding = FAR_EXPIRY.of_store(
+    finding = catalogue.FAR_EXPIRY.of_store(
         life,
         f"{count_text(rows, noun)} of {life.newest.rows:,} can go {long_duration_text(ahead)} "
         "after the clock of the judged batch at the earliest",
@@ -267,7 +261,7 @@ def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
         certainty = Certainty.INFERRED
     else:
         return  # reported as kept without a timeout since before the window
-    yield NEVER_EXPIRES.of_store(
+    yield catalogue.NEVER_EXPIRES.of_store(
         life,
         f"{rows:,} of {count_text(life.newest.rows, 'row')}: {said} "
         f"({count_text(life.window, 'version')}); only new data for them can call the function",
@@ -290,7 +284,7 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         return
     if life.window < thresholds.window_versions:
         return
-    yield NO_REMOVES.of_store(
+    yield catalogue.NO_REMOVES.of_store(
         life,
         f"{count_text(grown, 'row')} more than {count_text(life.window, 'version')} before, and "
         f"none was removed ({rule.unknown})",
@@ -298,5 +292,5 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         life.newest.row_bytes,
         f"The store gained {count_text(grown, 'row')} in "
         f"{count_text(life.window, 'version')} and lost none.",
-        next_step=rule.advice or NO_REMOVES.to_do,
+        next_step=rule.advice or catalogue.NO_REMOVES.to_do,
     )

@@ -7,12 +7,7 @@ from dataclasses import dataclass, field
 
 from inspector.facts.variables import EntriesPerKey, TimersWithoutState
 from inspector.facts.versions import VersionFacts
-from inspector.findings.catalogue import (
-    GROWING_ENTRIES,
-    TIMER_WITHOUT_STATE,
-    TIMERS_GATHER,
-    UNDECLARED,
-)
+from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.operators.transform_with_state import Family
@@ -64,7 +59,7 @@ def judge_variable(life: VariableLife, thresholds: Thresholds = DEFAULTS) -> Ite
 
 def _without_state(life: VariableLife, without: TimersWithoutState) -> Finding:
     timers, keys = count_text(without.without, "timer"), count_text(without.keys, "key")
-    return TIMER_WITHOUT_STATE.of_store(
+    return catalogue.TIMER_WITHOUT_STATE.of_store(
         life,
         f"{timers} of {without.timers:,}: {keys} without a value in any state variable",
         without.without,
@@ -82,7 +77,7 @@ def _timer_growth(
     if life.window < thresholds.window_versions:
         return
     number, keys = count_text(timers.timers, "timer"), count_text(timers.owners, "key")
-    yield TIMERS_GATHER.of_store(
+    yield catalogue.TIMERS_GATHER.of_store(
         life,
         f"{number} of {keys}, {timers.timers / timers.owners:,.1f} each; "
         f"{life.changed.inserts:,} were registered in {count_text(life.window, 'version')}, and "
@@ -96,7 +91,7 @@ def _timer_growth(
 
 def _undeclared_variable(life: VariableLife) -> Finding:
     rows = life.newest.rows
-    return UNDECLARED.of_store(
+    return catalogue.UNDECLARED.of_store(
         life,
         f"{count_text(rows, 'row')} of the {life.family.value} state {life.store_name!r}, which "
         "the newest metadata of the operator does not list",
@@ -111,7 +106,7 @@ def _undeclared_variable(life: VariableLife) -> Finding:
 
 def _index_alone(life: VariableLife, variable: str) -> Finding:
     rows = count_text(life.newest.rows, "row")
-    return UNDECLARED.of_store(
+    return catalogue.UNDECLARED.of_store(
         life,
         f"{rows} of the index {life.store_name!r} ({life.family.value}), which Spark kept for "
         f"{variable!r}; that variable has no rows, and the newest metadata does not list it",
@@ -132,7 +127,7 @@ def _growing(
         return
     text = life.family.value
     warned = entries.growing_from(thresholds.entries_warned)
-    yield GROWING_ENTRIES.of_store(
+    yield catalogue.GROWING_ENTRIES.of_store(
         life,
         f"{count_text(keys, 'key')} with {thresholds.entries_per_key:,} entries or more, to which "
         f"entries were added in {count_text(entries.versions or 0, 'version')} and of which none "
@@ -142,5 +137,5 @@ def _growing(
         f"The {text} state {life.store_name!r} of {count_text(keys, 'key')} only grows"
         f"{'' if life.has_ttl else ' and has no TTL'}, up to "
         f"{count_text(entries.most, 'entry', 'entries')} of one key.",
-        severity=GROWING_ENTRIES.severity if warned else Severity.INFO,
+        severity=catalogue.GROWING_ENTRIES.severity if warned else Severity.INFO,
     )

@@ -122,17 +122,6 @@ class _Collector:
         self._now = now
 
     def collect(self) -> Iterator[Any]:
-        yield from self._of_checkpoints()
-        yield from self._of_metrics()
-        written = _gauge(
-            "spark_state_inspected_timestamp_seconds",
-            "When this was written; alert if it grows old.",
-            (),
-        )
-        written.add_metric((), self._now)
-        yield written
-
-    def _of_checkpoints(self) -> Iterator[Any]:
         level = _gauge("spark_state_level", _LEVEL)
         batch = _gauge("spark_state_batch_id", "The judged batch.")
         clock = _gauge("spark_state_batch_timestamp_seconds", "Clock of the judged batch.")
@@ -155,6 +144,14 @@ class _Collector:
             for metric, exceeded in checkpoint.gates:
                 gates.add_metric((*labels, metric), exceeded)
         yield from (level, batch, clock, findings, gates)
+        yield from self._of_metrics()
+        written = _gauge(
+            "spark_state_inspected_timestamp_seconds",
+            "When this was written; alert if it grows old.",
+            (),
+        )
+        written.add_metric((), self._now)
+        yield written
 
     def _of_metrics(self) -> Iterator[Any]:
         for metric, (name, factor) in NAMES.items():

@@ -80,20 +80,18 @@ def run_fact_table(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
         InspectorError: something cannot be read, and ``mode`` is ``failfast``.
     """
     for spec in specs_in(batches):
-        yield from _of_task(FactTableTask.from_json(spec))
-
-
-def _of_task(request: FactTableTask) -> Iterator[pa.RecordBatch]:
-    table = _declaration(request)
-    schema = table.batch_schema(request.mode, request.key_schema)
-    rows_of = table.rows(request)
-    yield from problem_batches(schema, request.mode, request.listed)
-    for batch in run_tasks([task_batch(request.task.to_json())]):
-        facts = Facts(facts_in(batch))
-        yield from problem_batches(schema, request.mode, facts.problems)
-        rows = rows_of(facts)
-        if rows:
-            yield _batch(table, schema, rows, request.key_schema)
+        request = FactTableTask.from_json(spec)
+        tables = analyses.load(request.analysis).data_tables
+        table = next(t for t in tables if isinstance(t, FactTable) and t.name == request.table)
+        schema = table.batch_schema(request.mode, request.key_schema)
+        rows_of = table.rows(request)
+        yield from problem_batches(schema, request.mode, request.listed)
+        for batch in run_tasks([task_batch(request.task.to_json())]):
+            facts = Facts(facts_in(batch))
+            yield from problem_batches(schema, request.mode, facts.problems)
+            rows = rows_of(facts)
+            if rows:
+                yield _batch(table, schema, rows, request.key_schema)
 
 
 def _batch(
@@ -113,12 +111,6 @@ def _batch(
     return pa.RecordBatch.from_arrays(
         [*columns_besides[:position], structs.array, *columns_besides[position:]], schema=schema
     )
-
-
-def _declaration(request: FactTableTask) -> FactTable:
-    """The declaration of a task's table, where the task runs."""
-    tables = analyses.load(request.analysis).data_tables
-    return next(t for t in tables if isinstance(t, FactTable) and t.name == request.table)
 
 
 RowsOfFacts = Callable[[Facts], Sequence[Mapping[str, Any]]]

@@ -82,15 +82,10 @@ def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iter
     result: set[str] = set()
     for path in paths:
         for candidate in _candidates(path, options, recursive=recursive):
-            root = _place(candidate.path)
+            root = absolute(candidate.path).rstrip("/")
             if root not in result:
                 result.add(root)
                 yield candidate
-
-
-def _place(path: str) -> str:
-    """A path as one may spell it in several ways: ``a``, ``./a`` and ``a/``."""
-    return absolute(path).rstrip("/")
 
 
 def means_many(paths: Iterable[str], *, recursive: bool) -> bool:

@@ -77,10 +77,6 @@ def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"it is not JSON ({error})") from None
-    return _baseline(document)
-
-
-def _baseline(document: Any) -> Baseline:
     if not isinstance(document, dict) or "schema_version" not in document:
         raise ValueError("expected a report of inspector audit -o json")
     if document["schema_version"] != SCHEMA_VERSION:

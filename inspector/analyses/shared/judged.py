@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -107,12 +108,16 @@ class Subject:
         relative = self.checkpoint.storage.relative(file.path)
         return self.subset is None or self.subset.has(relative)
 
+    @cached_property
+    def next_start(self) -> Restart | None:
+        """What the part restarts from; None where an older version is judged."""
+        newest = self.version == self.checkpoint.newest_version
+        return restart_of(self.checkpoint, self.problems) if newest else None
+
     @property
     def restart(self) -> Restart | None:
         """How the query restarts; None where a part of it, or an older version, is judged."""
-        if self.part is not None or self.version != self.checkpoint.newest_version:
-            return None
-        return restart_of(self.checkpoint, self.problems)
+        return None if self.part is not None else self.next_start
 
     def report(  # noqa: PLR0913 - the parts of a report
         self,

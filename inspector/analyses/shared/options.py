@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import inspect
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -106,7 +106,9 @@ def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
     required = default is inspect.Parameter.empty
     value_type, many = _one(kind)
     if get_origin(value_type) is Literal:
-        option = _with_choices(option, get_args(value_type))
+        choices = get_args(value_type)
+        values = {attribute.name: getattr(option, attribute.name) for attribute in fields(option)}
+        option = type(option)(**values | {"choices": tuple(choices)})
         value_type = str
     return Parameter(name, value_type, option, None if required else default, many, required)
 
@@ -122,11 +124,6 @@ def _one(kind: Any) -> tuple[Any, bool]:
     if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping):
         return dict, True
     return kind, False
-
-
-def _with_choices(option: Option, choices: Sequence[str]) -> Option:
-    values = {attribute.name: getattr(option, attribute.name) for attribute in fields(option)}
-    return type(option)(**values | {"choices": tuple(choices)})
 
 
 FOR_PEOPLE = 100

@@ -106,7 +106,16 @@ class ReportCache:
         Raises:
             CheckpointError: the folder of the cache lies in the checkpoint.
         """
-        _check_outside(storage.url, self._folder)
+        folder = self._folder
+        root, target = translate(storage.url), translate(folder)
+        places = [root.target.rstrip("/"), target.target.rstrip("/")]
+        if is_local(storage.url) and is_local(folder):
+            places = [str(Path(place).resolve()) for place in places]
+        if root.protocol == target.protocol and f"{places[1]}/".startswith(f"{places[0]}/"):
+            raise CheckpointError(
+                "the folder of the cache lies in the checkpoint, which is never written to",
+                spell_root(folder),
+            )
         self._looks += 1
         if self._looks == 1 and self._tree is None:
             self._tree = self._list(storage)
@@ -198,15 +207,3 @@ def _tool() -> str:
         if path.suffix in (".py", ".so", ".pyd"):
             result.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
     return result.hexdigest()
-
-
-def _check_outside(checkpoint: str, folder: str) -> None:
-    root, target = translate(checkpoint), translate(folder)
-    places = [root.target.rstrip("/"), target.target.rstrip("/")]
-    if is_local(checkpoint) and is_local(folder):
-        places = [str(Path(place).resolve()) for place in places]
-    if root.protocol == target.protocol and f"{places[1]}/".startswith(f"{places[0]}/"):
-        raise CheckpointError(
-            "the folder of the cache lies in the checkpoint, which is never written to",
-            spell_root(folder),
-        )

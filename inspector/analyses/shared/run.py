@@ -494,8 +494,4 @@ def _place(observation: Observed[Any]) -> Place:
 
 
 def _is_doubt(observation: Observed[Any]) -> bool:
-    return _is_problem(observation) and observation.fact.slug in DOUBTFUL
-
-
-def _is_problem(observation: Observed[Any]) -> bool:
-    return isinstance(observation.fact, ReadProblem)
+    return isinstance(observation.fact, ReadProblem) and observation.fact.slug in DOUBTFUL

@@ -308,7 +308,11 @@ class _Narrator:
         self.alive = event["event"] not in ("removal", "absent_removal")
         self.clock_ms = self._time(event) if self.alive else None
         if not self._timed:
-            return self._plain(event, threshold)
+            if not self.alive:
+                return "removed"
+            self._covered = self._due(threshold)
+            word = "put" if event["event"] != "in_snapshot" else "held by the oldest snapshot"
+            return f"{word}; the batch's clock covered it" if self._covered else word
         if clock is not None and clock.appended and event["event"] != "in_snapshot":
             return f"a tool {self._outcome(event)}"
         result = self._leftover
@@ -327,13 +331,6 @@ class _Narrator:
             return ""
         self._covered = True
         return "the batch's clock covered it, and it stayed"
-
-    def _plain(self, event: Mapping[str, Any], threshold: int | None) -> str:
-        if not self.alive:
-            return "removed"
-        self._covered = self._due(threshold)
-        word = "put" if event["event"] != "in_snapshot" else "held by the oldest snapshot"
-        return f"{word}; the batch's clock covered it" if self._covered else word
 
     def _cause(
         self,

@@ -38,8 +38,8 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
         text = ", ".join(f"{name}={part}" for name, part in value.items())
         return text if len(text) <= _KEY_TEXT else f"{text[:_KEY_TEXT]}..."
 
-    facts, problems = judged.facts, judged.problems
-    return judge(checkpoint, judged.version, facts, problems, thresholds, heap, key_words)
+    version, facts, restart = judged.version, judged.facts, judged.next_start
+    return judge(checkpoint, version, facts, judged.problems, thresholds, heap, key_words, restart)
 
 
 _KEY_TEXT = 40

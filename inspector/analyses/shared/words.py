@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -56,32 +56,29 @@ class ChangeRows:
     ) -> Iterator[EventRow]:
         """Rows in the order of the batches."""
         for chunk in row_chunks(batches, problems):
-            yield from self._of_store(chunk)
+            store_name = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
+            keys = self._words.keys(store_name, [row["key"] for row in chunk])
+            values = self._words.values(store_name, [row["value"] for row in chunk])
+            for row, key, value in zip(chunk, keys, values, strict=True):
+                yield EventRow(
+                    operator_id=row["operator_id"],
+                    operator_name=self._names.get(row["operator_id"]),
+                    store_name=row["store_name"],
+                    partition_id=row["partition_id"],
+                    version=row["version"],
+                    batch_id=row["version"] - 1,
+                    event=row["event"],
+                    key=key,
+                    value=value,
+                    key_bytes=len(row["key"]),
+                    old_value_bytes=row["old_value_bytes"],
+                    value_bytes=None if row["value"] is None else len(row["value"]),
+                    record=row["record"],
+                    file=row["path"],
+                    key_hex=self._words.hex(row["key"]) if self._raw else None,
+                    value_hex=self._words.hex(row["value"]) if self._raw else None,
+                )
         problems.extend(self._words.misfits())
-
-    def _of_store(self, chunk: Sequence[Mapping[str, Any]]) -> Iterator[EventRow]:
-        store_name = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
-        keys = self._words.keys(store_name, [row["key"] for row in chunk])
-        values = self._words.values(store_name, [row["value"] for row in chunk])
-        for row, key, value in zip(chunk, keys, values, strict=True):
-            yield EventRow(
-                operator_id=row["operator_id"],
-                operator_name=self._names.get(row["operator_id"]),
-                store_name=row["store_name"],
-                partition_id=row["partition_id"],
-                version=row["version"],
-                batch_id=row["version"] - 1,
-                event=row["event"],
-                key=key,
-                value=value,
-                key_bytes=len(row["key"]),
-                old_value_bytes=row["old_value_bytes"],
-                value_bytes=None if row["value"] is None else len(row["value"]),
-                record=row["record"],
-                file=row["path"],
-                key_hex=self._words.hex(row["key"]) if self._raw else None,
-                value_hex=self._words.hex(row["value"]) if self._raw else None,
-            )
 
 
 CHUNK = 1024
