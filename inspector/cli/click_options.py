@@ -13,12 +13,12 @@ from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.options import SHARED, Options, Parameter, View
 from inspector.cli.config_file import config_options
 from inspector.cli.progress import watch_of
-from inspector.cli.sizes_of import ByteSize
 from inspector.cli.terminal import ViewOption, display_options, echo_message
 from inspector.engines.choose import EngineOptions
 from inspector.findings.finding import Severity
 from inspector.findings.thresholds import Thresholds
 from inspector.findings.verdict import Level
+from inspector.quantities import bytes_of
 from inspector.render.renderers import FORMATS, SUFFIXES
 
 NEVER = "never"
@@ -289,3 +289,21 @@ def _text(value: str) -> str:
         return scope + Path(name).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise click.BadParameter(f"{name} cannot be read: {error}") from None
+
+
+# --- Sizes on the command line: ``8GiB``, ``512M`` ------------------------------------------------
+
+
+class ByteSize(click.ParamType[int]):
+    """A size such as ``8GiB`` or ``512M``; units are powers of 1024, as Spark's are."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The size in bytes."""
+        if isinstance(value, int):
+            return value
+        size = bytes_of(str(value))
+        if size is None:
+            self.fail(f"{value!r} is not a size, expected one such as 8GiB", param, ctx)
+        return size

@@ -74,13 +74,13 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
     arguments, keywords = arguments_of(analysis, parsed), own_options(analysis, parsed)
     options = api_options(parsed, analysis.shared)
     if analysis.by_executors is not None:
-        from inspector.cli import by_executors  # noqa: PLC0415 - only where state is read
-
         run = Opened.start(parsed["path"], options)
         if target:
             outside(run.checkpoint.root, target)
-        if by_executors.is_for_executors(analysis, run, parsed, keywords):
-            by_executors.write_by_executors(analysis, run, parsed)
+        if not run.engine.in_process:
+            from inspector.cli.export_files import write_by_executors  # noqa: PLC0415 - as above
+
+            write_by_executors(analysis, run, parsed, keywords)
         arguments = [run]
     pages = Pages(analysis, parsed)
     if pages.wanted:
@@ -90,7 +90,7 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
     pages.add(report)
     fail_on = parsed.get("fail_on", NEVER)
     if output in analysis.formats:
-        from inspector.cli.table_files import write_parquet  # noqa: PLC0415 - takes a while to import
+        from inspector.cli.export_files import write_parquet  # noqa: PLC0415 - takes a while to import
 
         write_parquet(report, target, force=parsed["force"])
         sys.exit(code_of(report, fail_on))

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from inspector.analyses.export import store_reports
 from inspector.analyses.shared.declare import Analysis
+from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.stores import of_one_version
-from inspector.cli.by_executors import check_format
-from inspector.cli.click_options import api_options, no_progress_option, own_options, quiet_option
-from inspector.cli.exits import Exit
-from inspector.cli.output_files import outside
-from inspector.cli.table_files import (
-    SUFFIXES,
-    TYPED,
-    targets,
-    write_report,
-    write_store_table,
-    written,
+from inspector.analyses.shared.stores import StoreTable, of_one_version
+from inspector.cli.click_options import (
+    NEVER,
+    api_options,
+    no_progress_option,
+    own_options,
+    quiet_option,
 )
-from inspector.engines.local import LocalEngine
+from inspector.cli.command import code_of
+from inspector.cli.exits import Exit
+from inspector.cli.output_files import outside, write
+from inspector.cli.partial_files import is_written_through, partial_file, real_target
 from inspector.model import READABLE, Problem
 from inspector.plain_text import escape
+from inspector.render.as_arrow import arrow_table
+from inspector.render.renderers import render
+from inspector.render.report import Report
 from inspector.render.text import message_lines
 
 
@@ -64,19 +68,18 @@ def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
     keywords = own_options(analysis, parsed)
     run = Run.start(parsed["path"], api_options(parsed, analysis.shared))
     outside(run.checkpoint.root, output)
-    if not isinstance(run.engine, LocalEngine):
+    if not run.engine.in_process:
         problems = _by_spark(run, content, form, parsed, keywords)
     else:
-        write = partial(_write_tables, analysis) if form in TYPED else _as_text
         problems = of_one_version(
-            lambda: write(run, content, form, parsed, keywords), run.begin_anew
+            lambda: _write_files(analysis, run, content, form, parsed, keywords), run.begin_anew
         )
     for line in message_lines(problems, quiet=parsed["quiet"]):
         click.echo(line, err=True)
     sys.exit(Exit.INCOMPLETE if any(p.slug not in READABLE for p in problems) else Exit.OK)
 
 
-def _write_tables(
+def _write_files(
     analysis: Analysis,
     run: Run,
     content: str,
@@ -84,26 +87,22 @@ def _write_tables(
     parsed: Mapping[str, Any],
     keywords: Mapping[str, Any],
 ) -> Sequence[Problem]:
-    tables = analysis.function(content, run, **keywords)
-    paths = targets(parsed["output_file"], [table.name for table in tables], SUFFIXES[form])
+    sources: list[tuple[str, StoreTable | Report]]
+    if form in TYPED:
+        sources = [(table.name, table) for table in analysis.function(content, run, **keywords)]
+    else:
+        sources = [*store_reports(run, content, **keywords)]
+    paths = targets(parsed["output_file"], [name for name, _ in sources], SUFFIXES[form])
     with written(paths, force=parsed["force"]) as files:
-        counts = [write_store_table(*pair, form) for pair in zip(tables, files, strict=True)]
-    for path, count in zip(paths, counts, strict=True):
-        _say(f"{path}: {_count_text(count, content)}", parsed)
-    return [problem for table in tables for problem in table.problems]
-
-
-def _as_text(
-    run: Run, content: str, form: str, parsed: Mapping[str, Any], keywords: Mapping[str, Any]
-) -> Sequence[Problem]:
-    reports = store_reports(run, content, **keywords)
-    paths = targets(parsed["output_file"], [name for name, _ in reports], SUFFIXES[form])
-    with written(paths, force=parsed["force"]) as files:
-        for (_, report), file in zip(reports, files, strict=True):
-            write_report(report, file, form)
-    for path in paths:
-        _say(f"{path}: written", parsed)
-    return [problem for _, report in reports for problem in report.problems]
+        texts = [
+            _count_text(write_store_table(source, file, form), content)
+            if isinstance(source, StoreTable)
+            else _write_report(source, file, form)
+            for (_, source), file in zip(sources, files, strict=True)
+        ]
+    for path, text in zip(paths, texts, strict=True):
+        _say(f"{path}: {text}", parsed)
+    return [problem for _, source in sources for problem in source.problems]
 
 
 def _by_spark(
@@ -144,3 +143,168 @@ def _format(output: str, given: str | None) -> str:
         f"{output}: no format ends with {path.suffix}; give one of {', '.join(SUFFIXES.values())}"
         ", a folder that ends with a slash, or --format"
     )
+
+
+# --- Tables to files of data: whole or not at all, and never over what is there -------------------
+
+SUFFIXES: Mapping[str, str] = {
+    "parquet": ".parquet",
+    "arrow": ".arrow",
+    "csv": ".csv",
+    "ndjson": ".ndjson",
+}
+"""Formats of data files, and how their names end."""
+
+TYPED = ("parquet", "arrow")
+"""Formats that keep types; the others hold what ``rows -o`` writes."""
+
+_GROUP_ROWS = 1 << 17
+_GROUP_BYTES = 32 << 20
+"""A row group ends at so many rows, or bytes before compression: what is held at once."""
+
+_NO_FIELDS = pa.struct([("__dummy__", pa.null())])
+"""Parquet has no struct without fields: the key of a global aggregation becomes this."""
+
+
+def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
+    """Where tables go: one table into a file, several into a folder, one file each."""
+    folder = Path(output)
+    if folder.is_dir() or output.endswith(("/", os.sep)) or len(names) > 1:
+        if folder.exists() and not folder.is_dir():
+            raise click.UsageError(f"{output} is a file, and {len(names)} stores need a folder")
+        if not folder.exists() and not output.endswith(("/", os.sep)) and folder.suffix == suffix:
+            raise click.UsageError(
+                f"{output} names a file, and there are {len(names)} stores: name a folder, or one "
+                "store with --operator and --store"
+            )
+        return [folder / f"{name}{suffix}" for name in names]
+    return [folder]
+
+
+@contextmanager
+def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
+    """Files to write, which get their names when the block has ended well."""
+    targets = [real_target(str(path)) for path in paths]
+    for target in targets:
+        if is_written_through(target):
+            raise click.UsageError(f"{target} is not a regular file, expected a file for data")
+        if target.exists() and not force:
+            raise click.UsageError(f"{target} exists; --force overwrites it")
+    with ExitStack() as files:
+        yield [files.enter_context(partial_file(target)) for target in targets]
+
+
+def write_store_table(table: StoreTable, path: Path, form: str) -> int:
+    """Write a table with its types, and count its rows."""
+    try:
+        return _WRITERS[form](table, path)
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        message = f"{table.name}: {form} cannot hold it: {error}"
+        raise click.UsageError(message + "; --format arrow can" * (form == "parquet")) from None
+
+
+def write_parquet(report: Report, target: str, *, force: bool) -> None:
+    """Write a report's own table as Parquet."""
+    with written([Path(target)], force=force) as (file,):
+        pq.write_table(arrow_table(report), file)
+
+
+def _write_report(report: Report, path: Path, form: str) -> str:
+    """Write a report's own table as text, whose rows nobody counts."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        write(render(report, form), file)
+    return "written"
+
+
+def _write_parquet(table: StoreTable, path: Path) -> int:
+    schema = pa.schema([_with_fields(column) for column in table.schema])
+    count = 0
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for group in _groups(table.batches):
+            arrays = [_values_of(column) for column in group.columns]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema), group.num_rows)
+            count += group.num_rows
+    return count
+
+
+def _with_fields(column: Any) -> Any:
+    """A column's field as Parquet can have it."""
+    return column.with_type(_NO_FIELDS) if _is_empty(column.type) else column
+
+
+def _values_of(column: Any) -> Any:
+    """A column's values under that field."""
+    if not _is_empty(column.type):
+        return column
+    nulls: Any = pa.nulls(len(column))
+    null = column.combine_chunks().is_null()
+    return pa.StructArray.from_arrays([nulls], fields=list(_NO_FIELDS), mask=null)
+
+
+def _is_empty(kind: Any) -> bool:
+    return pa.types.is_struct(kind) and not kind.num_fields
+
+
+def _write_arrow(table: StoreTable, path: Path) -> int:
+    count = 0
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        for batch in table.batches:
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
+
+
+def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            yield pa.Table.from_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+_WRITERS: Mapping[str, Callable[[StoreTable, Path], int]] = {
+    "parquet": _write_parquet,
+    "arrow": _write_arrow,
+}
+
+
+# --- Tables that Spark's executors write, because they may be too large for one process -----------
+
+FORMATS = ("parquet", "ndjson", "csv")
+
+
+def check_format(form: str) -> None:
+    """Whether Spark writes it."""
+    if form not in FORMATS:
+        raise click.UsageError(f"Spark writes no {form}, expected {', '.join(FORMATS)}")
+
+
+def write_by_executors(
+    analysis: Analysis, run: Opened, parsed: Mapping[str, Any], keywords: Mapping[str, Any]
+) -> None:
+    """Write the table of an analysis by Spark, and end the process; a part of it is a report."""
+    table, target, form = analysis.by_executors, parsed["output_file"], parsed["output"]
+    whole = all(keywords[option.name] == option.default for option in analysis.options)
+    if table is None or form not in FORMATS or not whole:
+        return
+    if not target:
+        raise click.UsageError(
+            f"on Spark the executors write all {table.name}: name a folder with -O, or list some "
+            "with --limit N"
+        )
+    from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
+
+    few = {option.name: option.option.for_people for option in analysis.options}
+    report = analysis.function(run, **{name: few[name] for name in few if few[name]})
+    writing.write_table(run, table, target, form, force=parsed["force"])
+    for line in message_lines(report.problems, quiet=parsed["quiet"]):
+        click.echo(line, err=True)
+    _say(f"{target}: {report.summary[table.name]:,} keys, written by Spark", parsed)
+    sys.exit(code_of(report, parsed.get("fail_on", NEVER)))

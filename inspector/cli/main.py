@@ -16,7 +16,7 @@ import click
 
 from inspector import __version__, analyses
 from inspector.cli.exits import Exit, exit_of
-from inspector.cli.interrupts import end_on_signals
+from inspector.cli.partial_files import end_on_signals
 from inspector.credentials import learn_arguments, redact
 from inspector.exceptions import OUT_OF_MEMORY, InspectorError
 from inspector.model import LIMITS_FAULT

@@ -15,7 +15,7 @@ from inspector.findings.finding import Finding
 from inspector.plain_text import escape
 from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.first_screen import first_screen
-from inspector.render.page.growth import growth_of
+from inspector.render.page.views import growth_of
 from inspector.render.report_data import ReportData
 from inspector.render.streamed import StreamedRows
 from inspector.render.tabular import Column, Table

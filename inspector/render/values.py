@@ -13,7 +13,7 @@ float, double              shortest number that reads back the same; ``NaN``, ``
 struct                     object; a repeated field name is ``name#2``
 map                        object if its keys are strings or whole numbers, else an array of
                            ``{"key": ..., "value": ...}``
-intervals                  as Spark words them (:mod:`inspector.render.intervals`)
+intervals                  as Spark words them (:mod:`inspector.render.values`)
 variant                    the JSON value it holds; a decimal that no double is equal to is a string
 nanosecond timestamps      one text with nine digits
 =========================  ==========================================================
@@ -23,16 +23,18 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from inspector.decode.row_hash import row_hash
+from inspector.decode.rows import RowDecoder
 from inspector.decode.variant import Date, LocalTimestamp, Timestamp, json_value, variant_value
 from inspector.exceptions import RowError
-from inspector.render.intervals import calendar_text, day_time_text, year_month_text
+from inspector.model import Redact
 from inspector.sparktypes import ArrayType, DataType, MapType, StructType, UserDefinedType
 from inspector.time_text import date_text, time_text, timestamp_text
 
@@ -213,3 +215,120 @@ _CONVERTERS: dict[int, Callable[[Array], list[Any]]] = {
     pa.lib.Type_BINARY: _binaries,
     pa.lib.Type_DECIMAL128: _decimals,
 }
+
+
+# --- Intervals as Spark's own JSON words them -----------------------------------------------------
+
+_US_PER_SECOND = 1_000_000
+_US = {
+    "day": 86_400 * _US_PER_SECOND,
+    "hour": 3_600 * _US_PER_SECOND,
+    "minute": 60 * _US_PER_SECOND,
+}
+_FIELDS = ("day", "hour", "minute", "second")
+_MONTHS_PER_YEAR = 12
+
+
+def year_month_text(months: int, name: str) -> str:
+    """``INTERVAL '1-4' YEAR TO MONTH``; ``name`` is the type's, such as ``interval year``."""
+    first, last = _ends(name)
+    sign = "-" if months < 0 else ""
+    years, months_left = divmod(abs(months), _MONTHS_PER_YEAR)
+    if first == last:
+        text = f"{years}" if first == "year" else f"{abs(months)}"
+    else:
+        text = f"{years}-{months_left}"
+    return _quote(sign + text, first, last)
+
+
+def day_time_text(micros: int, name: str) -> str:
+    """``INTERVAL '4 01:02:03.5' DAY TO SECOND``; ``name`` is the type's."""
+    first, last = _ends(name)
+    sign, micros_left = ("-" if micros < 0 else ""), abs(micros)
+    words: list[str] = []
+    for field in _FIELDS[_FIELDS.index(first) : _FIELDS.index(last) + 1]:
+        if field == "second":
+            seconds, fraction = divmod(micros_left, _US_PER_SECOND)
+            tail = f".{fraction:06}".rstrip("0") if fraction else ""
+            words.append(f"{seconds:02}{tail}")
+        else:
+            amount, micros_left = divmod(micros_left, _US[field])
+            words.append(f"{amount}" if field == "day" else f"{amount:02}")
+    text = words[0] + " " + ":".join(words[1:]) if first == "day" and words[1:] else ":".join(words)
+    return _quote(sign + text, first, last)
+
+
+def calendar_text(months: int, days: int, micros: int) -> str:
+    """``2 years 3 months 28 days 27 seconds``; zero parts are left out."""
+    years, months = _towards_zero(months, _MONTHS_PER_YEAR)
+    hours, micros = _towards_zero(micros, _US["hour"])
+    minutes, micros = _towards_zero(micros, _US["minute"])
+    parts = [
+        f"{amount} {unit}"
+        for amount, unit in (
+            (years, "years"),
+            (months, "months"),
+            (days, "days"),
+            (hours, "hours"),
+            (minutes, "minutes"),
+        )
+        if amount
+    ]
+    if micros:
+        seconds, fraction = divmod(abs(micros), _US_PER_SECOND)
+        tail = f".{fraction:06}".rstrip("0") if fraction else ""
+        parts.append(f"{'-' if micros < 0 else ''}{seconds}{tail} seconds")
+    return " ".join(parts) or "0 seconds"
+
+
+def _ends(name: str) -> tuple[str, str]:
+    words = name.split()
+    return words[1], words[-1]
+
+
+def _quote(text: str, first: str, last: str) -> str:
+    unit = first.upper() if first == last else f"{first.upper()} TO {last.upper()}"
+    return f"INTERVAL '{text}' {unit}"
+
+
+def _towards_zero(amount: int, unit: int) -> tuple[int, int]:
+    """Quotient and remainder as Java has them."""
+    quotient = abs(amount) // unit * (-1 if amount < 0 else 1)
+    return quotient, amount - quotient * unit
+
+
+# --- Decoding keys and values for people, and redaction: they are personal data -------------------
+
+
+class RowWords:
+    """UnsafeRow bytes as JSON values, under one schema; or hashed, or hidden.
+
+    Args:
+        schema: of the rows; None if unknown: rows then are None and only bytes speak.
+        redact: ``hash`` gives ``sha256:`` and the first 16 hex digits of the row's SHA-256, so that
+            equal keys stay equal; ``all`` gives ``***``.
+
+    Attributes:
+        misfits: rows so far that do not fit the schema.
+    """
+
+    def __init__(self, schema: StructType | None, redact: Redact = Redact.NONE) -> None:
+        self._schema = schema
+        self._decoder = None if schema is None or redact is not Redact.NONE else RowDecoder(schema)
+        self._redact = redact
+        self.misfits = 0
+
+    def words(self, rows: Sequence[bytes]) -> list[Any]:
+        """One value per row; a row that does not fit the schema is None."""
+        if self._redact is Redact.HASH:
+            return list(map(row_hash, rows))
+        if self._redact is Redact.ALL:
+            return ["***"] * len(rows)
+        if self._decoder is None:
+            return [None] * len(rows)
+        lengths = np.array([len(row) for row in rows], np.int64)
+        offsets = np.zeros(len(rows), np.int64)
+        np.cumsum(lengths[:-1], out=offsets[1:])
+        decoded = self._decoder.decode(b"".join(rows), offsets, lengths)
+        self.misfits += len(decoded.misfits)
+        return to_json_values(decoded.array, self._schema)

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from inspector.cli.by_executors import FORMATS, check_format
+from inspector.cli.export_files import FORMATS, check_format
 
 
 @pytest.mark.parametrize("form", FORMATS)

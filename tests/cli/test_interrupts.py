@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.cli.interrupts import end_on_signals
+from inspector.cli.partial_files import end_on_signals
 from tests.cli.support import FIXTURES, copy_of, replace_state, schema_json, schema_of
 from tests.encode import row
 

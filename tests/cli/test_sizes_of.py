@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from inspector.cli.sizes_of import ByteSize
+from inspector.cli.click_options import ByteSize
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from inspector.analyses.shared.stores import StoreTable
-from inspector.cli.table_files import targets, write_store_table, written
+from inspector.cli.export_files import targets, write_store_table, written
 
 TYPES: dict[str, tuple[Any, list[Any]]] = {
     "void": (pa.null(), [None, None]),

@@ -23,7 +23,7 @@ from inspector.passes.key_filter import (
     check_filter,
     select_records,
 )
-from inspector.render.keys import RowWords
+from inspector.render.values import RowWords
 from inspector.sparktypes import (
     BOOLEAN,
     DOUBLE,

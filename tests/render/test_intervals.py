@@ -2,7 +2,7 @@
 
 import pytest
 
-from inspector.render.intervals import calendar_text, day_time_text, year_month_text
+from inspector.render.values import calendar_text, day_time_text, year_month_text
 
 
 @pytest.mark.parametrize(

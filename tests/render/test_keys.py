@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from inspector.model import Redact
-from inspector.render.keys import RowWords
+from inspector.render.values import RowWords
 from tests.cli.support import schema_of
 from tests.encode import row
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from inspector.cli.watch_output import batch_lines, head_line
 from inspector.render.display import Display
 from inspector.render.report import Report
 from inspector.render.tabular import Column, Table
-from inspector.render.watch_lines import batch_lines, head_line
 
 ROW: dict[str, Any] = {
     "batch_id": 41,

@@ -13,7 +13,7 @@ import pytest
 
 from inspector import api
 from inspector.analyses.shared.run import Run
-from inspector.cli.by_executors import FORMATS
+from inspector.cli.export_files import FORMATS
 from inspector.engines.arrow_encoding import encode, encoded_type
 from inspector.engines.choose import EngineOptions
 from inspector.exceptions import EngineError

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from inspector.analyses.history import history_report
 from inspector.analyses.info import info_report
 from inspector.analyses.memory import MemoryOptions, memory_report
 from inspector.analyses.page.charts import (
@@ -15,17 +17,21 @@ from inspector.analyses.page.charts import (
     state_charts,
     treemap,
 )
-from inspector.analyses.page.oldest import oldest_story
-from inspector.analyses.page.unknown import NEVER_KNOWN, unknown_here
-from inspector.analyses.shared.age_tables import leftover_ages
+from inspector.analyses.shared.age_tables import leftover_ages, proof_window
 from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords, notes
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import size_table
+from inspector.analyses.shared.stores import change_batches, selected_tasks
+from inspector.analyses.shared.story import explain_keys
+from inspector.analyses.shared.words import ChangeRows
 from inspector.analyses.sharing import sharing_report
 from inspector.analyses.sizes import fields_report
 from inspector.analyses.timeline import timeline_report
 from inspector.discovery.formats import see_bytes
-from inspector.discovery.tasks import Request
+from inspector.discovery.tasks import Request, Task
+from inspector.facts.fact import Observed
+from inspector.facts.leftover_facts import Leftover
 from inspector.model import Redact
 from inspector.render import tabular as t
 from inspector.render.page.model import Block, Page, Section, Text
@@ -137,3 +143,87 @@ def _unknowns(judged: Judged, tables: dict[str, Table]) -> Iterator[Block]:
         yield tables["undecided"]
     missing = list(unknown_here(judged))
     yield Text((*missing, *NEVER_KNOWN), points=True)
+
+
+# --- What stays unknown of a checkpoint, in sentences ---------------------------------------------
+
+NEVER_KNOWN = (
+    "A checkpoint does not hold the query's output mode and plan, the kind of its timeouts, or the "
+    "time range of its joins. What depends on them is inferred where the bytes allow it.",
+    "It does not say how many executors share the state, how large their heaps are, "
+    "or how the "
+    "partitions are spread over them: they are options of inspector memory.",
+    "It holds one watermark for the query, and not that of each source.",
+)
+"""What no checkpoint tells."""
+
+
+def unknown_here(judged: Judged) -> Iterator[str]:
+    """What this checkpoint does not tell."""
+    checkpoint, facts = judged.checkpoint, judged.facts
+    first = proof_window(judged).get("proof_from_batch")
+    if first:
+        yield (
+            f"What happened before batch {first} is not known: files or log entries of older "
+            "batches are gone. A key that was removed before then has left no trace."
+        )
+    clock = checkpoint.clock(judged.version)
+    if clock is None or clock.timestamp_ms is None:
+        yield "The clock of the judged batch is not in the offset log."
+    if clock is None or not clock.watermark_ms:
+        yield "The judged batch has no watermark, so expiry by event time cannot be judged."
+    for operator in checkpoint.operators:
+        for store in operator.layout.store_names:
+            rule = operator.rules[store].by_key_time(facts.key_times.get(operator.operator_id))
+            store_text = f"operator {operator.operator_id} ({operator.name}), store {store}"
+            if rule.unknown is not None and not rule.needs_none:
+                yield (f"The expiry rule of {store_text} is unknown: {rule.unknown}.")
+            if store not in operator.schemas:
+                yield (
+                    f"The schema of {store_text} is unknown, so its keys are not decoded. Use "
+                    f"--key-schema and --value-schema to provide it."
+                )
+    yield from (f"{note[:1].upper()}{note[1:]}." for note in notes(facts))
+
+
+# --- History of the oldest leftover of a checkpoint, batch by batch -------------------------------
+
+
+def oldest_story(run: Run, judged: Judged, redact: Redact) -> Table | None:
+    """What each batch did to the leftover that expired first; None if there is no leftover.
+
+    The changes of its partition are read once more, and of no other.
+    """
+    if not judged.facts.leftovers:
+        return None
+    oldest = judged.facts.leftovers[0]
+    report = explain_keys(judged, _events(run, oldest))
+    (row,) = LeftoverWords.of(run.checkpoint, redact).rows([oldest], LeftoverRow)
+    story = report.primary
+    return replace(
+        story,
+        title="History of the oldest leftover",
+        rows=[line | {"key": row.key} for line in map(dict, story.rows)],
+    )
+
+
+def _events(run: Run, oldest: Observed[Leftover]) -> Sequence[Mapping[str, Any]]:
+    narrowed = replace(
+        run, options=replace(run.options, key=f"hex:{oldest.fact.key.hex()}", where=())
+    )
+    tasks = [_only(task, oldest) for task in selected_tasks(narrowed) if _has(task, oldest)]
+    subject = run.subject()  # the pass over the same files has reported its problems
+    events = ChangeRows(run.checkpoint, Redact.NONE, raw=True).rows(
+        change_batches(narrowed, tasks, bases=True), subject.problems
+    )
+    return list(history_report(subject, list(events), raw=True).primary.rows)
+
+
+def _has(task: Task, oldest: Observed[Leftover]) -> bool:
+    store = oldest.store
+    return (task.operator_id, task.partition_id) == (store.operator_id, store.partition_id)
+
+
+def _only(task: Task, oldest: Observed[Leftover]) -> Task:
+    name = oldest.store.store_name
+    return replace(task, stores=tuple(s for s in task.stores if s.store_name == name))

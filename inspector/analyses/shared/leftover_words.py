@@ -22,8 +22,8 @@ from inspector.merge.collect import Facts
 from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK, reasons_of
 from inspector.model import Redact, StoreName
 from inspector.render import tabular as t
-from inspector.render.keys import RowWords
 from inspector.render.tabular import Table
+from inspector.render.values import RowWords
 from inspector.sparktypes import StructType, parse_schema_json
 
 

@@ -12,7 +12,7 @@ from inspector.analyses.shared.common import operator_names
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.model import Problem, Redact, StoreName
 from inspector.render import tabular as t
-from inspector.render.keys import RowWords
+from inspector.render.values import RowWords
 from inspector.sparktypes import widen_timeout
 
 

@@ -31,10 +31,16 @@ from inspector.render.as_json import LISTED, render_json
 from inspector.render.cells import UNKNOWN, summary_name
 from inspector.render.first_screen import Line, command_line, first_screen
 from inspector.render.fleet_rows import cause_text, groups_of, short_names
-from inspector.render.page.cells import Cell, number_cell, summary_cell
-from inspector.render.page.growth import Growth, growth_of
 from inspector.render.page.model import Scale, Section, Text
-from inspector.render.page.views import View, views_of
+from inspector.render.page.views import (
+    Cell,
+    Growth,
+    View,
+    growth_of,
+    number_cell,
+    summary_cell,
+    views_of,
+)
 from inspector.render.plain import ProblemRow, problem_row
 from inspector.render.report_data import ReportData
 

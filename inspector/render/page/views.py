@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
+from typing import Any
 
-from inspector.render.cells import NUMBERS
-from inspector.render.page.cells import Cell, cell, number_cell, number_text
+from inspector.quantities import bytes_text, duration_text
+from inspector.render.cells import NUMBERS, UNKNOWN, about, about_time, cell_text, summary_text
 from inspector.render.page.model import (
     MOST_LEAVES,
     MOST_ROWS,
@@ -19,6 +20,7 @@ from inspector.render.page.model import (
     Treemap,
 )
 from inspector.render.tabular import Column, Table, Unit
+from inspector.time_text import time_ms_text
 
 _LEAST_BAR = 0.4
 """Percent that a bar of anything but zero is drawn wide, so that one sees it."""
@@ -295,3 +297,107 @@ def _choice(tree: Treemap, name: str, levels: Sequence[int]) -> TableView:
 
 def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+# --- Lines as plain SVG: no script draws them, so that a notebook, paper and a phone show ---------
+
+WIDTH, HEIGHT = 300, 60
+MOST_POINTS = 120
+"""Points of a line; of more batches the newest of each few is drawn."""
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A chart in small: its first line alone."""
+
+    title: str
+    text: str
+    svg: str
+
+
+def growth_of(charts: Sequence[LineChart]) -> Iterator[Growth]:
+    """The charts that have a line through two batches at least."""
+    for chart in charts:
+        values = chart.series[0].values
+        points = [(b, v) for b, v in zip(chart.batches, values, strict=True) if v is not None]
+        if len(points) > 1:
+            (first, begin), (last, end) = points[0], points[-1]
+            start, now = (number_text(chart.scale, value) for value in (begin, end))
+            text = f"{start} after batch {first}, {now} after batch {last}"
+            yield Growth(chart.title, text, _svg(chart.batches, values))
+
+
+def _svg(batches: Sequence[int], values: Sequence[int | None]) -> str:
+    step = -(-len(values) // MOST_POINTS)
+    sampled = list(zip(batches, values, strict=True))[::-step][::-1]
+    first, last = sampled[0][0], sampled[-1][0]
+    across = WIDTH / max(last - first, 1)
+    up = (HEIGHT - 4) / (max(value for _, value in sampled if value is not None) or 1)
+    lines = []
+    for known, points in groupby(sampled, lambda point: point[1] is not None):
+        if known:
+            line = [
+                f"{(batch - first) * across:.0f},{HEIGHT - 2 - (value or 0) * up:.1f}"
+                for batch, value in points
+            ]
+            lines.append(
+                f'<polyline vector-effect="non-scaling-stroke" points="{" ".join(line)}"/>'
+            )
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" fill="none" '
+        'stroke="currentColor" stroke-width="2" preserveAspectRatio="none" aria-hidden="true" '
+        f'focusable="false"><path d="M0 {HEIGHT - 1}H{WIDTH}" stroke-width="1" opacity=".35"/>'
+        f"{''.join(lines)}</svg>"
+    )
+
+
+# --- Values as a page shows them, and the bare numbers behind them --------------------------------
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one cell shows."""
+
+    text: str
+    number: int | float | None = None
+    code: bool = False
+
+
+def cell(column: Column, value: Any) -> Cell:
+    """A value under its column."""
+    if column.unit is Unit.TIME_MS and value is not None:
+        return Cell(about(column, value) + time_text(value), value)
+    text = cell_text(column, value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return Cell(text, value)
+    code = isinstance(value, (dict, list)) or column.unit is Unit.VALUE
+    return Cell(text, code=value is not None and (code or column.name.endswith("_schema")))
+
+
+def number_cell(scale: Scale, value: float | None, *, exact: bool = True) -> Cell:
+    """A number of a chart, or of a table."""
+    if value is None:
+        return Cell(UNKNOWN)
+    return Cell(("" if exact else "~") + number_text(scale, value), value)
+
+
+def number_text(scale: Scale, value: float) -> str:
+    """A number with its unit."""
+    if scale is Scale.BYTES:
+        return bytes_text(round(value))
+    return duration_text(round(value)) if scale is Scale.DURATION_MS else f"{value:,}"
+
+
+def time_text(millis: int) -> str:
+    """A time in UTC, to the second, or to the millisecond where it has some."""
+    return time_ms_text(millis).replace("T", " ").removesuffix("Z").removesuffix(".000")
+
+
+def summary_cell(name: str, value: Any) -> Cell:
+    """A value of a report's summary."""
+    if name.endswith("_ms") and value is not None:
+        return Cell(about_time(name) + time_text(value), value)
+    if name.endswith("_bytes") and value is not None:
+        return Cell(("~" if "estimate" in name else "") + bytes_text(value), value)
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return Cell(summary_text(name, value), value if number else None)

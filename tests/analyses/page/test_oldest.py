@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector import api
-from inspector.analyses.page.oldest import oldest_story
+from inspector.analyses.page.of_audit import oldest_story
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.model import Redact

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inspector.analyses.page.unknown import NEVER_KNOWN, unknown_here
+from inspector.analyses.page.of_audit import NEVER_KNOWN, unknown_here
 from inspector.analyses.shared.run import Run
 from tests.cli.support import checkpoint_of, copy_of
 
