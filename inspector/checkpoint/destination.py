@@ -106,11 +106,6 @@ def _appear(partial: str, path: str, *, anew: bool) -> None:
 def new_folder(url: str, options: Mapping[str, str], source: Storage) -> Iterator[Destination]:
     """A folder that appears under its name when the block ends well.
 
-    Args:
-        url: of the new folder.
-        options: of its storage.
-        source: the checkpoint that is read; nothing is written into it.
-
     Raises:
         CheckpointError: something is there already, or it would lie in the source.
         OSError: the storage does not answer, or the folder cannot be made.

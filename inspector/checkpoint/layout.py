@@ -36,7 +36,6 @@ class StoreLayout:
     """One state store and its files.
 
     Attributes:
-        store: which store.
         directory: its folder, relative to the root.
         files: all its files, by version and then name; those without a version last.
         column_family: the part of the files that is this store; None if they are its own.

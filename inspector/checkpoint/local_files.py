@@ -19,10 +19,6 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_BINARY", 0)
 def listing(folder: str, relative: str) -> tuple[Entry, ...]:
     """What a folder holds, sorted by name; links are followed, what is no file is marked special.
 
-    Args:
-        folder: its path.
-        relative: the path that its entries' own begin with.
-
     Raises:
         OSError: there is no such folder, it is a file, or it cannot be listed.
     """

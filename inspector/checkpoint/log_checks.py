@@ -69,14 +69,7 @@ def conf_checks(
     clocks: Mapping[BatchId, BatchClock],
     control: Collection[BatchId] = (),
 ) -> Iterator[Problem]:
-    """What is wrong between neighbours of the offset log; paths as of :func:`cross_checks`.
-
-    Args:
-        confs: what each entry records.
-        sources: the names of the sources in each entry; numbers where they have none.
-        clocks: what the entries say.
-        control: batches that changed the checkpoint itself.
-    """
+    """What is wrong between neighbours of the offset log; paths as of :func:`cross_checks`."""
     for before, after in pairwise(confs):
         if after != before + 1 or after in control:
             continue
@@ -144,10 +137,6 @@ def without_doubtful(
     Which of two watermarks was changed cannot be told, so nothing that hangs on either is proven:
     both count as not recorded. Whether a batch had new data is said by its offsets and by those
     before.
-
-    Args:
-        clocks: of all batches.
-        like_json: as of :func:`offset_checks`.
     """
     result = dict(clocks)
     for before, after, _ in _contradictions(clocks):

@@ -44,7 +44,6 @@ class StoreInfo:
     """What operator metadata says about one store.
 
     Attributes:
-        store_name: its name.
         num_cols_prefix_key: leading key columns by which Spark scans; 0 for none.
         num_partitions: partitions when the metadata was written; None if absent.
         schema_paths: where Spark put its schemas (v2), oldest first; absolute, as of then.
@@ -61,9 +60,7 @@ class OperatorMetadata:
     """What Spark wrote about one stateful operator.
 
     Attributes:
-        operator_id: its number.
         operator_name: Spark's short name, such as ``stateStoreSave``.
-        stores: its stores.
         properties: v2: what the operator adds (time mode, output mode, state variables).
         format: 1 or 2.
         batch_id: v2: the batch that wrote it.

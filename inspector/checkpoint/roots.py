@@ -32,8 +32,6 @@ class Selection:
     """The part of a checkpoint that a path below its root means; None stands for all.
 
     Attributes:
-        operator_id: the operator.
-        partition_id: the partition.
         store_name: the store, or the side of a join (:func:`~inspector.model.is_store`).
         version: the state version of the file.
     """
@@ -85,12 +83,7 @@ def is_root(storage: Storage) -> bool:
 
 
 def is_root_with(storage: Storage, entries: Sequence[Entry]) -> bool:
-    """Whether a folder is a checkpoint's root, by a listing of it that is there already.
-
-    Args:
-        storage: that the folder lies on.
-        entries: what the folder holds.
-    """
+    """Whether a folder is a checkpoint's root, by a listing of it that is there already."""
     if _has_marks(entries):
         return True
     states = [entry.path for entry in entries if entry.is_dir and entry.name == STATE]

@@ -50,9 +50,6 @@ class ColumnFamily:
     """One column family of a store (v3).
 
     Attributes:
-        name: its name.
-        key: schema of its keys.
-        value: schema of its values.
         key_encoder: how RocksDB arranges the key, as Spark wrote it; see :attr:`encoder`.
         user_key: schema of the user's key in a map state, or None.
         key_schema_id: number of the key's schema.

@@ -145,7 +145,6 @@ class Regions:
     Attributes:
         start: offset in the buffer.
         size: bytes.
-        present: whether there is a value.
         row: as in :class:`Cells`.
         path: as in :class:`Cells`.
     """

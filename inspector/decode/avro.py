@@ -105,21 +105,12 @@ _Read = Callable[[_Cursor], Any]
 
 
 class AvroRows:
-    """Makes UnsafeRows of the Avro records of one schema.
-
-    Attributes:
-        schema: of the rows that it makes.
-    """
+    """Makes UnsafeRows of the Avro records of one schema."""
 
     def __init__(
         self, schema: StructType, written: StructType | None = None, *, limits: Limits = LIMITS
     ) -> None:
         """Prepare a schema.
-
-        Args:
-            schema: of the rows to make.
-            written: by which the records were written, where that is an older one.
-            limits: of a row's size.
 
         Raises:
             DecodeError: a type that Spark does not write as Avro, or that the older schema's

@@ -33,7 +33,6 @@ class Column:
 
     Attributes:
         slots: its 8 bytes; of a field of variable size, its size in bytes.
-        null: whether it is null.
         offsets: of a field of variable size: where its bytes start.
         room: and how many it takes, whole words; 0 where it has none.
     """
@@ -108,13 +107,7 @@ def null_bytes(fields: int) -> int:
 
 
 def compose_rows(buffer: bytes, columns: Sequence[Column], count: int) -> Rows:
-    """Rows of these fields, in this order.
-
-    Args:
-        buffer: what the variable parts lie in.
-        columns: the fields.
-        count: of rows.
-    """
+    """Rows of these fields, in this order."""
     bits = null_bytes(len(columns)) // _WORD
     lengths = np.full(count, bits + len(columns), np.int64)
     for column in columns:

@@ -91,7 +91,6 @@ class NestedField(NamedTuple):
     Attributes:
         ordinal: of the top-level field that it is in.
         name: its path: ``groupState.pages``. within: the path of the struct.
-        data_type: its type.
     """
 
     ordinal: int

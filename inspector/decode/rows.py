@@ -76,14 +76,7 @@ _NUMPY: Mapping[str, str] = {
 
 
 def column(page: Page, data_type: DataType, cells: Cells, arrow: ArrowType) -> Array:
-    """The values of cells whose type is not nested.
-
-    Args:
-        page: the buffer, and where misfits are noted.
-        data_type: atomic, string or decimal.
-        cells: where the values are.
-        arrow: the Arrow type of the result.
-    """
+    """The values of cells whose type is not nested."""
     if isinstance(data_type, StringType):
         return text(page, regions(page, cells))
     if isinstance(data_type, DecimalType):
@@ -290,7 +283,6 @@ class RowDecoder:
     """Decodes the rows of one schema.
 
     Attributes:
-        schema: their fields.
         arrow_type: the struct type of the result; repeated names are numbered.
     """
 

@@ -35,10 +35,6 @@ _RESERVING = ("interval", "timestamp_nanos", "timestamp_ntz_nanos")
 def write_row(schema: StructType, values: Sequence[Any]) -> bytes:
     """The UnsafeRow of some values.
 
-    Args:
-        schema: the fields.
-        values: one for each of them.
-
     Raises:
         ValueError: there are more values than fields, or fewer.
     """

@@ -84,14 +84,7 @@ def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -
 
 
 def hashed_fields(checkpoint: Checkpoint, operator: Operator, store: str, version: int) -> int:
-    """The first so many fields of a store's key decide on the partition; 0 if that is not known.
-
-    Args:
-        checkpoint: with its logs.
-        operator: which.
-        store: which of its stores.
-        version: the judged state version.
-    """
+    """The first so many fields of a store's key decide on the partition; 0 if that is not known."""
     schema = operator.schemas.get(store)
     strict = checkpoint.logs.conf_for(version - 1, f"streaming.{STRICT}")
     if schema is None or schema.version == GIVEN or operator.single_partition:

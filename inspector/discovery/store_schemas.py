@@ -40,12 +40,7 @@ class StoreSchemas:
 
 
 def read_schemas(storage: Storage, layout: Layout) -> tuple[Layout, StoreSchemas]:
-    """The schemas of all stores; a store with column families becomes as many stores.
-
-    Args:
-        storage: opened at the checkpoint's root.
-        layout: what lies in it, by folders.
-    """
+    """The schemas of all stores; a store with column families becomes as many stores."""
     schemas: dict[StoreName, StateSchema] = {}
     problems: dict[StoreName, tuple[Problem, ...]] = {}
     operators = []
@@ -119,12 +114,7 @@ UNKNOWN_OPERATOR = "unknown-operator"
 
 
 def unknown_operators(storage: Storage, operators: Iterable[OperatorLayout]) -> Iterator[Problem]:
-    """The operators whose metadata gives a name that is not known.
-
-    Args:
-        storage: opened at the checkpoint's root.
-        operators: all of the query.
-    """
+    """The operators whose metadata gives a name that is not known."""
     for layout in operators:
         if layout.metadata is not None and layout.metadata.operator_name not in PHYSICAL:
             yield Problem(

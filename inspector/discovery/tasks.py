@@ -60,7 +60,6 @@ class StoreTask:
     """One store of a task.
 
     Attributes:
-        store_name: its name.
         files: its deltas and snapshots.
         side_files: checksum files to hold them against.
         key_schema, value_schema: StructType JSON; None where there is none.
@@ -128,7 +127,6 @@ class Task(Message):
     Attributes:
         url, options: where the checkpoint lies and how to open it. May hold credentials: never
             shown. root: the same place as the user spelled it.
-        operator_id, partition_id: which partition.
         version: the state version that is judged; nothing newer is read.
         stores: its stores. provider: name of the one that wrote them.
         clocks: the batches in the log.

@@ -69,11 +69,7 @@ class UserSchema:
 
 @dataclass(frozen=True)
 class UserSchemas:
-    """All that the user supplied.
-
-    Attributes:
-        keys, values: of the keys, and of the values, of stores.
-    """
+    """All that the user supplied."""
 
     keys: tuple[UserSchema, ...] = field(default=())
     values: tuple[UserSchema, ...] = field(default=())
@@ -89,9 +85,6 @@ class UserSchemas:
 
     def of_stores(self, layout: Layout) -> Mapping[StoreName, SchemaPair]:
         """Store -> its key and its value schema, as supplied.
-
-        Args:
-            layout: the part of the checkpoint that was selected.
 
         Raises:
             CheckpointError: one is for no store, or it is not said for which of several.

@@ -24,9 +24,6 @@ class VerifiedFiles(Storage):
     A checksum file that is none, as its first bytes tell, vouches for nothing and is passed over:
     ``ChecksumFileSystem`` does the same.
 
-    Args:
-        storage: where they lie.
-
     Attributes:
         vouched: path of each file that was read -> whether it was held against a checksum.
     """
@@ -131,9 +128,6 @@ class RememberedFiles(VerifiedFiles):
 
     Unchanged is a file of the same size, time of change and etag, as far as a storage has these.
     Spark writes an entry of a log once and never again, unless the query is set back.
-
-    Args:
-        storage: where they lie.
     """
 
     def __init__(self, storage: Storage) -> None:

@@ -19,7 +19,6 @@ class DeltaForm:
     """How the delta of a new version is written.
 
     Attributes:
-        name: of the file.
         codec: of its compression.
         row_checksum: its records carry checksums.
         changelog: version of a changelog's format; 0 for a delta or snapshot of the HDFS-backed

@@ -40,9 +40,6 @@ class BatchedEngine(Engine):
 
     A user joins before its thread starts and leaves when it ends. A job that fails is done
     again user by user, so that none suffers from another one's checkpoint.
-
-    Args:
-        engine: runs the jobs, one at a time.
     """
 
     def __init__(self, engine: Engine) -> None:

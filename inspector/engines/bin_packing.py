@@ -66,10 +66,6 @@ def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> Batch
     The tasks are captured by the function, so that no join has to bring them together with their
     numbers. They are compressed, as every Spark task is sent all of them: they repeat the same
     file names, and take a tenth.
-
-    Args:
-        function: takes batches of :data:`inspector.schemas.TASKS`.
-        groups: the tasks of each group.
     """
     numbers = itertools.count()
     packed = [

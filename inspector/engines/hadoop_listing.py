@@ -156,10 +156,6 @@ class TaskFile(NamedTuple):
 def files_of_task(spec: str, listings: Mapping[str, Listing]) -> list[TaskFile]:
     """The files of a task, each once, whatever its kind: some hold other tasks as JSON texts.
 
-    Args:
-        spec: the task as JSON.
-        listings: those of the session.
-
     Raises:
         EngineError: the checkpoint was opened by another session, or is closed.
     """

@@ -68,11 +68,7 @@ class SharedEngines:
         return AT_ONCE_LOCAL if self.batched is None else AT_ONCE_SPARK
 
     def choose(self, state_bytes: int) -> Engine:
-        """The engine for a checkpoint, where none is requested for all.
-
-        Args:
-            state_bytes: of its state files.
-        """
+        """The engine for a checkpoint, where none is requested for all."""
         if not self._shared:
             return choose(self._options, self._workers, state_bytes)
         with self._lock:
@@ -103,12 +99,7 @@ def without_progress(options: EngineOptions) -> EngineOptions:
 
 
 class Limited(Engine):
-    """An engine of this process, of which all users together run so many tasks at a time.
-
-    Args:
-        engine: runs the tasks.
-        tasks: of all users, at the same time.
-    """
+    """An engine of this process, of which all users together run so many tasks at a time."""
 
     in_process = True
 

@@ -70,12 +70,7 @@ class StagingFolder:
 
 
 def on_staged_files(function: BatchFunction, names: Iterable[str]) -> BatchFunction:
-    """The same batch function for rows of :data:`CHUNKS`: tasks together with their files.
-
-    Args:
-        function: takes batches of :data:`inspector.schemas.TASKS`.
-        names: of the checkpoints that the tasks read.
-    """
+    """The same batch function for rows of :data:`CHUNKS`: tasks together with their files."""
     names = tuple(names)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -178,11 +178,7 @@ def _is_loopback(connection: socket.socket) -> bool:
 
 
 def package_zip(folder: Path) -> Path:
-    """This package as a zip that workers can import: pure Python, so on the kernel's Python twin.
-
-    Args:
-        folder: where to put it.
-    """
+    """This package as a zip that workers import: pure Python, so on the kernel's Python twin."""
     target = folder / "inspector.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in _sources(resources.files(inspector), inspector.__name__):

@@ -115,11 +115,7 @@ class OldestEventTime(VersionSum):
 @fact("rewrites")
 @dataclass(frozen=True)
 class RewriteRuns(StoreSum):
-    """How many live keys were put in exactly so many of the newest versions in a row. Adds.
-
-    Attributes:
-        lengths: keys by the number of versions.
-    """
+    """How many live keys were put in exactly so many of the newest versions in a row. Adds."""
 
     lengths: SizeCounts = field(default_factory=SizeCounts)
 

@@ -35,9 +35,6 @@ class Fact:
     def merge_key(self, _version: int) -> Hashable | None:
         """What two facts of one store have in common if they add over partitions.
 
-        Args:
-            _version: the version that the fact was observed at.
-
         Returns:
             The key; None for a fact that stands for itself and is never added to another.
         """
@@ -97,7 +94,6 @@ class Observed(Generic[FactT]):
     Attributes:
         store: the store; of facts merged over partitions, its partition is ALL_PARTITIONS.
         version: the version it is about; of facts on a whole history the judged one.
-        fact: the fact.
     """
 
     store: StoreId

@@ -50,13 +50,7 @@ class Inherited:
         self._base = 0
 
     def add(self, second: StateMap, runs: TimerRuns, calls: Mapping[int, Calls]) -> None:
-        """Note what a partition knows of the keys.
-
-        Args:
-            second: its map, at the version that was repartitioned.
-            runs: of its timers.
-            calls: who made the records of each of its versions.
-        """
+        """Note what a partition knows of the keys."""
         self._versions.update(second.versions)
         self._base = max(self._base, second.versions[second.base_step])
         versions = np.array([*second.versions, BEFORE_WINDOW], np.int64)
@@ -84,12 +78,7 @@ class Inherited:
         return bool(self._found[self._state.live[: len(self._found)]].all())
 
     def apply(self, runs: TimerRuns, batches: Mapping[int, BatchClock]) -> None:
-        """Give the map the history that was found, and the runs of its timers.
-
-        Args:
-            runs: of the timers of the map.
-            batches: with their clocks.
-        """
+        """Give the map the history that was found, and the runs of its timers."""
         state, last = self._state, max(self._versions)
         # What an attempt wrote that the repartitioning gave up is no version of the state.
         own_steps = {step: v for step, v in enumerate(state.versions) if v <= last}
@@ -134,12 +123,7 @@ Ints = Int64s | Int32s
 
 
 class RecordMakers:
-    """Who made the last puts of a map's keys: what the places of their records say of it.
-
-    Args:
-        state: the map.
-        calls: who made the records of each of its versions.
-    """
+    """Who made the last puts of a map's keys: what the places of their records say of it."""
 
     def __init__(self, state: StateMap, calls: Sequence[Calls]) -> None:
         self._inherited = state.inherited

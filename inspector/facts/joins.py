@@ -136,11 +136,6 @@ def without_index(
 ) -> Iterator[tuple[Int64s, Int64s | None, Int64s]]:
     """Key rows less their last field, as Spark writes them without it; and that field.
 
-    Args:
-        state: of one store.
-        ids: of its keys.
-        schema: of its keys; the last field is a long.
-
     Yields:
         Ids of keys of one size, in each line the words of one of them, and the fields; no words
         where they are no rows of the schema.

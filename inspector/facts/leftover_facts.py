@@ -360,12 +360,7 @@ def _oldest_and_largest(expired: Int64s, size: Int64s, appeared: Int64s, limit: 
 
 
 def list_of_ranges(leftovers: Sequence[Leftover], limit: int) -> list[Leftover]:
-    """The leftovers to list of a partition, of those that its ranges list.
-
-    Args:
-        leftovers: of one group of one judgement.
-        limit: as of :func:`observe_leftovers`.
-    """
+    """The leftovers to list of a partition, of those that its ranges list."""
     columns = [
         (leftover.expired_version, leftover.row_bytes, leftover.appeared) for leftover in leftovers
     ]

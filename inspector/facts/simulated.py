@@ -35,7 +35,6 @@ class SimulatedRows(Sums, Fact):
     """Rows that a version of a store would have. Adds.
 
     Attributes:
-        rows, key_bytes, value_bytes: of them.
         stores: partitions. whole: those of them of which no row is missing because it went before
             the oldest version that can be read.
         timeout_kind: the clock that timers follow in it, where no more is known of them.

@@ -56,7 +56,6 @@ class EntriesPerKey(StoreSum):
     """Live entries of a list or map by their grouping key. Adds; the zero is empty.
 
     Attributes:
-        keys, entries: how many.
         most: entries of the key that has the most.
         growing: keys to which entries were added in the window and from which none was removed, by
             the power of two that their entries reach: 10 for 1,024 to 2,047.
@@ -118,13 +117,7 @@ def timers_without_state(
 
 
 def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[Fact]:
-    """The entries of a list or map, key by key.
-
-    Args:
-        state: the map of the store.
-        owners: the grouping key of each of its rows, live or not.
-        keys: the grouping keys.
-    """
+    """The entries of a list or map, key by key."""
     is_known = owners >= 0
     live = state.live[: len(state)] & is_known
     entries = np.bincount(owners[live], minlength=len(keys))
@@ -189,13 +182,7 @@ class GroupingKeys:
         return len(self._interner)
 
     def owners(self, state: StateMap, key_place: KeyPlace, schema: StructType) -> Int64s:
-        """Of every row that the map knows, live or not, the id of its grouping key.
-
-        Args:
-            state: of one store.
-            key_place: where its keys have it.
-            schema: of its keys.
-        """
+        """Of every row that the map knows, live or not, the id of its grouping key."""
         owners = np.full(len(state), NOBODY, np.int64)
         all_ids = np.arange(len(state), dtype=np.int64)
         if key_place is KeyPlace.INDEXED:

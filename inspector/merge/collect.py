@@ -43,11 +43,7 @@ def collect(batches: Iterable[pa.RecordBatch]) -> Facts:
 
 
 class Facts:
-    """The facts that the tasks of a run emitted, by type; and what follows from all together.
-
-    Args:
-        observed: the facts, in any order.
-    """
+    """The facts that the tasks of a run emitted, by type; and what follows from all together."""
 
     def __init__(self, observed: Iterable[Observed[Any]] = ()) -> None:
         self._observed: dict[type[Fact], list[Observed[Any]]] = {}

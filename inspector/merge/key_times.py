@@ -22,10 +22,6 @@ def times_with_watermark(
     It is the event time of all rows of a side that have one; some of those went when it was due,
     none before or after, and no row of either side is there that should be gone. And it is the only
     such field: of two, Spark's choice is not known.
-
-    Args:
-        votes: of each side over all partitions, by path.
-        removed: rows of each side that went.
     """
     result: dict[int, set[Path]] = {}
     covered = {
@@ -45,9 +41,5 @@ def times_with_watermark(
 
 
 def covered_timed_rows(votes: Mapping[Path, KeyTimeVotes]) -> int:
-    """Rows that a time in the key should have removed, which is the event time of all rows.
-
-    Args:
-        votes: of one side over all partitions.
-    """
+    """Rows that a time in the key should have removed, which is the event time of all rows."""
     return max((vote.covered for vote in votes.values() if vote.same and not vote.other), default=0)

@@ -96,13 +96,7 @@ class Resolution(Message):
                 yield Observed(observation.store, observation.version, fact)
 
     def resolve(self, name: StoreName, version: int, leftover: LeftoverT) -> LeftoverT | None:
-        """A fact about leftovers with the certainty that it has; None if it is none.
-
-        Args:
-            name: the store.
-            version: the judged one.
-            leftover: the fact as a partition observed it.
-        """
+        """A fact about leftovers with the certainty that it has; None if it is none."""
         if leftover.clock_version is None:
             return leftover  # of an operator without timers
         again_by = None if leftover.needs is None else _UNLESS.get(leftover.needs)

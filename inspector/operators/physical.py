@@ -193,9 +193,6 @@ def only_sources_feed(upstream: Iterable[PhysicalOperator]) -> bool:
 
     A group-state function below an operator that emits by the clock is called for data in batches
     without new data of the sources.
-
-    Args:
-        upstream: the operators above it.
     """
     return all(operator.emits is Emission.NEVER for operator in upstream)
 

@@ -87,7 +87,6 @@ class StoreRule:
         needs_none: it lacks nothing without a rule: its rows are few, or go with another store's.
         key_times: fields of the key one of which may carry the watermark, where nothing but the
             rows can show which; if one does, no row outlives it, so that it never makes a leftover.
-        row_kind: what the rows are.
     """
 
     expiry: ExpiryField | None = None

@@ -281,11 +281,6 @@ def has_several_values(
     operator's properties say that they are lists (``TransformWithStateOperatorProperties``). They
     do not list a variable that the newest run no longer declares: of one that was a list there is
     still the index of its entries.
-
-    Args:
-        metadata: of the operator.
-        family: which.
-        siblings: the names of all column families of the store.
     """
     if family.encoder.kind in _TIMED:
         return True

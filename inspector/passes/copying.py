@@ -55,7 +55,6 @@ class CopyTask(Message):
 
     Attributes:
         task: the partition, at the version that is copied.
-        folders: its folders.
         url, options: the new root; an empty URL to find out what would be written. The options may
             hold credentials: never shown.
         appended: a version is appended. compact: all rows go into one snapshot.

@@ -364,13 +364,7 @@ class StorePass:
 def origins_of(
     task: Task, store: StoreTask, reader: StoreReader
 ) -> Iterator[tuple[Task, StoreTask, StoreReader]]:
-    """The same store in the partitions that its rows came from, each with a reader.
-
-    Args:
-        task: knows of them.
-        store: of the task.
-        reader: of the store.
-    """
+    """The same store in the partitions that its rows came from, each with a reader."""
     for origin in map(Task.from_json, task.origins):
         clocks = tuple(clock for clock in task.clocks if clock.batch_id < origin.version)
         whole = replace(origin, clocks=clocks, codecs=task.codecs)

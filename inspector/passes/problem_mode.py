@@ -26,11 +26,6 @@ def problem_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Problems as a table has them.
 
-    Args:
-        schema: of :func:`with_problems`.
-        mode: how they are handled.
-        reported: the problems.
-
     Raises:
         InspectorError: the first of which nothing could be read, in mode ``failfast``.
     """

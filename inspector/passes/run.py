@@ -39,9 +39,6 @@ from inspector.state.replay import StateMap
 def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read the partitions of some tasks and emit the facts; signature of ``mapInArrow``.
 
-    Args:
-        batches: of schema :data:`inspector.schemas.TASKS`.
-
     Yields:
         Batches of :func:`inspector.facts.registry.facts_schema`, in an order that depends on the
         tasks alone.

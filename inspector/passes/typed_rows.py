@@ -53,7 +53,6 @@ class TypedTask(Message):
 
     Attributes:
         task: the partition, with this one store.
-        operator_name: of its operator.
         changes: every change, else the rows of the task's version.
         first_version: changes of older versions are left out.
         raw: with the UnsafeRow bytes beside the decoded key and value.

@@ -37,7 +37,6 @@ class StoreFiles:
     """The state files of one store by version, and how their provider spells them.
 
     Attributes:
-        deltas, snapshots: by version.
         names: how their provider spells them.
         compares: the provider may write snapshots alone: what a version changed is then how its
             snapshot differs from the one before.

@@ -72,7 +72,6 @@ class Checked:
 
     Attributes:
         files: that could be decoded. file_checksums: checksum files beside them.
-        row_checksums: of records.
     """
 
     files: int

@@ -49,7 +49,6 @@ class ReadOptions:
         row_checksum: each record carries a checksum.
         merge_delimiter: rows that were merged into one value are parted by a byte.
         encoding: of rows; ``unsaferow`` or ``avro``.
-        form: of the store.
     """
 
     codecs: Mapping[int, str] = field(default_factory=dict)

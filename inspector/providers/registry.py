@@ -43,10 +43,6 @@ def classify(name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | No
 def provider_for(listing: Listing, root: str) -> Provider:
     """The provider that wrote a checkpoint.
 
-    Args:
-        listing: what it is recognised by.
-        root: the checkpoint, for the error.
-
     Raises:
         UnsupportedProviderError: it is recognised, and cannot be read here; or none is recognised.
     """

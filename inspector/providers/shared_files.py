@@ -56,7 +56,6 @@ class SharedFiles:
     """What the snapshots in one folder share.
 
     Attributes:
-        snapshots: by version.
         orphans: files that no snapshot names which is there: left over, or of a version that is
             being written; None if a snapshot cannot be read, which might name them.
         problems: snapshots and files that cannot be read.

@@ -95,9 +95,6 @@ class TaskFiles(Storage):
 
     One file is read at a time.
 
-    Args:
-        storage: where the files lie.
-
     Attributes:
         turns: keeps decompressed blocks while several stores read the same files in turns; None
             while none do.
@@ -326,9 +323,6 @@ class Turns(Generic[T]):
 
     They may take turns by the block or by the file. The first one decides where a block ends; who
     comes to a block that is not there reads the file for itself from there on.
-
-    Args:
-        most_bytes: of each file's blocks that are kept.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:

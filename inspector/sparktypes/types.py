@@ -145,7 +145,6 @@ class StructField:
 
     Attributes:
         name: as declared; may repeat within a struct.
-        data_type: type of its values.
         nullable: as declared; says nothing about the bytes, where every field has a null bit.
         metadata: Spark's field metadata, such as ``spark.watermarkDelayMs`` of an event-time
             column; collations are part of the type and not repeated here.

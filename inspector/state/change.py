@@ -104,7 +104,6 @@ class TouchedKeys:
         ids: every key that a record of the version names, once.
         key_size: UnsafeRow bytes of the key.
         was_live, was_size, was_clock: in the version before (NO_CLOCK where there was none).
-        now_live, now_size: in this version.
         written: put at least once, so that the value object is new.
         reborn: absent at some moment before its put, so that the key object is new too.
         same_state: live before and after, was written, and its value is equal but for the clock

@@ -25,7 +25,6 @@ class RangeFilter:
     """Finds the records of a range.
 
     Attributes:
-        range: which.
         masks: the bits that count of each of a key's first words, for stores whose keys have a part
             in common with others that must be in the same range.
     """

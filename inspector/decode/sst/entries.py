@@ -42,9 +42,7 @@ class LiveBlock:
 
     Attributes:
         buffer: what the offsets count from.
-        key_offset: where each key starts.
         key_length: its bytes.
-        value_offset: where each value starts.
         value_length: its bytes.
     """
 

@@ -212,7 +212,6 @@ class Footer:
         format_version: 2 to 7.
         checksum_type: of every block; one of :data:`~inspector.decode.sst.footer.CHECKSUMS`.
         base: of the context checksums, 0 where there are none.
-        metaindex: where it lies.
         index: where it lies; None where the metaindex tells it.
     """
 

@@ -93,12 +93,7 @@ def _by_first_key(tables: Sequence[Table]) -> deque[tuple[bytes, Table]]:
 class _Run:
     """The entries of one table, at its next one.
 
-    Args:
-        table: the table.
-        blocks: of its entries.
-
     Attributes:
-        table: the table.
         block: the entries at hand, None at the end.
         at: the first of them that was not taken.
         until: the first key of the block after it: what is below is complete. None at the end.
@@ -203,11 +198,7 @@ class _Merge:
         self._state = np.zeros(2, np.int64)
 
     def live(self, parts: list[tuple[_Run, int]]) -> Iterator[LiveBlock]:
-        """The live keys among the next entries of some runs, which are complete.
-
-        Args:
-            parts: the runs, each with the end of its entries.
-        """
+        """The live keys among the next entries of some runs, which are complete."""
         if len(parts) == 1 and not len(self._tombstones):
             (run, end) = parts[0]
             block = run.block

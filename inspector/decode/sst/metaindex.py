@@ -65,7 +65,6 @@ class TableProperties:
         entries: all entries: values, deletions of every kind, merge operands, range deletions.
         deletions: tombstones: deletions, single deletions and range deletions.
         merge_operands: entries that are appended to an older value.
-        range_deletions: deletions of ranges of keys.
         raw_key_bytes: of all keys, uncompressed, with the 8 bytes of each internal key.
         raw_value_bytes: of all values, uncompressed.
         comparator: name of the order of keys. merge_operator: its name; "" or ``nullptr`` if none.
@@ -87,10 +86,6 @@ class TableProperties:
 
 class Metaindex:
     """Where the meta blocks of a table lie.
-
-    Args:
-        blocks: of the table.
-        footer: of the table.
 
     Raises:
         DecodeError: it cannot be read.

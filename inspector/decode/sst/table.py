@@ -43,11 +43,6 @@ _SMALLEST = 3  # bytes of an entry: two lengths and by how much a size is larger
 class Index:
     """The index of a table.
 
-    Args:
-        blocks: of the table.
-        handle: of the index.
-        properties: of the table.
-
     Raises:
         DecodeError: it is of a type that is not read.
     """

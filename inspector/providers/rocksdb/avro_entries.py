@@ -46,7 +46,6 @@ class AvroEntries:
 
     Attributes:
         key: schema of its keys, as they are stored.
-        value: schema of its values.
         encoder: how its keys are arranged.
         written_values: schemas by which values were written, by id; the newest is ``value``.
         delimiter_bytes: between rows that were merged; None where a value has one row.

@@ -117,11 +117,7 @@ def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = Non
 
 
 class _StorageError(Exception):
-    """A failure of the storage on its way through ``zipfile``, which takes any OSError for damage.
-
-    Attributes:
-        cause: the failure.
-    """
+    """A failure of the storage, on its way through ``zipfile``, to which OSErrors are damage."""
 
     def __init__(self, cause: OSError) -> None:
         super().__init__(cause)
@@ -225,10 +221,6 @@ class StorageSource:
     A table file is read from its end (index, properties) and then from start to end in blocks of
     some kilobytes: each piece of the file is requested once or twice.
 
-    Args:
-        storage: where it lies.
-        file: which; its size is taken from the listing.
-
     Attributes:
         size: its bytes.
     """
@@ -271,12 +263,7 @@ _SNAPSHOT = ".zip"
 
 
 def shared_files(storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
-    """What the snapshots of one folder share.
-
-    Args:
-        storage: opened at the checkpoint's root.
-        files: all files in the folder.
-    """
+    """What the snapshots of one folder share."""
     usage = _Usage(storage, files)
     result: list[SnapshotFiles] = []
     older: set[str] = set()
