@@ -103,13 +103,12 @@ def _began_with_sums(layout: OperatorLayout) -> bool:
 
 def _place_of_schema(layout: OperatorLayout, store: str) -> str:
     """The file of a store's schema, or the folder of its schemas where they are of format 3."""
-    if layout.has_state_schema or (layout.metadata and _names_schemas(layout.metadata, store)):
+    if layout.has_state_schema or (
+        layout.metadata
+        and any(item.store_name == store and item.schema_paths for item in layout.metadata.stores)
+    ):
         return schema_folder(layout.operator_id, store)
     return schema_path(layout.operator_id, store)
-
-
-def _names_schemas(metadata: OperatorMetadata, store: str) -> bool:
-    return any(item.store_name == store and item.schema_paths for item in metadata.stores)
 
 
 def _is_named(reported: Collection[str | None], storage: Storage, path: str) -> bool:

@@ -198,7 +198,11 @@ def _store_task(
         and rule.expiry is None
         and operator_holding_back(checkpoint, operator, version) is None,
         number=COUNT if name in COUNT_STORES and schema and _counts(schema) else None,
-        timeout_kinds=_timeout_kinds(request) if _has_timers(rule) else (),
+        timeout_kinds=(
+            tuple(TimeoutKind) if request.timeout_kind is None else (request.timeout_kind,)
+        )
+        if _has_timers(rule)
+        else (),
         processing_versions=_idle_versions(checkpoint, version) if _has_timers(rule) else (),
         only_sources_feed=only_sources_feed(operator.upstream),
         # Without Spark's own metadata the two languages cannot be told apart.
@@ -325,10 +329,6 @@ def _one_time(operator: Operator) -> bool:
 
 def _has_timers(rule: StoreRule) -> bool:
     return rule.expiry is not None and rule.expiry.clock is Clock.TIMEOUT
-
-
-def _timeout_kinds(request: Request) -> tuple[TimeoutKind, ...]:
-    return tuple(TimeoutKind) if request.timeout_kind is None else (request.timeout_kind,)
 
 
 def _idle_versions(checkpoint: Checkpoint, version: int) -> tuple[int, ...]:

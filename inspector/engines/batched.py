@@ -81,7 +81,9 @@ class BatchedEngine(Engine):
         with self._changed:
             self._waiting.append(request)
             self._changed.notify_all()
-            self._changed.wait_for(lambda: request.done or self._all_wait())
+            self._changed.wait_for(
+                lambda: request.done or (bool(self._waiting) and len(self._waiting) >= self._users)
+            )
             if not request.done:
                 # This thread runs the job of all; nobody else can come, as all of them wait.
                 requests, self._waiting = self._waiting, []
@@ -94,9 +96,6 @@ class BatchedEngine(Engine):
         if request.error is not None:
             raise request.error
         return iter(request.results)
-
-    def _all_wait(self) -> bool:
-        return bool(self._waiting) and len(self._waiting) >= self._users
 
     def _run(self, requests: Sequence[_Request]) -> None:
         by_function: dict[BatchFunction, list[_Request]] = {}

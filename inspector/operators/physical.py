@@ -99,10 +99,6 @@ class PhysicalOperator:
         return self.asks in (Asks.ALWAYS, Asks.BY_TIMEOUT, Asks.UNKNOWN)
 
 
-def _undescribed_operator(name: str) -> PhysicalOperator:
-    return PhysicalOperator(name, Handover.UNKNOWN, Emission.UNKNOWN, Asks.UNKNOWN)
-
-
 _AGGREGATION, _STREAMLINE = aggregation.NAMES
 _TABLE: Iterable[PhysicalOperator] = (
     # Append emits what the watermark evicts, Complete every group, a global one its row. Complete
@@ -180,7 +176,7 @@ def physical_operator(
     """
     result = PHYSICAL.get(name)
     if result is None:
-        return _undescribed_operator(name)
+        return PhysicalOperator(name, Handover.UNKNOWN, Emission.UNKNOWN, Asks.UNKNOWN)
     mode = Properties.of(properties or {}).time_mode
     if name not in transform_with_state.NAMES or mode not in _BY_TIME_MODE:
         return result

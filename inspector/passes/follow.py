@@ -104,7 +104,7 @@ class Followed:
         files = reader.provider.files_of(store.files)
         kept = self._stores.get(reader.store)
         if kept is None or not kept.continues(store, files, task.version):
-            kept = _Kept(_shape(store), _pass(task, store, reader))
+            kept = _Kept(_shape(store), StorePass(task, store, reader, confirm=False, exact=True))
             self._stores[reader.store] = kept
             self._advance(kept, replay_steps(files, task.version), reader)
             kept.keys = len(kept.pass_.state)
@@ -128,11 +128,6 @@ class Followed:
                 kept.facts += kept.pass_.emit_version(change, step)
             kept.reached, kept.last = step.version, file
         kept.problems += reader.problems
-
-
-def _pass(task: Task, store: StoreTask, reader: StoreReader) -> StorePass:
-    """A pass that goes on for long: its keys are kept, as their files may be gone when shown."""
-    return StorePass(task, store, reader, confirm=False, exact=True)
 
 
 def _shape(store: StoreTask) -> StoreTask:
