@@ -15,9 +15,13 @@ import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s
 from inspector.exceptions import LimitError
+from inspector.sparktypes import AtomicType, DataType, DecimalType, storage_type
 
 WORD = 8
 """Bytes of a slot, and of a word of null bits."""
+
+_RESERVED = 16
+_RESERVING = ("interval", "timestamp_nanos", "timestamp_ntz_nanos")
 
 MOST_CELLS = 1 << 27
 """Values decoded by one call, nulls included: a forged schema or row must not fill the memory."""
@@ -31,6 +35,27 @@ def bitset_bytes(fields: int) -> int:
 def fixed_bytes(fields: int) -> int:
     """Bytes of an UnsafeRow before its variable part: null bits and slots."""
     return bitset_bytes(fields) + fields * WORD
+
+
+def reserved_bytes(data_type: DataType) -> int:
+    """Bytes that a row, though no array, keeps for any value of a type, also for a null one.
+
+    So that it can grow in place (``UnsafeRowWriter.write(Decimal)``, ``write(CalendarInterval)``).
+    """
+    kind = storage_type(data_type)
+    if isinstance(kind, DecimalType):
+        return 0 if kind.fixed_width else _RESERVED
+    return _RESERVED if isinstance(kind, AtomicType) and kind.kind in _RESERVING else 0
+
+
+def numbers_at(buffer: Any, kind: str, at: Int64s) -> npt.NDArray[Any]:
+    """Numbers of a numpy dtype at any offsets in some bytes, aligned or not."""
+    dtype = np.dtype(kind)
+    count = len(buffer) - dtype.itemsize + 1
+    if not at.size or count <= 0:
+        return np.zeros(at.size, dtype)
+    view: npt.NDArray[Any] = np.ndarray((count,), dtype, buffer, 0, (1,))
+    return view[at]
 
 
 class Misfits:
@@ -66,13 +91,8 @@ class Page:
         self._cells = 0
 
     def numbers(self, kind: str, at: Int64s) -> npt.NDArray[Any]:
-        """Little-endian numbers of a numpy dtype at any offsets, aligned or not."""
-        dtype = np.dtype(kind)
-        count = len(self.buffer) - dtype.itemsize + 1
-        if not at.size or count <= 0:
-            return np.zeros(at.size, dtype)
-        view: npt.NDArray[Any] = np.ndarray((count,), dtype, self.buffer, 0, (1,))
-        return view[at]
+        """Numbers of a numpy dtype at any offsets."""
+        return numbers_at(self.buffer, kind, at)
 
     def spend(self, cells: int) -> None:
         """Count values, so that no input makes endless many of them.
@@ -101,11 +121,6 @@ class Containers:
     size: Int64s
     fixed: Int64s
     budget: Int64s
-
-    @staticmethod
-    def of(base: Int64s, size: Int64s, fixed: Int64s) -> Containers:
-        """Containers none of whose bytes is claimed."""
-        return Containers(base, size, fixed, size - fixed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +207,11 @@ def regions(page: Page, cells: Cells) -> Regions:
     np.subtract.at(within.budget, owner, size)
     alone = within.budget[owner] >= 0
     page.misfits.flag(cells.row[live[~alone]], f"{cells.path}: shares bytes with another value")
-    live, offset, size, owner = live[alone], offset[alone], size[alone], owner[alone]
-    return _scatter(cells, live, within.base[owner] + offset, size)
-
-
-def _scatter(cells: Cells, live: Int64s, start: Int64s, size: Int64s) -> Regions:
+    live, owner = live[alone], owner[alone]
     starts, sizes = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.int64)
     present: Bools = np.zeros(len(cells), np.bool_)
-    starts[live], sizes[live], present[live] = start, size, True
+    starts[live], sizes[live] = within.base[owner] + offset[alone], size[alone]
+    present[live] = True
     return Regions(starts, sizes, present, cells.row, cells.path)
 
 

@@ -190,7 +190,7 @@ def _nullable(written: DataType, wanted: DataType) -> _Read:
     """A value that is a union with null; void is null without one."""
     written, wanted = storage_type(written), storage_type(wanted)
     read = _value(written, wanted)
-    if isinstance(written, AtomicType) and written.kind == "void":
+    if _is_void(written):
         return read
 
     def choose(cursor: _Cursor) -> Any:

@@ -26,7 +26,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import Bools, Int64s, UInt64s
+from inspector.arrays import Bools, Int64s
+from inspector.decode._cells import numbers_at
 from inspector.decode.composed_rows import Column, Rows, columns_of, compose_rows, constant
 from inspector.exceptions import DecodeError, NoSchemaError, RecordError
 from inspector.sparktypes import BINARY, AtomicType, DataType, StructType, storage_type
@@ -65,9 +66,7 @@ def of_family(buffer: bytes, keys: Spans, family: int) -> Bools:
     _require(keys.lengths >= FAMILY_BYTES, keys, "a key without a column family")
     if family == NO_FAMILY:
         return np.zeros(len(keys.offsets), np.bool_)
-    data = _bytes(buffer)
-    low, high = data[keys.offsets], data[keys.offsets + 1]
-    result: Bools = (low == family & 0xFF) & (high == family >> 8)
+    result: Bools = numbers_at(buffer, "<u2", keys.offsets) == family
     return result
 
 
@@ -86,7 +85,7 @@ def plain_rows(buffer: bytes, encoded: Spans) -> Spans:
         RecordError: there is no version, or another than 0.
     """
     _require(encoded.lengths >= 1, encoded, "a row without a version of its encoding")
-    versions = _bytes(buffer)[encoded.offsets]
+    versions = numbers_at(buffer, "u1", encoded.offsets)
     _require(versions == 0, encoded, "a row of an unknown encoding")
     return encoded.less(1)
 
@@ -172,7 +171,7 @@ class KeyDecoder:
             at, rows = keys.offsets, keys.less(_TIME_BYTES)
         else:
             at, rows = keys.offsets + keys.lengths - _TIME_BYTES, keys.less(0, behind=_TIME_BYTES)
-        times = _big_endian(buffer, at, _TIME_BYTES) ^ _SIGN
+        times = numbers_at(buffer, ">u8", at).astype(np.uint64) ^ _SIGN
         columns = columns_of(buffer, *plain_rows(buffer, rows), types[:-1])
         return [*columns, constant(times.view(np.int64))]
 
@@ -239,10 +238,7 @@ def sizes_at(buffer: bytes, spans: Spans) -> Int64s:
         RecordError: there is none, or it is greater than what follows.
     """
     _require(spans.lengths >= _SIZE_BYTES, spans, "a part without a size")
-    data = _bytes(buffer)
-    result = np.zeros(len(spans.offsets), np.int64)
-    for position in range(_SIZE_BYTES):
-        result |= data[spans.offsets + position].astype(np.int64) << (8 * position)
+    result: Int64s = numbers_at(buffer, "<u4", spans.offsets).astype(np.int64)
     _require(result <= spans.lengths - _SIZE_BYTES, spans, "a part longer than what it lies in")
     return result
 
@@ -266,29 +262,17 @@ def _number(buffer: bytes, column: Column, data_type: DataType, keys: Spans) -> 
     if width is None or offsets is None or room is None:
         raise DecodeError("the encoder of the keys orders by a column of variable size")
     _require(column.slots.astype(np.int64) >= 1, keys, "a column without a mark")
-    marks = _bytes(buffer)[offsets]
+    marks = numbers_at(buffer, "u1", offsets)
     null = marks == _NULL
     sizes = column.slots.astype(np.int64)
     _require(null | (sizes == 1 + width), keys, "a column of another size than its type")
     _require(marks <= _NULL, keys, "a column with an unknown mark")
     values = np.zeros(len(offsets), np.uint64)
     present = np.flatnonzero(~null)
-    values[present] = _big_endian(buffer, offsets[present] + 1, width)
+    values[present] = numbers_at(buffer, f">u{width}", offsets[present] + 1)
     if isinstance(kind, AtomicType) and kind.kind in ("float", "double"):
         values[marks == _NEGATIVE] ^= np.uint64((1 << 8 * width) - 1)
     return Column(values, null)
-
-
-def _big_endian(buffer: bytes, offsets: Int64s, width: int) -> UInt64s:
-    data = _bytes(buffer)
-    result = np.zeros(len(offsets), np.uint64)
-    for position in range(width):
-        result = result << np.uint64(8) | data[offsets + position]
-    return result
-
-
-def _bytes(buffer: bytes) -> npt.NDArray[np.uint8]:
-    return np.frombuffer(buffer, np.uint8)
 
 
 def _require(good: Bools, spans: Spans, fault: str) -> None:

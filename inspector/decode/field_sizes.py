@@ -17,19 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s
+from inspector.decode._cells import bitset_bytes, numbers_at, reserved_bytes
 from inspector.sparktypes import (
     SLOT_BYTES,
     DataType,
-    DecimalType,
     StructType,
     storage_type,
     unique_names,
 )
 from inspector.sums import Sums, sum_by
-
-_RESERVED = 16
-"""Bytes that wide decimals and calendar intervals keep even when they are null
-(``UnsafeRowWriter.write(Decimal)``, ``write(CalendarInterval)``)."""
 
 
 @dataclass(frozen=True)
@@ -124,17 +120,13 @@ def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int6
     """
     data = np.frombuffer(buffer, np.uint8)
     fields, nested = _Fields(data), _Fields(data)
-    bits = _bit_bytes(schema)
+    bits = bitset_bytes(len(schema.fields))
     measured = fields.measure(schema, offsets, lengths, nested)
     accounted = sum(item.bytes for item in fields.found) + bits * measured
     unaccounted = int(lengths.sum()) - accounted
     return RowBytes(
         len(lengths), bits * measured, tuple(fields.found), unaccounted, tuple(nested.found)
     )
-
-
-def _bit_bytes(schema: StructType) -> int:
-    return (len(schema.fields) + 63) // 64 * 8
 
 
 class _Fields:
@@ -146,7 +138,7 @@ class _Fields:
 
     def measure(self, schema: StructType, offsets: Int64s, lengths: Int64s, nested: _Fields) -> int:
         """Measure every field, those in structs by ``nested``, and count the rows that fit."""
-        bits = _bit_bytes(schema)
+        bits = bitset_bytes(len(schema.fields))
         fixed = bits + SLOT_BYTES * len(schema.fields)
         fits = lengths >= fixed
         starts, sizes = offsets[fits], lengths[fits]
@@ -164,10 +156,7 @@ class _Fields:
 
 
 def _int32(data: npt.NDArray[np.uint8], at: Int64s) -> Int64s:
-    number = np.zeros(len(at), np.int64)
-    for i in range(4):
-        number |= data[at + i].astype(np.int64) << (8 * i)
-    return number
+    return numbers_at(data, "<u4", at).astype(np.int64)
 
 
 def _field(
@@ -184,6 +173,6 @@ def _field(
     # A size that the row has no room for is another check's finding; here it must not count.
     size = np.where(null | (size > room), 0, size)
     taken = -(-size // SLOT_BYTES) * SLOT_BYTES
-    if isinstance(kind, DecimalType) or getattr(kind, "kind", "") == "interval":
-        taken = np.minimum(np.maximum(taken, _RESERVED), room)
+    if reserved := reserved_bytes(kind):
+        taken = np.minimum(np.maximum(taken, reserved), room)
     return FieldBytes(int(null.sum()), words, int(size.sum()), int((taken - size).sum()))

@@ -44,7 +44,6 @@ DEFAULT_CODEC = "lz4"
 """What Spark assumes where no codec is recorded (``StateStoreConf``, all versions)."""
 
 _CLASS_PREFIX = "org.apache.spark.io."
-_CLASSES: Mapping[str, str] = {codec.spark_class: name for name, codec in _CODECS.items()}
 
 
 def codec_of(conf_value: str) -> str:
@@ -59,10 +58,10 @@ def codec_of(conf_value: str) -> str:
     name = conf_value.strip()
     if name.lower() in CODECS:
         return name.lower()
-    codec = _CLASSES.get(name.removeprefix(_CLASS_PREFIX))
-    if codec is None:
-        raise DecodeError(f"unknown codec {conf_value[:120]!r}, expected {', '.join(CODECS)}")
-    return codec
+    for codec, framing in _CODECS.items():
+        if framing.spark_class == name.removeprefix(_CLASS_PREFIX):
+            return codec
+    raise DecodeError(f"unknown codec {conf_value[:120]!r}, expected {', '.join(CODECS)}")
 
 
 def has_checksums(codec: str) -> bool:

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from inspector.arrays import Bools, Int64s
+from inspector.arrays import Bools
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_check import RowCheck
 from inspector.exceptions import LimitError
@@ -89,20 +89,15 @@ class KeyOrder:
         below = np.zeros(block.count, np.bool_)
         if block.count < 2:
             return below
-        descents = kernel().descents(*_spans(block), self._program, below)
-        if descents < 0 or (descents and not self._fits(block)):
+        spans = block.buffer, block.key_offset, block.key_length
+        descents = kernel().descents(*spans, self._program, below)
+        try:
+            fits = descents == 0 or (descents > 0 and not self._check.misfits(*spans))
+        except LimitError:
+            fits = False
+        if not fits:
             below[:] = False
         return below
-
-    def _fits(self, block: RecordBlock) -> bool:
-        try:
-            return not self._check.misfits(*_spans(block))
-        except LimitError:
-            return False
-
-
-def _spans(block: RecordBlock) -> tuple[bytes, Int64s, Int64s]:
-    return block.buffer, block.key_offset, block.key_length
 
 
 def _fields(schema: StructType) -> tuple[int, ...]:

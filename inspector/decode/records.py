@@ -234,7 +234,8 @@ def _scan(
     kinds = np.empty(room, np.uint8) if with_kinds else None
     status, count, stop = kernel().scan(buffer, start, spans, limits.record_bytes, kinds)
     if status in (BAD_KEY_LENGTH, OVER_LIMIT, BAD_KIND) and count:
-        status, stop = FULL, _end_of(spans[:, count - 1])  # first return the good ones before it
+        last = spans[:, count - 1]  # first return the good ones before it
+        status, stop = FULL, int(last[2] + max(last[3], 0))
     if status == BAD_KIND:
         fault = _OF_A_RANGE if buffer[stop] == _DELETE_RANGE else "impossible kind of a record"
         raise RecordError(f"{fault} (raw offset)", offset=raw + stop)
@@ -246,11 +247,6 @@ def _scan(
     if count:
         place.each = (stop - start) // count
     return status, Scanned(buffer, raw, place.records, spans[:, :count], of_kinds), stop
-
-
-def _end_of(span: Int64s) -> int:
-    """Where the record behind this one starts."""
-    return int(span[2] + max(span[3], 0))
 
 
 def _block(scanned: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
@@ -267,7 +263,9 @@ def _block(scanned: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
         mismatches = strip_and_verify(buffer, spans, raw)
     bits = int(np.bitwise_or.reduce(spans[3]))  # REMOVED has all of them
     if bits % _WORD:
-        _floor(spans[3])
+        # Writers before 2.3 could append 4 bytes to a value, and every later reader drops them
+        # (``HDFSBackedStateStoreProvider.updateFromDeltaFile``).
+        np.bitwise_and(spans[3], -_WORD, out=spans[3], where=spans[3] != REMOVED)
     keys, key_sizes, values, value_sizes = spans
     return RecordBlock(
         buffer,
@@ -280,15 +278,6 @@ def _block(scanned: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
         checksum_mismatches=mismatches,
         puts_only=bits >= 0,
     )
-
-
-def _floor(value_lengths: Int64s) -> None:
-    """Cut values to whole words, in place.
-
-    Writers before 2.3 could append 4 bytes to a value, and every later reader drops them
-    (``HDFSBackedStateStoreProvider.updateFromDeltaFile``).
-    """
-    np.bitwise_and(value_lengths, -_WORD, out=value_lengths, where=value_lengths != REMOVED)
 
 
 ROW_CHECKSUM_BYTES = 4

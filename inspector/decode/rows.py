@@ -379,7 +379,7 @@ def struct_fields(
     """
     bits = bitset_bytes(len(schema.fields))
     fixed = np.full(len(rows), fixed_bytes(len(schema.fields)), np.int64)
-    within = Containers.of(rows.start, rows.size, fixed)
+    within = Containers(rows.start, rows.size, fixed, rows.size - fixed)
     owner = np.arange(len(rows), dtype=np.int64)
     live = np.flatnonzero(filled)
     children = []
@@ -478,7 +478,8 @@ def _elements(page: Page, element: DataType, spans: Regions, counts: Int64s) -> 
     start = spans.start[owner]
     present = ~null_bits(page, start + WORD, index)
     at = start + header[owner] + index * width
-    within = Containers.of(spans.start, spans.size, header + counts * width)
+    fixed = header + counts * width
+    within = Containers(spans.start, spans.size, fixed, spans.size - fixed)
     path = f"{spans.path}[]"
     return Cells(at, owner, within, present, spans.row[owner], path, slotted=False)
 

@@ -15,21 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from inspector.decode._cells import bitset_bytes, reserved_bytes
 from inspector.sparktypes import (
     SLOT_BYTES,
     ArrayType,
-    AtomicType,
     DataType,
-    DecimalType,
     MapType,
     StructType,
     storage_type,
 )
-
-_RESERVED = 16
-"""Bytes that a row keeps for a value that may grow in place, also for a null one."""
-
-_RESERVING = ("interval", "timestamp_nanos", "timestamp_ntz_nanos")
 
 
 def write_row(schema: StructType, values: Sequence[Any]) -> bytes:
@@ -39,12 +33,12 @@ def write_row(schema: StructType, values: Sequence[Any]) -> bytes:
         ValueError: there are more values than fields, or fewer.
     """
     count = len(schema.fields)
-    slots = (count + 63) // 64 * SLOT_BYTES
+    slots = bitset_bytes(count)
     row = bytearray(slots + count * SLOT_BYTES)
     for ordinal, (field, value) in enumerate(zip(schema.fields, values, strict=True)):
         data_type = storage_type(field.data_type)
         at = slots + ordinal * SLOT_BYTES
-        reserved = _RESERVED if _reserves(data_type) else 0
+        reserved = reserved_bytes(data_type)
         if value is not None:
             _put(row, at, data_type, value, reserved)
             continue
@@ -53,13 +47,6 @@ def write_row(schema: StructType, values: Sequence[Any]) -> bytes:
             row[at : at + SLOT_BYTES] = (len(row) << 32).to_bytes(SLOT_BYTES, "little")
             row += bytes(reserved)
     return bytes(row)
-
-
-def _reserves(data_type: DataType) -> bool:
-    """Whether a row, though no array, keeps room for any value of the type."""
-    if isinstance(data_type, DecimalType):
-        return data_type.fixed_width is None
-    return isinstance(data_type, AtomicType) and data_type.kind in _RESERVING
 
 
 def _put(into: bytearray, at: int, data_type: DataType, value: Any, reserved: int = 0) -> None:
@@ -89,7 +76,7 @@ def _variable(data_type: DataType, value: Any) -> bytes:
 def _array(element: DataType, values: Sequence[Any]) -> bytes:
     element = storage_type(element)
     width = element.fixed_width or SLOT_BYTES
-    start = 8 + (len(values) + 63) // 64 * 8
+    start = 8 + bitset_bytes(len(values))
     array = bytearray(start + (len(values) * width + 7) // 8 * 8)
     array[:8] = len(values).to_bytes(8, "little")
     for index, value in enumerate(values):

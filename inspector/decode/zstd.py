@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 
 from inspector.decode._source import Source
-from inspector.exceptions import DecodeError, FrameError, TruncatedError
+from inspector.exceptions import FrameError, TruncatedError
 from inspector.model import Limits
 
 MAGIC = b"\x28\xb5\x2f\xfd"
@@ -36,16 +36,13 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
         except (OSError, pa.ArrowException) as error:
             if error is reader.failure:
                 raise
-            raise _translate(error, source.offset) from error
+            if "Truncated" in str(error):  # pyarrow has one class of error for both
+                text = "the Zstandard frame is cut short"
+                raise TruncatedError(text, offset=source.offset) from error
+            raise FrameError(f"Zstandard frame: {error}", offset=source.offset) from error
         if not block:
             return
         yield block
-
-
-def _translate(error: Exception, offset: int) -> DecodeError:
-    if "Truncated" in str(error):  # pyarrow has one class of error for both
-        return TruncatedError("the Zstandard frame is cut short", offset=offset)
-    return FrameError(f"Zstandard frame: {error}", offset=offset)
 
 
 class _Reader(io.RawIOBase):

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from inspector.checkpoint.layout import OperatorLayout, StoreLayout
 from inspector.checkpoint.logfile import VANISHED_SLUG
 from inspector.checkpoint.logs import Logs
-from inspector.checkpoint.metadata import LOST_METADATA, OperatorMetadata
+from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.state_schema import schema_folder, schema_path
 from inspector.checkpoint.storage import Storage
 from inspector.model import BatchId, FileKind, Problem

@@ -143,7 +143,7 @@ class Blocks:
         ends = handles.offset + handles.size + TRAILER
         # A gap between blocks (aligned ones have some) counts as read.
         for first, end in _groups(ends - (handles.offset[0] if len(ends) else 0), most):
-            yield Handles(handles.offset[first:end], handles.size[first:end])
+            yield handles.part(first, end)
 
     def _pack(self, data: bytes, handles: Handles, start: int) -> _Packed:
         """The blocks of a piece of the file, verified."""

@@ -29,7 +29,6 @@ import pyarrow as pa
 from inspector.arrays import Int64s
 from inspector.decode.sst.footer import Varints
 from inspector.exceptions import DecodeError, FrameError, RecordError
-from inspector.kernel.loader import kernel
 
 NONE = 0
 LZ4 = (4, 5)
@@ -78,7 +77,7 @@ def decompress(kind: int, block: bytes, size: int, offset: int) -> bytes:
     """What a block holds.
 
     Args:
-        kind: its type, none but 0.
+        kind: its type; neither 0 nor one of :data:`LZ4`.
         block: from where :func:`raw_sizes` says.
         size: as it says; was held against the limit.
         offset: of the block in the file, for errors.
@@ -97,14 +96,6 @@ def decompress(kind: int, block: bytes, size: int, offset: int) -> bytes:
     if len(result) != size:
         raise FrameError(f"{name} block of {len(result)} bytes, expected {size}", offset=offset)
     return result
-
-
-def _lz4(block: bytes, size: int) -> bytes:
-    out = bytearray(size)
-    zero, length, room = np.array([[0], [len(block)], [size]], np.int64)
-    if kernel().lz4_blocks(block, zero, length, out, zero, room) < 1:
-        raise ValueError("it is corrupt")
-    return bytes(out)
 
 
 def _deflate(block: bytes, size: int) -> bytes:
@@ -151,7 +142,5 @@ _FUNCTIONS: Mapping[int, tuple[str, Callable[[bytes, int], bytes]]] = {
     1: ("Snappy", _snappy),
     2: ("zlib", _deflate),
     3: ("bzip2", _bzip2),
-    4: ("LZ4", _lz4),
-    5: ("LZ4", _lz4),
     7: ("Zstandard", _zstd),
 }

@@ -195,13 +195,9 @@ class Handles:
         """Of no block."""
         return cls(np.empty(0, np.int64), np.empty(0, np.int64))
 
-    def one(self, index: int) -> Handles:
-        """Of one of the blocks."""
-        return Handles(self.offset[index : index + 1], self.size[index : index + 1])
-
-    def since(self, index: int) -> Handles:
-        """Of those from one on."""
-        return Handles(self.offset[index:], self.size[index:])
+    def part(self, start: int, end: int | None = None) -> Handles:
+        """Of some of the blocks; without an end of all from one on."""
+        return Handles(self.offset[start:end], self.size[start:end])
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,9 @@ def live_entries(
     deletions = [range_deletion for table in tables for range_deletion in table.range_deletions()]
     merge = _Merge(Tombstones.of(deletions), limits, delimiter)
     held = min(limits.block_bytes, max(_LEAST_HELD, _HELD_BYTES // max(2 * len(tables), 1)))
-    waiting = _by_first_key(tables)
+    keyed = ((table.first_key(), table) for table in tables)
+    first_keys = [(key, table) for key, table in keyed if key is not None]
+    waiting = deque(sorted(first_keys, key=lambda pair: pair[0]))
     runs: list[_Run] = []
     while runs or waiting:
         until = min((run.until for run in runs if run.until is not None), default=None)
@@ -84,12 +86,6 @@ def live_entries(
         runs = [run for run in runs if run.block is not None]
 
 
-def _by_first_key(tables: Sequence[Table]) -> deque[tuple[bytes, Table]]:
-    keyed = [(table.first_key(), table) for table in tables]
-    result = [(key, table) for key, table in keyed if key is not None]
-    return deque(sorted(result, key=lambda pair: pair[0]))
-
-
 class _Run:
     """The entries of one table, at its next one.
 
@@ -109,9 +105,6 @@ class _Run:
 
     def _shift(self) -> None:
         self.block, self.at = self._next, 0
-        self._look_ahead()
-
-    def _look_ahead(self) -> None:
         self._next = None if self.block is None else next(self._blocks, None)
         self.until = None if self._next is None else self._next.key(0)
 
@@ -238,9 +231,13 @@ class _Merge:
         )
         if status != MORE:
             number = int(np.searchsorted(runs, self._state[1], "right")) - 1
-            raise _at(tables[number], "a key that is there twice with one sequence number")
+            error = RecordError("a key that is there twice with one sequence number")
+            raise _at(tables[number], error)
         for block, table in zip(blocks, tables, strict=True):
-            _check_operator(block, table)
+            operator = table.properties.merge_operator
+            if operator != _OPERATOR and not block.plain and bool((block.type == MERGE).any()):
+                text = f"operands of the merge operator {operator[:80]!r}, expected {_OPERATOR}"
+                raise _at(table, RecordError(text))
         return self._values(all_of_them, order[:used], pieces[:keys], tables[0])
 
     def _values(self, block: EntryBlock, order: Int64s, pieces: Int64s, table: Table) -> LiveBlock:
@@ -256,7 +253,7 @@ class _Merge:
             lengths += (pieces[several] - 1) * len(self._delimiter)
             if int(lengths.max()) > self._limits.record_bytes:
                 text = f"a merged value of {int(lengths.max()):,} bytes"
-                raise _locate(above_limit("record_bytes", text, self._limits), table)
+                raise _at(table, above_limit("record_bytes", text, self._limits))
             in_order = order[np.repeat(pieces > 1, pieces)]
             merged = _merge_values(block, in_order, pieces[several], self._delimiter)
             value_offset[several] = len(buffer) + np.cumsum(lengths) - lengths
@@ -274,18 +271,7 @@ def _merge_values(block: EntryBlock, order: Int64s, pieces: Int64s, delimiter: b
     return kernel().gather(block.buffer + delimiter, offsets, lengths)
 
 
-def _check_operator(block: EntryBlock, table: Table) -> None:
-    """Refuse operands of another operator than Spark's."""
-    operator = table.properties.merge_operator
-    if operator != _OPERATOR and not block.plain and bool((block.type == MERGE).any()):
-        raise _at(table, f"operands of the merge operator {operator[:80]!r}, expected {_OPERATOR}")
-
-
-def _at(table: Table, message: str) -> DecodeError:
-    return _locate(RecordError(message), table)
-
-
-def _locate(error: DecodeError, table: Table) -> DecodeError:
+def _at(table: Table, error: DecodeError) -> DecodeError:
     return error if table.path is None else error.at(table.path)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -165,7 +166,7 @@ class Table:
             DecodeError: the file is not what its format says; carries path and offset.
             OSError: it cannot be read.
         """
-        with _Path(self):
+        with _located(self.path):
             yield from self._entries(held_bytes or self._limits.block_bytes, start, end)
 
     def first_key(self) -> bytes | None:
@@ -175,7 +176,7 @@ class Table:
             DecodeError: the file is not what its format says; carries path and offset.
             OSError: it cannot be read.
         """
-        with _Path(self):
+        with _located(self.path):
             self._check_readable()
             return self._first_key(self._index.handles())
 
@@ -186,7 +187,7 @@ class Table:
             DecodeError: the file is not what its format says; carries path and offset.
             OSError: it cannot be read.
         """
-        with _Path(self):
+        with _located(self.path):
             handle = self._meta[RANGE_DELETIONS]
             if handle is None:
                 return ()
@@ -224,22 +225,23 @@ class Table:
             part = following
         blocks = range(len(part.offset))
         first = bisect_left(blocks, start, key=partial(self._first_key_at, part))
-        yield part.since(max(first - 1, 0))
+        yield part.part(max(first - 1, 0))
         yield from groups
 
     def _first_key_at(self, handles: Handles, index: int) -> bytes:
-        return self._first_key(iter((handles.one(index),))) or b""
+        return self._first_key(iter((handles.part(index, index + 1),))) or b""
 
     def _entries(self, held: int, start: bytes, end: bytes | None) -> Iterator[EntryBlock]:
         self._check_readable()
-        reader = EntryReader(self._limits, held_bytes=held)
-        raw = 0
+        limits, raw = self._limits, 0
+        reader = EntryReader(limits, held_bytes=held)
         for blocks in self._blocks.stretch(self._from(start), _PIECES * held, held):
             for block in reader.read(blocks):
                 if end is not None and block.key(0) >= end:
                     return
                 raw += len(block.buffer)
-                self._check_ratio(raw)
+                if raw > max(limits.ratio_from_bytes, limits.ratio * self._size):
+                    raise above_limit("ratio", f"{raw:,} raw bytes from {self._size:,}", limits)
                 yield block
         if start:
             return
@@ -249,11 +251,6 @@ class Table:
                 f"{reader.count} entries, the table's properties tell {told}",
                 offset=self._metaindex_offset,
             )
-
-    def _check_ratio(self, raw: int) -> None:
-        limits = self._limits
-        if raw > max(limits.ratio_from_bytes, limits.ratio * self._size):
-            raise above_limit("ratio", f"{raw:,} raw bytes from {self._size:,}", limits)
 
     def _check_readable(self) -> None:
         """What only a change of the reader would make readable.
@@ -276,18 +273,13 @@ class Table:
             )
 
 
-class _Path:
+@contextmanager
+def _located(path: str | None) -> Iterator[None]:
     """Adds the path of a table to the errors of its format."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, DecodeError) and self._table.path is not None:
-            error.at(self._table.path)
+    try:
+        yield
+    except DecodeError as error:
+        raise error if path is None else error.at(path) from None
 
 
 def open_table(source: Source, path: str | None = None, limits: Limits = LIMITS) -> Table:
@@ -303,7 +295,5 @@ def open_table(source: Source, path: str | None = None, limits: Limits = LIMITS)
         DecodeError: the file is not what its format says, or has a feature that is not read.
         OSError: it cannot be read.
     """
-    try:
+    with _located(path):
         return Table(source, path, limits)
-    except DecodeError as error:
-        raise error if path is None else error.at(path) from None

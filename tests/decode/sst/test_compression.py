@@ -32,7 +32,7 @@ def without_size(raw: bytes) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def packed(codec: Literal["snappy", "lz4_raw", "zstd"], raw: bytes) -> bytes:
+def packed(codec: Literal["snappy", "zstd"], raw: bytes) -> bytes:
     return pa.Codec(codec).compress(raw, asbytes=True)
 
 
@@ -40,8 +40,6 @@ FORMS = {
     "snappy": (1, packed("snappy", RAW)),
     "zlib": (2, deflate(RAW)),
     "bzip2": (3, bz2.compress(RAW)),
-    "lz4": (4, packed("lz4_raw", RAW)),
-    "lz4hc": (5, packed("lz4_raw", RAW)),
     "zstd": (7, packed("zstd", RAW)),
     "zstd without size": (7, without_size(RAW)),
 }
