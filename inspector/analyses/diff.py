@@ -191,7 +191,7 @@ def diff(  # noqa: PLR0913 - each is an option of the command
 
 
 def _looking(old: Run, new: Run) -> BatchFunction:
-    """:func:`inspector.passes.diff.run_diff`, looking again at what moves while it is read."""
+    """The differences of each task, looking again at what moves while it is read."""
 
     def again(unit: DiffTask, paths: Sequence[str]) -> DiffTask:
         sides = ((old, unit.old), (new, unit.new))

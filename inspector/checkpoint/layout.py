@@ -243,7 +243,9 @@ class _Walk:
         folders = [e for entries in inside.values() for e in entries if self._is_store(e)]
         listed = self._list(e for e in folders if e.name in names)
         of_stores = [*listed.values(), *(inside.values() if DEFAULT_STORE in names else ())]
-        self._list_shared_folders(entry for entries in of_stores for entry in entries)
+        entries_of_stores = (entry for entries in of_stores for entry in entries)
+        shared = [entry for entry in entries_of_stores if entry.is_dir and self._is_own(entry)]
+        self._inside_shared.update(self._list(shared))  # they hold files of several versions
         source = "by the operator's metadata" if by_metadata else "by the names that Spark gives"
         clause = f"whose stores are {', '.join(sorted(names))} {source}; nothing in it is counted"
         for path, entries in inside.items():
@@ -294,11 +296,6 @@ class _Walk:
         path = self._storage.full_path(entry.path)
         return StoreFile(path, kind, version, entry.size, entry.modified_ms)
 
-    def _list_shared_folders(self, entries: Iterable[Entry]) -> None:
-        """List the folders of a store in which its provider keeps files of several versions."""
-        folders = [entry for entry in entries if entry.is_dir and self._is_own(entry)]
-        self._inside_shared.update(self._list(folders))
-
     def _shared_files(self, folder: Entry) -> Iterator[StoreFile]:
         kind, _ = self._classify(folder.name, is_dir=True)
         for entry in self._inside_shared.get(folder.path, ()):
@@ -330,19 +327,17 @@ def _names(metadata: OperatorMetadata | None) -> tuple[str, ...]:
 def _select(operators: Iterable[OperatorLayout], selection: Selection) -> Iterator[OperatorLayout]:
     for operator in operators:
         if selection.operator_id in (None, operator.operator_id):
-            partitions = tuple(_selected_partitions(operator.partitions, selection))
+            partitions = tuple(
+                replace(
+                    partition,
+                    stores=tuple(
+                        layout
+                        for layout in partition.stores
+                        if selection.has_store(layout.store.store_name)
+                    ),
+                )
+                for partition in operator.partitions
+                if selection.partition_id in (None, partition.partition_id)
+            )
             expected = tuple(filter(selection.has_store, operator.expected_stores))
             yield replace(operator, partitions=partitions, expected_stores=expected)
-
-
-def _selected_partitions(
-    partitions: Iterable[PartitionLayout], selection: Selection
-) -> Iterator[PartitionLayout]:
-    for partition in partitions:
-        if selection.partition_id in (None, partition.partition_id):
-            stores = tuple(
-                layout
-                for layout in partition.stores
-                if selection.has_store(layout.store.store_name)
-            )
-            yield replace(partition, stores=stores)

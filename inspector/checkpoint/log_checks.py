@@ -60,7 +60,9 @@ def cross_checks(
     """
     yield from _find_lost("offsets", offsets, commits)
     yield from _find_lost("commits", commits, batches_before_newest(offsets) if committed else ())
-    yield from _watermarks(clocks)
+    for _, after, message in _contradictions(clocks):
+        path = f"offsets/{after.batch_id}"
+        yield Problem(CONTRADICTION, message, path, version=after.batch_id + 1)
 
 
 def conf_checks(
@@ -179,13 +181,6 @@ def _lost_entries(
         why = _WHY[log] if batch in needed else _AROUND
         message = f"the entry is missing, {why}"
         yield Problem(LOST_ENTRY, message, f"{log}/{batch}", version=batch + 1)
-
-
-def _watermarks(clocks: Mapping[BatchId, BatchClock]) -> Iterator[Problem]:
-    for _, after, message in _contradictions(clocks):
-        yield Problem(
-            CONTRADICTION, message, f"offsets/{after.batch_id}", version=after.batch_id + 1
-        )
 
 
 def _contradictions(

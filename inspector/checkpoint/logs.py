@@ -279,7 +279,9 @@ class _Reader:
                 for entry in self._attempt(entries[batch], content, parse):
                     yield batch, entry
                 if batch == batches[-1] and isinstance(content, bytes):
-                    self._note_format(entries[batch], content)
+                    with suppress(DecodeError):  # also of one that a later Spark wrote
+                        log = entries[batch].path.partition("/")[0]
+                        self.formats[log] = split_log(content, MAX_FORMAT)[0]
 
     def _note_absence(self, entry: Entry, *, was_oldest: bool) -> None:
         """Say that an entry went since it was listed, unless a purge did it: that takes the oldest.
@@ -291,11 +293,6 @@ class _Reader:
             message = "the entry was listed, but had been removed when it was read; it is ignored"
             path = self._storage.full_path(entry.path)
             self.problems.append(Problem(VANISHED_SLUG, message, path))
-
-    def _note_format(self, entry: Entry, content: bytes) -> None:
-        """Note the format of the newest entry, even of one that a later Spark wrote."""
-        with suppress(DecodeError):
-            self.formats[entry.path.partition("/")[0]] = split_log(content, MAX_FORMAT)[0]
 
     def _attempt(
         self, entry: Entry, content: bytes | OSError | InspectorError, parse: Callable[[bytes], T]

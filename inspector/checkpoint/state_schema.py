@@ -231,7 +231,8 @@ def _family(cursor: _Cursor) -> ColumnFamily:
         value_schema_id=cursor.integer(2, signed=True),
         value=_struct(cursor.chunked()),
         key_encoder=json_object(_join_surrogates(cursor.chunked())),
-        user_key=_optional_struct(cursor.chunked()),
+        # Spark writes an object without fields where there is no user key.
+        user_key=_struct(text) if json_object(_join_surrogates(text := cursor.chunked())) else None,
     )
 
 
@@ -242,11 +243,6 @@ def _struct(text: str) -> StructType:
         # Its width is not known, so no row with such a field can be read.
         raise DecodeError(f"schema has the unknown type {unknown[:80]!r}")
     return schema
-
-
-def _optional_struct(text: str) -> StructType | None:
-    # Spark writes an object without fields where there is no user key.
-    return _struct(text) if json_object(_join_surrogates(text)) else None
 
 
 def _modified_utf8(data: bytes, offset: int) -> str:

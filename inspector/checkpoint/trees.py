@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from operator import attrgetter
 from typing import Any
 
 from inspector.model import Problem
@@ -139,12 +140,11 @@ def tree_of(infos: Mapping[str, Any], base: str) -> Tree:
             _add_folder(folders, above)
             folders[above][path] = entry_of(info, path)
     return Tree(
-        {path: tuple(sorted(inside.values(), key=_name)) for path, inside in folders.items()}
+        {
+            path: tuple(sorted(inside.values(), key=attrgetter("name")))
+            for path, inside in folders.items()
+        }
     )
-
-
-def _name(entry: Entry) -> str:
-    return entry.name
 
 
 def _add_folder(folders: dict[str, dict[str, Entry]], path: str) -> None:

@@ -171,10 +171,6 @@ def _hdfs(tail: str) -> Address:
     return Address("hdfs", f"hdfs:{tail}" if tail.startswith("//") else f"hdfs://{tail}")
 
 
-def _staged_address(tail: str) -> Address:
-    return _local(staged.folder_of(tail))
-
-
 _TRANSLATORS: Mapping[str, Callable[[str], Address]] = MappingProxyType(
     {
         "file": _file,
@@ -188,6 +184,6 @@ _TRANSLATORS: Mapping[str, Callable[[str], Address]] = MappingProxyType(
         "wasbs": _azure,
         "dbfs": _dbfs,
         "hdfs": _hdfs,
-        staged.SCHEME: _staged_address,
+        staged.SCHEME: lambda tail: _local(staged.folder_of(tail)),
     }
 )

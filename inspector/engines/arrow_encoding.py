@@ -108,20 +108,12 @@ def _with_places(values: Any, kind: Any, inner: Any) -> Any:
 
 def encode_as_ipc(function: BatchFunction) -> BatchFunction:
     """The function with its results as :data:`IPC_SCHEMA`."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return to_ipc(function(batches))
-
-    return run
+    return lambda batches: to_ipc(function(batches))
 
 
 def merge_in_part(function: BatchFunction, merge: Merge) -> BatchFunction:
     """The function with the results of one call made fewer, by the keys of a merge, as bytes."""
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return to_keyed_ipc(merge.function(function(batches)), merge.keys)
-
-    return run
+    return lambda batches: to_keyed_ipc(merge.function(function(batches)), merge.keys)
 
 
 def merge_at_last(merge: Merge) -> BatchFunction:

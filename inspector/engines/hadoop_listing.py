@@ -62,7 +62,8 @@ class Listing:
         return [
             path
             for path, file in self.files.items()
-            if file.size <= LIMITS.small_file_bytes and _is_read_first(path)
+            if file.size <= LIMITS.small_file_bytes
+            and (not path.startswith(f"{STATE}/") or "/_" in path.rpartition("/")[0])
         ]
 
 
@@ -108,11 +109,6 @@ def new_listing(root: str, files: Mapping[str, ListedFile]) -> Listing:
 def _remove(listings: Listings, name: str, folder: str) -> None:
     listings.pop(name, None)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_read_first(path: str) -> bool:
-    folders = path.split("/")[:-1]
-    return folders[:1] != [STATE] or any(part.startswith("_") for part in folders)
 
 
 def relative_path(path: str, root: str, mark: str, *, encoded: bool = False) -> str:

@@ -107,14 +107,10 @@ class SessionScope:
                 override.users -= 1
                 if not override.users:
                     del self._overrides[name]
-                    _restore(settings, name, override.before)
-
-
-def _restore(settings: Any, name: str, before: str | None) -> None:
-    if before is None:
-        settings.unset(name)
-    else:
-        settings.set(name, before)
+                    if override.before is None:
+                        settings.unset(name)
+                    else:
+                        settings.set(name, override.before)
 
 
 _scopes: WeakKeyDictionary[Any, SessionScope] = WeakKeyDictionary()

@@ -122,8 +122,3 @@ class EvictedKey(Fact):
     leftover_class: str
     key: bytes
     value_bytes: int
-
-    @property
-    def held_bytes(self) -> int:
-        """The key's."""
-        return len(self.key)

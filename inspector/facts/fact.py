@@ -42,8 +42,8 @@ class Fact:
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of state that the fact holds itself: batches are cut by them."""
-        return 0
+        """Bytes of state that the fact holds itself, its key: batches are cut by them."""
+        return len(getattr(self, "key", b""))
 
 
 class StoreSum(Sums, Fact):

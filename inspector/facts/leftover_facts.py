@@ -114,11 +114,6 @@ class Leftover(JudgedLeftover):
         return self.key_bytes + self.value_bytes
 
     @property
-    def held_bytes(self) -> int:
-        """The key's."""
-        return len(self.key)
-
-    @property
     def run_start(self) -> int:
         """The first timeout of the run."""
         return self.first_expired_version or self.expired_version

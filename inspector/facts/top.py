@@ -51,11 +51,6 @@ class TopKey(Fact):
     last_put_version: int | None = None
     appeared: int = 0
 
-    @property
-    def held_bytes(self) -> int:
-        """The key's."""
-        return len(self.key)
-
 
 def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
     """The first ``most`` live keys by an amount; ties by key id, so that a run repeats itself."""

@@ -92,11 +92,6 @@ class KeyEntries(Fact):
     added: int
     removed: int
 
-    @property
-    def held_bytes(self) -> int:
-        """The key's."""
-        return len(self.key)
-
 
 def timers_without_state(
     timers: StateMap, owners: Int64s, with_state: Int64s

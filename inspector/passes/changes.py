@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from inspector.passes.binary_columns import keys_of, repeat, values_of
 from inspector.passes.key_filter import filter_of, select_records
 from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
 from inspector.providers.chain import Step, replay_steps
-from inspector.schemas import CHANGES, problem_batch, record_batch, specs_in
+from inspector.schemas import CHANGES, problem_batch, record_batch
 from inspector.state.events import WORDS, BlockEvents, Event, Presence
 
 
@@ -38,25 +38,13 @@ class ChangesTask(Message):
     old_values: bool = False
 
 
-def run_changes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Report the changes of some partitions; the form of :func:`inspector.passes.run.run_tasks`.
+def changes_of(request: ChangesTask) -> Iterator[pa.RecordBatch]:
+    """The changes of one partition, as batches of schema :data:`inspector.schemas.CHANGES`.
 
     Memory holds the distinct keys that are looked for (their bytes, and 17 bytes each), a block of
     one file, and where old values are requested those of the live keys. What a delta holds before a
     place where it cannot be read is reported.
-
-    Args:
-        batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is a :class:`ChangesTask`.
-
-    Yields:
-        Batches of schema :data:`inspector.schemas.CHANGES`.
     """
-    for spec in specs_in(batches):
-        yield from changes_of(ChangesTask.from_json(spec))
-
-
-def changes_of(request: ChangesTask) -> Iterator[pa.RecordBatch]:
-    """What :func:`run_changes` emits for one partition."""
     for store, reader in open_stores(request.task):
         yield from _Walk(request, store, reader).emit()
         if reader.problems:
@@ -77,7 +65,9 @@ class _Walk:
             if step.base is not None:
                 yield from self._start(step, step.base)
             elif step.delta is not None:
-                yield from self._go_on(step, step.delta)
+                yield from self._delta(step.delta)
+                if not self._presence.known and step.check is not None:
+                    yield from self._load(step.check)
             elif step.compared is not None and self._presence.known:
                 yield from self._compare(step.compared)
             elif step.compared is not None:
@@ -89,11 +79,6 @@ class _Walk:
             self._presence.forget(known=False)
             yield from self._delta(step.delta)
         yield from self._load(base)
-
-    def _go_on(self, step: Step, delta: StoreFile) -> Iterator[pa.RecordBatch]:
-        yield from self._delta(delta)
-        if not self._presence.known and step.check is not None:
-            yield from self._load(step.check)
 
     def _load(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
         self._presence.forget(known=True)

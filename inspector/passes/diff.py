@@ -8,12 +8,11 @@ its files are read again for the next so many.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from inspector.arrays import Int64s
@@ -26,7 +25,7 @@ from inspector.passes.binary_columns import keys_of, repeat, values_of
 from inspector.passes.key_filter import BoundFilter, filter_of, select_records
 from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
 from inspector.providers.chain import chain_for
-from inspector.schemas import DIFF, batch_of, problem_batch, record_batch, specs_in
+from inspector.schemas import DIFF, batch_of, problem_batch, record_batch
 from inspector.state.two_versions import Compared, Differences, Places, TwoVersions
 
 PAIRING_BYTES = 64 << 20
@@ -50,23 +49,11 @@ class DiffTask(Message):
     limit: int = 0
 
 
-def run_diff(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Report in which rows versions differ; the form of :func:`inspector.passes.run.run_tasks`.
+def differences_of(request: DiffTask) -> Iterator[pa.RecordBatch]:
+    """In which rows versions differ, as batches of schema :data:`inspector.schemas.DIFF`.
 
     A version of which a file cannot be read is not compared: half of it would be a wrong answer.
-
-    Args:
-        batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is a :class:`DiffTask`.
-
-    Yields:
-        Batches of schema :data:`inspector.schemas.DIFF`.
     """
-    for spec in specs_in(batches):
-        yield from differences_of(DiffTask.from_json(spec))
-
-
-def differences_of(request: DiffTask) -> Iterator[pa.RecordBatch]:
-    """What :func:`run_diff` emits for one task."""
     unit = _Unit(request)
     yield from unit.emit()
     if problems := unit.problems():
@@ -212,7 +199,7 @@ class _Unit:
             held: dict[int, bytes] = {}
             waiting = np.sort(changed)
             for part, block, rows, ids in self._rows_of_keys(Compared.OLD, old):
-                pair = _among(ids, waiting)
+                pair = np.isin(ids, waiting, assume_unique=True)
                 values = values_of(block, rows[pair]).to_pylist()
                 held.update(zip(ids[pair].tolist(), values, strict=True))
                 gone = rows[~pair]
@@ -268,11 +255,6 @@ def _of_new(
 def _batch(part: _Part, change: str, key: Any, old: Any, new: Any) -> pa.RecordBatch:
     columns = repeat(part.reader.row("row", part.task.version) | {"change": change}, len(key))
     return record_batch(DIFF, columns | {"key": key, "old_value": old, "value": new}, len(key))
-
-
-def _among(ids: Int64s, candidates: Int64s) -> npt.NDArray[np.bool_]:
-    result: npt.NDArray[np.bool_] = np.isin(ids, candidates, assume_unique=True)
-    return result
 
 
 def _paths(files: Sequence[_File]) -> list[str]:

@@ -46,7 +46,10 @@ def look_again(
     """
     given = False
     for batch in read(task):
-        doubtful = _is_doubtful(batch)
+        # Problems, of which a second look may not confirm some.
+        doubtful = batch.column("kind")[0].as_py() == "problem" and not DOUBTFUL.isdisjoint(
+            batch.column("slug").to_pylist()
+        )
         if doubtful and (given or not looks):
             again(task, [path for path in batch.column("path").to_pylist() if path is not None])
         elif doubtful:
@@ -56,10 +59,3 @@ def look_again(
             return
         given = True
         yield batch
-
-
-def _is_doubtful(batch: pa.RecordBatch) -> bool:
-    """Whether a batch is of problems, of which a second look may not confirm some."""
-    if batch.column("kind")[0].as_py() != "problem":
-        return False
-    return not DOUBTFUL.isdisjoint(batch.column("slug").to_pylist())

@@ -175,12 +175,12 @@ class StorePass:
             return (yield from self._load(step.base, step.delta))
         if step.compared is not None:
             if self.whole:
-                return (yield from self._differ(step.compared))
+                return (yield from self._run(step.compared, compared=True))
             return (yield from self._load(step.compared))
         assert step.delta is not None
         change = None
         if self.whole:
-            change = yield from self._apply(step.delta)
+            change = yield from self._run(step.delta)
         else:
             yield from self._pass_over(step.delta)
         if change is None:
@@ -193,24 +193,14 @@ class StorePass:
 
     def _load(self, file: StoreFile, beside: StoreFile | None = None) -> _Running:
         self._since = []
-        self.state.begin(file.version or 0, rebase=True)
-        self._applied.append(file)
-        change = yield from self._run(file)
+        change = yield from self._run(file, rebase=True)
         if change is not None and beside is not None:
             self._hold_against(file, beside)
         return change
 
-    def _apply(self, file: StoreFile) -> _Running:
-        self.state.begin(file.version or 0)
+    def _run(self, file: StoreFile, *, rebase: bool = False, compared: bool = False) -> _Running:
+        self.state.begin(file.version or 0, rebase=rebase, ordered=not compared)
         self._applied.append(file)
-        return (yield from self._run(file))
-
-    def _differ(self, file: StoreFile) -> _Running:
-        self.state.begin(file.version or 0, ordered=False)
-        self._applied.append(file)
-        return (yield from self._run(file, compared=True))
-
-    def _run(self, file: StoreFile, *, compared: bool = False) -> _Running:
         try:
             if compared:
                 apply_snapshot(self.state, self._check_blocks(file))

@@ -67,7 +67,14 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
     variables = [store.store_name for store in stores if store.family is not Family.TIMERS]
     if not all(name in read for name in variables):
         return  # that a key has no state is known only if every variable is
-    all_ids = np.unique(np.concatenate([*(read[n].of_live for n in variables), _NO_IDS]))
+    all_ids = np.unique(
+        np.concatenate(
+            [
+                *(read[n].owners[read[n].state.live[: len(read[n].state)]] for n in variables),
+                _NO_IDS,
+            ]
+        )
+    )
     for store in stores:
         result = read.get(store.store_name)
         if result is not None and store.family is Family.TIMERS:
@@ -84,11 +91,6 @@ class _Read:
 
     state: StateMap
     owners: Int64s
-
-    @property
-    def of_live(self) -> Int64s:
-        """The grouping keys of the live rows."""
-        return self.owners[self.state.live[: len(self.state)]]
 
 
 def _read(

@@ -115,9 +115,6 @@ def _masks(task: Task, store: StoreTask) -> Int64s | None:
         return None
     schema = parse_schema_json(rows.key_schema)
     key_fields = len(schema.fields) - (store.store_name in COUNT_STORES)
-    return shared_part(_fixed_width(schema), key_fields) if schema.fields else None
-
-
-def _fixed_width(schema: StructType) -> list[bool]:
-    """Of each field but the last, whether its word is its value."""
-    return [field.data_type.fixed_width is not None for field in schema.fields[:-1]]
+    # Of each field but the last, whether its word is its value.
+    fixed = [field.data_type.fixed_width is not None for field in schema.fields[:-1]]
+    return shared_part(fixed, key_fields) if schema.fields else None

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.passes.changes import ChangesTask, run_changes
+from inspector.passes import changes
+from inspector.passes.changes import ChangesTask
 from tests import cases
-from tests.cases import Batch, run, tasks_of, user
+from tests.cases import Batch, tasks_of, user
 from tests.encode import Record
 from tests.profiles import costly
 
@@ -23,8 +24,12 @@ V1, V2 = b"v" * 8, b"w" * 16
 
 
 def changes_of(root: Path, version: int | None = None, **asked: Any) -> list[dict[str, Any]]:
-    specs = [ChangesTask(task, **asked).to_json() for task in tasks_of(root, version)]
-    return run(specs, run_changes)
+    return rows_of(*(ChangesTask(task, **asked) for task in tasks_of(root, version)))
+
+
+def rows_of(*requests: ChangesTask) -> list[dict[str, Any]]:
+    batches = (batch for request in requests for batch in changes.changes_of(request))
+    return [row for batch in batches for row in batch.to_pylist()]
 
 
 def checkpoint(root: Path, history: dict[int, list[Record]], **snapshots: list[Record]) -> Path:
@@ -98,7 +103,7 @@ def test_old_values_are_told_if_asked(
     root = checkpoint(tmp_path_factory.mktemp("c"), dict(enumerate(history, 1)))
     (task,) = tasks_of(root)
     task = replace(task, key=() if key is None else (f"hex:{key.hex()}",))
-    rows = run([ChangesTask(task, old_values=True).to_json()], run_changes)
+    rows = rows_of(ChangesTask(task, old_values=True))
     state: dict[bytes, bytes] = {}
     expected = []
     for one, value in (record for records in history for record in records):
@@ -107,7 +112,7 @@ def test_old_values_are_told_if_asked(
         if key is None or key == one:
             expected.append((one, value, old))
     assert [(row["key"], row["value"], row["old_value"]) for row in rows] == expected
-    plain = run([ChangesTask(task).to_json()], run_changes)
+    plain = rows_of(ChangesTask(task))
     assert plain == [row | {"old_value": None} for row in rows]
 
 
@@ -159,8 +164,7 @@ def test_only_the_keys_that_are_looked_for(tmp_path: Path) -> None:
     records: list[Record] = [(user("a"), V1), (user("b"), V1), (user("a"), None)]
     root = checkpoint(tmp_path, {1: records})
     (task,) = tasks_of(root)
-    spec = ChangesTask(replace(task, where=("value=a",))).to_json()
-    found = run([spec], run_changes)
+    found = rows_of(ChangesTask(replace(task, where=("value=a",))))
     assert [(row["record"], row["event"]) for row in found] == [(0, "insert"), (2, "removal")]
 
 
@@ -177,7 +181,7 @@ def test_a_value_that_is_looked_for_changes_no_event(tmp_path: Path) -> None:
     schema = '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true}]}'
     store = replace(task.stores[0], value_schema=schema)
     wanted = replace(task, where=("value.n>10",), stores=(store,))
-    found = run([ChangesTask(wanted, old_values=True).to_json()], run_changes)
+    found = rows_of(ChangesTask(wanted, old_values=True))
     assert [(row["record"], row["event"], row["old_value"]) for row in found] == [
         (1, "update", counted(1)),
         (2, "insert", None),

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from inspector.discovery.tasks import Task
 from inspector.passes import diff
-from inspector.passes.diff import DiffTask, run_diff
+from inspector.passes.diff import DiffTask, differences_of
 from inspector.passes.store_reader import StoreReader
 from tests import cases
-from tests.cases import Batch, run, tasks_of, user
+from tests.cases import Batch, tasks_of, user
 from tests.encode import Record
 from tests.profiles import costly
 
@@ -45,7 +45,8 @@ def at(root: Path, version: int) -> list[Task]:
 
 
 def differ(old: Sequence[Task], new: Sequence[Task], limit: int = 0) -> list[dict[str, Any]]:
-    return run([DiffTask(tuple(old), tuple(new), limit).to_json()], run_diff)
+    batches = differences_of(DiffTask(tuple(old), tuple(new), limit))
+    return [row for batch in batches for row in batch.to_pylist()]
 
 
 def rows(found: Sequence[dict[str, Any]]) -> dict[bytes, tuple[Any, ...]]:
