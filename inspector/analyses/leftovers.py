@@ -366,7 +366,19 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
             *undecided_keys(judged, redact, limit),
             age_table(judged),
             *retention_tables(judged),
-            _rules(checkpoint, facts),
+            RuleRow.table(
+                "expiry rule of each store",
+                [
+                    RuleRow(
+                        operator_id=operator.operator_id,
+                        operator_name=operator.name,
+                        store_name=store,
+                        expires=expiry_text(rule),
+                        source=rule.source,
+                    )
+                    for operator, store, rule in _rules_of(checkpoint, facts)
+                ],
+            ),
         ),
         summary,
         notes=(*notes(facts), *vouching_notes(judged)),
@@ -407,19 +419,3 @@ def _rules_of(checkpoint: Checkpoint, facts: Facts) -> Iterator[tuple[Operator, 
         path = facts.key_times.get(operator.operator_id)
         for store, rule in operator.rules.items():
             yield operator, store, rule.by_key_time(path)
-
-
-def _rules(checkpoint: Checkpoint, facts: Facts) -> Table:
-    return RuleRow.table(
-        "expiry rule of each store",
-        [
-            RuleRow(
-                operator_id=operator.operator_id,
-                operator_name=operator.name,
-                store_name=store,
-                expires=expiry_text(rule),
-                source=rule.source,
-            )
-            for operator, store, rule in _rules_of(checkpoint, facts)
-        ],
-    )

@@ -109,38 +109,34 @@ def run() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     atexit.register(gc.freeze)  # else Python walks everything once more as it ends
     with end_on_signals():
-        _run()
-
-
-def _run() -> None:
-    learn_arguments(sys.argv[1:])
-    if LIMITS_FAULT:
-        click.echo(f"error: {LIMITS_FAULT}", err=True)
-        sys.exit(Exit.USAGE)
-    try:
-        inspector.main(prog_name="inspector", standalone_mode=False)
-    except click.ClickException as error:
-        shown = io.StringIO()
-        error.show(shown)
-        click.echo(escape_lines(redact(shown.getvalue())), nl=False, err=True)
-        sys.exit(Exit.USAGE)
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        # It has come by PySpark, which ends its jobs; the next one shall not wait for that.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        sys.exit(Exit.INTERRUPTED)
-    except MemoryError as error:
-        told = str(error) if isinstance(error, InspectorError) else OUT_OF_MEMORY
-        click.echo(escape(redact(f"error: {told}")), err=True)
-        sys.exit(Exit.INCOMPLETE)
-    except (InspectorError, OSError) as error:
-        click.echo(escape(redact(f"error: {error}")), err=True)
-        sys.exit(exit_of(error))
-    except Exception as error:  # noqa: BLE001 - so that no fault ends without a word
-        click.echo(
-            escape(redact(f"internal error: {type(error).__name__}: {error}"))
-            + "\nThis is a bug in the inspector; INSPECTOR_DEBUG=1 shows where it happened.",
-            err=True,
-        )
-        if os.environ.get("INSPECTOR_DEBUG"):
-            click.echo(escape_lines(redact(traceback.format_exc())), err=True)
-        sys.exit(Exit.INTERNAL)
+        learn_arguments(sys.argv[1:])
+        if LIMITS_FAULT:
+            click.echo(f"error: {LIMITS_FAULT}", err=True)
+            sys.exit(Exit.USAGE)
+        try:
+            inspector.main(prog_name="inspector", standalone_mode=False)
+        except click.ClickException as error:
+            shown = io.StringIO()
+            error.show(shown)
+            click.echo(escape_lines(redact(shown.getvalue())), nl=False, err=True)
+            sys.exit(Exit.USAGE)
+        except (click.exceptions.Abort, KeyboardInterrupt):
+            # It has come by PySpark, which ends its jobs; the next one shall not wait for that.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            sys.exit(Exit.INTERRUPTED)
+        except MemoryError as error:
+            told = str(error) if isinstance(error, InspectorError) else OUT_OF_MEMORY
+            click.echo(escape(redact(f"error: {told}")), err=True)
+            sys.exit(Exit.INCOMPLETE)
+        except (InspectorError, OSError) as error:
+            click.echo(escape(redact(f"error: {error}")), err=True)
+            sys.exit(exit_of(error))
+        except Exception as error:  # noqa: BLE001 - so that no fault ends without a word
+            click.echo(
+                escape(redact(f"internal error: {type(error).__name__}: {error}"))
+                + "\nThis is a bug in the inspector; INSPECTOR_DEBUG=1 shows where it happened.",
+                err=True,
+            )
+            if os.environ.get("INSPECTOR_DEBUG"):
+                click.echo(escape_lines(redact(traceback.format_exc())), err=True)
+            sys.exit(Exit.INTERNAL)

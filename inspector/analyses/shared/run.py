@@ -207,7 +207,14 @@ def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]
     if limit is None:
         return [part for task, n in zip(tasks, counts, strict=True) for part in split_task(task, n)]
     at_once = (engine.in_process and engine.cores) or 1
-    memory = _key_memory(limit, at_once)
+    memory = (limit - START_BYTES) // at_once - READING_BYTES
+    if memory < READING_BYTES:
+        least = (START_BYTES + 2 * READING_BYTES * at_once) / 1e6
+        raise EngineError(
+            f"a memory limit of {limit / 1e6:.0f} MB is too small, expected at least "
+            f"{least:.0f} MB for {at_once} partition{'s' * (at_once > 1)} at the same time "
+            "(--workers)"
+        )
     counts = [max(n, m) for n, m in zip(counts, ranges_for_memory(tasks, memory), strict=True)]
     parts = [split_task(task, n) for task, n in zip(tasks, counts, strict=True)]
     whole = sum(n > 1 and len(ranges) == 1 for n, ranges in zip(counts, parts, strict=True))
@@ -254,19 +261,6 @@ def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
     ]
     keys = [int(rows + record_bytes.keys_of(task)) for task, rows in zip(tasks, told, strict=True)]
     return [max(1, -(-number * KEY_BYTES // memory)) for number in keys]
-
-
-def _key_memory(limit: int, at_once: int) -> int:
-    """Bytes for the keys of one task."""
-    memory = (limit - START_BYTES) // at_once - READING_BYTES
-    if memory < READING_BYTES:
-        least = (START_BYTES + 2 * READING_BYTES * at_once) / 1e6
-        raise EngineError(
-            f"a memory limit of {limit / 1e6:.0f} MB is too small, expected at least "
-            f"{least:.0f} MB for {at_once} partition{'s' * (at_once > 1)} at the same time "
-            "(--workers)"
-        )
-    return memory
 
 
 def _tell(counts: Sequence[int], whole: int, notify: Callable[[str], None]) -> None:
