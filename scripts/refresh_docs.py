@@ -40,7 +40,7 @@ def printed(arguments: list[str]) -> str:
     with (
         mock.patch.object(sys, "argv", ["inspector", *arguments]),
         mock.patch.dict(os.environ, {"NO_COLOR": "1", "COLUMNS": "80"}),
-        mock.patch("inspector.cli.command.display_of", return_value=Display(WIDTH)),
+        mock.patch("inspector.cli.output_files.display_of", return_value=Display(WIDTH)),
         contextlib.redirect_stdout(out),
         contextlib.suppress(SystemExit),
     ):

@@ -13,7 +13,7 @@ from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.options import SHARED, Options, Parameter, View
 from inspector.cli.config_file import config_options
 from inspector.cli.progress import watch_of
-from inspector.cli.terminal import ViewOption, display_options, echo_message
+from inspector.cli.terminal import NEVER, ViewOption, display_options, echo_message
 from inspector.engines.choose import EngineOptions
 from inspector.findings.finding import Severity
 from inspector.findings.thresholds import Thresholds
@@ -21,7 +21,6 @@ from inspector.findings.verdict import Level
 from inspector.quantities import bytes_of
 from inspector.render.renderers import FORMATS, SUFFIXES
 
-NEVER = "never"
 FAIL_ON = (*(severity.word for severity in reversed(Severity)), NEVER)
 PEOPLE = ("table", "markdown", "html")
 """Formats that a person reads."""

@@ -12,7 +12,6 @@ from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.fleet import means_many
 from inspector.analyses.shared.opening import Opened
 from inspector.cli.click_options import (
-    NEVER,
     api_options,
     arguments_of,
     many_options,
@@ -22,10 +21,17 @@ from inspector.cli.click_options import (
     report_options,
     shown_options,
 )
-from inspector.cli.command import code_of, failing_on, write_report
 from inspector.cli.config_file import say_files
-from inspector.cli.output_files import history_options, outside, record_of
+from inspector.cli.output_files import (
+    code_of,
+    failing_on,
+    history_options,
+    outside,
+    record_of,
+    write_report,
+)
 from inspector.cli.pages import Pages, page_options
+from inspector.cli.terminal import NEVER
 from inspector.render.renderers import OF_VERDICTS
 
 

@@ -19,16 +19,15 @@ from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import StoreTable, of_one_version
 from inspector.cli.click_options import (
-    NEVER,
     api_options,
     no_progress_option,
     own_options,
     quiet_option,
 )
-from inspector.cli.command import code_of
 from inspector.cli.exits import Exit
-from inspector.cli.output_files import outside, write
+from inspector.cli.output_files import code_of, outside, write
 from inspector.cli.partial_files import is_written_through, partial_file, real_target
+from inspector.cli.terminal import NEVER
 from inspector.model import READABLE, Problem
 from inspector.plain_text import escape
 from inspector.render.as_arrow import arrow_table

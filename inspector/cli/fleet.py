@@ -20,12 +20,11 @@ from inspector.analyses.shared.opening import Opened, Recalled
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint.search import Found, is_pattern
 from inspector.checkpoint.urls import spell_root as shown_url
-from inspector.cli.click_options import NEVER, api_options, own_options
-from inspector.cli.command import code_of, failing_on
+from inspector.cli.click_options import api_options, own_options
 from inspector.cli.exits import Exit, exit_of
-from inspector.cli.output_files import destination, outside, record_of, write
+from inspector.cli.output_files import code_of, destination, failing_on, outside, record_of, write
 from inspector.cli.pages import HTML, Pages
-from inspector.cli.terminal import display_of
+from inspector.cli.terminal import NEVER, display_of
 from inspector.credentials import redact
 from inspector.exceptions import OUT_OF_MEMORY, InspectorError
 from inspector.plain_text import escape

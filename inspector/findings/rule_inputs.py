@@ -95,14 +95,13 @@ def join_lifetime(
     checkpoint: Checkpoint, operator: Operator, version: int, facts: Facts
 ) -> JoinLifetime:
     """What is known of the two sides of a join."""
-    merged = facts.by_store()
     sides: dict[str, Retention] = {}
     checks: dict[str, JoinCheck] = {}
     covered: dict[str, int] = {}
     for store in VALUE_STORES:
         name = StoreName(operator.operator_id, store)
         if name in facts.retention:
-            sides[store] = retention(checkpoint, facts, name, version, merged.get(name, {}))
+            sides[store] = retention(checkpoint, facts, name, version)
         if name in facts.sums(JoinCheck):
             checks[store] = facts.sums(JoinCheck)[name]
         covered[store] = covered_timed_rows(facts.merged(KeyTimeVotes).get(name, {}))
@@ -149,14 +148,9 @@ def _deleted_variable(
     return variable if gone and not (of_variable and of_variable.rows) else None
 
 
-def retention(
-    checkpoint: Checkpoint,
-    facts: Facts,
-    name: StoreName,
-    version: int,
-    versions: dict[int, VersionFacts],
-) -> Retention:
+def retention(checkpoint: Checkpoint, facts: Facts, name: StoreName, version: int) -> Retention:
     """How far behind the watermark the rows of one side reached."""
+    versions = facts.by_store().get(name, {})
     result = [version_facts for version_facts in versions.values() if not version_facts.rebased]
     watermarks: dict[int, int] = {}
     behind: dict[int, int] = {}

@@ -17,8 +17,7 @@ from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.first_screen import first_screen
 from inspector.render.page.views import growth_of
 from inspector.render.report_data import ReportData
-from inspector.render.streamed import StreamedRows
-from inspector.render.tabular import Column, Table
+from inspector.render.tabular import Column, StreamedRows, Table
 
 HEAD_ROWS = 10
 _MOST_FINDINGS = 5

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from inspector.exceptions import EngineError
 from inspector.render.as_json import render_json
 from inspector.render.report_data import ReportData
-from inspector.render.streamed import StreamedRows
+from inspector.render.tabular import StreamedRows
 
 if TYPE_CHECKING:
     import pandas as pd

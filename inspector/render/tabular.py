@@ -21,9 +21,10 @@ import enum
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
+from itertools import islice
 from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from inspector.render.streamed import StreamedRows
+from inspector.exceptions import InspectorError
 
 R = TypeVar("R", bound="Row")
 
@@ -90,7 +91,7 @@ class Table:
         name: its name in JSON. title: what it shows, for people.
         columns: in order; a row may lack a name, which is null.
         rows: a list, or, where they are too many to hold,
-            :class:`~inspector.render.streamed.StreamedRows`, which are read once.
+            :class:`StreamedRows`, which are read once.
         empty: what to say when there are no rows.
         shown: to people; False for one that says what another one of the report says already.
     """
@@ -356,3 +357,64 @@ class PartitionRow(StoreRow):
     """A row about one partition of a store."""
 
     partition_id: Annotated[PartitionId, Rank(15)]
+
+
+# --- Rows of a table that come from an iterator: read once, or kept ----------------------------
+
+
+class StreamedRows:
+    """Rows that are too many to hold, unless somebody says so.
+
+    Read by ``for`` they are read once: a second time is an error, for nothing would look like an
+    empty table. :meth:`keep` holds them all, and they can be read as often as one likes.
+    """
+
+    def __init__(self, source: Iterator[Mapping[str, Any]], name: str) -> None:
+        self._source, self._name = source, name
+        self._ahead: list[Mapping[str, Any]] = []
+        self._kept: list[Mapping[str, Any]] | None = None
+        self._given = False
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        if self._kept is not None:
+            return iter(self._kept)
+        if self.gone:
+            raise InspectorError(
+                f"the rows of table {self._name!r} have been read and are not kept: call the "
+                "analysis again, or to_arrow(), to_pandas() or to_dict() before anything else"
+            )
+        self._given = True
+        return self._rest()
+
+    def __repr__(self) -> str:
+        kept = "read when they are needed" if self._kept is None else f"{len(self._kept):,} kept"
+        return f"<rows of {self._name}: {kept}>"
+
+    @property
+    def count(self) -> int | None:
+        """How many there are; None where nobody has read them to the end."""
+        return None if self._kept is None else len(self._kept)
+
+    @property
+    def gone(self) -> bool:
+        """Whether they have been read and are not kept."""
+        return self._given and self._kept is None
+
+    def head(self, number: int) -> list[Mapping[str, Any]]:
+        """The first rows at most, which whoever reads the table still gets."""
+        if self._kept is not None:
+            return self._kept[:number]
+        if self.gone:
+            iter(self)  # raises
+        self._ahead += islice(self._source, max(number - len(self._ahead), 0))
+        return self._ahead[:number]
+
+    def keep(self) -> None:
+        """Read all rows and hold them."""
+        if self._kept is None:
+            self._kept = list(self)
+
+    def _rest(self) -> Iterator[Mapping[str, Any]]:
+        ahead, self._ahead = self._ahead, []
+        yield from ahead
+        yield from self._source

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from inspector.cli.click_options import FAIL_ON
-from inspector.cli.command import code_of, write_report
 from inspector.cli.exits import Exit
+from inspector.cli.output_files import code_of, write_report
 from inspector.findings.catalogue import SAME_VALUE, TIMEOUT_KEPT
 from inspector.findings.finding import Finding, Kind
 from inspector.model import Certainty, Problem, Redact

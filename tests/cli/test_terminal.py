@@ -78,10 +78,10 @@ def test_the_audit_fits_its_terminal(width: int) -> None:
 def test_every_report_fits_its_terminal(
     name: str, width: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from inspector.cli import command
+    from inspector.cli import output_files
     from inspector.render.display import Display
 
-    monkeypatch.setattr(command, "display_of", lambda _: Display(int(width)))
+    monkeypatch.setattr(output_files, "display_of", lambda _: Display(int(width)))
     for case in ("fmgws_event_ignore", "join_left_outer"):
         outcome = run(name, checkpoint_of(case))
         assert outcome.out

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from inspector.exceptions import InspectorError
-from inspector.render.streamed import StreamedRows
-from inspector.render.tabular import Table
+from inspector.render.tabular import StreamedRows, Table
 
 ROWS = [{"n": number} for number in range(5)]
 

@@ -10,8 +10,7 @@ import pytest
 
 from inspector.exceptions import InspectorError
 from inspector.render import tabular as t
-from inspector.render.streamed import StreamedRows
-from inspector.render.tabular import Column, Unit
+from inspector.render.tabular import Column, StreamedRows, Unit
 
 Rows = Annotated[t.Count, "Live rows."]
 

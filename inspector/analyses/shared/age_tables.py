@@ -13,6 +13,7 @@ from inspector.facts.ages import BEFORE, Ages
 from inspector.facts.join_times import RowsTimedByKey
 from inspector.facts.joins import JoinCheck, MatchedRows
 from inspector.facts.leftover_facts import LeftoverAge
+from inspector.findings.rule_inputs import retention
 from inspector.model import StoreName
 from inspector.operators.join import VALUE_STORES
 from inspector.render import tabular as t
@@ -205,16 +206,8 @@ def retention_tables(judged: Judged) -> list[Table]:
 
 def _retention_row(judged: Judged, name: StoreName) -> RetentionRow:
     checkpoint, facts = judged.checkpoint, judged.facts
-    behind: dict[int, int] = {}
-    watermarks: list[int] = []
-    for version, oldest in facts.retention[name].items():
-        clock = checkpoint.clock(version)
-        if clock is not None and clock.watermark_ms:
-            watermarks.append(clock.watermark_ms)
-            behind[version] = clock.watermark_ms - oldest
-    versions = facts.by_store().get(name, {})
-    most = max(behind.values(), default=None)
-    newest = behind[max(behind)] if behind else None
+    reach = retention(checkpoint, facts, name, judged.version)
+    behind, watermarks = reach.behind_ms, reach.watermarks.values()
     timed = facts.sums(RowsTimedByKey).get(name)
     matched, check = facts.sums(MatchedRows).get(name), facts.sums(JoinCheck).get(name)
     return RetentionRow(
@@ -224,13 +217,9 @@ def _retention_row(judged: Judged, name: StoreName) -> RetentionRow:
         versions=len(behind),
         watermark_from_ms=min(watermarks, default=None),
         watermark_to_ms=max(watermarks, default=None),
-        oldest_behind_ms=most,
-        newest_version_behind_ms=newest,
-        removed_rows=sum(
-            version_facts.removed_rows
-            for version_facts in versions.values()
-            if not version_facts.rebased
-        ),
+        oldest_behind_ms=reach.most_ms,
+        newest_version_behind_ms=behind[max(behind)] if behind else None,
+        removed_rows=reach.removed,
         rows=None if check is None else check.rows,
         rows_timed_by_key=None if timed is None else timed.rows,
     )
