@@ -318,13 +318,14 @@ def _cause_list(
     """Causes, each with its checkpoints, and their numbers where they have room."""
     for group in groups:
         level = f"{group.level:<{_LEVEL_WIDTH}}"
-        if len(group.members) == 1:
-            (index,) = group.members
-            text = f"{names[index]}: {group.cause}"
-            yield from display.text(text, group.level, before=level)
+        number = len(group.members)
+        subject = short_count_text(number, "checkpoint") if number > 1 else names[group.members[0]]
+        yield from display.text(f"{subject}: {group.cause}", group.level, before=level)
+        if group.level == Level.OK.value and number > 1:
+            listed = ", ".join(names[index] for index in group.members)
+            yield from display.text(listed, before=" " * (_LEVEL_WIDTH + 2))
+        if group.level == Level.OK.value or number == 1:
             continue
-        text = f"{short_count_text(len(group.members), 'checkpoint')}: {group.cause}"
-        yield from display.text(text, group.level, before=level)
         widest = max(len(names[index]) for index in group.members)
         for index in group.members:
             line = f"{names[index]:<{widest}}  {numbers_text(members[index].row)}"
@@ -333,11 +334,23 @@ def _cause_list(
 
 
 def _actions(form: Form, members: Sequence[Member]) -> Iterator[str]:
-    """What to change, once for each finding that is the cause of some."""
-    for (name, to_do), number in Counter(m.to_do for m in members if m.to_do).items():
-        checkpoints = short_count_text(number, "checkpoint")
+    """What to change, once for each finding that is the cause of some; the notes only by name."""
+    counts = Counter(m.to_do for m in members if m.to_do and m.level is not Level.INFO)
+    if counts:
         yield "\n"
-        yield from form.paragraph(f"Recommended action for {checkpoints} ({name}): {to_do}")
+        yield from form.paragraph("Recommended actions, by finding:")
+    for (name, to_do), number in counts.items():
+        of = f" ({short_count_text(number, 'checkpoint')})" if number > 1 else ""
+        if form.output == "markdown":
+            yield f"- {name}{of}: {markdown_text(to_do)}\n"
+        else:
+            yield from form.display.text(f"{to_do}{of}", before=f"{name}  ")
+    notes = sorted({m.to_do[0] for m in members if m.to_do and m.level is Level.INFO})
+    if notes:
+        yield "\n"
+        yield from form.paragraph(
+            f"The findings of level info: inspector explain {' '.join(notes)}"
+        )
 
 
 HINT = (

@@ -156,7 +156,14 @@ class CauseGroup:
     members: tuple[int, ...]
 
 
-_NUMBER = re.compile(r"\d[\d,.]*(?<=\d)")
+_FACTORS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86400} | {
+    unit: 1024**power for power, unit in enumerate(("B", "KiB", "MiB", "GiB", "TiB"))
+}
+_UNIT_PATTERN = f" (?:{'|'.join(_FACTORS)})\\b"
+_NUMBER = re.compile(
+    rf"\+?\d{{4,}}-\d\d-\d\d|(?<![\w:])\d[\d,.]*(?<=\d)(?:{_UNIT_PATTERN}(?: \d+{_UNIT_PATTERN})?)?"
+)
+"""A date, or a number with its unit: ``2031-05-01``, ``1,200``, ``1.5 MiB``, ``364 d 12 h``."""
 
 
 def groups_of(members: Sequence[tuple[str, str, str]]) -> Iterator[CauseGroup]:
@@ -174,10 +181,19 @@ def _spanned(causes: Sequence[str]) -> str:
     spans = iter(numbers)
 
     def span(match: re.Match[str]) -> str:
-        texts = sorted(set(next(spans, (match[0],))), key=lambda text: float(text.replace(",", "")))
+        texts = sorted(set(next(spans, (match[0],))), key=_size)
         return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
 
     return _NUMBER.sub(span, causes[0])
+
+
+def _size(text: str) -> tuple[float, str]:
+    """What numbers of one place are sorted by; of dates their texts."""
+    words = text.replace(",", "").split(" ")
+    if "-" in text:
+        return len(text), text
+    amounts = zip(words[::2], words[1::2] or [""], strict=True)
+    return sum(float(amount) * _FACTORS.get(unit, 1) for amount, unit in amounts), text
 
 
 def cause_text(report: ReportData) -> str:
@@ -194,7 +210,7 @@ def cause_text(report: ReportData) -> str:
         cause = f"{short_count_text(len(report.problems), 'problem')}: unreadable files."
     elif growth is not None and growth.growing:
         cause = growth_text(growth)
-    stop = restart.sentence if restart is not None and restart.possible is False else ""
+    stop = "" if restart is None or restart.is_plain else restart.sentence
     return " ".join(filter(None, (lines.get("gates"), cause, stop)))
 
 

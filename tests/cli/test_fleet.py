@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,8 @@ def test_people_get_the_causes_with_their_checkpoints() -> None:
     assert outcome.code == 1
     first, *_ = outcome.out.splitlines()
     assert first == "3 checkpoints: 1 with errors, 1 with warnings, 1 ok"
-    assert outcome.out.count("Recommended action for 1 checkpoint") == 2
+    _, actions = outcome.out.split("Recommended actions, by finding:\n")
+    assert len(re.findall(r"^SS\d{3}  ", actions, re.M)) == 2
     assert outcome.out.index(f"\nerror       {LEAK.parent.name}: ") < outcome.out.index(
         f"\nwarning     {WARNED.parent.name}: "
     )

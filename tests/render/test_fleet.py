@@ -162,7 +162,7 @@ def test_checkpoints_of_one_cause_are_one_line_and_their_names() -> None:
         "ok          x/y: No findings.",
         "",
     ]
-    assert "Recommended action for 2 checkpoints (SS203): Go." in lines
+    assert lines[7:9] == ["Recommended actions, by finding:", "SS203  Go. (2 checkpoints)"]
 
 
 @pytest.mark.parametrize(

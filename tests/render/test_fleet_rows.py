@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from inspector.findings.metrics import apply_gates, parse_gates
 from inspector.findings.verdict import Level, Verdict
 from inspector.model import Problem
-from inspector.render.fleet_rows import JUDGED, failed_row, row_of
+from inspector.render.fleet_rows import JUDGED, failed_row, groups_of, row_of
 from inspector.render.report import Report
 from inspector.render.tabular import Table, Unit
 from tests.render.samples import finding, growth
@@ -66,3 +68,26 @@ def test_a_state_that_grows_by_new_keys_only_says_so() -> None:
     level = growth(growing=False)
     row, _ = row_of(replace(AUDIT, verdict=Verdict(Level.OK, 0, 0, 0, 0, growth=level)))
     assert row["message"] is None
+
+
+@pytest.mark.parametrize(
+    ("causes", "spanned"),
+    [
+        (["3 rows.", "1,200 rows."], "3 to 1,200 rows."),
+        (["364 d 3 h ahead.", "399 d 23 h ahead."], "364 d 3 h to 399 d 23 h ahead."),
+        (["to 2027-12-28.", "to 2026-11-23."], "to 2026-11-23 to 2027-12-28."),
+        (["in 2032-05-15.", "in +58866-01-20."], "in 2032-05-15 to +58866-01-20."),
+        (["has 1.5 MiB.", "has 848 B."], "has 848 B to 1.5 MiB."),
+    ],
+)
+def test_causes_that_differ_in_numbers_are_one_with_the_least_and_the_greatest(
+    causes: list[str], spanned: str
+) -> None:
+    (group,) = groups_of([(f"/{index}", "info", cause) for index, cause in enumerate(causes)])
+    assert group.cause == spanned
+
+
+def test_another_key_or_another_finding_is_another_cause() -> None:
+    causes = ("One key (sha256:aa1). (SS303)", "One key (sha256:aa2). (SS303)", "Rows. (SS201)",
+              "Rows. (SS202)")  # fmt: skip
+    assert len(list(groups_of([("/", "info", cause) for cause in causes]))) == 4
