@@ -182,7 +182,8 @@ def _spanned(causes: Sequence[str]) -> str:
 
     def span(match: re.Match[str]) -> str:
         texts = sorted(set(next(spans, (match[0],))), key=_size)
-        return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
+        ambiguous = match.string[: match.start()].endswith(("from ", "to "))
+        return (" ... " if ambiguous else " to ").join(dict.fromkeys((texts[0], texts[-1])))
 
     return _NUMBER.sub(span, causes[0])
 

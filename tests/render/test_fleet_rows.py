@@ -75,9 +75,10 @@ def test_a_state_that_grows_by_new_keys_only_says_so() -> None:
     [
         (["3 rows.", "1,200 rows."], "3 to 1,200 rows."),
         (["364 d 3 h ahead.", "399 d 23 h ahead."], "364 d 3 h to 399 d 23 h ahead."),
-        (["to 2027-12-28.", "to 2026-11-23."], "to 2026-11-23 to 2027-12-28."),
+        (["to 2027-12-28.", "to 2026-11-23."], "to 2026-11-23 ... 2027-12-28."),
         (["in 2032-05-15.", "in +58866-01-20."], "in 2032-05-15 to +58866-01-20."),
         (["has 1.5 MiB.", "has 848 B."], "has 848 B to 1.5 MiB."),
+        (["from 9 to 10.", "from 8 to 12."], "from 8 ... 9 to 10 ... 12."),
     ],
 )
 def test_causes_that_differ_in_numbers_are_one_with_the_least_and_the_greatest(
