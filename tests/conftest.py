@@ -19,7 +19,7 @@ from inspector.checkpoint import patience
 from inspector.engines.java import packaged_home, provide_java
 from inspector.exceptions import EngineError
 from tests.profiles import FEW, load_profile
-from tests.spark_support import SILENCE
+from tests.spark_support import QUICK, SILENCE
 
 for _name in ("COLUMNS", "LINES"):
     # readline, which pytest imports, sets them below Python, so that workers and children have
@@ -70,10 +70,6 @@ OF_EACH = 1
 
 IN_ONE_PROCESS = ("engines/test_hadoop.py", "engines/test_spark.py", "spark/", "test_spark.py")
 """Files with the fixture ``spark``: one process runs them, so that it starts one JVM for all."""
-
-
-QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Of a JVM that lives for a minute."""
 
 FOUND = pytest.StashKey[Counter[tuple[str, bool]]]()
 

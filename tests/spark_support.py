@@ -58,6 +58,9 @@ Without an appender Spark takes them for none, and without a level for the class
 it raises the level of all to WARN (``org.apache.spark.internal.Logging``).
 """
 
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Of a JVM that lives for a minute: what a better compiler would gain it takes to compile."""
+
 FROM_OUTSIDE = ("SPARK_", "PYSPARK_", "PYTHONPATH", "HADOOP_", "YARN_")
 """Beginnings of variables that would make a Spark another one than the test means."""
 

@@ -39,17 +39,20 @@ def test_executors_write_what_this_process_writes(case: str, tmp_path: Path) -> 
     assert outcomes[0].json["summary"]["evicted_rows"] > 0
 
 
+@pytest.fixture(scope="module")
+def judged() -> subprocess.CompletedProcess[str]:
+    """One session of Spark judges the copies of both providers."""
+    command = [sys.executable, str(SCRIPT), "--families", "aggregation,window,stateful"]
+    command += ["--providers", "hdfs,changelogs"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=1200, check=False)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("provider", ["hdfs", "changelogs"])
-def test_spark_goes_on_from_a_copy_as_from_its_source(provider: str) -> None:
+def test_spark_goes_on_from_a_copy_as_from_its_source(
+    judged: subprocess.CompletedProcess[str], provider: str
+) -> None:
     """Twins of one checkpoint on the same new input; leaked keys are called with hasTimedOut."""
-    command = [sys.executable, str(SCRIPT), "--families", "aggregation,window,stateful"]
-    done = subprocess.run(
-        [*command, "--providers", provider],
-        capture_output=True,
-        text=True,
-        timeout=1200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    assert done.stdout.count("equal") == 3
+    assert judged.returncode == 0, judged.stdout
+    lines = [line.split() for line in judged.stdout.splitlines()]
+    assert [line[-1] for line in lines if line[1] == provider] == ["equal"] * 3
