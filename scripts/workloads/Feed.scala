@@ -17,6 +17,11 @@ case class Chosen(line: String) {
   def real(key: String, other: Double): Double = get(key).map(_.toDouble).getOrElse(other)
   def is(key: String, other: Boolean = false): Boolean = get(key).map(_.toBoolean).getOrElse(other)
 
+  /** As it is in a run: from the second on, `later=delay:0,mode:update` counts. */
+  def at(run: Int): Chosen =
+    if (run == 0) this
+    else Chosen(line.trim + get("later").toSeq.flatMap(_.split(',')).map(" " + _.replaceFirst(":", "=")).mkString)
+
   val op: String = text("op", "fm")
   val seed: Long = long("seed", 0)
   val tick: Long = long("tick", Timeline.TickMs)

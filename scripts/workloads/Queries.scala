@@ -18,7 +18,7 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
     case op if op.startsWith("fm_") => grouped(below(op.drop(3)), role(-1))
     case "agg" => windowed(events, chosen.text("window", "20 seconds"))
     case "agg_notime" => events.groupBy($("id")).agg(count(lit(1)).as("n"), max($("ts")).as("newest"))
-    case "sess" => events.groupBy(expr("session_window(ts, '12 seconds')"), $("id")).agg(sum($("v")).as("total"))
+    case "sess" => events.groupBy(session, $("id")).agg(sum($("v")).as("total"))
     case "dedup_ts" => events.dropDuplicates("id", "ts")
     case "dedup_nots" => events.dropDuplicates("id", "v")
     case "dedup_nowm" => first.dropDuplicates("id", "v")
@@ -32,7 +32,7 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
       windowed(events, "10 seconds").groupBy(window($("window"), "30 seconds")).agg(sum($("n")).as("total"))
     case "dedup_agg" => windowed(events.dropDuplicates("id", "ts"), "15 seconds")
     case "sess_agg" =>
-      events.groupBy(expr("session_window(ts, '12 seconds')"), $("id")).agg(count(lit(1)).as("n"))
+      events.groupBy(session, $("id")).agg(count(lit(1)).as("n"))
         .groupBy(window($("session_window"), "30 seconds")).agg(sum($("n")).as("total"))
   }
 
@@ -78,6 +78,11 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
     else windows.agg(count(lit(1)).as("n"), max($("v")).as("most"))
   }
 
+  /** With `gaps` each row has a gap of its own, which may be 0 or negative. */
+  private def session = expr(
+    if (chosen.is("gaps")) "session_window(ts, concat(CAST(v % 7 * 6 - 6 AS STRING), ' seconds'))"
+    else "session_window(ts, '12 seconds')")
+
   def below(op: String): DataFrame = below(op, events)
 
   /** The operator below one with a function: rows of id, ts, v. With `keep=false` ts loses its watermark. */
@@ -88,7 +93,7 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
         events.groupBy(window($("ts"), "10 seconds"), $("id")).agg(count(lit(1)).as("v"))
           .select($("id"), (if (chosen.is("end")) $("window.end") else window_time($("window"))).as("ts"), $("v"))
       case "sess" =>
-        events.groupBy(expr("session_window(ts, '12 seconds')"), $("id")).agg(count(lit(1)).as("v"))
+        events.groupBy(session, $("id")).agg(count(lit(1)).as("v"))
           .select($("id"), $("session_window.end").as("ts"), $("v"))
       case "dedup" => events.dropDuplicates("id", "ts")
       case "ddw" => ThisSpark.dropDuplicatesWithinWatermark(events, "id")
@@ -147,7 +152,15 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
       keyed.mapGroupsWithState[Kept, Ev](timeout)(call)(state, emitted).toDF()
     } else {
       val call = (key: K, events: Iterator[Ev], state: GroupState[Kept]) => actor(key, events, state)
-      keyed.flatMapGroupsWithState[Kept, Ev](output, timeout)(call)(state, emitted).toDF()
+      chosen.get("initial").map(_.toInt) match {
+        case None => keyed.flatMapGroupsWithState[Kept, Ev](output, timeout)(call)(state, emitted).toDF()
+        case Some(most) =>
+          val pairs = Encoders.tuple(kind.encoder, state)
+          val kept = rows.sparkSession.createDataset((0 until most).map(of).distinct.map(_ -> Kept(1, "t9")))(pairs)
+          val initial = kept.groupByKey((pair: (K, Kept)) => pair._1)(kind.encoder)
+            .mapValues((pair: (K, Kept)) => pair._2)(state)
+          keyed.flatMapGroupsWithState[Kept, Ev](output, timeout, initial)(call)(state, emitted).toDF()
+      }
     }
   }
 }

@@ -38,8 +38,10 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
   private val calls = dir.resolve("calls")
   Files.createDirectories(calls)
   write("spec.txt", line + "\n")
-  Conf.of(chosen).foreach { case (key, value) =>
-    before(key) = spark.conf.getOption(key)
+  set(chosen)
+
+  private def set(chosen: Chosen): Unit = Conf.of(chosen).foreach { case (key, value) =>
+    before.getOrElseUpdate(key, spark.conf.getOption(key))
     spark.conf.set(key, value)
   }
 
@@ -78,7 +80,7 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
   def stage(node: Node, first: DataFrame, second: DataFrame): DataFrame =
     queries.stage(node, Seq(first, second).filter(_ != null), role(node.op))
 
-  private def queries = new Queries(chosen, number, sources(0).toDF(), sources(1).toDF(), callLog)
+  private def queries = new Queries(chosen.at(number), number, sources(0).toDF(), sources(1).toDF(), callLog)
 
   def query(): DataFrame = queries.query(role)
 
@@ -94,7 +96,8 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
     StateStore.stop() // no provider of an earlier run is left
     chosen.repartitions.get(tick).filter(_ => batches.nonEmpty).foreach(repartition)
     val failing = number == 0 && chosen.text("failHow", "") == "sink"
-    val spec = CaseSpec(chosen.name, chosen.text("mode", "append"), triggerMs = 1,
+    set(chosen.at(number))
+    val spec = CaseSpec(chosen.name, chosen.at(number).text("mode", "append"), triggerMs = 1,
       failInBatch = if (failing) chosen.long("failAt", -1) else -1)
     val clock = new StepClock(now)
     feedSources()
@@ -226,6 +229,7 @@ object Conf {
     "aggFmt" -> s"$Streaming.aggregation.stateFormatVersion",
     "joinFmt" -> s"$Streaming.join.stateFormatVersion",
     "check" -> s"$Streaming.statefulOperator.checkCorrectness.enabled",
+    "skipNulls" -> s"$Streaming.stateStore.skipNullsForStreamStreamJoins.enabled",
     "policy" -> s"$Streaming.multipleWatermarkPolicy",
     "rowsum" -> s"$Streaming.stateStore.rowChecksum.enabled",
     "cleanup" -> s"$Streaming.statefulOperator.incrementalCleanupFactor",

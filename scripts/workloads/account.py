@@ -68,6 +68,12 @@ class Workload:
         newest = list(self.batches.values())[-1:]
         return {operator["op"]: operator["name"] for batch in newest for operator in batch["ops"]}
 
+    def word(self, name: str, batch: int) -> str | None:
+        """What a word of the workload's line was when a batch ran."""
+        later = dict(pair.split(":") for pair in self.spec.get("later", "").split(",") if pair)
+        changed = later if self.batches[batch]["run"] else {}
+        return changed.get(name, self.spec.get(name))
+
     def is_pandas(self, operator: int) -> bool:
         """Whether the function of an operator is Python's."""
         return self.names().get(operator) == PANDAS
@@ -146,6 +152,8 @@ def _apply(state: State, call: Call, *, pandas: bool) -> None:
     """Do to the state what Spark does after a call."""
     key, timer, letter = call["k"], call["set"], outcome(call)
     old = state.get(key)
+    if old is None and call.get("was") and call["b"] == 0:
+        old = state[key] = _initial(call)
     if letter == "R" and timer == NO_TIMER:
         state.pop(key, None)
         return
@@ -165,6 +173,11 @@ def _apply(state: State, call: Call, *, pandas: bool) -> None:
         first_put_batch=old.first_put_batch if old else call["b"],
         last_call=call,
     )
+
+
+def _initial(call: Call) -> Entry:
+    """The row of a key that the query gave a state before its first call."""
+    return Entry(NO_TIMER, False, 0, call["run"], False, "U", None, 0)
 
 
 def outcome(call: Call) -> str:

@@ -26,6 +26,9 @@ plan        operators by name, nearest the sink first, as in ``fm.u(tws.one|dedu
 timeMode1   time mode of operator 1, a transformWithState; emit: what becomes of the time's mark
 pNull, pNeg percent of rows without a time, or before 1970; huge: of durations that overflow
 cleanup     spark.sql.streaming.statefulOperator.incrementalCleanupFactor
+later       words that are others from the second run on: ``delay:0,nodata:false,mode:update``
+initial     flatMapGroupsWithState begins with a state for so many keys; policy: max, of watermarks
+gaps        session windows with a gap for each row, some of which are negative
 after       ticks that a copy of a checkpoint goes on: from `clock`, after source offset `offset`,
             in run `fromRun`, its batches counted `shift` higher than those of its twin
 ==========  ========================================================================
@@ -103,6 +106,7 @@ FAMILIES: dict[str, knobs.Family] = {
     "U": knobs.plan,
     "N": knobs.odd_times,
     "V": knobs.python_plan,
+    "W": knobs.unsettled,
     "X": knobs.changed,
     "Y": knobs.failing,
     "M": knobs.odd_marks,
@@ -134,6 +138,7 @@ TITLES = {
     "T": "switch of the timeout (Python)",
     "U": "`transformWithState` with other operators (Scala)",
     "V": "`transformWithState` with other operators (Python)",
+    "W": "settings that change",
     "X": "functions that change",
     "Y": "batches that fail and run again",
     "Z": "repartitioned state",

@@ -232,8 +232,8 @@ def fault(workload: Workload, batch: int, row: Mapping[str, Any], truth: Truth |
         evict = next(
             op["evict"] for op in workload.batches[batch]["ops"] if op["op"] == row["operator_id"]
         )
-        kept = workload.spec.get("mode") == "complete" and row["clock_ms"] <= evict
-        return "" if kept else f"no row of {workload.spec.get('mode')} mode is left"
+        mode = workload.word("mode", batch)
+        return "" if mode == "complete" and row["clock_ms"] <= evict else f"no row of {mode} mode"
     if truth is None:
         return f"{row['class']} of a key that is none"
     # Of a timer that stands, the batch claimed is the first that is sure to have fired it.

@@ -430,6 +430,38 @@ def repartitioned(random: Random) -> Knobs:
     return knobs | {"repart": random.choice([times[0], ",".join(times)])}
 
 
+def unsettled(random: Random) -> Knobs:
+    """Settings that are other ones from a restart on, or that few queries have."""
+    maker = random.choice(
+        [group_state, group_state, pandas_state, aggregation, aggregation, deduplication, join]
+    )
+    knobs = maker(random) | {"ticks": random.randint(11, 15), "restarts": random.choice(["4", "6"])}
+    later = [f"delay:{random.choice([0, 3_000, 60_000])}", f"nodata:{_word(random.random() < 0.5)}"]
+    later.append(f"changelog:{_word(random.random() < 0.5)}")
+    modes = {"append": ["update"], "update": ["append", "complete"], "complete": ["update"]}
+    if maker is aggregation and knobs["op"] != "sess":
+        others = modes[str(knobs["mode"])] if knobs["op"] == "agg" else ["update", "complete"]
+        later.append(f"mode:{random.choice(others)}")
+    elif knobs["op"] == "fm":
+        knobs |= {
+            "key": random.choice(["long", "string", "int"]),
+            "initial": random.choice([5, 30]),
+        }
+        knobs.pop("fmt", None)
+    knobs["later"] = ",".join(random.sample(later, random.randint(1, len(later))))
+    if knobs["op"] == "sess":
+        knobs["gaps"] = "true"
+    if maker is join:
+        knobs["skipNulls"] = _word(random.random() < 0.5)
+        if knobs["cond"] == "one" and "joinFmt" not in knobs:
+            knobs["how"] = random.choice(["left_outer", "right_outer", "left_semi"])
+    if knobs.get("two") or maker is join:
+        knobs["policy"] = random.choice(["max", "max", "min"])
+    if random.random() < 0.3:
+        knobs |= {"retain": 1, "maint": 0.7, "minDeltas": 2}
+    return knobs | _trouble(random, task=random.random() < 0.5)
+
+
 def odd_marks(random: Random) -> Knobs:
     """Watermarks where one does not expect them, or none where one does."""
     plans = ["twice", "u(dedup.meta|dedup.one)", "dedup.u(ddw.meta|one)", "u(ddw.one|ddw.meta)"]
