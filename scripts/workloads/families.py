@@ -51,6 +51,7 @@ def lines(seed: int, count: int, version: str, only: str = "") -> list[str]:
     old = release_of(version) < (4, 0)
     names = [name for name in FAMILIES if not old or name not in SINCE_4]
     names = [name for name in names if name not in SINCE_4_3 or release_of(version) >= (4, 3)]
+    names = [name for name in names if name not in APART or (only and re.search(only, name))]
     all_ = (
         line_of(names[number % len(names)], seed, number, version)
         for number in range(max(count, 10) * len(names) * SEARCHED)
@@ -147,3 +148,5 @@ TITLES = {
 
 SINCE_4 = {"K", "U", "V"}
 SINCE_4_3 = {"Z"}
+APART = {"W"}
+"""Drawn where they are asked for, so that the others keep the numbers that they had before."""
