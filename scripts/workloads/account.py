@@ -71,7 +71,7 @@ class Workload:
     def word(self, name: str, batch: int) -> str | None:
         """What a word of the workload's line was when a batch ran."""
         later = dict(pair.split(":") for pair in self.spec.get("later", "").split(",") if pair)
-        changed = later if self.batches[batch]["run"] else {}
+        changed = later if later and self.batches[batch]["run"] else {}
         return changed.get(name, self.spec.get(name))
 
     def is_pandas(self, operator: int) -> bool:
