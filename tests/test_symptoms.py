@@ -13,9 +13,13 @@ from tests.cli.support import checkpoint_of, run
 MESSAGES = {
     message.replace("\\n", "\n").replace("\\t", "\t"): entry
     for line in Path(__file__).with_name("symptoms.tsv").read_text("utf-8").splitlines()
-    for entry, _, message in (line.partition("\t"),)
+    for entry, _origin, message in (line.split("\t", 2),)
 }
-"""What is seen -> the first name of its entry, or the name by which it was asked."""
+"""What is seen -> the first name of its entry, or the name by which it was asked.
+
+The origin of a message is a run of a Spark that had the trouble, the text in the classes of a
+release, what people say, or the memory of who wrote it down.
+"""
 
 PAGE = docs.read_page("reference/symptoms")
 ENTRIES = [
@@ -74,6 +78,15 @@ def test_a_log_is_read_from_a_file(tmp_path: Path) -> None:
     outcome = run("explain", str(log))
     assert outcome.code == 0
     assert outcome.out.startswith("### stream is corrupted")
+
+
+def test_a_pasted_stack_trace_may_be_longer_than_a_name_of_a_file() -> None:
+    trace = "StreamingQueryException: [STREAM_FAILED] Query [id = 1] terminated with exception: "
+    trace += "assertion failed: There are [1] sources in the checkpoint offsets and now there are "
+    trace += "[2] sources requested by the query. Cannot continue.\n" + "\tat Frame.call\n" * 300
+    outcome = run("explain", trace)
+    assert outcome.code == 0
+    assert outcome.out.startswith("### sources changed")
 
 
 def test_with_a_path_the_answer_is_about_that_checkpoint() -> None:

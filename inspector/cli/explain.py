@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -54,18 +55,15 @@ def explain(words: tuple[str, ...]) -> None:
 
 
 def _is_checkpoint(word: str) -> bool:
-    return ("://" in word and " " not in word) or Path(word).is_dir()
+    # os.path, as a pasted message is longer than any name, for which pathlib raises.
+    return ("://" in word and " " not in word) or os.path.isdir(word)
 
 
 def _text(word: str) -> str:
     """A word as it is, or the text of stdin or a file; of a long one the end, where causes are."""
     if word == "-":
         return sys.stdin.read(_LONGEST)
-    try:
-        is_file = Path(word).is_file()
-    except OSError:  # a pasted stack trace is longer than any name
-        return word
-    if not is_file:
+    if not os.path.isfile(word):
         return word
     with Path(word).open("rb") as file:
         file.seek(max(0, Path(word).stat().st_size - _LONGEST))

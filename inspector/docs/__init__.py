@@ -191,7 +191,7 @@ def _in_message(message: str) -> list[str]:
     :data:`_MOST_ENTRIES`, and a line that names the others.
     """
     names = dict.fromkeys(name.casefold() for name in _CLASS.findall(message))
-    inner = [name for name in names if name != _OUTERMOST] or list(names)
+    inner = [name for name in names if name != _OUTERMOST]
     entries = [text for name in inner for text in _entries_of_name(name)]
     line = " ".join(message.casefold().split())
     said = len(line.split()) <= _MOST_WORDS
@@ -204,6 +204,8 @@ def _in_message(message: str) -> list[str]:
                 ranked[text] = max(rank, ranked.get(text, rank))
     symptoms = sorted(ranked, key=lambda text: ranked[text], reverse=True)
     inside = [text for text in symptoms if _names(text[4:].partition("\n")[0])[0] not in _OUTER]
+    if not entries and not inside and _OUTERMOST in names:
+        entries = _entries_of_name(_OUTERMOST)
     symptoms = inside or ([] if entries else symptoms)
     titles = [_names(text[4:].partition("\n")[0])[0] for text in symptoms[_MOST_ENTRIES:]]
     entries = [*dict.fromkeys([*entries, *symptoms[:_MOST_ENTRIES]])]
