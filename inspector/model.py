@@ -288,6 +288,7 @@ READABLE = (
     *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", "moved", COMPARED),
     *("foreign-folder", "extra-partition", "partition-counts"),
     *("absent-removals", "foreign-records", "unfinished-repartition"),
+    "stray-version",
 )
 """Slugs of problems that are statements about files that could be read."""
 

@@ -232,12 +232,22 @@ def _killed_attempts(root: Path) -> None:
         shutil.copy(folder / "3.delta", folder / name)
 
 
-def _repartitioning_begun(root: Path) -> None:
+def repartitioning_begun(root: Path) -> None:
     """The entry with which Spark's repartitioning begins: the last one with other partitions."""
     newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
     entry = (root / "offsets" / str(newest)).read_text("utf-8")
     other = re.sub(r'(shuffle\.partitions":")\d+', r"\g<1>9", entry)
     (root / "offsets" / str(newest + 1)).write_text(other, "utf-8")
+
+
+def _source_log_gone(root: Path) -> None:
+    """What the file source noted of the files that it has read."""
+    shutil.rmtree(root / "sources")
+
+
+def _delta_of_no_batch(root: Path) -> None:
+    """A delta under the number of a version that is far off."""
+    shutil.copy(root / "state/0/0/3.delta", root / "state/0/0/99.delta")
 
 
 ILL: dict[str, Ill] = {
@@ -258,7 +268,9 @@ ILL: dict[str, Ill] = {
     "SS116": Ill("4.3.0/snapshot_in_middle", refusal=PermissionError("403 Forbidden")),
     "SS117": Ill("4.3.0/snapshot_in_middle", refusal=TimeoutError("no answer")),
     "SS118": Ill("4.3.0/dedup_no_watermark", _delta_again),
-    "SS119": Ill("4.3.0/agg_update", _repartitioning_begun),
+    "SS119": Ill("4.3.0/rocksdb_agg_update", repartitioning_begun),
+    "SS120": Ill("troubles/trouble_agg_no_watermark", _source_log_gone),
+    "SS121": Ill("4.3.0/agg_update", _delta_of_no_batch),
     "SS201": Ill("4.3.0/trouble_dedup_without_time"),
     "SS202": Ill("4.3.0/trouble_complete_mode"),
     "SS203": Ill("4.3.0/trouble_kept_timeouts"),

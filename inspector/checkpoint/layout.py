@@ -53,11 +53,15 @@ class StoreLayout:
 
 @dataclass(frozen=True)
 class PartitionLayout:
-    """One partition of an operator: its stores by name; none while its folder is empty."""
+    """One partition of an operator: its stores by name; none while its folder is empty.
+
+    ``has_schemas``: whether the operator's schemas lie in its folder, as in that of partition 0.
+    """
 
     partition_id: int
     directory: str
     stores: tuple[StoreLayout, ...] = ()
+    has_schemas: bool = False
 
 
 @dataclass(frozen=True)
@@ -258,7 +262,9 @@ class _Walk:
                 if self._is_store(entry) and entry.name not in names:
                     message = f"got a folder that is no store of this operator, {clause}"
                     self._foreign(entry.path, message)
-            yield PartitionLayout(int(path.rsplit("/", 1)[-1]), path, tuple(stores))
+            has_schemas = any(entry.name == _METADATA for entry in entries)
+            number = int(path.rsplit("/", 1)[-1])
+            yield PartitionLayout(number, path, tuple(stores), has_schemas)
 
     def _foreign(self, path: str, message: str) -> None:
         self._found.append(Problem(FOREIGN, message, self._storage.full_path(path)))

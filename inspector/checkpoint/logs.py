@@ -188,7 +188,7 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
     query_id, problems = read_query_id(storage)
     if query_id is None and commits and not problems:
         # StreamExecution writes it before the first batch, in all releases that log commits.
-        message = "the query's metadata is missing: a restart gives the query another id"
+        message = "the query's metadata is missing: Spark before 4.2 gives it another id"
         problems = (Problem(LOST_METADATA, message, storage.full_path(QUERY_METADATA)),)
     clocks = planned.clocks(sorted({*committed, *(offsets or ())}), committed, watermarks)
     crossed: list[Problem] = []

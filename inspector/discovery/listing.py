@@ -17,6 +17,7 @@ from itertools import pairwise
 
 from inspector.checkpoint.layout import FOREIGN, PartitionLayout, StoreLayout
 from inspector.checkpoint.logfile import UNSEEN
+from inspector.checkpoint.logs import OFFSETS
 from inspector.checkpoint.roots import STATE, Selection
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.placement import (
@@ -28,6 +29,7 @@ from inspector.discovery.placement import (
 )
 from inspector.discovery.unknown_watermarks import batches_for_state_alone
 from inspector.model import COMPARED, LIMITS, Problem
+from inspector.operators.physical import Asks
 from inspector.providers.chain import compared_versions, restorable_versions
 
 
@@ -77,6 +79,7 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
             message = "got a state file of version 0, which is the empty state and has none"
             yield Problem(FOREIGN, message, file.path, store=layout.store)
     location = checkpoint.storage.full_path(layout.directory)
+    yield from _stray(checkpoint, layout)
     if version and version not in restorable:
         yield Problem(
             "missing-version",
@@ -117,6 +120,25 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
         )
 
 
+def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
+    """A version above that of the newest batch, and a gap before it.
+
+    Those of batches that ran since the logs were read follow each other.
+    """
+    planned = checkpoint.logs.last_offset
+    files = checkpoint.store_files[layout.directory]
+    versions = sorted({*files.deltas, *files.snapshots})
+    for before, newest in pairwise([planned or 0, *versions]):
+        if planned is not None and newest > planned + 2 and newest > before + 1:
+            path = (files.deltas.get(newest) or files.snapshots[newest]).path
+            message = (
+                f"got version {newest}, and the newest batch, {planned}, makes version "
+                f"{planned + 1}: no restart reads it, and it may keep Spark from removing old files"
+            )
+            yield Problem(STRAY, message, path, store=layout.store, version=newest)
+            return
+
+
 def _restorable_text(versions: Sequence[int]) -> str:
     noun = "version" if len(versions) == 1 else "versions"
     return f"{noun} {ranges_text(versions)}" if versions else "no version"
@@ -125,6 +147,7 @@ def _restorable_text(versions: Sequence[int]) -> str:
 # --- the folders of the state ----------------------------------------------------------------
 
 
+STRAY = "stray-version"
 MISSING_OPERATOR = "missing-operator"
 MISSING_PARTITION = "missing-partition"
 EXTRA_PARTITION = "extra-partition"
@@ -141,6 +164,7 @@ def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
         version: the judged version; before the first batch is committed nothing has to be there.
     """
     yield from _open_repartitioning(checkpoint)
+    yield from _lost_logs(checkpoint)
     if not version:
         return
     if checkpoint.selection == Selection():
@@ -152,17 +176,42 @@ def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
 
 
 def _open_repartitioning(checkpoint: Checkpoint) -> Iterator[Problem]:
-    """That the newest batch is a repartitioning that was not committed."""
+    """That the newest batch is a repartitioning that was not committed.
+
+    Spark 4.3 repartitions the state of RocksDB alone (``OfflineStateRepartitionRunner``).
+    """
+    if not is_repartitioning(checkpoint):
+        return
+    newest = checkpoint.logs.last_offset or 0
+    counts = [partition_count(checkpoint, batch + 1) for batch in (newest - 1, newest)]
+    message = (
+        f"batch {newest} repartitions the state from {counts[0]} to {counts[1]} partitions and is "
+        f"not committed: a query that starts now fails with {UNFINISHED_ERROR}"
+    )
+    if checkpoint.provider.keeps_maps:
+        message += "; Spark repartitions no HDFS-backed state, so that the entry was changed"
+    path = checkpoint.storage.full_path(f"offsets/{newest}")
+    yield Problem(UNFINISHED_REPARTITION, message, path, version=newest + 1)
+
+
+def is_repartitioning(checkpoint: Checkpoint) -> bool:
+    """Whether the newest entry of the offset log gives the state another number of partitions."""
     logs = checkpoint.logs
     newest = logs.last_offset
-    if newest is not None and newest in logs.repartitions and newest != logs.last_committed:
-        counts = [partition_count(checkpoint, batch + 1) for batch in (newest - 1, newest)]
+    return newest is not None and newest in logs.repartitions and newest != logs.last_committed
+
+
+def _lost_logs(checkpoint: Checkpoint) -> Iterator[Problem]:
+    """That there are no entries at all beside state; a copied ``state`` folder has none either."""
+    logs, names = checkpoint.logs, checkpoint.layout.root_names
+    newest = max((files.newest for files in checkpoint.store_files.values()), default=0)
+    have_logs = logs.last_offset is not None or logs.last_committed is not None
+    if newest and not have_logs and names & {"metadata", "sources"}:
         message = (
-            f"batch {newest} repartitions the state from {counts[0]} to {counts[1]} partitions and "
-            f"is not committed: a query that starts now fails with {UNFINISHED_ERROR}"
+            f"got no entry in offsets and commits, though there is state up to version {newest}: a "
+            "query that starts here begins at batch 0"
         )
-        path = checkpoint.storage.full_path(f"offsets/{newest}")
-        yield Problem(UNFINISHED_REPARTITION, message, path, version=newest + 1)
+        yield Problem("log-entry-lost", message, checkpoint.storage.full_path(OFFSETS))
 
 
 def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
@@ -179,6 +228,9 @@ def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
                 f"expected 0 to {max(numbers)}: Spark numbers them one by one"
             )
             yield Problem(MISSING_OPERATOR, message, state)
+        elif (why := _unnumbered(checkpoint, max(numbers))) is not None:
+            message = f"operators above {max(numbers)} are missing: {why}"
+            yield Problem(MISSING_OPERATOR, message, state)
     elif checkpoint.layout.has_state:
         message = "got no operator in it, expected the state of at least one"
         yield Problem(MISSING_OPERATOR, message, state)
@@ -188,6 +240,17 @@ def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
             "which Spark does for stateful operators alone"
         )
         yield Problem(MISSING_OPERATOR, message, state)
+
+
+def _unnumbered(checkpoint: Checkpoint, highest: int) -> str | None:
+    """Why the query has operators of higher numbers than those that are there; None if not seen."""
+    newest = max(checkpoint.logs.unique_ids, default=None)
+    if newest is not None and max(checkpoint.logs.unique_ids[newest], default=0) > highest:
+        return f"commits/{newest} has their checkpoints"
+    batch = next(batches_for_state_alone(checkpoint), None)
+    if batch is not None and all(o.physical.asks is Asks.NEVER for o in checkpoint.operators):
+        return f"batch {batch} ran without new data, which none of these operators asks for"
+    return None
 
 
 def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Iterator[Problem]:

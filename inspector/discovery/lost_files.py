@@ -26,6 +26,8 @@ from inspector.model import BatchId, FileKind, Problem
 
 LOST_SCHEMA = "missing-schema"
 """Slug of a problem that is a schema which Spark wrote and which is gone."""
+EXCHANGED = "exchanged-partitions"
+"""Slug of one that lies with the files of another partition than 0, where no release puts it."""
 
 SINCE_3_1 = "spark.sql.streaming.stateStore.compression.codec"
 SINCE_4_0 = "spark.sql.streaming.stateStore.encodingFormat"
@@ -84,10 +86,15 @@ def lost_files(
                     VANISHED_SLUG, f"{message}; what depends on it is missing from the report", path
                 )
             else:
+                elsewhere = next((p.directory for p in layout.partitions if p.has_schemas), None)
+                slug, reason = LOST_SCHEMA, "though the release that ran the query writes it"
+                if elsewhere is not None:
+                    slug = EXCHANGED
+                    reason = f"it lies in {elsewhere}: the folders of two partitions were exchanged"
                 yield Problem(
-                    LOST_SCHEMA,
-                    "the state schema is missing, though the release that ran the query writes "
-                    "it: what depends on the schema is missing from the report for this store",
+                    slug,
+                    f"the state schema is missing, {reason}, and what depends on it is missing "
+                    "from the report for this store",
                     path,
                 )
 

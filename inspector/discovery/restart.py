@@ -11,6 +11,11 @@
   releases fail. RocksDB up to 3.4 loads the zip of the very version, as it writes no changelogs.
 * With checkpoint format 2, Spark 4.0 gives a zip the number v2, which later releases refuse
   (``RocksDBCheckpointMetadata.readFromFile``).
+* Without ``metadata`` a query gets another id; from 4.2 on it does not start, if there are entries
+  of a log (``StreamingQueryCheckpointMetadata``). Without both logs it begins at batch 0 and writes
+  over the state that is there; from 4.1 on it does not start.
+* A query that keeps state does not start without ``state``, and since 4.0 neither without one of
+  its operators (``OperatorStateMetadataValidator``): which it has the files do not show.
 """
 
 from __future__ import annotations
@@ -20,9 +25,10 @@ from dataclasses import dataclass
 
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
-from inspector.checkpoint.metadata import QUERY_METADATA
+from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
-from inspector.discovery.listing import UNFINISHED_ERROR, UNFINISHED_REPARTITION
+from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_repartitioning
+from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.placement import partition_count, was_left
 from inspector.exceptions import LimitError, NoSchemaError, RowError
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
@@ -45,6 +51,9 @@ NOTHING_WRITTEN = (
 _LOG_ERROR = "IllegalStateException"
 _UNREADABLE = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 _OTHER_FORMAT = "CANNOT_READ_CHECKPOINT"
+_NO_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
+_NO_OPERATOR = "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
+_NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
 _UNPARSED = ("truncated", "undecodable")
 """Slugs of metadata and schemas that end early, or are no JSON: Spark reads each at the start
 (``StreamMetadata.read``, ``StateSchemaCompatibilityChecker``). Spark 4.3 does without metadata of
@@ -60,13 +69,15 @@ _NO_VERDICT = (*UNSEEN, LimitError.slug, RowError.slug)
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A file that Spark reads to restart, and that is missing or unreadable.
+    """What Spark reads to restart and is missing or unreadable, or what it refuses.
 
     Attributes:
         name: of the file: ``3.delta``, ``offsets/12``. error: Spark's error class.
         store: whose file it is; None for an entry of the logs.
         instead_of: the snapshot that cannot be read, so that the file is needed; or no text.
         missing: it is not there, rather than unreadable.
+        verb: what Spark does with it.
+        since: the first release of which this holds; no text if it holds of all.
     """
 
     name: str
@@ -74,6 +85,8 @@ class Obstacle:
     store: StoreId | None = None
     instead_of: str = ""
     missing: bool = True
+    verb: str = "needs"
+    since: str = ""
 
     def __str__(self) -> str:
         """``partition 1 needs 1.delta (CANNOT_READ_DELTA_FILE_NOT_EXISTS)``."""
@@ -82,7 +95,7 @@ class Obstacle:
         reason = f", as {self.instead_of} cannot be read" if self.instead_of else ""
         error = self.error.removesuffix(".UNCATEGORIZED").rpartition(".")[2]
         named = f" ({error})" if error else ""
-        return f"{subject} needs {self.name}{reason}{state}{named}"
+        return f"{subject} {self.verb} {self.name}{reason}{state}{named}"
 
 
 @dataclass(frozen=True)
@@ -109,13 +122,15 @@ class Restart:
         again: it was planned before, and has no commit.
         planned_ms: when it was planned, epoch ms; None if it was not, or no clock is recorded.
         committed: newest committed batch; None if there is none.
-        loads: of the stores that Spark can load. obstacles: what keeps it from the others.
+        loads: of the stores that Spark can load. obstacles: what keeps it from the others, in the
+            release that ran the newest batch.
+        later: what keeps releases from which that batch may have been older.
         unknown: files that it reads and that could not be judged here.
         names: how the provider spells its files.
         repairs: the release that ran the newest batch goes back to older snapshots.
         wrote: some store has files of the version that a batch which runs again makes; None where
             there are no stores.
-        of_spark_4_0: its snapshots have a number that no other release reads.
+        has_state: whether there is a folder for state, as a query without state has none.
     """
 
     batch: int
@@ -128,20 +143,25 @@ class Restart:
     names: FileNames
     repairs: bool = False
     wrote: bool | None = None
-    of_spark_4_0: bool = False
+    later: tuple[Obstacle, ...] = ()
+    has_state: bool = True
 
     @property
     def possible(self) -> bool | None:
         """Whether Spark of the newest release restarts; None where a file could not be judged."""
-        if self.obstacles or (self.of_spark_4_0 and self.repairs):
+        if self.obstacles:
             return False
         return None if self.unknown else True
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing stands in its way, and no batch runs again."""
-        bound = self.needs_repair or self.of_spark_4_0
-        return self.possible is True and not self.again and not bound
+        return self.possible is True and not self.again and not self.by_release
+
+    @property
+    def by_release(self) -> bool:
+        """Whether some releases of Spark restart from it and others do not."""
+        return bool(self.needs_repair or self.later)
 
     @property
     def unfinished_text(self) -> str:
@@ -181,16 +201,14 @@ class Restart:
                 f"{load.skipped} of partition {load.store.partition_id} cannot be read; older "
                 "releases fail."
             )
-        if self.of_spark_4_0 and self.repairs:
+        if self.later:
+            since = self.later[0].since
             return (
-                f"{begin}: no with Spark 4.1 or later, which refuses the snapshots of Spark 4.0 "
-                f"({_OTHER_FORMAT})."
+                f"{begin}: yes with Spark before {since}{self._files()}; no with Spark {since} or "
+                f"later: {self.later[0]}."
             )
-        if self.of_spark_4_0:
-            return (
-                f"{begin}: yes with Spark 4.0{self._files()}; no with Spark 4.1 or later, which "
-                f"refuses these snapshots ({_OTHER_FORMAT})."
-            )
+        if not self.has_state:
+            return f"{begin}: yes if the query keeps no state; else no, as it needs state."
         return f"{begin}: yes{self._files()}."
 
     def loads_without(self, problem: Problem) -> bool:
@@ -241,11 +259,12 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         for result in _stores(checkpoint, operator, batch, damage)
     ]
     obstacles = [
-        *_in_logs(checkpoint, planned, problems, damage=damage),
+        *_in_logs(checkpoint, planned, damage),
         *_in_metadata(checkpoint, damage),
         *(result for result in stores if isinstance(result, Obstacle)),
     ]
     files = checkpoint.store_files.values()
+    repairs = logs.conf_for(planned, RECORDED_SINCE_4_2).origin == "recorded"
     return Restart(
         wrote=any(store.newest > batch for store in files) if files else None,
         batch=batch,
@@ -253,11 +272,12 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         planned_ms=clock.timestamp_ms if clock else None,
         committed=logs.last_committed,
         loads=tuple(result for result in stores if isinstance(result, Load)),
-        obstacles=tuple(obstacles),
+        obstacles=tuple(obstacle for obstacle in obstacles if repairs or not obstacle.since),
+        later=() if repairs else tuple(obstacle for obstacle in obstacles if obstacle.since),
         unknown=damage.doubted,
         names=checkpoint.provider.files_of(()).names,
-        repairs=logs.conf_for(planned, RECORDED_SINCE_4_2).origin == "recorded",
-        of_spark_4_0=checkpoint.newest_snapshot_format > 1,
+        repairs=repairs,
+        has_state=checkpoint.layout.has_state or not batch,
     )
 
 
@@ -297,9 +317,7 @@ class _Damage:
         return problem is not None
 
 
-def _in_logs(
-    checkpoint: Checkpoint, planned: int, problems: Iterable[Problem], *, damage: _Damage
-) -> Iterator[Obstacle]:
+def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[Obstacle]:
     """Entries that Spark reads first and cannot."""
     logs = checkpoint.logs
     needed = [f"{OFFSETS}/{planned}"] if planned >= 0 else []
@@ -318,10 +336,33 @@ def _in_logs(
             damage.doubted += 1
         else:
             yield Obstacle(name, _LOG_ERROR, missing=problem.slug in _ABSENT)
-    if logs.last_committed is not None and logs.last_committed > planned >= 0:
-        yield Obstacle(f"{OFFSETS}/{logs.last_committed}", _TWICE)
-    if any(problem.slug == UNFINISHED_REPARTITION for problem in problems):
+    yield from _of_logs_that_are_gone(checkpoint, planned)
+    if is_repartitioning(checkpoint):
         yield Obstacle(f"{COMMITS}/{planned}", UNFINISHED_ERROR)
+
+
+def _of_logs_that_are_gone(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:
+    committed = checkpoint.logs.last_committed
+    source = _source_without_log(checkpoint, planned)
+    if source is not None:
+        yield Obstacle(f"sources/{source}", "")
+    if planned < 0 and committed is not None:
+        yield Obstacle("the entries of offsets", "")
+    elif planned < 0 and any(store.newest for store in checkpoint.store_files.values()):
+        yield Obstacle("the state that is there", _NOT_EMPTY, verb="refuses", since="4.1")
+    if committed is not None and committed > planned >= 0:
+        yield Obstacle(f"{OFFSETS}/{committed}", _TWICE)
+
+
+def _source_without_log(checkpoint: Checkpoint, planned: int) -> str | None:
+    """A source of files whose log of what it read is gone, as ``FileStreamSource.getBatch`` reads.
+
+    Seen by the names at the root alone: its offsets are numbers of the entries of that log.
+    """
+    if "sources" in checkpoint.layout.root_names:
+        return None
+    sources = checkpoint.logs.sources.get(BatchId(planned), ())
+    return next((s.name for s in sources if (s.offset or "").startswith('{"logOffset"')), None)
 
 
 def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:
@@ -332,9 +373,33 @@ def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:
             name == QUERY_METADATA or name.endswith("/_metadata/schema")
         ):
             yield Obstacle(name, "", missing=False)
-    absent = any(problem.slug == "missing-operator" for problem in damage.paths.values())
-    if absent and not checkpoint.operators:
-        yield Obstacle("the operators in state", _NO_STATE)
+        if problem.slug == MISSING_OPERATOR:
+            have_metadata = any(operator.metadata for operator in checkpoint.operators)
+            error = _NO_OPERATOR if have_metadata else ""
+            name = "the operators in state"
+            yield Obstacle(name, error if checkpoint.operators else _NO_STATE)
+        if problem.slug in (LOST_METADATA, LOST_SCHEMA) and _is_needed(checkpoint, name):
+            yield Obstacle(name, "")
+    logs = checkpoint.logs
+    has_logs = logs.last_offset is not None or logs.last_committed is not None
+    if has_logs and QUERY_METADATA not in checkpoint.layout.root_names:
+        yield Obstacle(QUERY_METADATA, _NO_METADATA, since="4.2")
+    if checkpoint.newest_snapshot_format > 1:
+        name = "the snapshots of Spark 4.0"
+        yield Obstacle(name, _OTHER_FORMAT, verb="refuses", since="4.1")
+
+
+def _is_needed(checkpoint: Checkpoint, name: str) -> bool:
+    """Whether Spark 4.3 does not write a schema or metadata anew where they are gone.
+
+    Metadata of format 2 it reads, and the schemas that those of transformWithState name.
+    """
+    for operator in checkpoint.operators:
+        if name.startswith(f"{operator.layout.directory}/_stateSchema/"):
+            return operator.processor is not None
+        if name.startswith(f"{operator.layout.directory}/_metadata/"):
+            return operator.layout.has_state_schema
+    return False
 
 
 def _stores(

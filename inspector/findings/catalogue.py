@@ -362,13 +362,48 @@ UNFINISHED_REPARTITION = Kind(
     "before it is whole and is what is judged here. Spark 4.3 refuses to start the query "
     "(STREAMING_UNFINISHED_REPARTITION_DETECTED), and to repartition to any other number.",
     to_do="run the repartitioning again, to the same number of partitions, and let it finish "
-    "before the query is started",
+    "before the query is started; Spark repartitions no HDFS-backed state, so that its entry of "
+    "`offsets` was changed: restore it from a backup",
     source="MicroBatchExecution.checkUnfinishedRepartitionBatch, OfflineStateRepartitionRunner "
     "(4.3)",
     cause="A repartitioning of the checkpoint has not finished, and the query cannot start.",
     command="info",
     proof="The newest entry of `offsets` has the offsets and the time stamp of a committed "
     "batch and another number of partitions, and there is no entry of `commits` for it.",
+)
+REFUSED_RESTART = Kind(
+    "SS120",
+    Severity.ERROR,
+    "restart that Spark refuses",
+    "STREAM_FAILED",
+    means="Every file of the state can be read, and Spark refuses the checkpoint all the same: the "
+    "log of a file source is not there, or the snapshots have the format of another release. It is "
+    "information where only a later release than may run the query refuses it.",
+    to_do="restore what is missing from a backup; snapshots of checkpoint format 2 that Spark 4.0 "
+    "wrote are read by Spark 4.0 alone, so that a later release needs a new checkpoint",
+    source="FileStreamSource.getBatch (2.3 to 4.3), RocksDBCheckpointMetadata.readFromFile (4.0 to "
+    "4.3)",
+    cause="Spark does not start the query from this checkpoint.",
+    command="info",
+    proof="The names at the root of the checkpoint are compared with what the newest entry of "
+    "`offsets` refers to, and the version in the newest snapshot with those that releases read.",
+)
+STRAY_VERSIONS = Kind(
+    "SS121",
+    Severity.WARNING,
+    "state files of a batch that never ran",
+    "HDFSBackedStateStoreProvider.doMaintenance",
+    means="A partition has a file of a version that no batch has made, behind a gap: it was copied "
+    "there or renamed. A restart does not read it. But in an HDFS-backed store maintenance takes "
+    "it for the newest version, does not find the files before it, and removes no old version any "
+    "more.",
+    to_do="move the file out of the checkpoint while the query is stopped",
+    source="HDFSBackedStateStoreProvider.cleanup, filesForVersion (2.3 to 4.3); a query of Spark "
+    "4.3 with such a delta kept every version of its partition",
+    cause="A state file is of a version that no batch has made.",
+    command="files",
+    proof="By the listing: its number is above that of the batch that `offsets` plans last, and "
+    "the partition has no file of the version before it.",
 )
 NEVER_EXPIRES = Kind(
     "SS201",
@@ -1029,6 +1064,8 @@ CATALOGUE = (
     STORAGE_SILENT,
     FOREIGN_RECORDS,
     UNFINISHED_REPARTITION,
+    REFUSED_RESTART,
+    STRAY_VERSIONS,
     NEVER_EXPIRES,
     PAST_WATERMARK,
     TIMEOUT_KEPT,

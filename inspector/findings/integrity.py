@@ -11,6 +11,8 @@ from inspector.checkpoint.logfile import (
     STORAGE_SLUG,
     VANISHED_SLUG,
 )
+from inspector.discovery.listing import STRAY
+from inspector.discovery.lost_files import EXCHANGED
 from inspector.discovery.restart import Restart
 from inspector.exceptions import NoSchemaError
 from inspector.facts.misplaced import MisplacedKeys
@@ -42,6 +44,8 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
     "absent-removals": catalogue.ABSENT_REMOVALS,
     "foreign-records": catalogue.FOREIGN_RECORDS,
     "unfinished-repartition": catalogue.UNFINISHED_REPARTITION,
+    STRAY: catalogue.STRAY_VERSIONS,
+    EXCHANGED: catalogue.WRONG_PARTITION,
 }
 
 
@@ -143,6 +147,28 @@ _BY_PLACE = (
     catalogue.LOG_CONTRADICTION,
 )
 """Findings whose cause names the first place."""
+
+
+def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
+    """What keeps Spark from the restart though all files can be read.
+
+    Args:
+        restart: of a checkpoint without damage.
+        thresholds: from which number on.
+    """
+    obstacles = (*restart.obstacles, *restart.later)
+    if not thresholds.reports(catalogue.REFUSED_RESTART.id, len(obstacles)):
+        return
+    for obstacle in obstacles[:1]:
+        release = f" {obstacle.since} or later" if obstacle.since else ""
+        yield Finding(
+            catalogue.REFUSED_RESTART,
+            Certainty.PROVEN,
+            restart.sentence,
+            catalogue.REFUSED_RESTART.to_do,
+            cause=f"Spark{release} does not start the query from this checkpoint: {obstacle}.",
+            severity=Severity.ERROR if restart.obstacles else Severity.INFO,
+        )
 
 
 def judge_replay(

@@ -12,11 +12,12 @@ from inspector.exceptions import MissingVersionError
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings.cost_inputs import KeyWords, file_costs, store_costs
 from inspector.findings.efficiency import judge_costs, judge_files, judge_format, judge_heap
-from inspector.findings.finding import Finding
+from inspector.findings.finding import Finding, Severity
 from inspector.findings.integrity import (
     judge_placement,
     judge_problems,
     judge_replay,
+    judge_restart,
 )
 from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
@@ -101,7 +102,10 @@ def judge_integrity(
         finding for finding in findings if thresholds.reports(finding.kind.id, finding.rows)
     ]
     relative = checkpoint.storage.relative
-    return _gravest_first([*judge_problems(problems, thresholds, restart, relative), *reported])
+    reported += judge_problems(problems, thresholds, restart, relative)
+    if restart is not None and all(f.severity is not Severity.ERROR for f in reported):
+        reported += judge_restart(restart, thresholds)
+    return _gravest_first(reported)
 
 
 def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -154,9 +154,7 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if life.removals:
         # A function may remove keys whenever it likes; where it does, there is no leak to claim.
         return
-    steady = life.window >= thresholds.window_versions and (
-        not life.inserts or life.quiet >= max(thresholds.window_versions, life.window / 2)
-    )
+    steady = _is_steady(life, thresholds)
     versions = count_text(life.quiet if life.inserts else life.window, "version")
     finding = catalogue.NEVER_EXPIRES.of_store(
         life,
@@ -275,6 +273,12 @@ def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     )
 
 
+def _is_steady(life: StoreLifetime, thresholds: Thresholds) -> bool:
+    """Whether no new key came for long, though rows were put: the keys are those that there are."""
+    long = life.quiet >= max(thresholds.window_versions, life.window / 2)
+    return life.window >= thresholds.window_versions and (not life.inserts or long)
+
+
 def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Rows that only become more, where no rule that is known could tell whether they should."""
     rule = life.rule
@@ -282,7 +286,7 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     grown = life.newest.rows - life.first.rows
     if is_known or rule.needs_none or life.removals or grown <= 0:
         return
-    if life.window < thresholds.window_versions:
+    if life.window < thresholds.window_versions or _is_steady(life, thresholds):
         return
     yield catalogue.NO_REMOVES.of_store(
         life,

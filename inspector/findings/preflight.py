@@ -198,15 +198,18 @@ class Preflight:
         """What is wrong with the checkpoint that the query goes on from."""
         checkpoint = self._old.checkpoint
         restart = restart_of(checkpoint, self._problems)
-        for obstacle in restart.obstacles[:1]:
+        # What only some releases mind has lines of its own.
+        stops = [obstacle for obstacle in restart.obstacles if not obstacle.since]
+        for obstacle in stops[:1]:
             yield self._line(
                 *("files that a restart reads", "not-restorable", obstacle.name),
                 detail=restart.sentence,
             )
-        if not restart.obstacles:
+        if not stops:
             about = "restorable-unknown" if restart.unknown else "restorable"
             yield self._line("files that a restart reads", about, restart.sentence)
-        if restart.of_spark_4_0 and RELEASES.index(self._release) >= RELEASES.index("4.1"):
+        refuses_v2 = RELEASES.index(self._release) >= RELEASES.index("4.1")
+        if refuses_v2 and checkpoint.newest_snapshot_format > 1:
             yield self._line("format of snapshots", "snapshot-format", "v2", "v1")
         if restart.again:
             offsets = "; ".join(s.offset or "-" for s in self._old.sources)[:200]

@@ -171,18 +171,25 @@ def _of_growth(growth: StateGrowth) -> tuple[str, str]:
 
 
 def _first(verdict: Verdict, report: ReportData) -> str:
-    cause, growth = verdict.cause, verdict.growth
+    cause, growth, restart = verdict.cause, verdict.growth, verdict.restart
+    again = restart is not None and restart.again
+    word = _WORDS[verdict.level]
+    if again and restart is not None and verdict.level not in _UNFINISHED_FIRST:
+        word += f", batch {restart.batch} not finished"  # else the line before has said so
     if verdict.level is Level.UNREADABLE:
-        head = f"{_WORDS[verdict.level]}, {short_count_text(verdict.problems, 'problem')}"
-        return f"{head}: {cause.sentence}{_place(cause)}" if cause is not None else f"{head}."
+        word += f", {short_count_text(verdict.problems, 'problem')}"
     if cause is not None:
-        return f"{_WORDS[verdict.level]}: {cause.sentence}{_place(cause)}"
+        return f"{word}: {cause.sentence}{_place(cause)}"
+    if verdict.level is Level.UNREADABLE:
+        return f"{word}."
     if growth is not None and growth.growing:
         return growth_text(growth)
     standing = "" if verdict.size is None else f"; {_standing(growth, verdict.size)}"
-    if verdict.restart is not None and verdict.restart.again:
+    if again:
         return f"No findings{standing}."
-    healthy = "Healthy" if report.part is None else "Healthy, as far as this part shows"
+    if restart is not None and not restart.has_state:
+        return f"{word} if the query keeps no state: no findings; there is no folder state."
+    healthy = word if report.part is None else f"{word}, as far as this part shows"
     return f"{healthy}: no findings{standing}."
 
 

@@ -192,6 +192,14 @@ def _newest(root: Path, pattern: str) -> Path:
     return max(root.glob(pattern), key=lambda path: int(re.findall(r"\d+", path.name)[0]))
 
 
+def _lose_all(*names: str) -> Callable[[Path], None]:
+    def lose(root: Path) -> None:
+        for name in names:
+            shutil.rmtree(root / name)
+
+    return lose
+
+
 def _lose(pattern: str) -> Callable[[Path], None]:
     return lambda root: _newest(root, pattern).unlink()
 
@@ -204,8 +212,17 @@ def _cut(pattern: str) -> Callable[[Path], None]:
     return lambda root: _halve(_newest(root, pattern))
 
 
+def _exchange(first: str, second: str) -> Callable[[Path], None]:
+    def exchange(root: Path) -> None:
+        (root / first).rename(root / "other")
+        (root / second).rename(root / first)
+        (root / "other").rename(root / second)
+
+    return exchange
+
+
 HDFS, ZIPS, LOGS = "trouble_huge_value", "rocksdb_agg_update_zips_one", "rocksdb_session_window"
-DAMAGES: dict[str, tuple[str, Callable[[Path], None], str]] = {
+DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "lost_delta": (HDFS, _lose("state/0/1/*.delta"), r"batch 14: no, partition 1 needs 14.delta"),
     "cut_delta": (HDFS, _cut("state/0/1/*.delta"), r"partition 1 needs 14.delta, which cannot be"),
     "lost_partition": (
@@ -245,6 +262,52 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], None], str]] = {
         HDFS,
         _lose("offsets/*"),
         r"batch 12.*no, it needs offsets/13",
+    ),
+    "lost_metadata": (HDFS, lambda root: (root / "metadata").unlink(), r"no, it needs metadata"),
+    "lost_offsets": (
+        HDFS,
+        lambda root: shutil.rmtree(root / "offsets"),
+        r"Restarts from batch 0: no, it needs the entries of offsets.*At offsets: got no entry",
+    ),
+    "lost_logs": (
+        HDFS,
+        _lose_all("offsets", "commits"),
+        r"got no entry in offsets and commits, though there is state up to",
+    ),
+    "lost_state": (
+        HDFS,
+        lambda root: shutil.rmtree(root / "state"),
+        r"Healthy if the query keeps no state: .* no folder state.*else no, as it needs",
+    ),
+    "lost_state_schema": (
+        "rocksdb_tws_processing",
+        lambda root: shutil.rmtree(root / "state/0/_stateSchema"),
+        r"no, it needs state/0/_stateSchema/default",
+    ),
+    "lost_upper_operator": (
+        "agg_two_levels",
+        lambda root: shutil.rmtree(root / "state/0"),
+        r"no, it needs the operators in state",
+    ),
+    "exchanged_partitions": (
+        HDFS,
+        _exchange("state/0/0", "state/0/1"),
+        r"it lies in state/0/1: the folders of two partitions were exchanged",
+    ),
+    "exchanged_others": (
+        "trouble_skew",
+        _exchange("state/0/1", "state/0/2"),
+        r"Error: The state has 3 keys in a partition where Spark does not look for them",
+    ),
+    "stray_delta": (
+        HDFS,
+        lambda root: shutil.copy(root / "state/0/0/14.delta", root / "state/0/0/99.delta"),
+        r"Warning: At state/0/0/99.delta: got version 99, and the newest batch, 13, makes",
+    ),
+    "died_with_a_leak": (
+        "trouble_dedup_without_time",
+        _lose("commits/*"),
+        r"Warning, batch 13 not finished: None of the columns of dropDuplicates carries",
     ),
     "cut_schema": (
         HDFS,

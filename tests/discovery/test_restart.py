@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,10 @@ import pytest
 from inspector import api
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.restart import Restart, restart_of
+from inspector.findings.finding import Severity
+from tests.ill import repartitioning_begun
 from tests.rocks import as_spark_4_0
+from tests.troubles import troubled
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 PLAIN, CLEANED = "3.5.9/agg_append", "3.5.9/snapshots_cleaned"
@@ -132,8 +136,8 @@ def test_a_store_of_rocksdb_needs_its_changelogs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("planned_by", "possible", "words"),
     [
-        ("4.0", True, "yes with Spark 4.0, from 6.zip and 2 changelogs; no with Spark 4.1 or"),
-        ("4.2", False, "no with Spark 4.1 or later, which refuses the snapshots of Spark 4.0"),
+        ("4.0", True, "yes with Spark before 4.1, from 6.zip and 2 changelogs; no with Spark 4.1"),
+        ("4.2", False, "no, it refuses the snapshots of Spark 4.0 (CANNOT_READ_CHECKPOINT)."),
     ],
 )
 def test_snapshots_of_spark_4_0_are_of_no_use_to_later_releases(
@@ -154,3 +158,68 @@ def test_a_repartitioning_that_has_not_finished_stops_spark(tmp_path: Path) -> N
     entry = (root / "offsets/9").read_text()
     (root / "offsets/10").write_text(entry.replace('partitions":"2"', 'partitions":"3"'))
     assert "no, it needs commits/10 (STREAMING_UNFINISHED" in restart(root).sentence
+
+
+HDFS, TRANSFORM, TWO = "4.3.0/trouble_huge_value", "4.3.0/rocksdb_tws_processing", "agg_two_levels"
+NO_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
+NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
+
+
+@pytest.mark.parametrize(
+    ("case", "gone", "possible", "words"),
+    [
+        (HDFS, ("metadata",), False, f"no, it needs metadata ({NO_METADATA})"),
+        (PLAIN, ("metadata",), True, "before 4.2, from 10 deltas; no with Spark 4.2 or later: it"),
+        (HDFS, ("offsets",), False, "batch 0: no, it needs the entries of offsets"),
+        (HDFS, ("offsets", "commits"), True, f"it refuses the state that is there ({NOT_EMPTY})"),
+        (HDFS, ("state",), True, "yes if the query keeps no state; else no, as it needs state."),
+        (TRANSFORM, ("state/0/_stateSchema",), False, "no, it needs state/0/_stateSchema/default"),
+        (TRANSFORM, ("state/0/_metadata",), False, "no, it needs state/0/_metadata/metadata"),
+        (HDFS, ("state/0/_metadata",), True, "batch 14: yes, from snapshots"),
+        (HDFS, ("state/0/0/_metadata",), True, "batch 14: yes, from snapshots"),
+        (f"4.3.0/{TWO}", ("state/0",), False, "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE"),
+    ],
+)
+def test_what_is_gone_beside_the_files_of_the_state(
+    case: str, gone: tuple[str, ...], possible: bool, words: str, tmp_path: Path
+) -> None:
+    """As Spark 4.3, 4.1, 4.0 and 3.5 did when a query was restarted without each."""
+    found = restart(copy(tmp_path, case, *gone))
+    assert words in found.sentence
+    assert found.possible is possible
+
+
+def test_a_source_of_files_without_its_log_does_not_start(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(troubled("trouble_agg_no_watermark"), root)
+    assert restart(root).possible
+    shutil.rmtree(root / "sources")
+    assert "no, it needs sources/0" in restart(root).sentence
+    (found,) = [one for one in api.audit(str(root)).findings if one.kind.id == "SS120"]
+    assert found.severity is Severity.ERROR
+
+
+def test_a_batch_without_data_shows_an_operator_that_is_gone(tmp_path: Path) -> None:
+    """None asks for one where only a limit is left of the query."""
+    root = copy(tmp_path, "4.3.0/limit_after_dedup", "state/1")
+    assert restart(root).possible
+    newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
+    for folder, batch, name in (
+        *(("offsets", newest + 1, "batchWatermarkMs"), ("commits", newest, "nextBatchWatermarkMs")),
+        ("commits", newest + 1, "nextBatchWatermarkMs"),
+    ):
+        text = (root / folder / str(newest)).read_text()
+        (root / folder / f".{batch}.crc").unlink(missing_ok=True)
+        raised = re.sub(rf'"{name}":\d+', f'"{name}":1000', text)
+        (root / folder / str(batch)).write_text(raised)
+    said = [problem.message for problem in api.verify(str(root)).problems]
+    assert any("which none of these operators asks for" in message for message in said)
+
+
+def test_hdfs_backed_state_was_never_repartitioned(tmp_path: Path) -> None:
+    root = copy(tmp_path, "4.3.0/agg_update")
+    repartitioning_begun(root)
+    report = api.verify(str(root))
+    assert {finding.kind.id for finding in report.findings} == {"SS119"}
+    assert any("Spark repartitions no HDFS-backed state" in p.message for p in report.problems)
+    assert "STREAMING_UNFINISHED_REPARTITION_DETECTED" in restart(root).sentence

@@ -70,6 +70,8 @@ def test_ids_never_change_their_meaning() -> None:
             "SS108": "files changed during the scan",
             "SS109": "operators or partitions missing or too many",
             "SS114": "folder that is no state store",
+            "SS120": "restart that Spark refuses",
+            "SS121": "state files of a batch that never ran",
             "SS201": "rows can never expire",
             "SS202": "expired rows still present",
             "SS203": "timeout fired and key kept",

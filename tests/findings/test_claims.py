@@ -23,6 +23,7 @@ EXPIRED = "test_rocksdb_fixtures.py::test_leftovers_by_the_log_are_expired_value
 SIDE_FILES = "providers/test_side_checks.py::test_files_that_match_are_no_problem"
 LOADS_AS_IT_IS = f"{SPARK}::test_removals_of_absent_keys_are_loaded_as_they_are"
 REPARTITIONED = f"{SPARK}::test_a_repartitioning_changes_the_partitions_and_has_to_finish"
+REFUSED = "spark/test_restarts.py::test_spark_does_what_the_record_says"
 LOST = f"{SPARK}::test_without_a_delta_the_query_does_not_go_on"
 MOVED = f"{SPARK}::test_of_a_key_in_another_partition_a_second_one_grows"
 FOREIGN = (
@@ -97,6 +98,16 @@ CLAIMS: dict[str, dict[str, str]] = {
     "SS119": {
         "Spark's repartitioning of the checkpoint was broken off": REPARTITIONED,
         "Spark 4.3 refuses to start the query": REPARTITIONED,
+        "Spark repartitions no HDFS-backed state": BY_SOURCE,
+    },
+    "SS120": {
+        "Spark refuses the checkpoint all the same": REFUSED,
+        "Spark 4.0 wrote are read by Spark 4.0 alone": BY_SOURCE,
+        "Spark does not start the query": REFUSED,
+    },
+    "SS121": {
+        "A restart does not read it": BY_SOURCE,
+        "maintenance takes it for the newest version": BY_SOURCE,
     },
     "SS202": {"which keeps every group": EVICTS},
     "SS203": {
