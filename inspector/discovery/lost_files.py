@@ -86,7 +86,8 @@ def lost_files(
                     VANISHED_SLUG, f"{message}; what depends on it is missing from the report", path
                 )
             else:
-                elsewhere = next((p.directory for p in layout.partitions if p.has_schemas), None)
+                others = [p for p in layout.partitions if p.partition_id and p.has_schemas]
+                elsewhere = next((partition.directory for partition in others), None)
                 slug, reason = LOST_SCHEMA, "though the release that ran the query writes it"
                 if elsewhere is not None:
                     slug = EXCHANGED

@@ -154,7 +154,9 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if life.removals:
         # A function may remove keys whenever it likes; where it does, there is no leak to claim.
         return
-    steady = _is_steady(life, thresholds)
+    steady = life.window >= thresholds.window_versions and (
+        not life.inserts or _is_quiet(life, thresholds)
+    )
     versions = count_text(life.quiet if life.inserts else life.window, "version")
     finding = catalogue.NEVER_EXPIRES.of_store(
         life,
@@ -273,10 +275,9 @@ def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     )
 
 
-def _is_steady(life: StoreLifetime, thresholds: Thresholds) -> bool:
+def _is_quiet(life: StoreLifetime, thresholds: Thresholds) -> bool:
     """Whether no new key came for long, though rows were put: the keys are those that there are."""
-    long = life.quiet >= max(thresholds.window_versions, life.window / 2)
-    return life.window >= thresholds.window_versions and (not life.inserts or long)
+    return life.quiet >= max(thresholds.window_versions, life.window / 2)
 
 
 def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -286,7 +287,7 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     grown = life.newest.rows - life.first.rows
     if is_known or rule.needs_none or life.removals or grown <= 0:
         return
-    if life.window < thresholds.window_versions or _is_steady(life, thresholds):
+    if life.window < thresholds.window_versions or _is_quiet(life, thresholds):
         return
     yield catalogue.NO_REMOVES.of_store(
         life,

@@ -203,7 +203,7 @@ class Preflight:
         for obstacle in stops[:1]:
             yield self._line(
                 *("files that a restart reads", "not-restorable", obstacle.name),
-                detail=restart.sentence,
+                detail=f"Batch {restart.batch} does not run: {obstacle}.",
             )
         if not stops:
             about = "restorable-unknown" if restart.unknown else "restorable"

@@ -178,8 +178,8 @@ def test_a_query_without_state_is_healthy(tmp_path: Path) -> None:
         (path / "offsets" / str(batch)).unlink()
         (path / "commits" / str(batch)).unlink()
     assert first_lines(path) == [
-        "Healthy: no findings; the state is empty.",
-        "Restarts from batch 5: yes, with an empty state.",
+        "Healthy if the query keeps no state: no findings; there is no folder state.",
+        "Restarts from batch 5: yes if the query keeps no state; else no, as it needs state.",
     ]
 
 
