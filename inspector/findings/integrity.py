@@ -145,6 +145,8 @@ _BY_PLACE = (
     catalogue.UNDECODABLE_FILE,
     catalogue.PARTITION_COUNT,
     catalogue.LOG_CONTRADICTION,
+    catalogue.STRAY_VERSIONS,
+    catalogue.WRONG_PARTITION,
 )
 """Findings whose cause names the first place."""
 
