@@ -228,7 +228,7 @@ def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
                 f"expected 0 to {max(numbers)}: Spark numbers them one by one"
             )
             yield Problem(MISSING_OPERATOR, message, state)
-        elif (why := _unnumbered(checkpoint, max(numbers))) is not None:
+        elif (why := _sign_of_more_operators(checkpoint, max(numbers))) is not None:
             message = f"operators above {max(numbers)} are missing: {why}"
             yield Problem(MISSING_OPERATOR, message, state)
     elif checkpoint.layout.has_state:
@@ -242,7 +242,7 @@ def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
         yield Problem(MISSING_OPERATOR, message, state)
 
 
-def _unnumbered(checkpoint: Checkpoint, highest: int) -> str | None:
+def _sign_of_more_operators(checkpoint: Checkpoint, highest: int) -> str | None:
     """Why the query has operators of higher numbers than those that are there; None if not seen."""
     newest = max(checkpoint.logs.unique_ids, default=None)
     if newest is not None and max(checkpoint.logs.unique_ids[newest], default=0) > highest:

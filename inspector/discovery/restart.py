@@ -336,12 +336,12 @@ def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[
             damage.doubted += 1
         else:
             yield Obstacle(name, _LOG_ERROR, missing=problem.slug in _ABSENT)
-    yield from _of_logs_that_are_gone(checkpoint, planned)
+    yield from _absent_logs(checkpoint, planned)
     if is_repartitioning(checkpoint):
         yield Obstacle(f"{COMMITS}/{planned}", UNFINISHED_ERROR)
 
 
-def _of_logs_that_are_gone(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:
+def _absent_logs(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:
     committed = checkpoint.logs.last_committed
     source = _source_without_log(checkpoint, planned)
     if source is not None:
