@@ -25,11 +25,21 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from copies.families import CONFS, FAMILIES, PROVIDERS, SCHEMA, VICTIMS, Family, write_input
+from copies.families import (
+    CONFS,
+    FAMILIES,
+    PROVIDERS,
+    SCHEMA,
+    VARIABLES,
+    VICTIMS,
+    Family,
+    write_input,
+)
 from copies.families import OTHER as OTHER_SCHEMA
 
 BEFORE, AFTER = 4, 3
@@ -40,9 +50,9 @@ COPIER = """
 import json, sys
 from inspector import api
 for line in sys.stdin:
-    source, dest, where = json.loads(line)
+    source, dest, evict, where = json.loads(line)
     try:
-        copied = api.copy(source, dest, api.Options(where=tuple(where)))
+        copied = api.copy(source, dest, api.Options(where=tuple(where)), evict=evict)
         print(json.dumps({"summary": copied.summary}), flush=True)
     except api.InspectorError as error:
         print(json.dumps({"error": str(error)}), flush=True)
@@ -80,8 +90,9 @@ class Judge:
     """
 
     def __init__(self, folder: Path, inspector: str) -> None:
-        # Python workers import the queries.
-        os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent)
+        # Python workers import the queries, and PySpark where it is not installed.
+        path = [str(Path(__file__).resolve().parent), os.environ.get("PYTHONPATH", "")]
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, path))
         from pyspark.sql import SparkSession
 
         self.folder = folder
@@ -134,30 +145,41 @@ class Judge:
         query.awaitTermination()
         return batches
 
-    def copy(self, source: Path, dest: Path, *where: str) -> dict[str, Any]:
+    def copy(
+        self, source: Path, dest: Path, evict: str | None = None, *where: str
+    ) -> dict[str, Any]:
         """Summary of ``inspector copy``, or why it is refused."""
         assert self._copier.stdin is not None
         assert self._copier.stdout is not None
-        self._copier.stdin.write(json.dumps([str(source), str(dest), where]) + "\n")
+        self._copier.stdin.write(json.dumps([str(source), str(dest), evict, where]) + "\n")
         self._copier.stdin.flush()
         found: dict[str, Any] = json.loads(self._copier.stdout.readline())
         return found
 
-    def counts(self, checkpoint: Path, provider: str) -> int | None:
-        """Rows of all stores by Spark's own source; None where this Spark has none.
+    def counts(self, checkpoint: Path, variables: Sequence[str] = ()) -> int | None:
+        """Rows of all stores, or variables, by Spark's own source; None where it has none.
 
         That of 4.0 looks for files without unique ids.
         """
-        if self.release < ((4, 1) if provider == "format2" else (4, 0)):
+        has_ids = checkpoint.parent.name.endswith("format2")
+        if self.release < ((4, 1) if has_ids else (4, 0)):
             return None
         twin = checkpoint.with_name(f"{checkpoint.name}-counted")  # the source makes folders
         shutil.copytree(checkpoint, twin)
         metadata = self.spark.read.format("state-metadata").load(str(twin))
-        total = 0
-        for row in metadata.select("operatorId", "stateStoreName").distinct().collect():
-            reader = self.spark.read.format("statestore").option("operatorId", row[0])
-            total += reader.option("storeName", row[1]).load(str(twin)).count()
-        return total
+        stores = metadata.select("operatorId", "stateStoreName").distinct().collect()
+        names = [("storeName", row[1]) for row in stores]
+        if variables:
+            names = [("stateVarName", name) for name in variables]
+            stores *= len(names)
+        return sum(
+            self.spark.read.format("statestore")
+            .option("operatorId", row[0])
+            .option(*name)
+            .load(str(twin))
+            .count()
+            for row, name in zip(stores, names, strict=True)
+        )
 
     def judge(self, name: str, provider: str) -> Verdict:
         """One query with one provider."""
@@ -168,14 +190,14 @@ class Judge:
             self.spark.conf.set(conf, value)
         home = self.folder / f"{name}-{provider}"
         inputs, source = home / "input", home / "source"
-        for batch in range(BEFORE):
-            write_input(inputs, batch, victims=True)
-        self.run(family, inputs, source)
+        self._begin(family, inputs, source)
         twin, plain, evicted = home / "twin", home / "plain", home / "evicted"
         shutil.copytree(source, twin)
         report = self.copy(source, plain)
         verdict.expect(holds="summary" in report, otherwise=f"no copy: {report.get('error')}")
-        evictions = self.copy(source, evicted, f"user<{VICTIMS}") if family.has_users else {}
+        named = ("rows", f"user<{VICTIMS}") if family.has_users else None
+        evict = ("leftovers",) if family.expired else named
+        evictions = self.copy(source, evicted, *evict) if evict else {}
         verdict.expect(
             holds=("summary" in evictions) == family.evicts,
             otherwise=f"eviction: {evictions}",
@@ -184,10 +206,10 @@ class Judge:
             verdict.faults.append("there was nothing to evict")
         if verdict.faults:
             return verdict
-        if family.evicts:
-            count, said = self.counts(evicted, provider), evictions["summary"]["rows"]
+        if family.evicts and not family.expired:
+            count, told = self.counts(evicted), evictions["summary"]["rows"]
             verdict.expect(
-                holds=count in (None, said), otherwise=f"Spark counts {count} rows, not {said}"
+                holds=count in (None, told), otherwise=f"Spark counts {count} rows, not {told}"
             )
         for batch in range(BEFORE, BEFORE + AFTER):
             write_input(inputs, batch, victims=False)
@@ -198,12 +220,26 @@ class Judge:
         if family.evicts:
             self._judge_evicted(verdict, family, expected, self.run(family, inputs, evicted))
             verdict.evicted = evictions["summary"]["evicted_rows"]
+            if family.expired:
+                counts = [self.counts(place, VARIABLES) for place in (twin, evicted)]
+                verdict.expect(
+                    holds=counts[0] == counts[1], otherwise=f"Spark counts {counts} rows"
+                )
             if family.by_timeout:
                 verdict.expect(
                     holds=verdict.called == verdict.evicted,
                     otherwise=f"{verdict.called} of {verdict.evicted} keys were called",
                 )
         return verdict
+
+    def _begin(self, family: Family, inputs: Path, checkpoint: Path) -> None:
+        """What is there before the copies are made."""
+        for batch in range(BEFORE):
+            write_input(inputs, batch, victims=True)
+            if family.before:
+                self.run(replace(family, build=family.before[batch]), inputs, checkpoint)
+        if not family.before:
+            self.run(family, inputs, checkpoint)
 
     def _judge_evicted(
         self,
@@ -214,6 +250,9 @@ class Judge:
     ) -> None:
         """Compare the outputs of users that were not evicted, and look at those that were."""
         twin, mine = sum(expected.values(), Counter()), sum(batches.values(), Counter())
+        if family.expired:
+            verdict.expect(holds=expected == batches, otherwise="the evicted copy differs")
+            return
         others = [
             Counter({row: n for row, n in rows.items() if row[0] >= VICTIMS})
             for rows in (twin, mine)

@@ -250,7 +250,7 @@ class _Copy:
                 "and not written; leave out --compact: the copy has no older versions in any case",
                 run.checkpoint.root,
             )
-        self._ways = {} if eviction is None else eviction.ways(run.checkpoint)
+        self._ways = {} if eviction is None else eviction.ways(run)
         used = {way.way for way in self._ways.values() if not way.effect.refused}
         self._erases = eviction is not None and bool(eviction.keys) and used == {REMOVAL}
         # Behind a chain, a removal would leave the bytes in the files of the chain.

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from inspector.decode.changelog import LineageItem
 from inspector.encode.frames import compress_blocks
-from inspector.encode.records import Record, changelog, frame_records, row_checksum_of
-
-_ROW_VERSION = b"\x00"
-"""What every row that RocksDB holds begins with (:mod:`inspector.decode.encoded_rows`)."""
+from inspector.encode.records import Record, changelog, frame_records
 
 
 @dataclass(frozen=True)
@@ -20,7 +16,7 @@ class DeltaForm:
 
     Attributes:
         codec: of its compression.
-        row_checksum: its records carry checksums.
+        row_checksum: the records of a delta carry checksums.
         changelog: version of a changelog's format; 0 for a delta or snapshot of the HDFS-backed
             provider.
         lineage: the versions that a changelog of checkpoint format 2 is based on.
@@ -36,25 +32,10 @@ class DeltaForm:
         """The bytes of the file.
 
         Args:
-            entries: UnsafeRows; those of a store whose keys are not arranged and that shares its
-                files with no other.
+            entries: UnsafeRows; those of a changelog as RocksDB holds them
+                (:mod:`inspector.encode.stored_rows`).
         """
-        if not self.changelog:
-            raw = frame_records(entries, row_checksum=self.row_checksum)
-        else:
-            raw = changelog(map(self._encode, entries), self.changelog, self.lineage)
+        if self.changelog:
+            return compress_blocks(changelog(entries, self.changelog, self.lineage), self.codec)
+        raw = frame_records(entries, row_checksum=self.row_checksum)
         return compress_blocks(raw, self.codec)
-
-    def _encode(self, entry: Record) -> Record:
-        """A record as RocksDB holds it.
-
-        A checksum stands before the size and the value of a put, and before the key of a removal
-        (``KeyValueChecksumEncoder``, 4.2 on).
-        """
-        key, value = _ROW_VERSION + entry[0], entry[1]
-        if value is None:
-            return (row_checksum_of(key, b"") + key if self.row_checksum else key), None
-        value = _ROW_VERSION + value
-        if self.row_checksum:
-            value = row_checksum_of(key, value) + struct.pack("<i", len(value)) + value
-        return key, value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,12 +51,16 @@ class RowPrints(StoreSum):
         return cls(len(rows), int(sizes[0].sum()), int(sizes[1].sum()), _to_int64(total))
 
     @classmethod
-    def of_row(cls, key: bytes, value: bytes) -> RowPrints:
-        """That of one row."""
-        sizes = np.array([[len(key)], [len(value)]], np.int64)
-        starts = np.array([[0], [len(key)]], np.int64)
-        block = RecordBlock(key + value, 0, 0, starts[0], sizes[0], starts[1], sizes[1])
-        return cls.of(block, np.zeros(1, np.int64))
+    def of_rows(cls, rows: Sequence[tuple[bytes, bytes]]) -> RowPrints:
+        """Those of some rows."""
+        if not rows:
+            return cls()
+        lengths = np.array([len(part) for row in rows for part in row], np.int64)
+        starts = np.cumsum(lengths) - lengths
+        keys, values = slice(0, None, 2), slice(1, None, 2)
+        spans = (starts[keys], lengths[keys], starts[values], lengths[values])
+        block = RecordBlock(b"".join(part for row in rows for part in row), 0, 0, *spans)
+        return cls.of(block, block.ordinals)
 
 
 def _hashes(buffer: bytes, offsets: Int64s, lengths: Int64s) -> UInt64s:

@@ -15,7 +15,7 @@ from inspector.operators import (
     transform_with_state,
 )
 from inspector.operators.group_state import timeout_ordinal
-from inspector.operators.rule import StoreRule
+from inspector.operators.rule import RowKind, StoreRule
 from inspector.sparktypes import StructType
 
 REMOVAL, TIMEOUT = "removal", "timeout"
@@ -64,6 +64,15 @@ _EMITTED = (
     "is part of a complete result. Let the watermark pass it, or choose the keys of another "
     "operator with --operator."
 )
+_HIDDEN = (
+    "Nothing changes: Spark hides a value whose TTL has passed from the processor. Its row in the "
+    "index of the TTL goes with it, and the counter of a list is set anew."
+)
+_OF_PROCESSOR = (
+    "Only values of transformWithState whose TTL has passed are evicted: what the processor does "
+    "without the others, or without a timer, is not known. Call clear() or deleteTimer() in it, or "
+    "handle.deleteIfExists() for a variable that it no longer declares."
+)
 _UNKNOWN = "What the query does with this state is not known, so nothing is evicted from it."
 
 
@@ -107,12 +116,8 @@ def effect_of(name: str, rule: StoreRule, way: str, *, expired: bool) -> Effect:
             refused=True,
         )
     if name in transform_with_state.NAMES:
-        return Effect(
-            "Values of transformWithState have twin rows: counters, indexes of their TTL, timers. "
-            "They are not evicted; call clear() in the processor, or let Spark's own cleanup "
-            "remove values whose TTL has passed.",
-            refused=True,
-        )
+        is_expired = expired and way == REMOVAL and rule.row_kind is RowKind.TTL_VALUE
+        return Effect(_HIDDEN) if is_expired else Effect(_OF_PROCESSOR, refused=True)
     return Effect(_UNKNOWN, refused=True)
 
 

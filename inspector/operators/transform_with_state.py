@@ -152,6 +152,17 @@ class Properties:
         return None if self.variables is None else name in self.variables
 
 
+def is_helper(store: str) -> bool:
+    """Whether the rows of a store go with those of another."""
+    return store.startswith(tuple(_HELPERS))
+
+
+def variable_of(store: str) -> str:
+    """The variable that a store belongs to."""
+    prefix = next(filter(store.startswith, _HELPERS), "")
+    return store[len(prefix) :]
+
+
 def family_of(
     store: str, properties: Properties, stores: Collection[str], key: StructType | None
 ) -> tuple[Family, str]:

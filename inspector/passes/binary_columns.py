@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,16 @@ def keys_of(block: RecordBlock, rows: Rows) -> Any:
 def values_of(block: RecordBlock, rows: Rows) -> Any:
     """The values of some records of a block, null for a removal."""
     return binary(block.buffer, block.value_offset[rows], block.value_length[rows])
+
+
+def records_of(block: RecordBlock, rows: Int64s) -> Iterator[tuple[bytes, bytes]]:
+    """Some records of a block, each a put."""
+    view = memoryview(block.buffer)
+    spans = (block.key_offset, block.key_length, block.value_offset, block.value_length)
+    for key_at, key_size, value_at, value_size in zip(
+        *(span[rows].tolist() for span in spans), strict=True
+    ):
+        yield bytes(view[key_at : key_at + key_size]), bytes(view[value_at : value_at + value_size])
 
 
 def binary(buffer: bytes, offsets: Int64s, lengths: Int64s) -> Any:

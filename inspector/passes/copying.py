@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from itertools import chain
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,25 +14,47 @@ from inspector.checkpoint.destination import Destination
 from inspector.checkpoint.storage import Storage
 from inspector.codec import Message
 from inspector.decode.records import RecordBlock
+from inspector.decode.sst.live import DELIMITER
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.encode.deltas import DeltaForm
 from inspector.encode.records import Record
 from inspector.encode.side_sums import SideSums, hadoop_sums_of
+from inspector.encode.stored_rows import Entry, StoredRows
 from inspector.facts.checks import ReadProblem
 from inspector.facts.copied import Evicted, EvictedKey, RowPrints, WrittenFiles
 from inspector.facts.fact import Observed
 from inspector.model import FileKind, StoreFile
+from inspector.operators.transform_with_state import is_helper
+from inspector.passes.binary_columns import records_of
+from inspector.passes.expired_values import Changes, ExpiredValues
 from inspector.passes.live_rows import live_blocks
 from inspector.passes.store_reader import StoreReader, open_stores
+from inspector.providers.chain import chain_for
 from inspector.providers.common_names import hadoop_sums_name, spark_sums_name
 from inspector.providers.options import ReadOptions
 from inspector.providers.registry import provider_by_name
+from inspector.sparktypes import parse_schema_json
 
 KEYS_SHOWN = 5
 """Evicted keys of each store and class that a plan shows."""
 
-Chosen = Callable[[StoreTask, RecordBlock, Int64s], Mapping[str, Int64s]]
-"""Of the live records of a block those to evict, by why; each record at most once."""
+TWINS = (
+    "{store} has {missing} rows fewer than Spark keeps beside the values that are evicted, so that "
+    "it cannot be kept true: let the processor call clear()"
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which rows are evicted.
+
+    Attributes:
+        of_block: of the live records of a block those to evict, by why; each at most once.
+        keys: of each store those of which it evicts none but these; none where that is not known.
+    """
+
+    of_block: Callable[[StoreTask, RecordBlock, Int64s], Mapping[str, Int64s]]
+    keys: Mapping[str, Collection[bytes]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,7 +94,7 @@ class CopyTask(Message):
     timer: int | None = None
 
 
-def copy_partition(request: CopyTask, chosen: Chosen) -> Iterator[Observed[Any]]:
+def copy_partition(request: CopyTask, choice: Choice) -> Iterator[Observed[Any]]:
     """Copy the files of a partition, append what is evicted, and report what was read and written.
 
     Yields:
@@ -80,8 +103,10 @@ def copy_partition(request: CopyTask, chosen: Chosen) -> Iterator[Observed[Any]]
     """
     opened = {store.store_name: (store, reader) for store, reader in open_stores(request.task)}
     for folder in request.folders:
-        partition = _Folder(request, folder, [opened[name] for name in folder.stores])
-        yield from partition.copy(chosen)
+        # Rows that others go with are read before those.
+        names = sorted(folder.stores, key=is_helper)
+        partition = _Folder(request, folder, [opened[name] for name in names], choice)
+        yield from partition.copy()
 
 
 class _Folder:
@@ -92,6 +117,7 @@ class _Folder:
         request: CopyTask,
         folder: FolderCopy,
         stores: Sequence[tuple[StoreTask, StoreReader]],
+        choice: Choice,
     ) -> None:
         self._request, self._folder, self._stores = request, folder, stores
         task = request.task
@@ -102,8 +128,10 @@ class _Folder:
         self._kinds = {file.kind for file in folder.files}
         self._files = self._bytes = 0
         self._found: list[Observed[Any]] = []
+        self._choice = choice
+        self._expired = ExpiredValues(choice.keys, [store for store, _ in stores])
 
-    def copy(self, chosen: Chosen) -> Iterator[Observed[Any]]:
+    def copy(self) -> Iterator[Observed[Any]]:
         request, appended = self._request, self._request.appended
         form = self._form() if appended or request.compact else None
         if not request.compact:
@@ -111,7 +139,7 @@ class _Folder:
         if form is not None and request.compact:
             name = self._provider.snapshot_name(self._version + appended) or ""
             form = replace(form, name=name)
-        entries = (entry for store in self._stores for entry in self._entries(*store, chosen))
+        entries = (entry for store in self._stores for entry in self._records(*store, form))
         if form is None:
             for _ in entries:
                 raise AssertionError("rows are evicted and no version is appended")
@@ -170,29 +198,57 @@ class _Folder:
 
     # -- rows --------------------------------------------------------------------------------------
 
-    def _entries(self, store: StoreTask, reader: StoreReader, chosen: Chosen) -> Iterator[Record]:
-        """The records that go into the new file; what else the rows show is kept on the way."""
-        request, prints = self._request, RowPrints()
+    def _records(
+        self, store: StoreTask, reader: StoreReader, form: DeltaForm | None
+    ) -> Iterator[Record]:
+        """The records that go into the new file, as the provider has them."""
+        entries = self._entries(store, reader)
+        if form is None or not form.changelog:
+            yield from cast(Iterator[Record], entries)
+            return
+        for entry in entries:  # only then it matters which column family the store is
+            task = self._request.task
+            newest = chain_for(self._provider.files_of(store.files), self._version).files[-1]
+            stored = StoredRows(
+                store.key_encoder,
+                None if store.key_schema is None else parse_schema_json(store.key_schema),
+                reader.family(newest),
+                DELIMITER if task.merge_delimiter else b"",
+                task.row_checksum,
+            )
+            yield from stored.records(chain([entry], entries))
+
+    def _entries(self, store: StoreTask, reader: StoreReader) -> Iterator[Entry]:
+        """What is written of the rows; what else they show is kept on the way."""
+        request, expired, prints = self._request, self._expired, RowPrints()
         evicted: dict[str, Evicted] = {}
         for block, live in live_blocks(request.task, store, reader):
-            by_class = chosen(store, block, live)
+            by_class = self._choice.of_block(store, block, live)
             gone = np.concatenate([np.empty(0, np.int64), *by_class.values()])
             for name, rows in by_class.items():
                 shown = KEYS_SHOWN - evicted[name].rows if name in evicted else KEYS_SHOWN
                 self._note_keys(reader, name, block, rows[: max(0, shown)])
                 evicted[name] = evicted.get(name, Evicted(name)) + Evicted.of(name, block, rows)
-            kept = np.setdiff1d(live, gone)
+            changed = np.union1d(expired.others(store, block, live), gone)
+            kept = np.setdiff1d(live, changed)
             prints += RowPrints.of(block, kept)
             if request.compact:
                 yield from records_of(block, kept)
-            for key, value in records_of(block, gone):
-                if request.timer is None:
-                    if not request.compact:
-                        yield key, None
-                    continue
-                rearmed = with_timer(value or b"", request.timer)
-                prints += RowPrints.of_row(key, rearmed)
-                yield key, rearmed
+            if store.family is not None:
+                changes = expired.changes(store, block, changed, gone)
+            elif request.timer is not None:
+                changes = timeouts(block, gone, request.timer)
+            else:
+                changes = removals(block, gone[:0] if request.compact else gone)
+            for entries, rows_made in changes:
+                prints += RowPrints.of_rows(rows_made)
+                yield from entries
+        for entries, rows_made in expired.lists(store):
+            prints += RowPrints.of_rows(rows_made)
+            yield from entries
+        missing = expired.missing(store)
+        if missing:
+            reader.report("twin-rows", TWINS.format(store=store.store_name, missing=missing))
         at = reader.store, self._version
         self._found += [Observed(*at, prints), *(Observed(*at, e) for e in evicted.values())]
         self._found += [ReadProblem.observe(problem, *at) for problem in reader.problems]
@@ -201,16 +257,6 @@ class _Folder:
         for key, value in records_of(block, rows):
             shown = EvictedKey(name, key, len(value or b""))
             self._found.append(Observed(reader.store, self._version, shown))
-
-
-def records_of(block: RecordBlock, rows: Int64s) -> Iterator[Record]:
-    """Some records of a block, each a put."""
-    view = memoryview(block.buffer)
-    spans = (block.key_offset, block.key_length, block.value_offset, block.value_length)
-    for key_at, key_size, value_at, value_size in zip(
-        *(span[rows].tolist() for span in spans), strict=True
-    ):
-        yield bytes(view[key_at : key_at + key_size]), bytes(view[value_at : value_at + value_size])
 
 
 PAST_MS = 1
@@ -222,3 +268,14 @@ def with_timer(value: bytes, ordinal: int) -> bytes:
     """The value of a group state whose timer has run out; ``ordinal`` is that of its last field."""
     at = ordinal // 64 * 8 + 8 + 8 * ordinal
     return value[:at] + PAST_MS.to_bytes(8, "little") + value[at + 8 :]
+
+
+def removals(block: RecordBlock, rows: Int64s) -> Iterator[Changes]:
+    """Rows that go."""
+    yield [(key, None) for key, _ in records_of(block, rows)], []
+
+
+def timeouts(block: RecordBlock, rows: Int64s, ordinal: int) -> Iterator[Changes]:
+    """Rows of group state that get a timer that has run out."""
+    changed = [(key, with_timer(value, ordinal)) for key, value in records_of(block, rows)]
+    yield changed, changed

@@ -104,6 +104,15 @@ class StoreReader:
         """
         return self._files.snapshot_rows(file)
 
+    def family(self, file: StoreFile) -> int | None:
+        """The number of the store's column family in a file; None if it has none.
+
+        Raises:
+            DecodeError: no snapshot says it.
+            OSError: it cannot be read.
+        """
+        return self._files.family(file)
+
     def decode_rest(self, files: Iterable[StoreFile]) -> None:
         """Decode those files that no version needed: a delta that a snapshot has replaced."""
         for file in files:

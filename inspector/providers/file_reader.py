@@ -197,6 +197,16 @@ class FileReader(ABC):
         del file
         return None
 
+    def family(self, file: StoreFile) -> int | None:
+        """The number of the store's column family in a file; None if it has none.
+
+        Raises:
+            DecodeError: no snapshot says it.
+            OSError: it cannot be read.
+        """
+        del file
+        return None
+
     def files_to_check(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
         """Those files that have checksums and that nobody has read to their end."""
         return self._checks.rest(files)

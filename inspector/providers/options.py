@@ -39,6 +39,9 @@ INDEX_COLUMN = "index"
 """Name of the column that the key of each row has if a value holds several: as in the keys of a
 join's rows, where Spark itself numbers them."""
 
+UNSAFE_ROW, AVRO = "unsaferow", "avro"
+"""Encodings of rows (``spark.sql.streaming.stateStore.encodingFormat``), in lower case."""
+
 
 @dataclass(frozen=True)
 class ReadOptions:
@@ -48,11 +51,11 @@ class ReadOptions:
         codecs: compression by version; a version that is not there has Spark's default.
         row_checksum: each record carries a checksum.
         merge_delimiter: rows that were merged into one value are parted by a byte.
-        encoding: of rows; ``unsaferow`` or ``avro``.
+        encoding: of rows.
     """
 
     codecs: Mapping[int, str] = field(default_factory=dict)
     row_checksum: bool = False
     merge_delimiter: bool = True
-    encoding: str = "unsaferow"
+    encoding: str = UNSAFE_ROW
     form: StoreForm = field(default_factory=StoreForm)

@@ -17,6 +17,8 @@ VICTIMS = "user-010"
 ROWS = 30
 USERS = 40
 EPOCH_S = 1_700_000_000
+VARIABLES = ("count", "newest", "kept")
+"""Of the processor whose values expire."""
 BATCHES_OF_LIMIT = 5
 """Whole batches of rows that a limit lets through, and a half one."""
 
@@ -57,6 +59,8 @@ class Family:
         mode: its output mode.
         evicts: whether rows may be evicted from it by their key.
         by_timeout: they are evicted by their timers.
+        expired: its leftovers are evicted, which changes no result.
+        before: the queries that run first, each on the input of one batch, where it is not itself.
         has_users: its keys have users, by which rows can be named.
         conf: of its session.
         tables: it needs RocksDB.
@@ -67,6 +71,8 @@ class Family:
     mode: str = "update"
     evicts: bool = True
     by_timeout: bool = False
+    expired: bool = False
+    before: tuple[Callable[[Callable[[str], Any]], Any], ...] = ()
     has_users: bool = True
     conf: Mapping[str, str] = field(default_factory=dict)
     tables: bool = False
@@ -124,7 +130,9 @@ def _group_state(key: Any, frames: Iterator[Any], state: Any) -> Iterator[Any]:
     yield pd.DataFrame({"user": [key[0]], "n": [count], "why": ["data"]})
 
 
-def _processed(time_mode: str) -> Callable[[Callable[[str], Any]], Any]:
+def _processed(
+    time_mode: str, processor: str = "Counting", **given: Any
+) -> Callable[[Callable[[str], Any]], Any]:
     def build(source: Callable[[str], Any]) -> Any:
         from copies import processors
         from pyspark import cloudpickle
@@ -134,10 +142,14 @@ def _processed(time_mode: str) -> Callable[[Callable[[str], Any]], Any]:
         output = "user string, n long, why string"
         grouped = _events(source).groupBy("user")
         return grouped.transformWithStateInPandas(
-            processors.Counting(timed=time_mode == processors.TIMED), output, "append", time_mode
+            getattr(processors, processor)(**given), output, "append", time_mode
         )
 
     return build
+
+
+def _values(**given: Any) -> Callable[[Callable[[str], Any]], Any]:
+    return _processed("ProcessingTime", timed=False, **given)
 
 
 def _stateful(source: Callable[[str], Any]) -> Any:
@@ -207,8 +219,24 @@ FAMILIES = {
         for version in versions
     },
     "stateful": Family(_stateful, by_timeout=True),
-    "timers": Family(_processed("EventTime"), "append", evicts=False, tables=True, since=(4, 0)),
-    "ttl": Family(_processed("ProcessingTime"), "append", evicts=False, tables=True, since=(4, 0)),
+    "timers": Family(
+        _processed("EventTime", timed=True), "append", evicts=False, tables=True, since=(4, 0)
+    ),
+    "ttl": Family(_values(), "append", evicts=False, tables=True, since=(4, 0)),
+    "expired": Family(
+        _values(),
+        "append",
+        # Values that stay and values that expire, in lists of one key too; then a processor that
+        # does not declare them runs, so that nothing cleans them up.
+        before=(
+            *(_values(), _values(ttl_ms=1)),
+            *(_processed("ProcessingTime", "Forgetful"),) * 2,
+        ),
+        expired=True,
+        conf={_NO_DATA: "false"},
+        tables=True,
+        since=(4, 0),
+    ),
     "chained": Family(
         lambda source: _events(source).dropDuplicates(["user", "ts"]).groupBy("user").count()
     ),

@@ -18,15 +18,16 @@ class Counting(StatefulProcessor):
 
     Args:
         timed: it has a timer for each user; otherwise its values expire.
+        ttl_ms: after which they do.
     """
 
-    def __init__(self, *, timed: bool) -> None:
-        self._timed = timed
+    def __init__(self, *, timed: bool, ttl_ms: int = _TTL_MS) -> None:
+        self._timed, self._ttl_ms = timed, ttl_ms
 
     def init(self, handle: Any) -> None:
         """Make the variables."""
         self._handle = handle
-        ttl = () if self._timed else (_TTL_MS,)
+        ttl = () if self._timed else (self._ttl_ms,)
         self._count = handle.getValueState("count", "n long", *ttl)
         self._newest = handle.getListState("newest", "v long", *ttl)
         self._kept = handle.getMapState("kept", "tens long", "v long", *ttl)
@@ -64,6 +65,29 @@ class Counting(StatefulProcessor):
         kept = sorted((k[0], v[0]) for k, v in self._kept.iterator())
         (count,) = self._count.get()
         return pd.DataFrame({"user": [key[0]], "n": [count], "why": [f"{why} {listed} {kept}"]})
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class Forgetful(StatefulProcessor):
+    """Declares none of those variables, so that Spark does not clean them up."""
+
+    def init(self, handle: Any) -> None:
+        """Make another variable."""
+        self._other = handle.getValueState("other", "n long")
+
+    def handleInputRows(  # noqa: N802 -- Spark calls it so
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: Any,  # noqa: N803
+    ) -> Iterator[Any]:
+        """Count in the other variable."""
+        del timerValues
+        count = sum(map(len, rows))
+        self._other.update((count,))
+        yield pd.DataFrame({"user": [key[0]], "n": [count], "why": ["other"]})
 
     def close(self) -> None:
         """Nothing is held."""

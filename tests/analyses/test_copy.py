@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -177,6 +178,67 @@ def test_named_rows_are_evicted_with_both_providers(case: str, tmp_path: Path) -
     assert severe(tmp_path / "copy") == []
 
 
+@pytest.mark.parametrize("batch", [None, 4, 5])
+def test_values_whose_ttl_has_passed_go_with_what_spark_keeps_beside_them(
+    batch: int | None, tmp_path: Path
+) -> None:
+    root = checkpoint("rocksdb_tws_undeclared")
+    options = Options(batch=batch, redact=Redact.NONE)
+    gone = {
+        (row["store_name"], row["key_hex"])
+        for row in api.leftovers(str(root), options).primary.rows
+        if row["certainty"] == "proven"
+    }
+    before = list(api.rows(str(root), options, raw=True).primary.rows)
+    report = api.copy(str(root), str(tmp_path / "copy"), options, evict="leftovers")
+    after = list(api.rows(str(tmp_path / "copy"), raw=True).primary.rows)
+    assert report.summary["evicted_rows"] == len(gone) > 0
+    variables = {"seen", "visited", "recent"}
+    kept = [row for row in before if (row["store_name"], row["key_hex"]) not in gone]
+
+    def values(rows: list[Any], names: set[str]) -> list[tuple[str, str]]:
+        chosen = (row for row in rows if row["store_name"] in names)
+        return sorted((row["store_name"], row["value_hex"]) for row in chosen)
+
+    helpers = {f"{prefix}{name}" for prefix in ("$ttl_", "$min_", "$count_") for name in variables}
+    others = {row["store_name"] for row in before} - helpers
+    assert values(after, others) == values(kept, others)
+    assert twins(after) == twins_of(after)
+    assert severe(tmp_path / "copy") == []
+
+
+def twins(rows: list[Any]) -> Counter[tuple[str, str, int]]:
+    """What lies in the indexes of the TTL, and in the counters of lists."""
+    found: Counter[tuple[str, str, int]] = Counter()
+    for row in rows:
+        name, key, value = row["store_name"], row["key"], row["value"]
+        if name.startswith("$ttl_"):
+            element = json.dumps(next(v for k, v in key.items() if k != "expirationMs"))
+            found[name, element, key["expirationMs"]] += 1
+        elif name.startswith(("$min_", "$count_")):
+            (number,) = value.values()
+            found[name, json.dumps(key), number] += 1
+    return found
+
+
+def twins_of(rows: list[Any]) -> Counter[tuple[str, str, int]]:
+    """The same by the values that they are about."""
+    found: Counter[tuple[str, str, int]] = Counter()
+    lists: dict[str, list[int]] = {}
+    for row in rows:
+        name, key = row["store_name"], dict(row["key"] or {})
+        if name in ("seen", "visited"):
+            found[f"$ttl_{name}", json.dumps(key), row["value"]["ttlExpirationMs"]] += 1
+        elif name == "recent":
+            del key["index"]
+            lists.setdefault(json.dumps(key), []).append(row["value"]["ttlExpirationMs"])
+    for element, times in lists.items():
+        found["$ttl_recent", element, min(times)] += 1
+        found["$min_recent", element, min(times)] += 1
+        found["$count_recent", element, len(times)] += 1
+    return found
+
+
 def test_the_bytes_of_an_erased_key_are_in_no_file_of_the_copy(tmp_path: Path) -> None:
     root = checkpoint(LEFT)
     victim = rows(root)[0][3]
@@ -231,7 +293,7 @@ def refusal(root: Path, dest: Path, options: Options | None = None, **own: Any) 
         ("join_left_outer", "key.field0!=null", "rows of joins are not evicted"),
         ("session_window", "key.sessionStartTime!=null", "Results would be lost"),
         ("agg_append", "key.window.end!=null", "Results would be lost"),
-        ("rocksdb_tws_event", "key.key.value!=null", "twin rows"),
+        ("rocksdb_tws_event", "key.key.value!=null", "whose TTL has passed are evicted"),
     ],
 )
 def test_rows_whose_loss_would_be_wrong_are_refused(

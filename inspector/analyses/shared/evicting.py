@@ -25,10 +25,12 @@ from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
 from inspector.model import Certainty, FileKind, StoreId, StoreName
 from inspector.operators.eviction import TIMEOUT, Effect, effect_of, timer_of, way_of
-from inspector.passes.copying import Chosen, CopyTask, FolderCopy, copy_partition, records_of
+from inspector.passes.binary_columns import records_of
+from inspector.passes.copying import Choice, CopyTask, FolderCopy, copy_partition
 from inspector.passes.key_filter import KeyFilter, check_filter, filter_of
 from inspector.passes.run import run_tasks
 from inspector.providers.chain import chain_for
+from inspector.providers.options import UNSAFE_ROW
 from inspector.schemas import specs_in, task_batch
 
 LEFTOVERS, ROWS = "leftovers", "rows"
@@ -92,10 +94,11 @@ class Eviction:
             if chosen and in_operator and fact.certainty in self.certainties:
                 yield observed.store, fact.rows
 
-    def ways(self, checkpoint: Checkpoint) -> dict[StoreName, Way]:
+    def ways(self, run: Run) -> dict[StoreName, Way]:
         """Of each store that it may be done in: how, and what that does."""
         found = {}
-        for operator in checkpoint.operators:
+        encoding = run.checkpoint.conf(run.version, "stateStore.encodingFormat") or UNSAFE_ROW
+        for operator in run.checkpoint.operators:
             if self.operator_id not in (None, operator.operator_id):
                 continue
             for store, rule in operator.rules.items():
@@ -107,6 +110,12 @@ class Eviction:
                     effect = Effect(
                         f"The state of operator {operator.operator_id} has no timers, so nothing "
                         "can be evicted by timeout; use --by removal.",
+                        refused=True,
+                    )
+                elif encoding.lower() != UNSAFE_ROW and not effect.refused:
+                    effect = Effect(
+                        f"Its rows are encoded as {encoding}, which is read here and not written: "
+                        "call clear() in the processor.",
                         refused=True,
                     )
                 found[StoreName(operator.operator_id, store)] = Way(way, effect)
@@ -149,18 +158,18 @@ def run_copies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """
     for spec in specs_in(batches):
         request = EvictTask.from_json(spec)
-        yield from fact_batches(copy_partition(request.copy, _chooser(request)))
+        yield from fact_batches(copy_partition(request.copy, _choice(request)))
 
 
-def _chooser(request: EvictTask) -> Chosen:
-    """What chooses the rows of a task that are evicted."""
+def _choice(request: EvictTask) -> Choice:
+    """Which rows of a task are evicted."""
     if not request.stores:
-        return lambda *_: {}
+        return Choice(lambda *_: {})
     task = request.copy.task
     filters = {store.store_name: filter_of(task, store) for store in task.stores}
     leftovers = _leftovers(request) if request.classes else {}
 
-    def chosen(store: StoreTask, block: RecordBlock, live: Int64s) -> Mapping[str, Int64s]:
+    def of_block(store: StoreTask, block: RecordBlock, live: Int64s) -> Mapping[str, Int64s]:
         if store.store_name not in request.stores:
             return {}
         met = filters[store.store_name]
@@ -169,7 +178,7 @@ def _chooser(request: EvictTask) -> Chosen:
             return {ROWS: rows} if len(rows) else {}
         return _of_class(block, rows, leftovers.get(store.store_name, {}))
 
-    return chosen
+    return Choice(of_block, leftovers)
 
 
 def _of_class(
@@ -281,7 +290,7 @@ def with_eviction(
     classes = eviction.classes
     holding = {store for store, _ in eviction.leftovers(facts)}
     known = _known_leftovers(eviction, facts) if run.engine.in_process and classes else None
-    ways = eviction.ways(run.checkpoint)
+    ways = eviction.ways(run)
     operators = {operator.operator_id: operator for operator in run.checkpoint.operators}
 
     def evicting(request: EvictTask) -> EvictTask:

@@ -19,7 +19,7 @@ from inspector.decode.sst.table import Table, open_table
 from inspector.exceptions import DecodeError, NoSchemaError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.file_reader import FileReader
-from inspector.providers.options import ReadOptions, Report
+from inspector.providers.options import AVRO, UNSAFE_ROW, ReadOptions, Report
 from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.lists import ListLengths
 from inspector.providers.rocksdb.names import PIECE_BYTES
@@ -31,8 +31,6 @@ from inspector.providers.rocksdb.snapshot import (
     read_snapshot,
 )
 from inspector.providers.task_files import TaskFiles
-
-UNSAFE_ROW, AVRO = "unsaferow", "avro"
 
 
 class RocksDbReader(FileReader):
@@ -175,7 +173,7 @@ class RocksDbReader(FileReader):
                 int(options.merge_delimiter),
                 self._avro(),
             )
-        return replace(self._encoding, family=self._family(file))
+        return replace(self._encoding, family=self.family(file))
 
     def _avro(self) -> AvroEntries | None:
         """What reads the rows, where they are Avro."""
@@ -206,7 +204,7 @@ class RocksDbReader(FileReader):
                 return bool(self._snapshot(file).families)
         return False
 
-    def _family(self, file: StoreFile) -> int | None:
+    def family(self, file: StoreFile) -> int | None:
         """The number of the store's column family in a file, which only snapshots say.
 
         Spark writes a snapshot with the version that makes a family

@@ -1,0 +1,125 @@
+"""UnsafeRows to the keys and values that RocksDB holds: what ``decode.encoded_rows`` reads."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from inspector.decode.composed_rows import Column, columns_of, compose_rows
+from inspector.decode.encoded_rows import FAMILY_BYTES, Spans
+from inspector.encode.records import Record, row_checksum_of
+from inspector.exceptions import DecodeError
+from inspector.sparktypes import LONG, StructType
+from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
+
+Entry = tuple[bytes, bytes | Sequence[bytes] | None]
+"""A key and its value, as UnsafeRows. Several values are a list; None removes the key."""
+
+_ROW_VERSION = b"\x00"
+_MARK_BYTES, _LONG_BYTES = 1, 8
+_ROOM = 16
+"""Bytes that a mark and a number take in a row."""
+_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """How RocksDB holds the rows of one store.
+
+    Attributes:
+        encoder: how its keys are arranged. schema: of the keys; needed where they are rearranged.
+        family: number of its column family; None if it has none.
+        delimiter: between two values of a list.
+        row_checksum: a checksum and the size stand before each value, and a checksum before the
+            key of a removal (``KeyValueChecksumEncoder``, 4.2 on).
+    """
+
+    encoder: KeyEncoder
+    schema: StructType | None = None
+    family: int | None = None
+    delimiter: bytes = b""
+    row_checksum: bool = False
+
+    def records(self, entries: Iterable[Entry]) -> Iterator[Record]:
+        """The records of a changelog.
+
+        Raises:
+            DecodeError: keys that are arranged so cannot be written.
+        """
+        left = iter(entries)
+        while part := list(islice(left, _AT_ONCE)):
+            for key, (_, value) in zip(self._keys([key for key, _ in part]), part, strict=True):
+                if value is None:
+                    yield (row_checksum_of(key, b"") + key if self.row_checksum else key), None
+                elif isinstance(value, bytes):
+                    yield key, self._value(key, _ROW_VERSION + value)
+                else:
+                    rows = (_with_size(_ROW_VERSION + row) for row in value)
+                    yield key, self.delimiter.join(self._value(key, row) for row in rows)
+
+    def _value(self, key: bytes, value: bytes) -> bytes:
+        return row_checksum_of(key, value) + _with_size(value) if self.row_checksum else value
+
+    def _keys(self, rows: Sequence[bytes]) -> list[bytes]:
+        head = b"" if self.family is None else self.family.to_bytes(FAMILY_BYTES, "little")
+        if self.encoder.kind is KeyEncoding.ROW:
+            return [head + _ROW_VERSION + row for row in rows]
+        scanned, remainder = self._parts(rows)
+        return [
+            head + _with_size(_ROW_VERSION + first) + (_ROW_VERSION + rest if rest else b"")
+            for first, rest in zip(scanned, remainder, strict=True)
+        ]
+
+    def _parts(self, rows: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """Of each key a row of the columns that it is scanned by, and one of the others."""
+        types = [field.data_type for field in self.schema.fields] if self.schema else []
+        buffer, spans = join_rows(rows)
+        columns = columns_of(buffer, *spans, types)
+        if self.encoder.kind is KeyEncoding.PREFIX:
+            first = tuple(range(self.encoder.prefix_columns))
+            scanned = split(buffer, [columns[at] for at in first], len(rows))
+        elif self.encoder.kind is KeyEncoding.RANGE and all(
+            types[at] == LONG for at in self.encoder.ordinals
+        ):
+            first = self.encoder.ordinals
+            scanned = _in_order([columns[at] for at in first], len(rows))
+        else:
+            raise DecodeError(f"keys that are arranged by {self.encoder.name!r} are not written")
+        others = [column for at, column in enumerate(columns) if at not in first]
+        return scanned, split(buffer, others, len(rows)) if others else [b""] * len(rows)
+
+
+def join_rows(rows: Sequence[bytes]) -> tuple[bytes, Spans]:
+    """Rows one after the other, and where each lies."""
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    return b"".join(rows), Spans(np.cumsum(lengths) - lengths, lengths)
+
+
+def split(buffer: bytes, columns: Sequence[Column], count: int) -> list[bytes]:
+    """Rows of these fields, each for itself; the fields' variable parts lie in the buffer."""
+    rows = compose_rows(buffer, columns, count)
+    ends = (rows.offsets + rows.lengths).tolist()
+    return [rows.data[at:end] for at, end in zip(rows.offsets.tolist(), ends, strict=True)]
+
+
+def _in_order(columns: Sequence[Column], count: int) -> list[bytes]:
+    """Rows of numbers as bytes whose order is theirs: a mark of the sign, then big-endian."""
+    parts, fields = [], []
+    for at, column in enumerate(columns):
+        part = np.zeros((count, _ROOM), np.uint8)
+        part[:, 0] = column.slots.view(np.int64) >= 0
+        numbers = column.slots.astype(">u8").view(np.uint8).reshape(count, _LONG_BYTES)
+        part[:, _MARK_BYTES : _MARK_BYTES + _LONG_BYTES] = numbers
+        parts.append(part.tobytes())
+        offsets = np.arange(count, dtype=np.int64) * _ROOM + at * count * _ROOM
+        sizes = np.full(count, _MARK_BYTES + _LONG_BYTES, np.uint64)
+        fields.append(Column(sizes, column.null, offsets, np.full(count, _ROOM, np.int64)))
+    return split(b"".join(parts), fields, count)
+
+
+def _with_size(part: bytes) -> bytes:
+    return struct.pack("<i", len(part)) + part

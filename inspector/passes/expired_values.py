@@ -1,0 +1,182 @@
+"""Values of transformWithState whose TTL has passed, evicted with what Spark keeps beside them.
+
+A value, and an entry of a map, has a row in the index by expiry. A list has one for its earliest
+entry, the time of that, and a counter (``OneToOneTTLState``, ``OneToManyTTLState``): a list of
+which entries go is written anew with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.decode.composed_rows import Column, columns_of
+from inspector.decode.records import RecordBlock
+from inspector.discovery.tasks import StoreTask
+from inspector.encode.stored_rows import Entry, join_rows, split
+from inspector.operators.transform_with_state import Family, variable_of
+from inspector.passes.binary_columns import records_of
+from inspector.sparktypes import DataType, parse_schema_json
+
+Rows = list[tuple[bytes, bytes]]
+Changes = tuple[Sequence[Entry], Rows]
+"""What is written, and the rows of the store that it makes."""
+
+_LONG = slice(8, 16)
+"""The only field of a counter, or of an earliest expiry."""
+_EXPIRY = slice(16, 24)
+_TWINS = (Family.TTL_INDEX, Family.MIN_EXPIRY, Family.ENTRY_COUNT)
+
+
+@dataclass
+class _Entries:
+    """The entries of a list, by their places; and which of them go."""
+
+    rows: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
+    gone: set[int] = field(default_factory=set)
+
+    @property
+    def rest(self) -> list[bytes]:
+        """The values that stay."""
+        return [value for at, (_, value) in sorted(self.rows.items()) if at not in self.gone]
+
+    def new_rows(self) -> Rows:
+        """The rows that they make."""
+        keys = [key for _, (key, _) in sorted(self.rows.items())]
+        return list(zip(keys, self.rest, strict=False))
+
+    def expiry(self) -> bytes:
+        """The earliest of those that stay."""
+        return min((value[_EXPIRY] for value in self.rest), key=_number)
+
+
+class ExpiredValues:
+    """What is evicted from the variables of one partition, and what that means for other rows.
+
+    Args:
+        leftovers: of each store the keys that may be evicted.
+        stores: of the partition.
+    """
+
+    def __init__(
+        self, leftovers: Mapping[str, Collection[bytes]], stores: Collection[StoreTask]
+    ) -> None:
+        self._values: dict[str, set[bytes]] = {}
+        self._lists: dict[str, dict[bytes, _Entries]] = {}
+        self._rows_of_twins: dict[str, int] = {}
+        for store in stores:
+            if store.family is Family.LIST and leftovers.get(store.store_name):
+                buffer, spans = join_rows(list(leftovers[store.store_name]))
+                columns = columns_of(buffer, *spans, _types(store))
+                keys = split(buffer, columns[:-1], len(spans.offsets))
+                self._lists[store.store_name] = {key: _Entries() for key in keys}
+
+    def others(self, store: StoreTask, block: RecordBlock, rows: Int64s) -> Int64s:
+        """Of some live rows those that change as values of other keys, or stores, are evicted."""
+        variable = variable_of(store.store_name)
+        lists, values = self._lists.get(variable, {}), self._values.get(variable, set())
+        if store.family in _TWINS and (lists or values):
+            keys = _elements(store, block, rows)
+            met = [key in values or bool(key in lists and lists[key].gone) for key in keys]
+        elif store.family is Family.LIST and lists:
+            met = [key in lists for key in _elements(store, block, rows)]
+        else:
+            return rows[:0]
+        return rows[np.array(met, np.bool_)]
+
+    def changes(
+        self, store: StoreTask, block: RecordBlock, rows: Int64s, gone: Int64s
+    ) -> Iterator[Changes]:
+        """What is written for rows that change.
+
+        Args:
+            store: whose.
+            block: that holds them.
+            rows: those of :meth:`others`, and those that are evicted.
+            gone: the latter.
+        """
+        variable = variable_of(store.store_name)
+        records = list(records_of(block, rows))
+        if store.family is Family.LIST:
+            keys, ids = _elements(store, block, rows), _columns(store, block, rows)[-1].slots
+            evicted = np.isin(rows, gone).tolist()
+            for key, place, row, goes in zip(keys, ids.tolist(), records, evicted, strict=True):
+                entries = self._lists[variable][key]
+                entries.rows[place] = row
+                entries.gone |= {place} if goes else set()
+        elif store.family in _TWINS:
+            self._rows_of_twins[store.store_name] = len(records) + self._rows_of_twins.get(
+                store.store_name, 0
+            )
+            for element, (key, value) in zip(_elements(store, block, rows), records, strict=True):
+                yield from self._twin(store, variable, element, key, value)
+        else:
+            self._values.setdefault(variable, set()).update(key for key, _ in records)
+            yield [(key, None) for key, _ in records], []
+
+    def _twin(
+        self, store: StoreTask, variable: str, element: bytes, key: bytes, value: bytes
+    ) -> Iterator[Changes]:
+        entries = self._lists.get(variable, {}).get(element)
+        kept = entries.rest if entries is not None else []
+        if entries is None or not kept or store.family is Family.TTL_INDEX:
+            yield [(key, None)], []
+        if entries is None or not kept:
+            return
+        number = len(kept).to_bytes(8, "little")
+        if store.family is not Family.ENTRY_COUNT:
+            number = entries.expiry()
+        if store.family is Family.TTL_INDEX:
+            key = key[: _LONG.start] + number + key[_LONG.stop :]
+        else:
+            value = value[: _LONG.start] + number + value[_LONG.stop :]
+        yield [(key, value)], [(key, value)]
+
+    def lists(self, store: StoreTask) -> Iterator[Changes]:
+        """What is written for the lists of a store, all of whose rows were seen."""
+        if store.family is Family.LIST:
+            for key, entries in self._lists.get(store.store_name, {}).items():
+                yield [(key, entries.rest or None)], entries.new_rows()
+
+    def missing(self, store: StoreTask) -> int:
+        """How many rows a store lacks, all of which were seen, of those that go with the evicted.
+
+        Below 0 it has more.
+        """
+        if store.family not in _TWINS:
+            return 0
+        variable = variable_of(store.store_name)
+        lists = self._lists.get(variable, {}).values()
+        expected = sum(bool(entries.gone) for entries in lists)
+        expected += len(self._values.get(variable, ()))
+        return expected - self._rows_of_twins.get(store.store_name, 0)
+
+
+def _number(eight_bytes: bytes) -> int:
+    return int.from_bytes(eight_bytes, "little", signed=True)
+
+
+def _columns(store: StoreTask, block: RecordBlock, rows: Int64s) -> list[Column]:
+    spans = block.key_offset[rows], block.key_length[rows]
+    return columns_of(block.buffer, *spans, _types(store))
+
+
+def _types(store: StoreTask) -> list[DataType]:
+    schema = parse_schema_json(store.key_schema or "")
+    return [column.data_type for column in schema.fields]
+
+
+def _elements(store: StoreTask, block: RecordBlock, rows: Int64s) -> list[bytes]:
+    """The key of the value, or list, that each row is about."""
+    if store.family is Family.LIST:
+        return split(block.buffer, _columns(store, block, rows)[:-1], len(rows))
+    offsets, sizes = block.key_offset[rows], block.key_length[rows]
+    if store.family is Family.TTL_INDEX:
+        (_, element) = _columns(store, block, rows)
+        assert element.offsets is not None
+        offsets, sizes = element.offsets, element.slots.astype(np.int64)
+    spans = zip(offsets.tolist(), sizes.tolist(), strict=True)
+    return [block.buffer[at : at + size] for at, size in spans]
