@@ -12,6 +12,7 @@ from inspector.analyses.audit import audit
 from inspector.analyses.shared.fleet import Outcome, Shown, find_all, run_all
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
+from inspector.api.fleet_job import audits_by_executors
 from inspector.render.report import Report
 
 Path = str | os.PathLike[str]
@@ -64,5 +65,6 @@ def audit_many(
         return audit(run, **keywords)
 
     shown = Shown.of(level, finding)
-    outcomes = run_all(candidates, options, make, at_once)
+    ahead = None if keywords.get("page") or keywords.get("estimate") else audits_by_executors
+    outcomes = run_all(candidates, options, make, at_once, ahead)
     return (outcome for outcome in outcomes if shown.shows(outcome.result))

@@ -14,10 +14,10 @@ from typing import Any, NoReturn
 import click
 
 from inspector.analyses.shared.declare import Analysis
-from inspector.analyses.shared.fleet import Outcome, Shown, find_all, run_all
+from inspector.analyses.shared.fleet import Ahead, Outcome, Shown, find_all, run_all
 from inspector.analyses.shared.gating import read_baseline
 from inspector.analyses.shared.opening import Opened, Recalled
-from inspector.analyses.shared.options import Options
+from inspector.analyses.shared.options import CACHE, Options
 from inspector.checkpoint.search import Found, is_pattern
 from inspector.checkpoint.urls import spell_root as shown_url
 from inspector.cli.click_options import api_options, own_options
@@ -107,7 +107,7 @@ class _Fleet:
 
         def make(run: Opened | Recalled) -> tuple[Member, bool]:
             report = self._analysis.function(run, **self._own)
-            if isinstance(run, Recalled):
+            if isinstance(run, Recalled) and run.is_kept:
                 self.recalled.append(report.checkpoint)
             self._found.append((report.checkpoint, report.summary.get("query_id")))
             report = failing_on(report, self._fail_on)
@@ -119,12 +119,20 @@ class _Fleet:
                 self._pages.add(report)
             return member, shown
 
-        for outcome in run_all(candidates, options, make, self._at_once):
+        for outcome in run_all(candidates, options, make, self._at_once, self._ahead()):
             member, shown = outcome.result or (self._failure(outcome), self._shown.shows(None))
             self.exit_code = max(self.exit_code, member.row["exit_code"])
             self.left_out += not shown
             if shown:
                 yield member
+
+    def _ahead(self) -> Ahead | None:
+        """What makes reports on Spark, for an analysis that takes those that are there."""
+        if self._pages.wanted or CACHE not in self._analysis.uses:
+            return None
+        from inspector.api.fleet_job import audits_by_executors  # noqa: PLC0415 - takes an audit
+
+        return audits_by_executors
 
     def _failure(self, outcome: Outcome[tuple[Member, bool]]) -> Member:
         error, path = outcome.error, redact(outcome.path)

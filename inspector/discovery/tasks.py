@@ -189,6 +189,11 @@ class Task(Message):
         return sum(file.size for file in self._counted_files)
 
     @property
+    def file_count(self) -> int:
+        """How many they are."""
+        return len(self._counted_files)
+
+    @property
     def has_small_files(self) -> bool:
         """Whether its files are so small, and so near, that to read one is Python's work mostly."""
         files = self._counted_files

@@ -43,7 +43,7 @@ class BatchedEngine(Engine):
     """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+        self.engine = engine
         self._changed = Condition()
         self._users = 0
         self._waiting: list[_Request] = []
@@ -51,12 +51,12 @@ class BatchedEngine(Engine):
     @property
     def reader(self) -> Reader | None:
         """What reads the files in place of fsspec, if anything does."""
-        return self._engine.reader
+        return self.engine.reader
 
     @property
     def cores(self) -> int | None:
         """Tasks that run at the same time; None if that is not known."""
-        return self._engine.cores
+        return self.engine.cores
 
     def join(self) -> None:
         """Count one more user: jobs wait for its tasks until it leaves."""
@@ -106,7 +106,7 @@ class BatchedEngine(Engine):
 
     def _run_alike(self, requests: Sequence[_Request]) -> None:
         try:
-            run_as_one(self._engine, requests)
+            run_as_one(self.engine, requests)
         except Exception:  # noqa: BLE001 - whoever it comes from gets it when it runs alone
             for request in requests:
                 self._run_alone(request)
@@ -115,7 +115,7 @@ class BatchedEngine(Engine):
         request.results.clear()
         try:
             request.results.extend(
-                self._engine.map(request.function, request.schema, request.work, request.merge)
+                self.engine.map(request.function, request.schema, request.work, request.merge)
             )
         except Exception as error:  # noqa: BLE001 - raised in the thread that it belongs to
             request.error = error

@@ -23,7 +23,7 @@ UNGROUPED_TASKS = 64
 """So many tasks are not grouped, however small: an executor has some cores, a cluster many."""
 
 GROUP_BYTES = 4 << 20
-"""File bytes that are worth a Spark task."""
+"""Bytes, with those that files count as, that are worth a Spark task."""
 
 GROUPS_PER_CORE = 4
 """Spark tasks per core where the number of cores is known, so that no core idles at the end."""
@@ -39,13 +39,13 @@ def group_count(work: Sequence[Work], cores: int | None = None) -> int:
         work: the tasks.
         cores: the cores that there will ever be; None if that is not known.
     """
-    by_bytes = sum(item.weight for item in work) // GROUP_BYTES
+    by_cost = sum(item.cost for item in work) // GROUP_BYTES
     most = MAX_GROUPS if cores is None else 1 if cores == 1 else GROUPS_PER_CORE * cores
-    return max(1, min(MAX_GROUPS, most, len(work), max(UNGROUPED_TASKS, by_bytes)))
+    return max(1, min(MAX_GROUPS, most, len(work), max(UNGROUPED_TASKS, by_cost)))
 
 
 def pack(work: Sequence[Work], count: int) -> list[list[Work]]:
-    """The tasks of each group; the groups by falling weight, so that the heaviest start first.
+    """The tasks of each group; the groups by falling cost, so that the longest start first.
 
     Args:
         work: the tasks.
@@ -53,11 +53,11 @@ def pack(work: Sequence[Work], count: int) -> list[list[Work]]:
     """
     groups: list[list[Work]] = [[] for _ in range(count)]
     loads = [(0, 0, number) for number in range(count)]
-    for item in sorted(work, key=lambda task: -task.weight):
+    for item in sorted(work, key=lambda task: -task.cost):
         load, tasks, number = heapq.heappop(loads)
         groups[number].append(item)
-        heapq.heappush(loads, (load + item.weight, tasks + 1, number))
-    return sorted(groups, key=lambda group: -sum(item.weight for item in group))
+        heapq.heappush(loads, (load + item.cost, tasks + 1, number))
+    return sorted(groups, key=lambda group: -sum(item.cost for item in group))
 
 
 def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> BatchFunction:

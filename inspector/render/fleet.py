@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from inspector.findings.verdict import Level
@@ -54,7 +55,7 @@ class Member:
         columns: of the table, as far as this checkpoint has them.
         text: what its format has of it, piece by piece.
         names: of the fields of its own table's rows, where the format has those.
-        observed: what Prometheus gets of it.
+        observed: what Prometheus gets of it, where that is the format.
         cause: what people read of it; empty for a command that judges nothing.
         to_do: what to change, by the id of a finding; None if there is nothing.
     """
@@ -105,9 +106,11 @@ class Form:
         text = self.keep(self._text(report))
         row, columns = row_of(report)
         row["exit_code"] = int(exit_code())
-        names, cause = plain_names(report.primary), report.verdict and report.verdict.cause
+        names = _one_of(tuple(plain_names(report.primary)))
+        cause = report.verdict and report.verdict.cause
         to_do = (cause.finding.kind.id, cause.to_do) if cause else None
-        return Member(row, columns, text, names, observed(report), cause_text(report), to_do)
+        exported = observed(report) if self.output == "prometheus" else None
+        return Member(row, columns, text, names, exported, cause_text(report), to_do)
 
     def failure(self, checkpoint: str, message: str, kind: str, exit_code: int) -> Member:
         """What is kept of a checkpoint that could not be read at all.
@@ -181,6 +184,12 @@ def document(
         yield from _for_people(form, ordered, gone, left_out)
 
 
+@cache
+def _one_of(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The first of equal tuples: each member has the names of its table."""
+    return names
+
+
 def _urgency(member: Member) -> tuple[Any, ...]:
     """The worst first: by level, then what fails, then by bytes."""
     row = member.row
@@ -230,9 +239,13 @@ def _json(form: Form, members: Sequence[Member], gone: Sequence[str]) -> Iterato
         "command": form.command,
         "complete": all(member.level is not Level.UNREADABLE for member in members),
         "gone": list(gone),
-        "fleet": [plain_row(table, row) for row in table.rows],
     }
-    yield dumps(head)[:-1] + ', "reports": ['
+    yield dumps(head)[:-1] + ', "fleet": ['
+    comma = ""
+    for row in table.rows:
+        yield comma + dumps(plain_row(table, row))
+        comma = ", "
+    yield '], "reports": ['
     comma = "\n"
     for member in members:
         yield comma

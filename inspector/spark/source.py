@@ -117,7 +117,7 @@ class _Reader(DataSourceReader):
     def __init__(self, function: BatchFunction, work: Sequence[Work], schema: StructType) -> None:
         self._function, self._schema = function, schema
         # Spark starts them in this order.
-        self._work = sorted(work, key=lambda item: -item.weight)
+        self._work = sorted(work, key=lambda item: -item.cost)
 
     def partitions(self) -> Sequence[InputPartition]:
         """One for each task, the heaviest first."""

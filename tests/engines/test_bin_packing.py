@@ -18,7 +18,7 @@ from inspector.engines.bin_packing import (
     partition_keys,
     partition_of,
 )
-from inspector.engines.engine import Work
+from inspector.engines.engine import FILE_COST, Work
 from inspector.schemas import TASKS
 
 weights = st.lists(st.integers(0, 10**9), max_size=200)
@@ -50,6 +50,17 @@ def test_no_group_has_much_more_than_its_share(sizes: list[int], count: int) -> 
     # Of greedy packing: the fullest group has at most its share and one task more.
     fullest = load(pack(work_of(sizes), count)[0])
     assert fullest <= sum(sizes) / count + max(sizes)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 10**8), st.integers(0, 300)), min_size=1), st.integers(1, 50)
+)
+def test_files_count_beside_bytes(tasks: list[tuple[int, int]], count: int) -> None:
+    work = [Work(str(i), size, files=number) for i, (size, number) in enumerate(tasks)]
+    costs = [sum(each.cost for each in group) for group in pack(work, count)]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[0] <= sum(costs) / count + max(each.cost for each in work)
+    assert sum(costs) == sum(size + FILE_COST * number for size, number in tasks)
 
 
 def test_a_large_task_runs_alone() -> None:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from inspector import analyses
+from inspector import analyses, api
 from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.fleet import run_all
 from inspector.analyses.shared.opening import Opened
@@ -487,3 +487,31 @@ def test_the_tasks_of_many_checkpoints_are_one_job(
     assert {path: outcome.result for path, outcome in outcomes.items()} == local
     assert len(jobs) == 1
     assert jobs[0] == sum(len(work_of([checkpoint_of(case)])) for case in cases)
+
+
+def test_small_checkpoints_are_audited_whole_by_executors(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of three dozen checkpoints and one that is none: a job lists them, and one audits them."""
+    from inspector.engines.spark import SparkEngine
+
+    jobs: list[int] = []
+    mapped = SparkEngine.map
+
+    def counted(self: Any, function: Any, schema: Any, work: Any, merge: Any = None) -> Any:
+        jobs.append(len(work))
+        return mapped(self, function, schema, work, merge)
+
+    monkeypatch.setattr(SparkEngine, "map", counted)
+    missing = str(tmp_path / "missing")
+    paths = list(map(str, EVERY[:: len(EVERY) // 36]))
+    options = Options(engine=EngineOptions("spark", session=spark))
+    found = {each.path: each for each in api.audit_many([*paths, missing], options)}
+    assert isinstance(found.pop(missing).error, NotACheckpointError)
+    assert jobs == [len(paths) + 1, len(paths)]
+    local = {each.path: each.result for each in api.audit_many(paths)}
+    for path, outcome in found.items():
+        expected = local[path]
+        assert outcome.result is not None
+        assert expected is not None
+        assert outcome.result.to_dict() == expected.to_dict()

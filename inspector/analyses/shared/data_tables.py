@@ -117,7 +117,7 @@ def table_work(task: Task, spec: str, listed: Sequence[Problem]) -> Work:
         listed: problems of any partition, which are emitted with this one: it is never left out.
     """
     partition = None if listed else task.partition_id
-    return Work(spec, task.file_bytes, partition, in_python=task.has_small_files)
+    return Work(spec, task.file_bytes, partition, task.has_small_files, task.file_count)
 
 
 def listed_problems(

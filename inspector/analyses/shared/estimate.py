@@ -44,7 +44,7 @@ def estimate_audits(
         raise EngineError("--estimate lists files by fsspec, got --io hadoop")
     pace = measure()
     result = list(find_all(paths, options, recursive=recursive))
-    works = in_parallel(lambda position: _work(position, options), result)
+    works = in_parallel(lambda position: work_of(position, options), result)
     rows, problems = [], []
     total, sum_dollars = Work(), 0.0
     for candidate, work in zip(result, works, strict=True):
@@ -75,7 +75,12 @@ def wrong_price(price: Mapping[str, str]) -> str | None:
     return None
 
 
-def _work(candidate: Found, options: Options) -> Work:
+def work_of(candidate: Found, options: Options) -> Work:
+    """What an audit of a checkpoint would request and read.
+
+    Raises:
+        CheckpointError, OSError: it cannot be listed, or is none.
+    """
     if candidate.error is not None:
         raise candidate.error
     root, meant = candidate.path, Selection()

@@ -328,6 +328,10 @@ def _known_leftovers(eviction: Eviction, facts: Facts) -> dict[StoreId, dict[str
 
 def copy_facts(run: Run, tasks: Sequence[EvictTask]) -> Facts:
     """What the tasks of a copy report."""
-    work = [Work(task.to_json(), task.copy.task.file_bytes) for task in tasks]
+    read = [task.copy.task for task in tasks]
+    work = [
+        Work(task.to_json(), of.file_bytes, files=of.file_count)
+        for task, of in zip(tasks, read, strict=True)
+    ]
     batches = run.map_work(run_copies, work)
     return Facts(fact for batch in batches for fact in facts_in(batch))

@@ -11,11 +11,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from inspector.analyses.shared.opening import begin
+from inspector.analyses.shared.opening import Recalled, begin
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint.search import Found, is_pattern, search
 from inspector.checkpoint.urls import absolute
-from inspector.engines.engine import CHECKPOINTS, HADOOP, Measure
+from inspector.engines.engine import CHECKPOINTS, HADOOP, Engine, Measure
 from inspector.engines.shared import SharedEngines, without_progress
 from inspector.exceptions import EngineError, InspectorError
 from inspector.findings.catalogue import CATALOGUE
@@ -38,6 +38,21 @@ class Outcome(Generic[T]):
     path: str
     result: T | None = None
     error: Exception | None = None
+
+
+@dataclass(frozen=True)
+class Audited(Found):
+    """A checkpoint of which there is a report.
+
+    Attributes:
+        run: stands for a run of it.
+    """
+
+    run: Recalled | None = None
+
+
+Ahead = Callable[[Iterable[Found], Options, Engine], Iterable[Found]]
+"""Makes some of the reports by jobs on Spark, before anything is opened here."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +128,7 @@ def run_all(
     options: Options,
     make: Callable[[Any], T],
     at_once: int | None = None,
+    ahead: Ahead | None = None,
 ) -> Iterator[Outcome[T]]:
     """Run an analysis on checkpoints, some at the same time; outcomes come as they are ready.
 
@@ -121,6 +137,7 @@ def run_all(
         options: of all of them.
         make: what is to be kept of each; gets what an analysis takes in place of a path.
         at_once: how many; by default as many as suit the engine.
+        ahead: what is asked for reports on Spark, if ``make`` can do with those.
 
     Raises:
         EngineError: an engine that is requested cannot be had.
@@ -129,7 +146,7 @@ def run_all(
     quiet = replace(options, engine=without_progress(options.engine))
     fleet = _Fleet(engines, quiet, make, at_once or engines.at_once)
     with options.engine.watch(fleet.measure):
-        yield from fleet.run(candidates)
+        yield from fleet.run(candidates, ahead)
 
 
 class _Fleet(Generic[T]):
@@ -148,10 +165,13 @@ class _Fleet(Generic[T]):
         """How far they are; how many there will be is unknown as long as they are searched."""
         return Measure(self._done, self._total, CHECKPOINTS)
 
-    def run(self, candidates: Iterable[Found]) -> Iterator[Outcome[T]]:
+    def run(self, candidates: Iterable[Found], ahead: Ahead | None) -> Iterator[Outcome[T]]:
         pool = ThreadPoolExecutor(self._at_once, thread_name_prefix="checkpoint")
         waiting: dict[Future[T], str] = {}
         self._total = len(candidates) if isinstance(candidates, Sequence) else 0
+        batched = self._engines.batched
+        if ahead is not None and batched is not None and batched.reader is None:
+            candidates = ahead(candidates, self._options, batched.engine)
         try:
             for candidate in candidates:
                 self._found += 1
@@ -178,6 +198,8 @@ class _Fleet(Generic[T]):
     def _one(self, candidate: Found) -> T:
         batched = self._engines.batched
         try:
+            if isinstance(candidate, Audited):
+                return self._make(candidate.run)
             place, is_root = candidate.path, candidate.is_root
             return self._make(begin(place, self._options, self._engines, is_root=is_root))
         finally:

@@ -383,10 +383,17 @@ def _batch(options: Options) -> int | None:
 
 @dataclass(frozen=True)
 class Recalled:
-    """What stands for a checkpoint whose report an earlier run kept."""
+    """What stands for a checkpoint whose report is there.
+
+    Attributes:
+        report: of the checkpoint as it is now, too.
+        options: of its user.
+        is_kept: an earlier run made it; else this one did, in another process.
+    """
 
     report: Report
     options: Options
+    is_kept: bool = True
 
 
 def begin(

@@ -1,0 +1,181 @@
+"""Audits that Spark's executors make whole: equal to those of this process, and flat in memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+
+import inspector.api as api
+from inspector.analyses.shared.fleet import Audited
+from inspector.api import fleet_job
+from inspector.api.fleet_job import audits_by_executors
+from inspector.checkpoint import cache_files
+from inspector.checkpoint.search import Found
+from inspector.cli.fleet import Spool
+from inspector.engines.choose import LOCAL, EngineOptions
+from inspector.engines.engine import BatchFunction, Engine, Merge, Work
+from inspector.engines.local import LocalEngine
+from inspector.exceptions import EngineError
+from inspector.render.display import Display
+from inspector.render.fleet import Form, document
+from tests.analyses.shared.test_report_cache import body, copy_of
+from tests.cases import hdfs_cases, rocksdb_cases
+from tests.cli.support import checkpoint_of
+
+EVERY = [path / "checkpoint" for path in (*hdfs_cases(), *rocksdb_cases())]
+FEW = [str(checkpoint_of(case)) for case in ("agg_update", "agg_append", "agg_v1", "agg_global")]
+
+
+class Executors(Engine):
+    """Stands for Spark: what it runs crosses as bytes.
+
+    Attributes:
+        jobs: the tasks of each job.
+        broken: the number of the job that fails.
+    """
+
+    def __init__(self) -> None:
+        self.jobs: list[Sequence[Work]] = []
+        self.broken: int | None = None
+
+    def map(
+        self,
+        function: BatchFunction,
+        schema: pa.Schema,
+        work: Sequence[Work],
+        merge: Merge | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        assert merge is None
+        self.jobs.append(work)
+        if len(self.jobs) == self.broken:
+            raise EngineError("an executor was lost")
+        sent = cloudpickle.loads(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
+        for batch in LocalEngine(1).map(sent, schema, work):
+            assert batch.schema == schema
+            yield batch
+
+
+def audited(
+    paths: Sequence[str], engine: Engine, options: api.Options | None = None
+) -> dict[str, Audited | None]:
+    """By path what executors made; None for what is left to the driver."""
+    found = audits_by_executors(map(Found, paths), options or api.Options(), engine)
+    return {each.path: each if isinstance(each, Audited) else None for each in found}
+
+
+def told(options: api.Options) -> tuple[api.Options, list[str]]:
+    said: list[str] = []
+    return replace(options, engine=EngineOptions(LOCAL, notify=said.append)), said
+
+
+@pytest.mark.parametrize(
+    "paths", [EVERY[::24], pytest.param(EVERY, marks=pytest.mark.full)], ids=["few", "all"]
+)
+def test_reports_are_those_of_this_process(paths: list[Path]) -> None:
+    options = api.Options(thresholds={"heap_bytes": 1})
+    found = audited([str(path) for path in paths], Executors(), options)
+    for path, one in found.items():
+        assert one is not None
+        assert one.run is not None
+        assert not one.run.is_kept
+        assert one.run.report.to_dict() == api.audit(path, options).to_dict()
+
+
+def test_a_job_lists_and_a_job_audits_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_job, "AT_ONCE", 3)
+    engine = Executors()
+    assert all(audited(FEW, engine).values())
+    assert [len(job) for job in engine.jobs] == [3, 3, 1, 1]
+    listed, made = engine.jobs[0], engine.jobs[1]
+    assert {work.cost for work in listed} == {0}
+    # What a task is packed by: bytes and files, as the listing told.
+    for work, path in zip(made, FEW, strict=False):
+        files = [each for each in (Path(path) / "state").rglob("*.delta") if each.is_file()]
+        assert work.files >= len(files)
+        assert work.weight >= sum(each.stat().st_size for each in files)
+
+
+def test_a_large_one_is_left_to_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_job, "WHOLE_COST", 0)
+    monkeypatch.setattr(fleet_job, "SHARES", 2)
+    large = str(checkpoint_of("join_left_outer"))
+    found = audited([FEW[3], large], Executors())
+    assert [path for path, one in found.items() if one is None] == [large]
+
+
+def test_those_that_fail_end_no_other_and_the_driver_says_why(tmp_path: Path) -> None:
+    lost = Found("/lost", PermissionError("no"))
+    (tmp_path / "other").mkdir()
+    places = [lost, *map(Found, FEW), Found(str(tmp_path / "other"))]
+    found = list(audits_by_executors(places, api.Options(), Executors()))
+    assert {each.path for each in found if isinstance(each, Audited)} == set(FEW)
+    assert [each for each in found if not isinstance(each, Audited)] == [lost, places[-1]]
+
+
+@pytest.mark.parametrize("job", [1, 2])
+def test_checkpoints_of_a_job_that_fails_are_the_drivers(job: int) -> None:
+    options, said = told(api.Options())
+    engine = Executors()
+    engine.broken = job
+    assert audited(FEW, engine, options) == dict.fromkeys(FEW)
+    assert said == ["engine: done again by the driver: an executor was lost"]
+
+
+def test_what_an_executor_says_is_said_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    options, said = told(api.Options(cache=str(tmp_path / "file")))
+    found = audited(FEW, Executors(), options)
+    assert all(found.values())
+    # Of each checkpoint the cache has another name: one line for all would hide none of them.
+    assert said
+    assert len(said) == len(set(said))
+    assert all(line.startswith("cache: not used: ") for line in said)
+
+
+def test_a_job_that_was_interrupted_goes_on_from_what_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_job, "AT_ONCE", 2)
+    paths = [str(copy_of("agg_update", tmp_path / str(number))) for number in range(6)]
+    options = api.Options(cache=str(tmp_path / "cache"))
+    first = audits_by_executors(map(Found, paths), options, Executors())
+    done = [each.path for each in islice(first, 3)]
+    del first  # as if the process had ended
+    cache_files.cache_files.cache_clear()
+    engine = Executors()
+    again = audited(paths, engine, options)
+    kept = [path for path, one in again.items() if one and one.run and one.run.is_kept]
+    assert set(done) <= set(kept)
+    assert kept == paths[:4]
+    # Those take one listing each, and no place in a job of audits.
+    assert [len(job) for job in engine.jobs if job] == [2, 2, 2, 2]
+    for path, one in again.items():
+        assert one is not None
+        assert one.run is not None
+        assert body(one.run.report) == body(api.audit(path))
+
+
+def test_what_is_held_of_each_checkpoint_is_little() -> None:
+    report = api.audit(FEW[0])
+    count = 500
+    for output in ("json", "table", "ndjson"):
+        with Spool() as spool:
+            form = Form("audit", output, Display(), details=False, keep=spool.keep)
+            made = [form.member(replace(report, checkpoint=f"/{n}"), lambda: 0) for n in range(9)]
+            tracemalloc.start()
+            before, _ = tracemalloc.get_traced_memory()
+            made += [
+                form.member(replace(report, checkpoint=f"/{n}"), lambda: 0) for n in range(count)
+            ]
+            for piece in document(form, made):
+                del piece
+            _, most = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+        assert (most - before) / count < 4_000, output
