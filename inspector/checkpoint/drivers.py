@@ -112,6 +112,4 @@ def lists_recursively(system: Any) -> bool:
     """
     if not is_async(system):
         return False
-    from fsspec.asyn import AsyncFileSystem  # noqa: PLC0415 - as above
-
-    return type(system)._find is not AsyncFileSystem._find
+    return str(type(system)._find.__module__) != "fsspec.asyn"

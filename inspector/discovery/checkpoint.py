@@ -284,7 +284,8 @@ def checkpoint_at(
     Raises:
         CheckpointError: as :func:`open_checkpoint`.
     """
-    chosen = _narrow(meant, selection or Selection())
+    narrower = vars(selection or Selection()).items()
+    chosen = replace(meant, **{name: value for name, value in narrower if value is not None})
     verified = small_files or VerifiedFiles(storage)
     # The logs first: then all that is committed by them is among the files.
     logs = read_logs(verified, near=near)
@@ -328,12 +329,6 @@ def _selection_problems(problems: Iterable[Problem], selected: Layout) -> Iterat
         store = problem.store
         if store is None or (store.operator_id, store.partition_id) in locations:
             yield problem
-
-
-def _narrow(meant: Selection, selected: Selection) -> Selection:
-    """What the path means, narrowed by what was selected."""
-    narrower = {name: value for name, value in vars(selected).items() if value is not None}
-    return replace(meant, **narrower)
 
 
 def _operators(

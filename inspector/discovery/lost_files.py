@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from inspector.checkpoint.layout import OperatorLayout, StoreLayout
+from inspector.checkpoint.layout import OperatorLayout
 from inspector.checkpoint.logfile import VANISHED_SLUG
 from inspector.checkpoint.logs import Logs
 from inspector.checkpoint.metadata import LOST_METADATA
@@ -52,10 +52,14 @@ def lost_files(
         schemas: stores of each operator whose schema is there, or was given by the user.
         reported: paths that have a problem already.
     """
-    layouts = [operator for operator in operators if any(map(_has_state, operator.stores))]
+    state = (FileKind.DELTA, FileKind.SNAPSHOT)
+    layouts = [item for item in operators if any(s.of_kind(*state) for s in item.stores)]
     began = logs.confs.get(BatchId(0), {})
     with_metadata = any(layout.metadata for layout in layouts)
-    metadata = with_metadata or SINCE_4_0 in began or any(map(_began_with_sums, layouts))
+    stores = [store for layout in layouts for store in layout.stores]
+    sums = (file for store in stores for file in store.of_kind(FileKind.SPARK_CHECKSUM))
+    began_with_sums = any(file.version == _FIRST for file in sums)
+    metadata = with_metadata or SINCE_4_0 in began or began_with_sums
     with_schemas = any(
         SINCE_3_1 in confs
         for batch, confs in logs.confs.items()
@@ -98,15 +102,6 @@ def lost_files(
                     "from the report for this store",
                     path,
                 )
-
-
-def _has_state(layout: StoreLayout) -> bool:
-    return bool(layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT))
-
-
-def _began_with_sums(layout: OperatorLayout) -> bool:
-    sums = (file for store in layout.stores for file in store.of_kind(FileKind.SPARK_CHECKSUM))
-    return any(file.version == _FIRST for file in sums)
 
 
 def _place_of_schema(layout: OperatorLayout, store: str) -> str:

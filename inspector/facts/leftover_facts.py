@@ -17,6 +17,7 @@ from inspector.state.replay import NO_CLOCK, StateMap
 KEYS_AT_ONCE = 4096
 
 LeftoverT = TypeVar("LeftoverT", bound="JudgedLeftover")
+TimedT = TypeVar("TimedT", bound="TimedLeftover")
 
 
 @dataclass(frozen=True)
@@ -76,93 +77,22 @@ class JudgedLeftover(Fact):
         return self
 
 
-@fact("leftover")
 @dataclass(frozen=True, kw_only=True)
-class Leftover(JudgedLeftover):
-    """One leftover key that is listed.
+class TimedLeftover(JudgedLeftover):
+    """What a leftover key and a count of some have in common: sizes, and a run of timeouts.
 
     Attributes:
-        key: its UnsafeRow. key_bytes, value_bytes: their sizes.
-        puts: puts of the key in the window. last_put_version: None if that was before the window.
-        first_expired_version: the first of the timeouts in a row with which its history ends;
-            None before the window.
-        fired: how many these were, at least; None where it is not known.
-        clock_ms: the field that expired; None where it is not known any more.
-        threshold_ms: what it was held against.
-        state_change: what the call that answered the timeout did with the state; None for rules
-            without a timer.
-        group: of the leftovers that are listed together, where there are several of one judgement.
-        appeared: orders the keys of a partition, where a task has a range of them; else 0.
-    """
-
-    key: bytes
-    key_bytes: int
-    value_bytes: int
-    puts: int
-    last_put_version: int | None = None
-    first_expired_version: int | None = None
-    fired: int | None = None
-    clock_ms: int | None = None
-    threshold_ms: int | None = None
-    state_change: StateChange | None = None
-    group: int = 0
-    appeared: int = 0
-
-    @property
-    def row_bytes(self) -> int:
-        """Key and value bytes."""
-        return self.key_bytes + self.value_bytes
-
-    @property
-    def run_start(self) -> int:
-        """The first timeout of the run."""
-        return self.first_expired_version or self.expired_version
-
-    @property
-    def run_length(self) -> int | None:
-        """Its timeouts."""
-        return self.fired
-
-    def with_run(self, start: int, length: int) -> Leftover:
-        """The same with a shorter run; of its first batch the partition has not said the clock."""
-        return replace(
-            super().with_run(start, length),
-            threshold_ms=None if self.is_ignored else self.threshold_ms,
-            first_expired_version=self.first_expired_version and start,
-            fired=self.fired and length,
-        )
-
-    def with_last_timeout(self) -> Leftover:
-        """The same with a run of one."""
-        first = self.first_expired_version and self.expired_version
-        return replace(self, first_expired_version=first, fired=self.fired and 1)
-
-
-@fact("leftover_count")
-@dataclass(frozen=True, kw_only=True)
-class LeftoverCount(JudgedLeftover):
-    """How many leftovers of one judgement a partition has, whether or not they are listed.
-
-    Not added over partitions: the clock that all of these show may cut the runs of each.
-
-    Attributes:
-        rows, key_bytes, value_bytes: how many, and how large.
-        fired: the longest run of timeouts of any of them; 0 where it is not known.
-        first_expired_version: the first of the timeouts in a row with which the histories of these
+        key_bytes, value_bytes: how large the rows are.
+        first_expired_version: the first of the timeouts in a row with which the histories of the
             keys end; None before the window, and where it is not known.
-        untouched, changed, empty: keys by what the call that answered the timeout did with their
-            state; None for rules without a timer.
+        fired: how many these were, at least, of any of the keys; None or 0 where it is not known.
         group: of several of one judgement in a partition.
     """
 
-    rows: int
     key_bytes: int
     value_bytes: int
-    fired: int
     first_expired_version: int | None = None
-    untouched: int | None = None
-    changed: int | None = None
-    empty: int | None = None
+    fired: int | None = None
     group: int = 0
 
     @property
@@ -175,14 +105,71 @@ class LeftoverCount(JudgedLeftover):
         """Timeouts of the longest run."""
         return self.fired
 
-    def with_run(self, start: int, length: int) -> LeftoverCount:
+    def with_run(self: TimedT, start: int, length: int) -> TimedT:
         """The same with a shorter run."""
         return replace(super().with_run(start, length), fired=self.fired and length)
 
-    def with_last_timeout(self) -> LeftoverCount:
+    def with_last_timeout(self: TimedT) -> TimedT:
         """The same with a run of one."""
         first = self.first_expired_version and self.expired_version
         return replace(self, first_expired_version=first, fired=self.fired and 1)
+
+
+@fact("leftover")
+@dataclass(frozen=True, kw_only=True)
+class Leftover(TimedLeftover):
+    """One leftover key that is listed.
+
+    Attributes:
+        key: its UnsafeRow.
+        puts: puts of the key in the window. last_put_version: None if that was before the window.
+        clock_ms: the field that expired; None where it is not known any more.
+        threshold_ms: what it was held against.
+        state_change: what the call that answered the timeout did with the state; None for rules
+            without a timer.
+        appeared: orders the keys of a partition, where a task has a range of them; else 0.
+    """
+
+    key: bytes
+    puts: int
+    last_put_version: int | None = None
+    clock_ms: int | None = None
+    threshold_ms: int | None = None
+    state_change: StateChange | None = None
+    appeared: int = 0
+
+    @property
+    def run_start(self) -> int:
+        """The first timeout of the run."""
+        return self.first_expired_version or self.expired_version
+
+    def with_run(self, start: int, length: int) -> Leftover:
+        """The same with a shorter run; of its first batch the partition has not said the clock."""
+        return replace(
+            super().with_run(start, length),
+            threshold_ms=None if self.is_ignored else self.threshold_ms,
+            first_expired_version=self.first_expired_version and start,
+        )
+
+
+@fact("leftover_count")
+@dataclass(frozen=True, kw_only=True)
+class LeftoverCount(TimedLeftover):
+    """How many leftovers of one judgement a partition has, whether or not they are listed.
+
+    Not added over partitions: the clock that all of these show may cut the runs of each.
+
+    Attributes:
+        rows: how many.
+        untouched, changed, empty: keys by what the call that answered the timeout did with their
+            state; None for rules without a timer.
+    """
+
+    rows: int
+    fired: int
+    untouched: int | None = None
+    changed: int | None = None
+    empty: int | None = None
 
     def with_mixed_clocks(self) -> LeftoverCount:
         """The same; of which keys' runs the other clock cuts off the beginning is not known."""

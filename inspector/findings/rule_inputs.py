@@ -19,8 +19,7 @@ from inspector.findings.joins import JoinLifetime, Retention
 from inspector.findings.leftovers import LeftoverTotal
 from inspector.findings.lifetime import StoreLifetime
 from inspector.findings.variables import VariableLife
-from inspector.merge.collect import Facts
-from inspector.merge.key_times import covered_timed_rows
+from inspector.merge.collect import Facts, covered_timed_rows
 from inspector.merge.resolution import reasons_of
 from inspector.model import BatchClock, Certainty, StoreName, TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state

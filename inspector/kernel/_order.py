@@ -206,10 +206,6 @@ def _bytes(left: memoryview, right: memoryview) -> int:
     return _sign(bytes(left), bytes(right))
 
 
-def _equal_bytes(left: memoryview, right: memoryview) -> int:
-    return _EQUAL if left == right else _UNKNOWN
-
-
 def _big_numbers(left: memoryview, right: memoryview) -> int:
     if not (1 <= len(left) <= _BIG and 1 <= len(right) <= _BIG):
         return _NO_FIT
@@ -224,7 +220,7 @@ def _instants(left: memoryview, right: memoryview) -> int:
 
 _SPANS: Mapping[int, Callable[[memoryview, memoryview], int]] = {
     BYTES: _bytes,
-    EQUAL_BYTES: _equal_bytes,
+    EQUAL_BYTES: lambda left, right: _EQUAL if left == right else _UNKNOWN,
     BIG_NUMBER: _big_numbers,
     INSTANT: _instants,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,6 @@ from inspector.facts.sizes import FieldSizes
 from inspector.facts.timer_runs import CallsByClock, TimerCalls
 from inspector.facts.timers import ClockEvidence
 from inspector.facts.versions import VersionFacts
-from inspector.merge.key_times import times_with_watermark
 from inspector.merge.resolution import Resolution, habits_of
 from inspector.model import Certainty, Problem, StoreId, StoreName, TimeoutKind
 from inspector.operators.rule import RowPart
@@ -239,6 +238,40 @@ class Facts:
         return [
             observation for observation in self._resolve(LeftoverAge) if not _is_open(observation)
         ]
+
+
+def times_with_watermark(
+    votes: Mapping[StoreName, Mapping[Path, KeyTimeVotes]], removed: Mapping[StoreName, RemovedRows]
+) -> dict[int, Path]:
+    """Of each join the time in its key that carries the watermark, where all partitions agree.
+
+    An explanation of why nothing is left, never the proof of a leftover
+    (:mod:`inspector.facts.join_times`).
+
+    It is the event time of all rows of a side that have one; some of those went when it was due,
+    none before or after, and no row of either side is there that should be gone. And it is the only
+    such field: of two, Spark's choice is not known.
+    """
+    result: dict[int, set[Path]] = {}
+    covered = {
+        (store.operator_id, path)
+        for store, by_path in votes.items()
+        for path, vote in by_path.items()
+        if vote.covered
+    }
+    for store, by_path in votes.items():
+        went = removed.get(store, RemovedRows())
+        if not went.on_time or went.off_time:
+            continue
+        for path, vote in by_path.items():
+            if vote.same and not vote.other and (store.operator_id, path) not in covered:
+                result.setdefault(store.operator_id, set()).add(path)
+    return {operator: paths.pop() for operator, paths in result.items() if len(paths) == 1}
+
+
+def covered_timed_rows(votes: Mapping[Path, KeyTimeVotes]) -> int:
+    """Rows that a time in the key should have removed, which is the event time of all rows."""
+    return max((vote.covered for vote in votes.values() if vote.same and not vote.other), default=0)
 
 
 def _is_open(observation: Observed[LeftoverT]) -> bool:

@@ -4,7 +4,7 @@ The variables and timers of a transformWithState meet by their grouping keys. Th
 join meet: what one side's counters say against its rows, and its times. Of a join whose watermark
 lies on the join key only the rows can show which field carries it: each partition counts what its
 own rows say for and against every time in the key; the driver has all partitions
-(:mod:`inspector.merge.key_times`). The map that a pass keeps has no values, so bytes by field and
+(:mod:`inspector.merge.collect`). The map that a pass keeps has no values, so bytes by field and
 the flags of joins are read from the files, block by block.
 """
 

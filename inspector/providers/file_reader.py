@@ -103,6 +103,7 @@ class FileReader(ABC):
     Args:
         storage: opened at the checkpoint's root, as the task reads it.
         options: how the files were written.
+        files: all state files of the store.
         side_files: checksum files that their main files are compared with.
         report: takes the problems of files that can be read all the same.
 
@@ -118,10 +119,12 @@ class FileReader(ABC):
         self,
         storage: Storage,
         options: ReadOptions,
+        files: Iterable[StoreFile],
         side_files: Iterable[StoreFile],
         report: Report,
     ) -> None:
         self._storage, self._options, self._report = storage, options, report
+        self._files = tuple(files)
         self.raw_bytes = 0
         self._ahead = ReadAhead(storage)
         self._checks = SideChecks(self._ahead.whole, side_files, report)

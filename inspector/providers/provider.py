@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from inspector.checkpoint.storage import Storage, parts_of
@@ -37,8 +38,8 @@ class Listing:
 class Provider(ABC):
     """Recognises the checkpoints of one state store provider, and reads their state.
 
-    A provider has a ``spark_class``, spells its files by ``names``, and has the methods
-    :meth:`classify` and :meth:`reader`; everything else says how it differs from that.
+    A provider has a ``spark_class``, spells its files by ``names``, tells them by
+    :meth:`classify`, and has a :meth:`reader`; everything else says how it differs from that.
 
     Attributes:
         name: of its folder here; tasks carry it to the workers.
@@ -89,7 +90,6 @@ class Provider(ABC):
         del has_sums
         return parts_of(file.size)
 
-    @abstractmethod
     def reader(
         self,
         storage: TaskFiles,
@@ -98,7 +98,9 @@ class Provider(ABC):
         side_files: Iterable[StoreFile],
         report: Report,
     ) -> FileReader:
-        """A reader for one store.
+        """A reader for one store: a ``READER`` of the module ``reader`` in the provider's folder.
+
+        It is imported by who reads state: ``info`` and ``files`` start without it.
 
         Args:
             storage: opened at the checkpoint's root, as the task reads it.
@@ -107,6 +109,9 @@ class Provider(ABC):
             side_files: checksum files that their main files are compared with.
             report: takes the problems of files that can be read all the same.
         """
+        module = import_module(f"{type(self).__module__}.reader")
+        reader: FileReader = module.READER(storage, options, files, side_files, report)
+        return reader
 
     def detect(self, listing: Listing) -> bool:
         """Whether this provider wrote the checkpoint: by the recorded class, or else by its files.

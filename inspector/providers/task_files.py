@@ -168,7 +168,7 @@ class TaskFiles(Storage):
     ) -> Iterator[bytes]:
         """As of :class:`inspector.checkpoint.storage.Storage`; what is there is not requested."""
         if relative in self._kept:
-            yield from self._pieces(relative, chunk_bytes)
+            yield from self._between(*self._kept[relative], chunk_bytes)
             return
         chunks = super().stream(relative, chunk_bytes, size=size)
         if relative not in self._to_keep:
@@ -195,10 +195,7 @@ class TaskFiles(Storage):
         return content
 
     def _again(self, relative: str) -> bytes:
-        return b"".join(self._pieces(relative, LIMITS.chunk_bytes))
-
-    def _pieces(self, relative: str, chunk_bytes: int) -> Iterator[bytes]:
-        yield from self._between(*self._kept[relative], chunk_bytes)
+        return b"".join(self._between(*self._kept[relative], LIMITS.chunk_bytes))
 
     def _between(self, start: int, end: int, chunk_bytes: int) -> Iterator[bytes]:
         while start < end:

@@ -148,14 +148,6 @@ def _run(frame: DataFrame, action: Callable[[], Any], target: str = "") -> Any:
         raise EngineError(f"Spark: {said}") from None
 
 
-def _parquet(frame: DataFrame) -> Any:
-    return frame.write.format("parquet")
-
-
-def _ndjson(frame: DataFrame) -> Any:
-    return frame.write.format("json").options(ignoreNullFields="false", **_TIMES)
-
-
 def _csv(frame: DataFrame) -> Any:
     columns = [_as_text(field.name, field.dataType) for field in frame.schema.fields]
     return frame.select(*columns).write.format("csv").options(header="true", escape='"', **_TIMES)
@@ -169,7 +161,7 @@ def _as_text(name: str, kind: DataType) -> Any:
 
 
 WRITERS: Mapping[str, Callable[[DataFrame], Any]] = {
-    "parquet": _parquet,
-    "ndjson": _ndjson,
+    "parquet": lambda frame: frame.write.format("parquet"),
+    "ndjson": lambda frame: frame.write.format("json").options(ignoreNullFields="false", **_TIMES),
     "csv": _csv,
 }

@@ -39,6 +39,7 @@ class Read:
             Storage.open(str(folder)),
             ReadOptions(row_checksum=row_checksum),
             (),
+            (),
             lambda slug, message, *_: self.said.append((slug, message)),
         )
         self.reader.expect([self.file])

@@ -181,7 +181,7 @@ class Toy(Provider):
             return FileKind.OTHER, None
         return FileKind.DELTA, Version(int(match[1]))
     def reader(self, storage, options, files, side_files, report):
-        return Reader(storage, options, side_files, report)
+        return Reader(storage, options, files, side_files, report)
 
 PROVIDER = Toy()
 """

@@ -9,7 +9,7 @@ version by its plain number, so it would list such a file and never read it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -19,13 +19,11 @@ from inspector.decode.frames import DEFAULT_CODEC, codec_of
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import FileNames
 from inspector.providers.common_names import classify_side_file
-from inspector.providers.options import ReadOptions, Report
+from inspector.providers.options import ReadOptions
 from inspector.providers.provider import Listing, Provider
-from inspector.providers.task_files import TaskFiles
 
 if TYPE_CHECKING:  # they import what decodes rows
     from inspector.encode.deltas import DeltaForm
-    from inspector.providers.file_reader import FileReader
 
 SPELLED = FileNames(
     delta="{}.delta",
@@ -91,22 +89,6 @@ class HdfsProvider(Provider):
         del storage, files, unique_id
         codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
         return DeltaForm(SPELLED.delta.format(version + 1), codec, options.row_checksum)
-
-    def reader(
-        self,
-        storage: TaskFiles,
-        options: ReadOptions,
-        files: Iterable[StoreFile],
-        side_files: Iterable[StoreFile],
-        report: Report,
-    ) -> FileReader:
-        """A reader for one store."""
-        # Imported by who reads state: ``info`` and ``files`` start without it.
-        from inspector.providers.hdfs.reader import HdfsReader  # noqa: PLC0415
-
-        del files  # each of them stands for itself
-
-        return HdfsReader(storage, options, side_files, report)
 
 
 PROVIDER = HdfsProvider()

@@ -21,3 +21,6 @@ class HdfsReader(FileReader):
             snapshot=file.kind is FileKind.SNAPSHOT,
             row_checksum=self._options.row_checksum,
         )
+
+
+READER = HdfsReader

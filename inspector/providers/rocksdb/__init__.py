@@ -8,7 +8,7 @@ based on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from inspector.exceptions import InspectorError
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import chain_for
 from inspector.providers.common_names import classify_side_file
-from inspector.providers.options import ReadOptions, Report
+from inspector.providers.options import ReadOptions
 from inspector.providers.provider import Listing, Provider
 from inspector.providers.rocksdb.names import (
     PIECE_BYTES,
@@ -28,11 +28,9 @@ from inspector.providers.rocksdb.names import (
     parse_name,
 )
 from inspector.providers.shared_files import SharedFiles
-from inspector.providers.task_files import TaskFiles
 
 if TYPE_CHECKING:  # they import what decodes rows
     from inspector.encode.deltas import DeltaForm
-    from inspector.providers.file_reader import FileReader
 
 _CLASS = "RocksDB"
 
@@ -123,20 +121,6 @@ class RocksDbProvider(Provider):
 
         chain = chain_for(self.files_of(files), version)
         return changelog_form(storage, files, chain, options, unique_id)
-
-    def reader(
-        self,
-        storage: TaskFiles,
-        options: ReadOptions,
-        files: Iterable[StoreFile],
-        side_files: Iterable[StoreFile],
-        report: Report,
-    ) -> FileReader:
-        """A reader for one store."""
-        # Imported by who reads state: ``info`` and ``files`` start without it.
-        from inspector.providers.rocksdb.reader import RocksDbReader  # noqa: PLC0415
-
-        return RocksDbReader(storage, options, files, side_files, report)
 
 
 _STATE = (FileKind.DELTA, FileKind.SNAPSHOT)

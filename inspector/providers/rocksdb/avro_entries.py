@@ -171,7 +171,9 @@ class AvroEntries:
 
     def _row(self, data: bytes) -> bytes:
         record = _record(data, has_id=True)
-        return _VERSION + self._of_id(_schema_id(data)).unsafe_row(record)
+        # In the machine's order, by Platform.putShort (RocksDBDataEncoder.encodeWithStateSchemaId).
+        schema_id = int.from_bytes(data[1 : 1 + _ID_BYTES], "little")
+        return _VERSION + self._of_id(schema_id).unsafe_row(record)
 
     def _of_id(self, schema_id: int) -> AvroRows:
         result = self._by_id.get(schema_id)
@@ -196,8 +198,3 @@ def _record(data: bytes, *, has_id: bool) -> bytes:
     if data[:1] != _VERSION:
         raise RecordError("a row of an unknown encoding")
     return data[head:]
-
-
-def _schema_id(data: bytes) -> int:
-    # In the machine's order, by Platform.putShort (RocksDBDataEncoder.encodeWithStateSchemaId).
-    return int.from_bytes(data[1 : 1 + _ID_BYTES], "little")

@@ -53,9 +53,8 @@ class RocksDbReader(FileReader):
         side_files: Iterable[StoreFile],
         report: Report,
     ) -> None:
-        super().__init__(storage, options, side_files, report)
+        super().__init__(storage, options, files, side_files, report)
         self._storage: TaskFiles = storage
-        self._files = tuple(files)
         self._encoding: Encoding | None = None
         self._lists = ListLengths() if options.form.several_values else None
 
@@ -306,3 +305,6 @@ def _open(storage: Storage, file: StoreFile, folder: str, table: TableFile) -> T
         ).at(path)
     result = replace(file, path=path, kind=FileKind.TABLE, version=None, size=entry.size)
     return open_table(StorageSource(storage, result), path)
+
+
+READER = RocksDbReader
