@@ -84,7 +84,7 @@ REPLAY_DEPTH = Kind(
     means="A task that loads the newest version, after a restart or on another executor, has to "
     "read the newest snapshot and then every delta after it, one after the other. Here these are "
     "many: Spark's maintenance has made no snapshot for long. It makes one only of a version that "
-    "is in the executor's memory, and stops silently when one of its runs fails.",
+    "is in the executor's memory, and where it fails, the query goes on without.",
     thresholds=f"At least {_AT.replay_deltas} deltas after the newest snapshot of a "
     "partition (`replay_deltas`): with a batch each second a sound query has up to 70.",
     to_do="look for maintenance errors in the executors' logs, and let the query run longer than "
@@ -842,8 +842,8 @@ SKEWED = Kind(
     Severity.INFO,
     "partition skew",
     "spark.sql.shuffle.partitions",
-    means="One partition has far more rows of the state than the others. Its task takes the "
-    "longest in every batch, and its executor the most memory.",
+    means="One partition has far more rows of the state than the others. A task that loads it "
+    "has the most to read, and its executor needs the most memory.",
     thresholds=f"At least {_AT.skew_ratio:g} times the rows of each partition of the smaller half "
     f"(`skew_ratio`), and at least {_AT.skew_rows:,} rows (`skew_rows`).",
     to_do="see inspector top for the partition's keys: one join key, or one group of sessions, "
@@ -880,8 +880,8 @@ HOT_KEY = Kind(
     "most rows of one key",
     "spark.sql.shuffle.partitions",
     means="One key has most of the rows of a join's side, or most entries of a list or map. They "
-    "are in one partition, whose task takes the longest in every batch, and each row of the other "
-    "side with that key is joined with all of them.",
+    "are in one partition, and each row of the other side of a join with that key is joined with "
+    "all of them.",
     thresholds=f"At least {_AT.hot_share:.0%} (`hot_share`) of at least {_AT.hot_rows} rows or "
     "entries (`hot_rows`).",
     to_do="filter the key out if it stands for an unknown one (null, 0, an empty text), or split "

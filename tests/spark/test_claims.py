@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ USERS = [f"u{n}" for n in range(20)]
 KEY = parse_schema_json('{"type":"struct","fields":[{"name":"user","type":"string"}]}')
 TOTAL = parse_schema_json('{"type":"struct","fields":[{"name":"sum(v)","type":"long"}]}')
 STATE = Path("state", "0")
+STREAMING = "spark.sql.streaming"
 
 
 def write(folder: Path, number: int, lines: list[dict[str, Any]]) -> None:
@@ -44,6 +47,7 @@ def write(folder: Path, number: int, lines: list[dict[str, Any]]) -> None:
 
 def source(spark: Any, folder: Path, schema: str) -> Any:
     """The files of a folder as a stream, one to a batch."""
+    folder.mkdir(exist_ok=True)
     return spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).json(str(folder))
 
 
@@ -84,6 +88,26 @@ class Summed:
 @pytest.fixture(scope="module")
 def summed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Summed:
     return Summed(spark, tmp_path_factory.mktemp("summed"))
+
+
+@contextmanager
+def settings(spark: Any, confs: dict[str, str]) -> Iterator[None]:
+    """Confs of the session, for a while."""
+    before = {name: spark.conf.get(name, None) for name in confs}
+    try:
+        for name, setting in confs.items():
+            spark.conf.set(name, setting)
+        yield
+    finally:
+        for name, setting in before.items():
+            spark.conf.unset(name) if setting is None else spark.conf.set(name, setting)
+
+
+ON_ROCKSDB = {
+    f"{STREAMING}.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    )
+}
 
 
 def put_in_place(file: Path, data: bytes) -> None:
@@ -177,14 +201,8 @@ def test_a_repartitioning_changes_the_partitions_and_has_to_finish(
     manager = summed.spark._streamingCheckpointManager
     with pytest.raises(Exception, match="UNSUPPORTED_PROVIDER"):
         manager.repartition(str(summed.copy(tmp_path / "hdfs")), 3)
-    conf = "spark.sql.streaming.stateStore.providerClass"
-    before = summed.spark.conf.get(conf)
-    package = "org.apache.spark.sql.execution.streaming.state"
-    summed.spark.conf.set(conf, f"{package}.RocksDBStateStoreProvider")
-    try:
+    with settings(summed.spark, ON_ROCKSDB):
         change_partitions(Summed(summed.spark, tmp_path), manager, tmp_path)
-    finally:
-        summed.spark.conf.set(conf, before)
 
 
 def change_partitions(summed: Summed, manager: Any, folder: Path) -> None:
@@ -207,20 +225,213 @@ def change_partitions(summed: Summed, manager: Any, folder: Path) -> None:
     assert sorted(user for _, user in summed.rows(unfinished)) == sorted(USERS)
 
 
+def forget(checkpoint: Path, conf: str) -> None:
+    """Make a log that does not tell a conf, as those of releases which did not have it."""
+    for entry in (checkpoint / "offsets").glob("[0-9]*"):
+        version, told, *sources = entry.read_text().split("\n")
+        metadata = json.loads(told)
+        del metadata["conf"][conf]
+        put_in_place(entry, "\n".join((version, json.dumps(metadata), *sources)).encode())
+
+
 @since_4_0
 def test_a_checkpoint_keeps_the_format_that_it_began_with(spark: Any, tmp_path: Path) -> None:
-    conf = "spark.sql.streaming.aggregation.stateFormatVersion"
-    before = spark.conf.get(conf)
-    try:
-        for batch, version in enumerate("12"):
-            spark.conf.set(conf, version)
+    """Also one of Spark 2.3, whose log does not tell the format."""
+    conf = f"{STREAMING}.aggregation.stateFormatVersion"
+    for batch, version in enumerate("122"):
+        if batch == 2:
+            forget(tmp_path / "ck", conf)
+        with settings(spark, {conf: version}):
             write(tmp_path / "in", batch, [{"user": "a"}])
             rows = source(spark, tmp_path / "in", "user STRING")
             run(rows.groupBy("user").count(), tmp_path / "ck", "update")
-            (store,) = api.info(str(tmp_path / "ck")).primary.rows
-            assert "user" in str(store["value_schema"])
+        (store,) = api.info(str(tmp_path / "ck")).primary.rows
+        assert "user" in str(store["value_schema"])
+
+
+@since_4_0
+def test_a_query_older_than_spark_3_3_may_lie_by_fewer_columns(spark: Any, tmp_path: Path) -> None:
+    """Its log does not tell that the distribution is strict."""
+    conf = f"{STREAMING}.statefulOperator.useStrictDistribution"
+    lines = [{"a": a, "b": b} for a in range(8) for b in range(8)]
+    rows = source(spark, tmp_path / "in", "a INT, b INT").repartition("a")
+    for batch, strict in enumerate(("false", "true")):
+        if batch:
+            forget(tmp_path / "ck", conf)
+        write(tmp_path / "in", batch, lines)
+        with settings(spark, {conf: strict}):
+            run(rows.groupBy("a", "b").count(), tmp_path / "ck", "update")
+    state = spark.read.format("statestore").load(str(tmp_path / "ck"))
+    places = state.select("partition_id", "key.a", "value.count").distinct().collect()
+    assert sorted((a, rows) for _, a, rows in places) == [(a, 2) for a in range(8)]
+    assert {place for place, *_ in places} == set(range(PARTITIONS))
+    assert "SS107" not in {finding.kind.id for finding in api.audit(str(tmp_path / "ck")).findings}
+
+
+@since_4_0
+def test_the_newest_snapshot_and_every_delta_after_it_are_read(
+    summed: Summed, tmp_path: Path
+) -> None:
+    checkpoint = summed.copy(tmp_path)
+    partition = checkpoint / STATE / "0"
+    user = next(user for place, user in summed.rows(checkpoint) if place == 0)
+    put_in_place(partition / "2.snapshot", state_file([(row(KEY, [user]), row(TOTAL, [7]))]))
+    for name in ("1.delta", "2.delta"):
+        (partition / name).unlink()
+    assert (0, user) in summed.rows(checkpoint)
+    (partition / "3.delta").unlink()
+    with pytest.raises(Exception, match="CANNOT_READ_DELTA_FILE_NOT_EXISTS"):
+        summed.rows(checkpoint)
+
+
+def unload(spark: Any) -> None:
+    """Stop the maintenance of this JVM, and unload all its stores: a query begins both anew."""
+    name = "org.apache.spark.sql.execution.streaming.state.StateStore$"
+    spark._jvm.java.lang.Class.forName(name).getField("MODULE$").get(None).stop()
+
+
+@contextmanager
+def maintenance(spark: Any, confs: dict[str, str]) -> Iterator[None]:
+    """Maintenance ten times a second, which makes snapshots of every third version."""
+    often = {"maintenanceInterval": "100ms", "minDeltasForSnapshot": "2"}
+    often = {f"{STREAMING}.stateStore.{name}": setting for name, setting in often.items()}
+    unload(spark)
+    with settings(spark, {"spark.sql.shuffle.partitions": "4", **often, **confs}):
+        yield
+    unload(spark)
+
+
+def go_on(spark: Any, folder: Path, until_it: Callable[[], bool], batches: int) -> None:
+    """Run the query for some batches, and as long as it takes Spark to do what is waited for."""
+    rows = source(spark, folder / "in", "user STRING")
+    writer = rows.groupBy("user").count().writeStream.outputMode("update").format("noop")
+    query = writer.option("checkpointLocation", str(folder / "ck")).start()
+    try:
+        for batch in count():
+            if batch >= batches and until_it():
+                break
+            assert batch < 200
+            files = len(list((folder / "in").glob("*")))
+            write(folder / "in", files, [{"user": user} for user in USERS])
+            query.processAllAvailable()
     finally:
-        spark.conf.set(conf, before)
+        query.stop()
+
+
+@since_4_0
+def test_maintenance_makes_snapshots_and_removes_what_is_not_retained(
+    spark: Any, tmp_path: Path
+) -> None:
+    """But for what an attempt left that was killed."""
+    partition = tmp_path / "ck" / STATE / "0"
+    of_attempt = partition / ".2.delta.0b3c1d6e-0000-4000-8000-000000000000.TID7.tmp"
+    retained = f"{STREAMING}.minBatchesToRetain"
+    assert spark.conf.get(retained) == "100"
+    with maintenance(spark, {}):
+        go_on(spark, tmp_path, lambda: True, 1)
+        of_attempt.write_bytes(b"a part of a delta")
+        go_on(spark, tmp_path, lambda: bool(list(partition.glob("[0-9]*.snapshot"))), 5)
+        assert (partition / "1.delta").exists()
+        with settings(spark, {retained: "2"}):
+            go_on(spark, tmp_path, lambda: not (partition / "1.delta").exists(), 5)
+    assert of_attempt.exists()
+
+
+@since_4_0
+def test_rocksdb_uploads_tables_or_changes_and_goes_on_from_zips(
+    spark: Any, tmp_path: Path
+) -> None:
+    partition = tmp_path / "ck" / STATE / "0"
+    changelogs = f"{STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled"
+
+    def versions(kind: str) -> set[int]:
+        return {int(file.stem) for file in partition.glob(f"*.{kind}")}
+
+    with maintenance(spark, {**ON_ROCKSDB, changelogs: "false"}):
+        tables = list[int]()
+        for _ in range(3):
+            go_on(spark, tmp_path, lambda: True, 1)
+            tables.append(len(list((partition / "SSTs").glob("*.sst"))))
+    assert versions("zip") == {1, 2, 3}
+    assert not versions("changelog")
+    assert tables == sorted(set(tables))
+    with maintenance(spark, {**ON_ROCKSDB, changelogs: "true"}):
+        go_on(spark, tmp_path, lambda: len(versions("zip")) > 3, 4)
+    newest = max(versions("changelog"))
+    assert versions("changelog") == set(range(4, newest + 1))
+    assert len(versions("zip")) < newest
+    state = spark.read.format("statestore").load(str(tmp_path / "ck"))
+    assert {row[0] for row in state.select("value.count").collect()} == {newest}
+
+
+@since_4_0
+def test_a_removal_is_written_for_a_key_that_is_there_alone(spark: Any, tmp_path: Path) -> None:
+    import pandas as pd
+    from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+
+    def act(key: Any, _frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+        state.remove() if state.exists or key[0] == "absent" else state.update((1,))
+        yield pd.DataFrame({"user": [key[0]]})
+
+    for batch in range(2):
+        write(tmp_path / "in", batch, [{"user": "absent"}, {"user": "present"}])
+    rows = source(spark, tmp_path / "in", "user STRING").groupBy("user")
+    run(
+        rows.applyInPandasWithState(
+            act, "user STRING", "n LONG", "update", GroupStateTimeout.NoTimeout
+        ),
+        tmp_path / "ck",
+        "update",
+    )
+    changes = [
+        (change["version"], change["event"])
+        for change in api.changes(str(tmp_path / "ck")).primary.rows
+    ]
+    assert changes == [(1, "insert"), (2, "removal")]
+
+
+@since_4_0
+def test_rows_of_a_join_behind_their_counter_are_neither_joined_nor_removed(
+    spark: Any, tmp_path: Path
+) -> None:
+    """And a key with many rows has all of them in one partition, each of which is joined."""
+    sides = []
+    for side in ("left", "right"):
+        stream = source(spark, tmp_path / side, f"{side} INT, {side}At TIMESTAMP")
+        sides.append(stream.withWatermark(f"{side}At", "1 second"))
+    lines = [{"left": n // 5, "leftAt": "2024-01-01T00:00:00Z"} for n in range(10)]
+    write(tmp_path / "left", 0, lines)
+    write(tmp_path / "right", 0, [])
+    same = (sides[0].left == sides[1].right) & (sides[0].leftAt == sides[1].rightAt)
+    joined = sides[0].join(sides[1], same)
+    run(joined, tmp_path / "ck", "append")
+
+    damaged = Path(shutil.copytree(tmp_path / "ck", tmp_path / "damaged"))
+    for partition in range(PARTITIONS):
+        folder = damaged / STATE / str(partition) / "left-keyToNumValues"
+        newest = max(int(file.stem) for file in folder.glob("*.delta"))
+        put_in_place(folder / f"{newest}.snapshot", state_file([]))
+    write(tmp_path / "right", 1, [{"right": 0, "rightAt": "2024-01-01T00:00:00Z"}])
+    for side in ("left", "right"):
+        write(tmp_path / side, 2, [{side: 7, f"{side}At": "2024-01-02T00:00:00Z"}])
+    told = [outcome(joined, checkpoint) for checkpoint in (tmp_path / "ck", damaged)]
+    assert told == [(5 + 1, 11), (1, 1)]
+
+    reader = spark.read.format("statestore").option("storeName", "left-keyWithIndexToValue")
+    rows = [reader.load(str(checkpoint)).count() for checkpoint in (tmp_path / "ck", damaged)]
+    assert rows == [1, 11]
+
+
+def outcome(joined: Any, checkpoint: Path) -> tuple[int, int]:
+    """How many rows a join puts out, and removes from its state."""
+    out = list[Any]()
+    writer = joined.writeStream.outputMode("append").foreachBatch(
+        lambda frame, _batch: out.extend(frame.collect())
+    )
+    query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    query.awaitTermination()
+    removed = [batch["stateOperators"][0]["numRowsRemoved"] for batch in query.recentProgress]
+    return len(out), sum(removed)
 
 
 @since_4_0
