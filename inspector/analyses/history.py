@@ -136,7 +136,14 @@ def history(
 def history_report(
     subject: Subject, rows: Sequence[EventRow], limit: int = 0, *, raw: bool = False
 ) -> Report:
-    """The life of the keys that were looked for, oldest version first."""
+    """The life of the keys that were looked for, oldest version first.
+
+    Args:
+        subject: the newest version that was read.
+        rows: of :class:`ChangeRows`.
+        limit: rows shown at most, the newest; 0 for all.
+        raw: with their bytes in hex.
+    """
     checkpoint, version = subject.checkpoint, subject.version
     dated = [_history_row(checkpoint, row) for row in sorted(rows, key=_order)]
     listed = dated[-limit:] if limit else dated

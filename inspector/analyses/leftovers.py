@@ -70,7 +70,13 @@ _Listed = Sequence[Observed[Leftover]]
 def select_leftovers(
     listed: Iterable[Observed[Leftover]], tasks: Iterable[Task], read: ReadRows
 ) -> list[Observed[Leftover]]:
-    """Those that meet the filter of their task, in the same order."""
+    """Those that meet the filter of their task, in the same order.
+
+    Args:
+        listed: leftovers of the tasks' partitions.
+        tasks: with ``key`` and ``where``.
+        read: how rows are read, where the filter is about values.
+    """
     by_store: dict[StoreId, list[Observed[Leftover]]] = {}
     listed = list(listed)
     for leftover in listed:
@@ -282,7 +288,11 @@ def _explain(run: Run, text: str) -> Report:
 
 
 def _check_explain(text: str) -> None:
-    """Refuse a word that is neither a class nor a key, before anything is read."""
+    """Refuse a word that is neither a class nor a key, before anything is read.
+
+    Raises:
+        CheckpointError: it is not; says which classes there are.
+    """
     if text in _CLASSES or not _WORD.fullmatch(text) or _HEX.fullmatch(text):
         return
     near = get_close_matches(text.casefold(), _CLASSES, n=1)

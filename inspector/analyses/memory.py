@@ -89,7 +89,11 @@ class RocksDbMemory:
 
     @classmethod
     def of(cls, confs: Mapping[str, str]) -> RocksDbMemory:
-        """From texts, with or without the prefix, in any case."""
+        """From texts, with or without the prefix, in any case.
+
+        Raises:
+            CheckpointError: one is not known, or has a value that it cannot have.
+        """
         result = {attribute.name.lower(): attribute for attribute in fields(cls)}
         values: dict[str, Any] = {}
         for key, text in confs.items():
@@ -228,7 +232,12 @@ _HELPS = 0.75
 
 
 def more_partitions(judged: Judged, stores: Sequence[StoreHeap]) -> Table:
-    """Sizes of partitions for multiples of their number, exact but for the heap."""
+    """Sizes of partitions for multiples of their number, exact but for the heap.
+
+    Args:
+        judged: by the facts of a request with ``rehashed``.
+        stores: the heaps of all stores of all partitions.
+    """
     partitions = partition_count(judged.checkpoint, judged.version)
     heaps: dict[StoreName, int] = {}
     partition_ids: dict[StoreName, list[int]] = {}
@@ -799,7 +808,11 @@ def memory(  # noqa: PLR0913 - each is an option of the command
 
 
 def memory_report(judged: Judged, options: MemoryOptions) -> Report:
-    """The ladder for the whole selection; executors; the heap by store; what-ifs."""
+    """The ladder for the whole selection; executors; the heap by store; what-ifs.
+
+    Raises:
+        CheckpointError: the Spark that its user gave is no version.
+    """
     checkpoint, version = judged.checkpoint, judged.version
     spark = options.spark or spark_of(checkpoint, version)
 

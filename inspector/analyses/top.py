@@ -132,7 +132,11 @@ def top(
 
 @dataclass(frozen=True)
 class TopRequest:
-    """What is asked for."""
+    """What is asked for.
+
+    Attributes:
+        most: keys by each ranking. redact: what is shown of them. rankings: in their order.
+    """
 
     most: int
     redact: Redact

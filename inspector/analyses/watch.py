@@ -73,7 +73,12 @@ class Pace:
 
 @dataclass(frozen=True)
 class BatchSeen:
-    """A committed batch, judged as if it were the newest."""
+    """A committed batch, judged as if it were the newest.
+
+    Attributes:
+        run: the checkpoint at the batch's version. facts: of all versions up to it.
+        notes: what happened to the query, or the storage, since the batch before.
+    """
 
     run: Run
     facts: Facts
@@ -186,7 +191,11 @@ class Following:
                 )
 
     def check(self) -> None:
-        """List it, so that one that is not yet a checkpoint says so."""
+        """List it, so that one that is not yet a checkpoint says so.
+
+        Raises:
+            NotACheckpointError: it has no batch, or no state, yet.
+        """
         self._list()
 
     def _list(self) -> Checkpoint:

@@ -188,7 +188,11 @@ def _accept(analysis: Analysis, options: Options) -> Options:
 
 
 def _check(call: str, given: Iterable[str], names: tuple[str, ...]) -> None:
-    """Refuse an option that there is not."""
+    """Refuse an option that there is not.
+
+    Raises:
+        TypeError: says which there are, or which may be meant.
+    """
     for name in given:
         if name not in names:
             near = get_close_matches(name, names, n=1)
@@ -225,7 +229,11 @@ def _value(analysis: Analysis, name: str, value: Any) -> Any:
 
 
 def _choose(declared: Parameter, value: Any) -> Any:
-    """A value that is one of those which are declared."""
+    """A value that is one of those which are declared.
+
+    Raises:
+        ValueError: it is not.
+    """
     word = value.value if isinstance(value, Enum) else value
     if declared.choices and word not in declared.choices:
         raise ValueError(f"{declared.name} is {value!r}, expected {', '.join(declared.choices)}")
@@ -233,7 +241,11 @@ def _choose(declared: Parameter, value: Any) -> Any:
 
 
 def _text(path: Path) -> str:
-    """A path as text."""
+    """A path as text.
+
+    Raises:
+        CheckpointError: a URL that went through :class:`pathlib.Path`, which drops a slash of it.
+    """
     text = os.fspath(path)
     cut = None if isinstance(path, str) else _CUT_URL.match(text)
     if cut is not None and cut[1] not in _SINGLE_SLASH:

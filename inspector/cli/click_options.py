@@ -47,7 +47,11 @@ def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
 
 
 def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
-    """How and where a report is written."""
+    """How and where a report is written.
+
+    Args:
+        formats: of files, besides those of all reports.
+    """
     yield ViewOption(
         ["-o", "--output"],
         type=click.Choice([*FORMATS, *formats]),
@@ -100,7 +104,15 @@ def shown_options() -> Iterator[click.Option]:
 
 
 def output_format(parsed: Mapping[str, Any], formats: tuple[str, ...]) -> str:
-    """The format of a report: as ``-o`` says, or by the name of the output file."""
+    """The format of a report: as ``-o`` says, or by the name of the output file.
+
+    Args:
+        parsed: what the command line has.
+        formats: of files, besides those of all reports.
+
+    Raises:
+        click.UsageError: the name ends as no format does, or as another one.
+    """
     output, target = parsed["output"], parsed["output_file"]
     suffix = Path(target or "").suffix.removeprefix(".")
     if output is not None:
@@ -159,7 +171,15 @@ def _own(declared: Parameter, parsed: Mapping[str, Any]) -> Any:
 
 
 def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED) -> Options:
-    """The shared options of the API from those of the command line."""
+    """The shared options of the API from those of the command line.
+
+    Args:
+        parsed: what the command line has.
+        shared: those of the command; one of its own may have the name of another.
+
+    Raises:
+        click.UsageError: both a batch and a state version are parsed, or a threshold is none.
+    """
     if parsed.get("batch") is not None and parsed.get("state_version") is not None:
         raise click.UsageError("--batch and --state-version exclude each other")
     values: dict[str, Any] = {}

@@ -200,7 +200,11 @@ def _add_message(context: click.Context, text: str, *, warning: bool) -> None:
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    """The content of a file of options, of which most runs have none."""
+    """The content of a file of options, of which most runs have none.
+
+    Raises:
+        _NoOptionsError: it is too large or no TOML.
+    """
     if sys.version_info >= (3, 11):
         import tomllib  # noqa: PLC0415 - as above
     else:
@@ -223,7 +227,11 @@ def _own_table(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _defaults(command: click.Command, content: Mapping[str, Any]) -> dict[str, Any]:
-    """The values for one command, those of its own table last."""
+    """The values for one command, those of its own table last.
+
+    Raises:
+        ValueError: there is no such option, or a table that is no command's.
+    """
     options = {
         spelled.removeprefix("--"): option
         for option in command.params

@@ -128,7 +128,11 @@ def _say(text: str, parsed: Mapping[str, Any]) -> None:
 
 
 def _format(output: str, given: str | None) -> str:
-    """The format that is given, or that the end of a name means; a folder's is Parquet."""
+    """The format that is given, or that the end of a name means; a folder's is Parquet.
+
+    Raises:
+        click.UsageError: the name ends as no format does, or as another one than the given.
+    """
     path = Path(output)
     if not path.suffix or path.is_dir() or output.endswith(("/", os.sep)):
         return given or "parquet"
@@ -166,7 +170,11 @@ _NO_FIELDS = pa.struct([("__dummy__", pa.null())])
 
 
 def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
-    """Where tables go: one table into a file, several into a folder, one file each."""
+    """Where tables go: one table into a file, several into a folder, one file each.
+
+    Raises:
+        click.UsageError: several tables, and a file is there already.
+    """
     folder = Path(output)
     if folder.is_dir() or output.endswith(("/", os.sep)) or len(names) > 1:
         if folder.exists() and not folder.is_dir():
@@ -182,7 +190,11 @@ def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
 
 @contextmanager
 def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
-    """Files to write, which get their names when the block has ended well."""
+    """Files to write, which get their names when the block has ended well.
+
+    Raises:
+        click.UsageError: one is there and ``force`` is not given, or none can be made there.
+    """
     targets = [real_target(str(path)) for path in paths]
     for target in targets:
         if is_written_through(target):
@@ -194,7 +206,11 @@ def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
 
 
 def write_store_table(table: StoreTable, path: Path, form: str) -> int:
-    """Write a table with its types, and count its rows."""
+    """Write a table with its types, and count its rows.
+
+    Raises:
+        click.UsageError: the format cannot hold a type.
+    """
     try:
         return _WRITERS[form](table, path)
     except (pa.ArrowException, OSError) as error:
@@ -280,7 +296,11 @@ FORMATS = ("parquet", "ndjson", "csv")
 
 
 def check_format(form: str) -> None:
-    """Whether Spark writes it."""
+    """Whether Spark writes it.
+
+    Raises:
+        click.UsageError: it does not.
+    """
     if form not in FORMATS:
         raise click.UsageError(f"Spark writes no {form}, expected {', '.join(FORMATS)}")
 

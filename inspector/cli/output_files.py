@@ -34,7 +34,15 @@ if TYPE_CHECKING:
 
 
 def outside(checkpoint: str, output: str) -> None:
-    """Nothing is ever written into a checkpoint."""
+    """Nothing is ever written into a checkpoint.
+
+    Args:
+        checkpoint: its root, as the user spelled it.
+        output: the file or folder to be written; a path, or a URL where Spark writes.
+
+    Raises:
+        click.UsageError: the output would lie in it.
+    """
     root, target = translate(checkpoint), translate(output)
     if root.protocol != target.protocol:
         return
@@ -60,7 +68,17 @@ def history_options(analysis: Analysis) -> Iterator[click.Option]:
 def record_of(
     analysis: Analysis, parsed: Mapping[str, Any], keywords: dict[str, Any]
 ) -> Record | None:
-    """What a run adds to a history; None without ``--history``."""
+    """What a run adds to a history; None without ``--history``.
+
+    Args:
+        analysis: that runs.
+        parsed: what the command line has.
+        keywords: keywords of the analysis, to which those are added that the history knows.
+
+    Raises:
+        click.UsageError: the history would lie in a checkpoint.
+        OSError: it cannot be read.
+    """
     folder = parsed["history"] if analysis.remembered else None
     if folder is None:
         return None
@@ -77,7 +95,12 @@ def record_of(
 
 @contextmanager
 def destination(path: str | None, *, force: bool) -> Iterator[TextIO]:
-    """Where to write: stdout, a device or pipe, or a file that appears when the block ends well."""
+    """Where to write: stdout, a device or pipe, or a file that appears when the block ends well.
+
+    Raises:
+        click.UsageError: the file is there and ``force`` is not given, or none can be made there.
+        OSError: it cannot be written; a BrokenPipeError if the reader of stdout has gone.
+    """
     if path is None:
         if sys.stdout is None:
             raise OSError("standard output is closed")

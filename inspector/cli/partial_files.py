@@ -29,6 +29,9 @@ def partial_file(target: Path) -> Iterator[Path]:
     """A hidden file beside a target, which takes the target's name when the block has ended well.
 
     A new file has the rights that the umask leaves it; the target may be there.
+
+    Raises:
+        click.UsageError: none can be made there.
     """
     made = not target.parent.exists()
     partial = target.parent / f".{target.name}.{os.urandom(4).hex()}"
@@ -69,7 +72,11 @@ def remove(path: Path) -> None:
 
 
 def is_written_through(target: Path) -> bool:
-    """Whether a target is a device or a pipe: it is written to, and nothing takes its place."""
+    """Whether a target is a device or a pipe: it is written to, and nothing takes its place.
+
+    Raises:
+        click.UsageError: it is a folder, or something that no text can be written to.
+    """
     if not target.exists():
         return False
     mode = target.stat().st_mode

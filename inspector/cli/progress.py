@@ -48,7 +48,14 @@ def shown(
     *,
     color: bool = False,
 ) -> Iterator[None]:
-    """Show how far something is while the block runs."""
+    """Show how far something is while the block runs.
+
+    Args:
+        measure: says how far it is.
+        patience: seconds before anything is shown.
+        console: where; stderr if it is None.
+        color: whether stderr has colours.
+    """
     ended = threading.Event()
     begin = time.monotonic()
 

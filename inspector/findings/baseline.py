@@ -160,7 +160,14 @@ def compare(
     earlier: Earlier | None,
     tolerance: float = TOLERANCE,
 ) -> Comparison:
-    """Hold an audit against an earlier one."""
+    """Hold an audit against an earlier one.
+
+    Args:
+        findings: of now.
+        metrics: of now.
+        earlier: what was then.
+        tolerance: by how much of its earlier value a number may differ and count as the same.
+    """
     now = amounts_of((place_of(finding), amount_of(finding)) for finding in findings)
     titles = {finding.kind.id: finding.kind.title for finding in findings}
     before = {} if earlier is None else earlier.findings
@@ -268,7 +275,14 @@ def failing(
 
 
 def earlier_of(report: Mapping[str, Any]) -> Earlier:
-    """What a JSON report of an audit says of its checkpoint."""
+    """What a JSON report of an audit says of its checkpoint.
+
+    Args:
+        report: the parsed envelope of one checkpoint.
+
+    Raises:
+        ValueError: it is none.
+    """
     try:
         summary = report["summary"]
         result = amounts_of(_place_and_amount(finding) for finding in report["findings"])

@@ -73,7 +73,14 @@ def judge_problems(
     restart: Restart | None = None,
     relative: Callable[[str], str] = str,
 ) -> Iterator[Finding]:
-    """One finding for each kind of problem in each operator."""
+    """One finding for each kind of problem in each operator.
+
+    Args:
+        problems: by the listing and by the files.
+        thresholds: from which number on.
+        restart: what the query restarts from; damage that it does without is a warning.
+        relative: a path as causes have it: below the root, whose path takes up their line.
+    """
     grouped: dict[tuple[Kind, int | None, Severity], list[Problem]] = {}
     for problem in problems:
         if problem.slug in NO_FINDING:
@@ -176,7 +183,13 @@ def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterat
 def judge_replay(
     operator_id: int, depths: Mapping[StoreId, int], thresholds: Thresholds = DEFAULTS
 ) -> Iterator[Finding]:
-    """Chains of deltas that a restart has to replay, one file after the other."""
+    """Chains of deltas that a restart has to replay, one file after the other.
+
+    Args:
+        operator_id: the operator.
+        depths: deltas after the newest snapshot of each of its stores, up to the judged version.
+        thresholds: from when on.
+    """
     deep = {store: depth for store, depth in depths.items() if depth >= thresholds.replay_deltas}
     if not deep:
         return
@@ -199,7 +212,13 @@ def judge_replay(
 def judge_placement(
     operator_id: int, store_name: str, partitions: Mapping[int, MisplacedKeys]
 ) -> Iterator[Finding]:
-    """Keys that Spark would look for in another partition."""
+    """Keys that Spark would look for in another partition.
+
+    Args:
+        operator_id: which operator.
+        store_name: which of its stores.
+        partitions: what was found in each of its partitions.
+    """
     total = sum(partitions.values(), MisplacedKeys())
     if not total.misplaced:
         return

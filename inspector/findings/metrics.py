@@ -63,7 +63,11 @@ class Metric:
         return _EXAMPLES[self.quantity]
 
     def parse(self, text: str) -> float:
-        """A value such as ``8GiB``, ``1%``, ``2h`` or ``1000``."""
+        """A value such as ``8GiB``, ``1%``, ``2h`` or ``1000``.
+
+        Raises:
+            ValueError: it is none.
+        """
         text = text.strip().removesuffix("/h") if self._is_rate else text.strip()
         value = number_of(text) if self._has_unit(text) else None
         if value is None and self.quantity is Quantity.SECONDS:
@@ -153,7 +157,11 @@ BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
 
 
 def metric_of(name: str) -> Metric:
-    """The metric of a name."""
+    """The metric of a name.
+
+    Raises:
+        ValueError: there is none; lists them all, and the one that may have been meant.
+    """
     if name in BY_NAME:
         return BY_NAME[name]
     near = difflib.get_close_matches(name, BY_NAME, 1)
@@ -247,7 +255,14 @@ class Gate:
 
 
 def parse_gates(given: Mapping[str, str | float]) -> tuple[Gate, ...]:
-    """Gates without values."""
+    """Gates without values.
+
+    Args:
+        given: the name of a metric -> the most that it may be, such as ``8GiB``.
+
+    Raises:
+        ValueError: an unknown name, or a value that its metric cannot have.
+    """
     metrics = {metric_of(name.strip()): limit for name, limit in given.items()}
     return tuple(Gate(metric, metric.parse(str(limit))) for metric, limit in metrics.items())
 

@@ -783,7 +783,15 @@ RULES: tuple[RestartRule, ...] = (
 
 
 def rule_of(about: str, release: str) -> RestartRule:
-    """The rule of a release about what is compared."""
+    """The rule of a release about what is compared.
+
+    Args:
+        about: of :class:`RestartRule`.
+        release: one of :data:`RELEASES`.
+
+    Raises:
+        LookupError: the release has no such rule.
+    """
     index = RELEASES.index(release)
     for rule in RULES:
         if rule.about == about and rule.first <= index <= rule.last:
@@ -792,7 +800,11 @@ def rule_of(about: str, release: str) -> RestartRule:
 
 
 def release_of(text: str | None) -> str:
-    """The release to judge by: ``4.3`` of ``4.3.0``; the newest that the rules know if None."""
+    """The release to judge by: ``4.3`` of ``4.3.0``; the newest that the rules know if None.
+
+    Raises:
+        CheckpointError: the rules do not know it.
+    """
     if text is None:
         return RELEASES[-1]
     release = ".".join(text.split(".")[:2])

@@ -185,7 +185,11 @@ def _watermark(clock: BatchClock) -> int | None:
 
 
 class NewestTime(NamedTuple):
-    """The newest time by which the rows of a store go."""
+    """The newest time by which the rows of a store go.
+
+    Attributes:
+        millis: epoch milliseconds. what: what kind of time it is: ``window end``.
+    """
 
     millis: int
     what: str

@@ -24,7 +24,11 @@ def _at(default: Any, ids: str, doc: str) -> Any:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The numbers that the rules compare with; the defaults are silent on sound queries."""
+    """The numbers that the rules compare with; the defaults are silent on sound queries.
+
+    Attributes:
+        at_least: id of a finding -> the least rows or occurrences from which on it is reported.
+    """
 
     window_versions: int = _at(
         5,

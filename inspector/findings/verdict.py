@@ -219,6 +219,12 @@ def main_finding(
 
     Few values with most of the bytes come before rows that outlive their rule. Where the state does
     not grow, what it costs comes before rows that may outlive it.
+
+    Args:
+        findings: of a checkpoint.
+        sizes: the bytes of the state that each is about; none for one that counts none.
+        total: bytes of the state.
+        growing: whether it grows, or that is not known.
     """
     ranks = RANKS if growing else (*RANKS[:-2], RANKS[-1], RANKS[-2])
     heavy = [
@@ -243,7 +249,11 @@ def main_finding(
 
 
 def by_reach(kind: Kind) -> tuple[bool, int, str]:
-    """The order in which reasons are looked for: of the whole query first, then the graver."""
+    """The order in which reasons are looked for: of the whole query first, the graver ones first.
+
+    Args:
+        kind: one that explains others.
+    """
     assert kind.explains is not None
     return kind.explains.same_store, -kind.severity, kind.id
 

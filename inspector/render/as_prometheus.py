@@ -105,7 +105,12 @@ def render_prometheus(report: ReportData) -> Iterator[str]:
 
 
 def prometheus_text(checkpoints: Sequence[Observed], now: float | None = None) -> str:
-    """The metrics of checkpoints, in the text format 0.0.4."""
+    """The metrics of checkpoints, in the text format 0.0.4.
+
+    Args:
+        checkpoints: of one run.
+        now: the time of the run, epoch seconds.
+    """
     # Not every command needs it: it takes a while to import.
     from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
 

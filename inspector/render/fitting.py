@@ -29,7 +29,15 @@ _LEVELS = ("error", "warning", "info", "ok", "unreadable")
 
 @dataclass(frozen=True)
 class Drawn:
-    """A column with the texts of its cells."""
+    """A column with the texts of its cells.
+
+    Attributes:
+        column: its declaration.
+        head: the lines of its head.
+        cells: of every row.
+        natural: the width that shows every cell on one line.
+        least: the width that it needs at least.
+    """
 
     column: Column
     head: Sequence[str]

@@ -58,7 +58,13 @@ SUFFIXES = {
 def render(
     report: ReportData, output: str = "table", display: Display | None = None
 ) -> Iterator[str]:
-    """The report as text, piece by piece, in one of :data:`FORMATS`."""
+    """The report as text, piece by piece, in one of :data:`FORMATS`.
+
+    Args:
+        report: what is written.
+        output: the format.
+        display: how text for people is shown; without limits and colours if it is None.
+    """
     if output in _MACHINE:
         return _MACHINE[output](report)
     return _PEOPLE[output](report, display or Display())

@@ -32,6 +32,9 @@ class Report(ReportData):
         """One table as Arrow, by its name; the command's own by default.
 
         Numbers are 64 bit, ``x_ms`` is the timestamp ``x``, nested values are JSON texts.
+
+        Raises:
+            KeyError: there is no such table; says which there are.
         """
         from inspector.render.as_arrow import arrow_table  # noqa: PLC0415 - pyarrow: not for `info`
 
@@ -46,7 +49,12 @@ class Report(ReportData):
         return iter(self.primary.rows)
 
     def to_pandas(self, table: str | None = None) -> pd.DataFrame:
-        """The same as a DataFrame of pandas."""
+        """The same as a DataFrame of pandas.
+
+        Raises:
+            KeyError: there is no such table.
+            EngineError: pandas is not installed.
+        """
         try:
             frame: pd.DataFrame = self.to_arrow(table).to_pandas()
         except ModuleNotFoundError as error:

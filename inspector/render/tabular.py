@@ -178,7 +178,11 @@ class Row:
 
     @classmethod
     def columns(cls, *, raw: bool = False, without: Collection[str] = ()) -> tuple[Column, ...]:
-        """The columns of a report, with or without those of ``--raw`` and those that are named."""
+        """The columns of a report, with or without those of ``--raw`` and those that are named.
+
+        Raises:
+            ValueError: a name is that of no column.
+        """
         plain, more = _columns(cast("Hashable", cls))
         unknown = set(without) - {column.name for column in (*plain, *more)}
         if unknown:
@@ -197,7 +201,15 @@ class Row:
         empty: str | None = None,
         shown: bool = True,
     ) -> Table:
-        """The table with its rows."""
+        """The table with its rows.
+
+        Args:
+            title: what it shows, for people.
+            rows: read once, now if they are a list, else when the table is read.
+            columns: those of this report, if not all but those of ``--raw``.
+            empty: in place of the declared one.
+            shown: to people too.
+        """
         chosen = cls.columns() if columns is None else tuple(columns)
         listed = [values(row) for row in rows] if isinstance(rows, list) else map(values, rows)
         return Table(
@@ -401,7 +413,11 @@ class StreamedRows:
         return self._given and self._kept is None
 
     def head(self, number: int) -> list[Mapping[str, Any]]:
-        """The first rows at most, which whoever reads the table still gets."""
+        """The first rows at most, which whoever reads the table still gets.
+
+        Raises:
+            InspectorError: the rows have been read and are not kept.
+        """
         if self._kept is not None:
             return self._kept[:number]
         if self.gone:
@@ -410,7 +426,11 @@ class StreamedRows:
         return self._ahead[:number]
 
     def keep(self) -> None:
-        """Read all rows and hold them."""
+        """Read all rows and hold them.
+
+        Raises:
+            InspectorError: they have been read before.
+        """
         if self._kept is None:
             self._kept = list(self)
 

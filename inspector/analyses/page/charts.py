@@ -126,7 +126,12 @@ class Versions:
 
 
 def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
-    """Rows, bytes and the lag of the watermark, over batches."""
+    """Rows, bytes and the lag of the watermark, over batches.
+
+    Args:
+        versions: of all stores.
+        batches: the table of ``timeline``, which has the heap.
+    """
     rows = versions.series(lambda facts: facts.rows)
     of_rows = [Series("row bytes", versions.total(lambda facts: facts.row_bytes))]
     heap = Series("heap of two versions", _heap(versions, batches), exact=False)

@@ -38,7 +38,14 @@ RowsOfRun = Callable[[Opened], Iterable[Row]]
 def driver_table(
     kind: type[Row], doc: str, rows: RowsOfRun, *, options: tuple[str, ...] = ()
 ) -> DataTable:
-    """Declare a table whose rows are made on the driver, when it is planned."""
+    """Declare a table whose rows are made on the driver, when it is planned.
+
+    Args:
+        kind: of the rows; names the table.
+        doc: what a row is.
+        rows: of a run.
+        options: those that count besides part and version.
+    """
     columns = kind.columns()
     schema = pa.schema(columns_of(columns))
 
@@ -101,7 +108,11 @@ def plan_table(
 
 
 def table_of_name(name: str) -> DataTable:
-    """A declared table."""
+    """A declared table.
+
+    Raises:
+        CheckpointError: there is none of this name.
+    """
     tables = analyses.data_tables()
     if name not in tables:
         raise CheckpointError(f"got table {name!r}, expected one of {', '.join(tables)}")
@@ -123,7 +134,11 @@ def table_work(task: Task, spec: str, listed: Sequence[Problem]) -> Work:
 def listed_problems(
     run: Opened, mode: ProblemMode, stores: Sequence[StoreName] | None = None
 ) -> tuple[Problem, ...]:
-    """What is wrong by the listing; of these stores only, if any are named."""
+    """What is wrong by the listing; of these stores only, if any are named.
+
+    Raises:
+        InspectorError: there is something, and the mode is ``failfast``.
+    """
     problems = tuple(problem for problem in run.listed if _is_of(problem, stores))
     if mode is ProblemMode.FAILFAST:
         refuse(problems)

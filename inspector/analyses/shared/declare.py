@@ -184,7 +184,15 @@ class Analysis:
         return tuple(item for group in self.uses for item in group)
 
     def accept(self, options: Any, path: Any = "") -> None:
-        """Refuse shared options that it would not look at."""
+        """Refuse shared options that it would not look at.
+
+        Args:
+            options: fields of ``Options`` with the values of a call.
+            path: of the call: a run that is open has options of its own.
+
+        Raises:
+            TypeError: there is one.
+        """
         if not isinstance(path, str) and options != path.options:
             raise TypeError(f"{self.name}() has no option 'options' where a run is given")
         accepted = {item.name.partition(".")[0] for item in self.shared}

@@ -69,7 +69,11 @@ class Shown:
 
     @classmethod
     def of(cls, level: str | None, findings: str | Iterable[str] | None) -> Shown:
-        """The filter that a user writes."""
+        """The filter that a user writes.
+
+        Raises:
+            ValueError: there is no such level or finding.
+        """
         ids = [findings] if isinstance(findings, str) else findings or ()
         declared = {kind.id for kind in CATALOGUE}
         unknown = [name for name in ids if name.upper() not in declared]
@@ -93,7 +97,16 @@ class Shown:
 
 
 def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iterator[Found]:
-    """The checkpoints that some paths mean, each once; one without a pattern means itself."""
+    """The checkpoints that some paths mean, each once; one without a pattern means itself.
+
+    Args:
+        paths: of checkpoints, patterns, or folders.
+        options: of the storage.
+        recursive: all that lies in the folders.
+
+    Raises:
+        EngineError: a search by the file systems of Spark.
+    """
     result: set[str] = set()
     for path in paths:
         for candidate in _candidates(path, options, recursive=recursive):

@@ -133,7 +133,20 @@ class Subject:
         rules: Sequence[Kind] = (),
         charts: Sequence[LineChart] = (),
     ) -> Report:
-        """The report of a command."""
+        """The report of a command.
+
+        Args:
+            command: its name.
+            tables: its own one first.
+            summary: what follows the head of its summary.
+            notes: what a reader must know or do, in any format.
+            footnotes: what the columns mean; for people.
+            findings: what was judged; None for a command that judges nothing.
+            verdict: what one has to know first.
+            metrics: its numbers by the names of :data:`inspector.findings.metrics.METRICS`.
+            rules: the kinds of findings that it judges by; empty for those of the catalogue.
+            charts: how the state grew.
+        """
         return Report(
             command,
             self.checkpoint.root,
@@ -154,13 +167,21 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged(Subject):
-    """A version of a checkpoint with the facts that its state files show."""
+    """A version of a checkpoint with the facts that its state files show.
+
+    Attributes:
+        facts: of all tasks.
+    """
 
     facts: Facts = field(repr=False)
 
     @property
     def thresholds(self) -> Thresholds:
-        """From which numbers on something is a finding."""
+        """From which numbers on something is a finding.
+
+        Raises:
+            CheckpointError: no threshold has the name that its user gave, or the value is none.
+        """
         return thresholds_of(self.options)
 
     @property

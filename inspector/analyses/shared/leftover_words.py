@@ -250,7 +250,14 @@ L = TypeVar("L", bound=LeftoverRow)
 
 
 class LeftoverWords:
-    """Facts :class:`Leftover` as rows as rows."""
+    """Facts :class:`Leftover` as rows as rows.
+
+    Args:
+        names: operator id -> name.
+        keys: key schema of each store that has one.
+        timestamps: version -> processing time of its batch, in epoch milliseconds.
+        redact: what is shown of keys.
+    """
 
     def __init__(
         self,

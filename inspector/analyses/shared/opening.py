@@ -51,7 +51,11 @@ _VERBS = {DENIED_SLUG: "refused"}
 
 
 def fold_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Problems, each once; of what the storage did not give, the first for each reason."""
+    """Problems, each once; of what the storage did not give, the first for each reason.
+
+    Args:
+        problems: in the order in which they are reported.
+    """
     result: dict[object, list[Problem]] = {}
     for problem in dict.fromkeys(problems):
         unseen = problem.slug in UNSEEN
@@ -72,7 +76,11 @@ def _one(alike: list[Problem]) -> Problem:
 
 
 def with_user_rules(checkpoint: Checkpoint, options: Options) -> Checkpoint:
-    """The checkpoint with the rules that its user gave."""
+    """The checkpoint with the rules that its user gave.
+
+    Raises:
+        CheckpointError: one is misspelt, or names what is not there.
+    """
     texts = options.event_time_fields, options.operator_rules, options.join_retention
     if not any(texts):
         return checkpoint
@@ -144,7 +152,12 @@ def restores(checkpoint: Checkpoint, version: int) -> bool:
 
 
 def missing_files(checkpoint: Checkpoint, paths: Iterable[str]) -> set[str]:
-    """The files of some paths that are not there: neither by a listing, nor when asked for."""
+    """The files of some paths that are not there: neither by a listing, nor when asked for.
+
+    Args:
+        checkpoint: as it was listed just now.
+        paths: of state files, and of what lies beside them.
+    """
     listed = {file.path for store in checkpoint.layout.stores for file in store.files}
     storage = checkpoint.storage
     return {p for p in paths if p not in listed and storage.stat(storage.relative(p)) is None}
@@ -399,7 +412,17 @@ class Recalled:
 def begin(
     path: str, options: Options, engines: SharedEngines | None = None, *, is_root: bool = False
 ) -> Opened | Recalled:
-    """Open a checkpoint, unless the cache that its user named has the report."""
+    """Open a checkpoint, unless the cache that its user named has the report.
+
+    Args:
+        path: of the checkpoint, or of a part of it.
+        options: of its user.
+        engines: those that several runs share.
+        is_root: the path is known to be a root.
+
+    Raises:
+        CheckpointError, EngineError, OSError: as of :meth:`Opened.start`.
+    """
     if options.cache is None:
         return Opened.start(path, options, engines, is_root=is_root)
     from inspector.analyses.shared.report_cache import ReportCache  # noqa: PLC0415 - for few

@@ -64,7 +64,12 @@ class Run(Opened):
         return self._facts(lambda: split(self.tasks(request), self.engine, self.options), read)
 
     def facts_by(self, function: BatchFunction, tasks_of: Callable[[], Iterable[Task]]) -> Facts:
-        """The facts that a function of the passes makes of tasks."""
+        """The facts that a function of the passes makes of tasks.
+
+        Args:
+            function: emits facts.
+            tasks_of: the tasks, by what the run knows of the checkpoint when it is called.
+        """
         return self._facts(
             lambda: split(tasks_of(), self.engine, self.options),
             lambda tasks: self.map(function, tasks),
@@ -196,7 +201,11 @@ ESTIMATE_SLACK = 1.25
 
 
 def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]:
-    """The tasks, those of large partitions in several with a range of the keys each."""
+    """The tasks, those of large partitions in several with a range of the keys each.
+
+    Raises:
+        EngineError: the memory that the user allows is not enough for anything.
+    """
     tasks = list(tasks)
     cores = engine.cores
     if engine.in_process and cores is not None:
@@ -308,7 +317,11 @@ def _has_rows(task: Task, file: StoreFile) -> bool:
 
 
 def _snapshot_rows(task: Task) -> int:
-    """Rows that the snapshots of a task's stores have: of the oldest, or the newest if more."""
+    """Rows that the snapshots of a task's stores say they have: the oldest, or the newest if more.
+
+    Raises:
+        InspectorError, OSError: one cannot be read.
+    """
     rows = 0
     stores = tuple(replace(store, side_files=()) for store in task.stores if store.counts_files)
     for store, reader in open_stores(replace(task, stores=stores)):
@@ -376,7 +389,13 @@ def in_whole(
 def observed(
     run: Opened, tasks_of: Callable[[], Iterable[Task]], read: Read
 ) -> Iterator[Observed[Any]]:
-    """What tasks observe; those whose files moved under them, by a later look."""
+    """What tasks observe; those whose files moved under them, by a later look.
+
+    Args:
+        run: is looked at again, and told what has moved.
+        tasks_of: the tasks by what the run has seen last.
+        read: runs tasks.
+    """
     result: list[Observed[Any]] = []
     again: set[Place] | None = None
     doubted = _Doubts()
@@ -440,7 +459,13 @@ class _Doubts:
 def _confirm(
     run: Opened, observations: list[Observed[Any]], seen: Collection[str | None]
 ) -> list[Observed[Any]]:
-    """What was observed, without doubts of the last look that are of files which went since."""
+    """What was observed, without doubts of the last look that are of files which went since.
+
+    Args:
+        run: knows what is there now, and is told that the query is too fast.
+        observations: what the last look observed.
+        seen: paths of which the looks before had doubts too.
+    """
     new = {observation.fact.path for observation in observations if _is_doubt(observation)} - {
         None,
         *seen,

@@ -97,7 +97,12 @@ def store_points(
 
 
 def whole_stores(checkpoint: Checkpoint, versions: Mapping[int, VersionFacts]) -> dict[int, int]:
-    """Of how many partitions each version is whole: the most that one of as many has."""
+    """Of how many partitions each version is whole: the most that one of as many has.
+
+    Args:
+        checkpoint: whose log says how many partitions its versions have.
+        versions: a store's.
+    """
     counts = {version: partition_count(checkpoint, version) for version in versions}
     most: dict[int, int] = {}
     for version, version_facts in versions.items():
@@ -124,7 +129,12 @@ def growth_of(points: Sequence[Point]) -> StoreGrowth | None:
 
 
 def growth_together(judged: Judged, heaps: HeapByVersion) -> StoreGrowth | None:
-    """The lines through all stores together; None if the versions that all have span no time."""
+    """The lines through all stores together; None if the versions that all have span no time.
+
+    Args:
+        judged: by facts of all versions, which may be added up over partitions.
+        heaps: of each store by version; the lines of the heap are flat without them.
+    """
     of_stores = [
         store_points(judged.checkpoint, versions, heaps.get(store, {}))
         for store, versions in judged.facts.by_store().items()
@@ -133,7 +143,12 @@ def growth_together(judged: Judged, heaps: HeapByVersion) -> StoreGrowth | None:
 
 
 def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
-    """The growth of all stores together; None if the versions that can be restored span no time."""
+    """The growth of all stores together; None if the versions that can be restored span no time.
+
+    Args:
+        judged: by facts of all versions, which may be added up over partitions.
+        size: of the judged version.
+    """
     result = growth_together(judged, {})
     if result is None:
         return None

@@ -101,12 +101,20 @@ def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
 
 
 def selected_tasks(run: Run) -> list[Task]:
-    """The tasks of a run, narrowed to the rows that its options name."""
+    """The tasks of a run, narrowed to the rows that its options name.
+
+    Raises:
+        CheckpointError: no store can have such rows.
+    """
     return narrowed(run, plan(run.checkpoint, run.version, history=False))
 
 
 def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
-    """Tasks of a run, which find only the rows that its options name."""
+    """Tasks of a run, which find only the rows that its options name.
+
+    Raises:
+        CheckpointError: no store can have such rows.
+    """
     keys = KeyFilter(run.options.keys, tuple(run.options.where))
     if keys:
         check_filter(run.checkpoint, keys)
@@ -185,6 +193,15 @@ def held_batches(
 
     As long as none was given away, all begins anew where the query removes the version. From then
     on that is a problem, and the last of the batches.
+
+    Args:
+        schema: of the batches.
+        batches_of: begins to read.
+        begin_anew: goes over to the newest version, or raises what it is given.
+        rows: no more of them are needed; 0 for all.
+
+    Raises:
+        OutpacedError: the query was faster at every attempt, or its user chose the version.
     """
 
     def begin() -> tuple[list[pa.RecordBatch], Iterator[pa.RecordBatch]]:
@@ -269,6 +286,10 @@ def store_tables(
     """The rows of a version, or its changes, as Arrow with their types: one table per store.
 
     Nothing of the state is read before the first batch of a table is.
+
+    Raises:
+        InspectorError: something is missing, and the mode is ``failfast``; while the batches are
+            read, too.
     """
     table_options = table_options or TableOptions()
     run = Run.start(path, options)
@@ -285,7 +306,11 @@ def store_tables(
 def store_tasks(
     run: Run, table_options: TableOptions, *, changes: bool
 ) -> dict[StoreName, list[TypedTask]]:
-    """The tasks of each store's table."""
+    """The tasks of each store's table.
+
+    Raises:
+        CheckpointError: no store has such keys as the options name.
+    """
     names = operator_names(run.checkpoint)
     first = table_options.from_batch + 1
     raw, mode = table_options.raw, table_options.mode
@@ -301,7 +326,13 @@ def work_of(tasks: Iterable[TypedTask]) -> tuple[Work, ...]:
 
 
 def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
-    """Declare a table of the rows, or of the changes, of one store."""
+    """Declare a table of the rows, or of the changes, of one store.
+
+    Args:
+        name: of the table.
+        doc: what a row is.
+        changes: every change, else the rows of a version.
+    """
 
     def plan(path: str | Opened, options: Options, table_options: TableOptions) -> TablePlan:
         return _plan(path, options, table_options, changes=changes)

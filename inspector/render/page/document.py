@@ -63,14 +63,23 @@ _FLEET_NUMBERS = ("rows", "row bytes", "heap", "growth per hour", "leftovers")
 
 @dataclass(frozen=True)
 class FailedCheckpoint:
-    """A checkpoint that could not be read at all: a row of a fleet's page."""
+    """A checkpoint that could not be read at all: a row of a fleet's page.
+
+    Attributes:
+        checkpoint: its path, as the user spelled it.
+        message: what went wrong.
+    """
 
     checkpoint: str
     message: str
 
 
 def render_page(report: ReportData) -> Iterator[str]:
-    """A report as one HTML file, piece by piece."""
+    """A report as one HTML file, piece by piece.
+
+    Args:
+        report: with a page of its own, or without: then its tables are shown.
+    """
     view = _view(report, "")
     yield from _write(
         title=f"{report.command} of {view.name}",

@@ -25,7 +25,13 @@ class Scale(enum.Enum):
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a chart."""
+    """One line of a chart.
+
+    Attributes:
+        name: what it is.
+        values: one for each batch of the chart; None where it is not known.
+        exact: counted from bytes; False for an estimate.
+    """
 
     name: str
     values: Sequence[int | None]
@@ -53,7 +59,13 @@ class LineChart:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar."""
+    """One bar.
+
+    Attributes:
+        label: what it stands for. note: what that means; may be empty.
+        parts: numbers, one for each part of the chart.
+        exact: counted from bytes; False for an estimate.
+    """
 
     label: str
     parts: Sequence[int]
@@ -122,7 +134,12 @@ Block = Table | LineChart | BarChart | Treemap | Text
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page."""
+    """A part of a page.
+
+    Attributes:
+        name: in links. title: its heading.
+        blocks: what it shows, in order.
+    """
 
     name: str
     title: str

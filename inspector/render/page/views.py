@@ -36,7 +36,12 @@ class Head:
 
 @dataclass(frozen=True)
 class TableView:
-    """A table: its rows are as many as a page has."""
+    """A table: its rows are as many as a page has.
+
+    Attributes:
+        more: what is said of rows that are left out.
+        docs: head and meaning of the columns that have one.
+    """
 
     title: str
     heads: Sequence[Head]
@@ -308,7 +313,12 @@ MOST_POINTS = 120
 
 @dataclass(frozen=True)
 class Growth:
-    """A chart in small: its first line alone."""
+    """A chart in small: its first line alone.
+
+    Attributes:
+        title: what is drawn. text: its numbers, in words.
+        svg: the drawing; it holds numbers and no text of a checkpoint.
+    """
 
     title: str
     text: str
@@ -356,7 +366,13 @@ def _svg(batches: Sequence[int], values: Sequence[int | None]) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """What one cell shows."""
+    """What one cell shows.
+
+    Attributes:
+        text: for people; it may hold anything that a key or a path can.
+        number: the bare number, as machine formats have it; None if it is none.
+        code: it is a key, a value or a schema.
+    """
 
     text: str
     number: int | float | None = None
