@@ -18,6 +18,7 @@ from itertools import pairwise
 from inspector.checkpoint.layout import FOREIGN, PartitionLayout, StoreLayout
 from inspector.checkpoint.logfile import UNSEEN
 from inspector.checkpoint.logs import OFFSETS
+from inspector.checkpoint.names import number
 from inspector.checkpoint.roots import STATE, Selection
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.placement import (
@@ -121,15 +122,20 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
 
 
 def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
-    """A version above that of the newest batch, and a gap before it.
+    """A version above that of the newest batch, behind a gap after those that batches made.
 
-    Those of batches that ran since the logs were read follow each other.
+    Batches that ran since the logs were read follow each other, and the log has them by now.
     """
     planned = checkpoint.logs.last_offset
     files = checkpoint.store_files[layout.directory]
     versions = sorted({*files.deltas, *files.snapshots})
-    for before, newest in pairwise([planned or 0, *versions]):
-        if planned is not None and newest > planned + 2 and newest > before + 1:
+    if planned is None or not versions or not versions[0] <= planned + 2 < versions[-1]:
+        return
+    for before, newest in pairwise(versions):
+        if newest > planned + 2 and newest > before + 1:
+            entries = checkpoint.storage.list(OFFSETS, missing_ok=True)
+            if newest <= max((number(entry.name) or 0 for entry in entries), default=0) + 2:
+                return
             path = (files.deltas.get(newest) or files.snapshots[newest]).path
             message = (
                 f"got version {newest}, and the newest batch, {planned}, makes version "
@@ -352,7 +358,7 @@ def _runs_text(runs: Sequence[tuple[int, int]]) -> str:
 def ranges_text(numbers: Sequence[int]) -> str:
     """``0-3, 7``: sorted numbers, runs drawn together."""
     runs: list[tuple[int, int]] = []
-    for number in numbers:
-        first = runs.pop()[0] if runs and number == runs[-1][1] + 1 else number
-        runs.append((first, number))
+    for value in numbers:
+        first = runs.pop()[0] if runs and value == runs[-1][1] + 1 else value
+        runs.append((first, value))
     return _runs_text(runs)

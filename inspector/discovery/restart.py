@@ -88,6 +88,14 @@ class Obstacle:
     verb: str = "needs"
     since: str = ""
 
+    @property
+    def is_listed(self) -> bool:
+        """Whether it is a state file or an entry of a log: what is missing of these is a problem.
+
+        Or a living query has removed it since the names were listed.
+        """
+        return self.store is not None or self.error == _LOG_ERROR
+
     def __str__(self) -> str:
         """``partition 1 needs 1.delta (CANNOT_READ_DELTA_FILE_NOT_EXISTS)``."""
         subject = "it" if self.store is None else f"partition {self.store.partition_id}"

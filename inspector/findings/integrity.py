@@ -165,7 +165,7 @@ def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterat
         restart: of a checkpoint without damage.
         thresholds: from which number on.
     """
-    obstacles = (*restart.obstacles, *restart.later)
+    obstacles = [o for o in (*restart.obstacles, *restart.later) if not o.is_listed]
     if not thresholds.reports(catalogue.REFUSED_RESTART.id, len(obstacles)):
         return
     for obstacle in obstacles[:1]:
@@ -176,7 +176,7 @@ def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterat
             restart.sentence,
             catalogue.REFUSED_RESTART.to_do,
             cause=f"Spark{release} does not start the query from this checkpoint: {obstacle}.",
-            severity=Severity.ERROR if restart.obstacles else Severity.INFO,
+            severity=Severity.INFO if obstacle in restart.later else Severity.ERROR,
         )
 
 
