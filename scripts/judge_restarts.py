@@ -6,7 +6,8 @@
 ``run`` really restarts every change of ``restarts/changes.py`` on both providers with the PySpark
 that is installed (it needs nothing else), and writes ``done.json`` beside the checkpoints.
 ``judge`` inspects the checkpoints, compares, and writes what was said and done to
-``restarts/records/RELEASE.json``, where changes that were not run stay as they were.
+``restarts/records/RELEASE.json``, where changes that were not run stay as they were. It asks twice:
+about both checkpoints alone, and with what the old query made of the same rows (``--before``).
 ``refresh_docs.py`` makes the page ``reference/restarts`` of it. ``judge`` ends with 1 where
 something was said that Spark did not do.
 """
@@ -21,8 +22,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -129,71 +131,76 @@ def judge(folders: Sequence[Path]) -> int:
     release = ".".join(version.split(".")[:2])
     file = RECORDS / f"{release}.json"
     before = json.loads(file.read_text())["changes"] if file.exists() else {}
-    record: dict[str, Any] = {"spark": version, "score": {}, "changes": {}}
+    scores: dict[str, dict[str, int]] = {"said": {}, "said_before": {}}
+    record: dict[str, Any] = {"spark": version, "scores": scores, "changes": {}}
     for change in CHANGES:
         on = dict(before.get(change.name, {}).get("on", {}))
         for provider in PROVIDERS:
             for folder, run_there in runs.items():
                 done = run_there["done"].get(f"{provider} {change.name}", {"did": NOT_RUN})
                 if done["did"] != NOT_RUN:
-                    on[provider] = said_of(preflight(folder / provider, change, release), done)
+                    on[provider] = said_of(folder / provider, change, release, done)
                     break
-        for provider, told in on.items():
-            score = score_of(told["said"], told["did"], traceless=change.traceless)
-            record["score"][score] = record["score"].get(score, 0) + 1
-            if score in ("wrong", "alarm"):
-                print(f"{score}: {provider} {change.name}: {told}")
+        for (provider, told), (asked, score) in product(on.items(), scores.items()):
+            if asked not in told or "said_before" not in told:
+                continue
+            word = score_of(told[asked], told["did"])
+            score[word] = score.get(word, 0) + 1
+            if word in ("wrong", "alarm"):
+                print(f"{word}: {provider} {change.name}: {told}")
         if on:
             told_of = {name: getattr(change, name) for name in ("group", "says", "traceless")}
             record["changes"][change.name] = {**told_of, "on": on}
     RECORDS.mkdir(exist_ok=True)
     file.write_text(json.dumps(record, indent=1) + "\n")
-    print(f"Spark {version}: {record['score']}")
-    return int("wrong" in record["score"])
+    print(f"Spark {version}: {scores}")
+    return int(any("wrong" in score for score in scores.values()))
 
 
-def said_of(report: Any, done: Mapping[str, Any]) -> dict[str, Any]:
-    """What was said of a restart beside what was done."""
-    said = report.summary["verdict"]
-    rules = {row["rule"] for row in report.primary.rows if row["verdict"] == said != "ok"}
-    return {
-        "did": done["did"],
-        "error": done["error"] and PATH.sub("PATH", done["error"]),
-        "said": said,
-        "rules": sorted(rules),
-    }
+def said_of(folder: Path, change: Change, release: str, done: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said of a restart, without and with the old query's state, beside what was done."""
+    error = done["error"] and shorten(PATH.sub("PATH", done["error"]), 140, placeholder="")
+    told: dict[str, Any] = {"did": done["did"], "error": error}
+    for suffix in ("", "_before"):
+        report = preflight(folder, change, release, before=bool(suffix))
+        said = report.summary["verdict"]
+        rules = {row["rule"] for row in report.primary.rows if row["verdict"] == said != "ok"}
+        told |= {f"said{suffix}": said, f"rules{suffix}": sorted(rules)}
+    return told
 
 
-def preflight(folder: Path, change: Change, release: str) -> Any:
+def preflight(folder: Path, change: Change, release: str, *, before: bool) -> Any:
     """The report on a change.
 
     Args:
         folder: of the checkpoints of a provider, as ``run`` left them.
         change: what was changed.
         release: of Spark.
+        before: with what the old query made of the rows that the new one had, too.
     """
     from inspector import api
 
     damaged = change.damage is not None or change.moved
     old = folder / (f"{change.name}.damaged" if damaged else change.old)
     conf = {key: value for key, value in QUERIES[change.new].conf.items() if "." in key}
-    return api.preflight(str(old), str(folder / change.new), conf=conf, to_spark=release)
+    rehearsed = str(folder / change.old) if before else None
+    return api.preflight(
+        str(old), str(folder / change.new), conf=conf, to_spark=release, before=rehearsed
+    )
 
 
-def score_of(said: str, did: str, *, traceless: bool) -> str:
+def score_of(said: str, did: str) -> str:
     """How what was said compares with what Spark did.
 
     Returns:
         ``right``; ``open`` where it was said that files do not decide it; ``alarm`` where results
-        that were doubted are equal; ``traceless`` where nothing shows the change; else ``wrong``.
+        that were doubted are equal; else ``wrong``.
     """
     if said == "unknown":
         return "open"
     if said in RIGHT[did]:
         return "right"
-    if did == EQUAL and said == "silent":
-        return "alarm"
-    return "traceless" if traceless and did == OTHER and said == "ok" else "wrong"
+    return "alarm" if did == EQUAL and said == "silent" else "wrong"
 
 
 def main() -> int:

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
+from inspector.analyses.rows import rows as live_rows
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import STORAGE, Option, Options, View
 from inspector.discovery.query_sources import QuerySource, query_sources
 from inspector.exceptions import CheckpointError
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.preflight import Line, Preflight, Side, worst
+from inspector.findings.preflight import (
+    AVRO,
+    ENCODING,
+    Line,
+    Preflight,
+    SameRows,
+    Side,
+    alike_fields,
+    worst,
+)
 from inspector.findings.restart_rules import RELEASES, RULES, Restarts, release_of
-from inspector.findings.verdict import Cause, Verdict, level_of
+from inspector.findings.verdict import Cause, Level, Verdict, level_of
+from inspector.operators.transform_with_state import TTL_FIELD
 from inspector.render import tabular as t
 from inspector.render.report import Report
 
-TRACELESS = (
-    "Compared is what checkpoints record. Filters and projections before the state, the columns "
-    "that an aggregate or a join reads, the lengths of windows and sessions, join types, limits, "
-    "time ranges, output modes and the code of functions leave no trace in a checkpoint: Spark "
-    "starts after such a change, and goes on with state that the old query made."
-)
+_TIMEOUT = "timeoutTimestamp"
+_CLOCKS = (TTL_FIELD, _TIMEOUT)
+"""Fields of values that hold a time of the clock: two runs never write the same."""
+_CLOCK_STORES = ("$procTimers", "$ttl_", "$min_")
+"""Beginnings of stores of transformWithState whose keys or values hold such times."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +72,14 @@ def preflight(
         Mapping[str, str],
         Option("A conf of the session after the restart; repeatable.", metavar="KEY=VALUE"),
     ] = {},
+    before: Annotated[
+        str | None,
+        Option(
+            "A checkpoint that the old query made of the rows of NEW: shows changes of logic that "
+            "leave no other trace.",
+            metavar="CHECKPOINT",
+        ),
+    ] = None,
     to_spark: Annotated[
         str | None,
         View(
@@ -75,25 +94,140 @@ def preflight(
     PATH is the checkpoint in production. NEW is a small one that the changed query made in a test,
     of which one committed batch is enough; without it, ``--conf`` and ``--to-spark`` are judged
     alone. Each line is one thing that a restart depends on, and the verdict is the worst of all.
+    A filter, and other logic that leaves no trace in a checkpoint, shows with ``--before`` alone:
+    without it the verdict on a query with state is not better than ``unknown``.
 
     Args:
         path: the checkpoint that the query goes on from.
         new: the one that the changed query made; None to judge confs and release alone.
         options: of both: how their storage is opened.
         conf: confs of the session that restarts the query; they go before those of ``new``.
+        before: what the old query made of the rows that ``new`` was made of.
         to_spark: the release that restarts it; by default the newest that the rules know.
 
     Raises:
-        CheckpointError: the rules do not know the release.
+        CheckpointError: the rules do not know the release, or ``before`` is without ``new``.
     """
     release = release_of(to_spark)
+    if before is not None and new is None:
+        raise CheckpointError(
+            "got --before without NEW, expected the checkpoint to hold it against"
+        )
     run = Opened.start(path, options)
     new_opened = None if new is None else Opened.start(new, run.options)
-    sides = [_side(run), None if new_opened is None else _side(new_opened)]
-    old, side = sides
-    assert old is not None
-    lines = Preflight(old, side, conf, release, run.listed).lines()
+    old, side = _side(run), None if new_opened is None else _side(new_opened)
+    states = None
+    if before is not None and new_opened is not None:
+        states = _same_rows(Opened.start(before, run.options), new_opened)
+    lines = Preflight(old, side, conf, release, run.listed, states).lines()
     return preflight_report(run, new_opened, lines, release)
+
+
+def _same_rows(before: Opened, new: Opened) -> SameRows:
+    """The states of two rehearsals, held against each other."""
+    sides = [
+        {
+            (o.operator_id, s): schema
+            for o in run.checkpoint.query
+            for s, schema in o.schemas.items()
+        }
+        for run in (before, new)
+    ]
+    groups = {
+        store: fields
+        for store, schema in sides[0].items()
+        if any(fields := (alike_fields(schema.key), alike_fields(schema.value)))
+    }
+    evolved = {
+        store: set.intersection(*({f.name for f in side[store].value.fields} for side in sides))
+        for store in sides[0].keys() & sides[1].keys()
+        if before.checkpoint.logs.conf_for(0, ENCODING).value == AVRO
+        and sides[0][store].value != sides[1][store].value
+    }
+    reads = [_RehearsedRows(run, groups, evolved) for run in (before, new)]
+    olds, news = (read.stores for read in reads)
+    rows, keys, values = {}, {}, {}
+    for store in sides[1].keys() | (olds.keys() & news.keys()):
+        old_rows, new_rows = olds.get(store, Counter()), news.get(store, Counter())
+        rows[store] = old_rows.total()
+        keys[store] = len({key for key, _ in old_rows} ^ {key for key, _ in new_rows})
+        differing = (old_rows - new_rows) | (new_rows - old_rows)
+        values[store] = len({key for key, _ in differing}) - keys[store]
+    indistinct = groups.keys() - reads[0].distinct
+    unread = next(filter(None, (read.unread for read in reads)), "")
+    return SameRows(_side(before), rows, keys, values, indistinct, unread)
+
+
+_Store = tuple[int, str]
+
+
+class _RehearsedRows:
+    """The rows of a rehearsal, each as its key and value.
+
+    Args:
+        run: the checkpoint.
+        groups: of stores, the fields of the key and of the value that have one name and type.
+        evolved: of stores whose values Avro resolves, the fields that both schemas have.
+
+    Attributes:
+        stores: by operator and store, how often a row is there.
+        distinct: stores with a row in which the fields of each group differ.
+        unread: why not all rows could be read; "" if they could.
+    """
+
+    def __init__(
+        self,
+        run: Opened,
+        groups: Mapping[_Store, Sequence[Sequence[Sequence[int]]]],
+        evolved: Mapping[_Store, Collection[str]],
+    ) -> None:
+        self.stores: dict[_Store, Counter[tuple[str, str]]] = {}
+        self.distinct: set[_Store] = set()
+        self.unread = ""
+        report = live_rows(run, raw=True)
+        for row in report.primary.rows:
+            store = (row["operator_id"], row["store_name"])
+            pair = row["key"], row["value"]
+            if all(map(_differ, pair, groups.get(store, ((), ())))):
+                self.distinct.add(store)
+            words = [row["key_hex"], row["value_hex"]]
+            if store in evolved:
+                shared = evolved[store]
+                words[1] = {k: _as_double(v) for k, v in (pair[1] or {}).items() if k in shared}
+            elif store[1].startswith(_CLOCK_STORES) or _has_clock(pair[1]):
+                words = [_without_clock(word, store[1]) for word in pair]
+            key, value = (json.dumps(word, default=str) for word in words)
+            self.stores.setdefault(store, Counter())[key, value] += 1
+        if level_of((), report.problems) is Level.UNREADABLE:
+            self.unread = f"{run.checkpoint.root} cannot be read as a whole."
+
+
+def _differ(row: Any, groups: Sequence[Sequence[int]]) -> bool:
+    """Whether in each group of fields every one has a value of its own."""
+    values = [json.dumps(value, default=str) for value in (row or {}).values()]
+    return all(len({values[index] for index in group}) == len(group) for group in groups)
+
+
+def _as_double(value: Any) -> Any:
+    """A whole number as that which Avro may promote it to."""
+    return float(value) if isinstance(value, int) else value
+
+
+def _has_clock(word: Any) -> bool:
+    return isinstance(word, dict) and not word.keys().isdisjoint(_CLOCKS)
+
+
+def _without_clock(word: Any, store: str) -> Any:
+    """The fields of a key or value without times of the clock: a timeout is set, or it is not."""
+    if not isinstance(word, dict):
+        return word
+    # In a timer and in the index of a TTL whole numbers are such times.
+    integers = store.startswith(_CLOCK_STORES)
+    return [
+        value is not None and value > 0 if name == _TIMEOUT else value
+        for name, value in word.items()
+        if name != TTL_FIELD and not (integers and isinstance(value, int))
+    ]
 
 
 def _side(run: Opened) -> Side:
@@ -118,7 +252,7 @@ def preflight_report(
     run: Opened, new: Opened | None, lines: Sequence[Line], release: str
 ) -> Report:
     """The lines, worst first, and the verdict of the whole."""
-    ordered = sorted(lines, key=lambda line: -line.rule.verdict.rank)
+    ordered = sorted(lines, key=lambda line: (-line.rule.verdict.rank, line.rule.informs))
     findings = list(map(_finding, _bad_lines(ordered)))
     subject = run.subject(new.listed if new is not None else ())
     counts = Counter(line.rule.verdict for line in lines)
@@ -133,7 +267,6 @@ def preflight_report(
         "preflight",
         (PreflightRow.table("what a restart depends on", list(map(_row, ordered))),),
         summary,
-        footnotes=() if new is None else (TRACELESS,),
         findings=findings,
         verdict=Verdict(
             level_of(findings, subject.problems),

@@ -246,6 +246,7 @@ class TypedMethods:
         new: str | PathLike[str] | None = ...,
         *,
         conf: Mapping[str, str] = ...,
+        before: str | None = ...,
         to_spark: str | None = ...,
         storage_options: Mapping[str, str] = ...,
     ) -> Report: ...

@@ -43,9 +43,14 @@ class QuerySource:
     offset: str | None
 
     @property
+    def place_name(self) -> str:
+        """The last part of what it reads; "" if the files do not show it."""
+        return (self.place or "").rpartition("/")[2]
+
+    @property
     def stands_in(self) -> bool:
         """Whether it reads rows that a rehearsal put in place of the query's own source."""
-        return (self.place or "").rpartition("/")[2].startswith(STAND_IN)
+        return self.place_name.startswith(STAND_IN)
 
     def __str__(self) -> str:
         """``files of /data/in``."""

@@ -3,13 +3,14 @@
 OLD is the checkpoint that the query goes on from, NEW one that the changed query made of a few
 rows. What files record is compared, item by item, and
 :mod:`inspector.findings.restart_rules` says what Spark does about it. What leaves no trace in a
-checkpoint, such as a filter, is not compared by anything here.
+checkpoint, such as a filter, shows in the state that the old query makes of the same rows: of all
+that a restart takes over, state alone depends on it. Without that state no logic is called right.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, default_of, full_key
@@ -81,10 +82,20 @@ _AGGREGATIONS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 """Operators whose values are buffers: their fields are named by the functions, not by users."""
 _DEDUPLICATIONS = ("dedupe", "dedupeWithinWatermark")
 _BUFFER = "buf"
+_BY_STATE = (
+    *("key-renamed", "key-expression", "key-case", "key-alike"),
+    *("value-renamed", "value-alike", "value-buffer"),
+)
+"""What schemas leave open, or doubt, and the same state of the same rows decides."""
+_DOUBTS = {
+    "value-overwritten": "The values differ, as first and last keep others.",
+    "value-buffer": "The bytes of the buffers differ, which another order in a set does too.",
+}
+"""What another value does not show."""
 _OVERWRITTEN = {"first": "last"}
 """Buffers of which an aggregate of the other name replaces whatever the first one kept."""
 _DELAY = "spark.watermarkDelayMs"
-_AVRO = "avro"
+AVRO = "avro"
 
 
 @dataclass(frozen=True)
@@ -126,9 +137,74 @@ class Side:
         return str(self.checkpoint.logs.formats.get("offsets", 1))
 
     @property
+    def watermark_ms(self) -> int:
+        """Where the watermark has come to; 0 for nowhere."""
+        clocks = self.checkpoint.logs.clocks.values()
+        return max((c.next_watermark_ms or c.watermark_ms or 0 for c in clocks), default=0)
+
+    @property
     def checkpoint_format(self) -> str:
         """The format of the state's file names: 2 where commits name them."""
         return "2" if self.checkpoint.logs.unique_ids else "1"
+
+
+@dataclass(frozen=True)
+class SameRows:
+    """State that the old query made of the rows of which NEW was made, held against NEW's.
+
+    Attributes:
+        old: the checkpoint of the old query.
+        rows: by operator and store, how many rows the old query made.
+        keys, values: by the same, how many keys one state has alone, and how many have another
+            value in each.
+        indistinct: operators and stores with fields of one name and type that no row tells apart.
+        unread: why the states could not be read; "" if they could.
+    """
+
+    old: Side
+    rows: Mapping[tuple[int, str], int]
+    keys: Mapping[tuple[int, str], int]
+    values: Mapping[tuple[int, str], int]
+    indistinct: Collection[tuple[int, str]]
+    unread: str = ""
+
+    def obstacle(self, production: Side, new: Side) -> str:
+        """Why the states say nothing about a change, a sentence; "" if they do."""
+        if self.unread:
+            return self.unread
+        if not _is_same_query(self.old.checkpoint, production.checkpoint):
+            return "The query of the third checkpoint is not that of the one in production."
+        inputs = [
+            sorted(s.place_name for s in side.sources if s.stands_in) for side in (self.old, new)
+        ]
+        if inputs[0] != inputs[1]:
+            return "The rehearsals were made of other rows."
+        return "" if any(self.rows.values()) else "The rows made no state."
+
+    def decides(self, line: Line) -> bool:
+        """Whether a store has the same state, and its rows show what the line leaves open."""
+        store = (line.operator_id or 0, line.store_name or "")
+        shown = not line.rule.about.endswith("alike") or store not in self.indistinct
+        is_same = not self.keys.get(store, 1) and not self.values.get(store, 1)
+        return line.rule.about in _BY_STATE and is_same and shown
+
+
+def _is_same_query(*sides: Checkpoint) -> bool:
+    """Whether both have the same operators and stores, and schemas but for nullability."""
+    old, new = (
+        {
+            (operator.operator_id, operator.name, store): StructType(
+                (*schema.key.fields, *schema.value.fields)
+            )
+            for operator in side.query
+            for store, schema in operator.schemas.items()
+        }
+        for side in sides
+    )
+    return old.keys() == new.keys() and all(
+        _names(old[store]) == _names(new[store]) and _accepts(old[store], new[store], nulls=False)
+        for store in old
+    )
 
 
 class Preflight:
@@ -140,6 +216,7 @@ class Preflight:
         conf: confs of the session, by full key; they go before those of ``new``.
         release: one of :data:`inspector.findings.restart_rules.RELEASES`.
         problems: what is wrong with ``old``.
+        states: what the old query made of the rows of ``new``; None if that is not known.
     """
 
     def __init__(
@@ -149,16 +226,18 @@ class Preflight:
         conf: Mapping[str, str],
         release: str,
         problems: Sequence[Problem] = (),
+        states: SameRows | None = None,
     ) -> None:
         self._old, self._new, self._release = old, new, release
         self._conf = {full_key(key): value for key, value in conf.items()}
-        self._problems = problems
+        self._problems, self._states = problems, states
 
     def lines(self) -> list[Line]:
         """Every line; in the order in which Spark comes upon them."""
         lines = [*self._release_lines(), *self._own(), *self._confs()]
         if self._new is not None:
             lines += [*self._sources(self._new), *self._operators(self._new)]
+            lines = [*self._decided(lines), *self._logic(self._new, lines)]
         if self._conf.get(SCHEMA_CHECK) == "false":
             unchecked = rule_of("schema-check", self._release)
             checked = ("key-schema", "value-schema")
@@ -286,7 +365,7 @@ class Preflight:
     # --- sources ---------------------------------------------------------------------------------
 
     def _sources(self, new: Side) -> Iterator[Line]:
-        before, after = self._old.sources, new.sources
+        before, after = pair = self._old.sources, new.sources
         if self._old.offset_format != "1":
             yield from self._named_sources(before, after)
             return
@@ -295,8 +374,7 @@ class Preflight:
             yield self._line("sources", "source-count", old_text, new_text)
             return
         if any(source.stands_in for source in after):
-            about = "sources-rehearsed" if len(after) == 1 else "sources-alike"
-            yield self._line("number of sources", about, *map(_list, (before, after)))
+            yield self._line("number of sources", self._about_inputs(after), *map(_list, pair))
             return
         swapped = _changes_places(before, after)
         for old_source, new_source in zip(before, after, strict=True):
@@ -322,6 +400,15 @@ class Preflight:
         ] and not swapped:
             yield self._line("sources", "sources-same", _list(before), _list(after))
 
+    def _about_inputs(self, after: Sequence[QuerySource]) -> str:
+        """What is to be said of sources that read rows of a rehearsal, by those rows' names."""
+        if len(after) > 1 and self._states is None:
+            return "sources-alike"
+        before = after if self._states is None else self._states.old.sources
+        names = [[source.place_name for source in side] for side in (before, after)]
+        is_swapped = names[0] != names[1] and sorted(names[0]) == sorted(names[1])
+        return "sources-swapped" if is_swapped else "sources-rehearsed"
+
     def _named_sources(
         self, before: Sequence[QuerySource], after: Sequence[QuerySource]
     ) -> Iterator[Line]:
@@ -337,6 +424,61 @@ class Preflight:
                 yield self._line(f"source {name}", "source-kind", str(old), str(new))
         if olds.keys() == news.keys():
             yield self._line("sources", "sources-same", _list(before), _list(after))
+
+    # --- what leaves no trace --------------------------------------------------------------------
+
+    def _decided(self, lines: Sequence[Line]) -> list[Line]:
+        """The lines; those that the states decide say so."""
+        same = rule_of("state-same", self._release)
+        states = self._states
+        return [replace(f, rule=same) if states and states.decides(f) else f for f in lines]
+
+    def _logic(self, new: Side, lines: Sequence[Line]) -> Iterator[Line]:
+        """Whether both queries make the same state of the same rows."""
+        before, after = (
+            {operator.operator_id: operator.name for operator in side.checkpoint.query}
+            for side in (self._old, new)
+        )
+        both = sorted(number for number, name in before.items() if after.get(number) == name)
+        if not both or any(line.rule.verdict is Restarts.REFUSED for line in lines):
+            return
+        states, item = self._states, "logic of the query"
+        obstacle = states and states.obstacle(self._old, new)
+        if states is None or obstacle:
+            about = "state-unclear" if obstacle else "logic-unseen"
+            yield self._line(item, about, detail=obstacle or "")
+            return
+        delays = {f.operator_id for f in lines if f.rule.about.startswith("watermark-")}
+        abouts = {line.rule.about for line in lines}
+        is_later = states.old.watermark_ms != new.watermark_ms
+        if is_later and not delays:
+            detail = "The watermarks differ: by another delay, or by another event time."
+            yield self._line("watermark of the same rows", "state-unclear", detail=detail)
+        for number in both:
+            of_operator = [f for f in lines if f.operator_id == number]
+            stores = [store for store in states.rows if store[0] == number]
+            rows, keys, values = (
+                sum(counts[store] for store in stores)
+                for counts in (states.rows, states.keys, states.values)
+            )
+            doubt = next(filter(None, (_DOUBTS.get(f.rule.about) for f in of_operator)), "")
+            conf = _FORMATS.get(before[number], "")
+            if states.old.confs.get(conf) != new.confs.get(conf):
+                doubt = f"NEW was made with another {conf}."
+            elif {"source-added", "source-removed"} & abouts == {"source-added"}:
+                doubt = "The source that was added brings rows of its own."
+            elif number in delays or is_later:
+                doubt = "Another delay of the watermark may be why."
+            elif keys:
+                doubt = ""
+            about = "state-other" if keys or values else "state-same"
+            differing = f"{keys + values} keys differ"
+            yield self._line(
+                *(f"state of operator {number} ({before[number]})",),
+                *("state-unclear" if doubt and keys + values else about, f"{rows} rows", differing),
+                detail=doubt if keys + values else "",
+                store=(number, None),
+            )
 
     # --- operators -------------------------------------------------------------------------------
 
@@ -427,11 +569,11 @@ class Preflight:
             return "key-order" if sorted(_names(old)) == sorted(_names(new)) else "key-renamed"
         if any(field.name.startswith(_EXPRESSION) for field in old.fields):
             return "key-expression"
-        return "key-alike" if _alike(old) else "key-same"
+        return "key-alike" if alike_fields(old) else "key-same"
 
     def _about_value(self, operator: Operator, old: StructType, new: StructType) -> str:
         """What is to be said of the values of a store."""
-        if self._old.confs.get(ENCODING) == _AVRO and operator.processor is not None:
+        if self._old.confs.get(ENCODING) == AVRO and operator.processor is not None:
             return _about_avro(old, new)
         if not _accepts(new, old):
             if self._nullable_conf_differs and _accepts(new, old, nulls=False):
@@ -450,7 +592,7 @@ class Preflight:
             return "value-order" if is_reordered else "value-replaced"
         if any(field.name == _BUFFER for field in old.fields):
             return "value-buffer"
-        return "value-alike" if _alike(old) else "value-same"
+        return "value-alike" if alike_fields(old) else "value-same"
 
     @property
     def _nullable_conf_differs(self) -> bool:
@@ -561,10 +703,12 @@ def _names_of(field: StructField) -> Iterator[str]:
         yield from (f"{field.name}.{name}" for name in _names(inner))
 
 
-def _alike(schema: StructType) -> bool:
-    """Whether two fields have one name and type."""
-    pairs = Counter((field.name, field.data_type) for field in schema.fields)
-    return max(pairs.values(), default=0) > 1
+def alike_fields(schema: StructType) -> list[list[int]]:
+    """The places of fields that have one name and type with others."""
+    groups: dict[object, list[int]] = {}
+    for index, field in enumerate(schema.fields):
+        groups.setdefault((field.name, field.data_type), []).append(index)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _delays(schema: StructType) -> Iterator[int]:

@@ -70,6 +70,8 @@ class RestartRule:
             read in Spark's source alone.
         error: Spark's error class, or the words of an error that has none; "" if there is none.
         since, until: the first and the last of :data:`RELEASES` that do so.
+        informs: it is of every comparison of files, and so no finding against this one: an
+            information, whatever its verdict.
     """
 
     id: str
@@ -77,12 +79,13 @@ class RestartRule:
     verdict: Restarts
     title: str
     does: str
-    to_do: str
     source: str
+    to_do: str = "nothing"
     shown_by: str | None = None
     error: str = ""
     since: str = RELEASES[0]
     until: str = RELEASES[-1]
+    informs: bool = False
 
     @property
     def first(self) -> int:
@@ -109,7 +112,7 @@ class RestartRule:
         """The rule as the kind of the findings that it makes."""
         return Kind(
             self.id,
-            _SEVERITY[self.verdict],
+            Severity.INFO if self.informs else _SEVERITY[self.verdict],
             self.title,
             self.error or self.source.partition(" ")[0].rstrip(",;"),
             certainties=(
@@ -173,7 +176,6 @@ RULES: tuple[RestartRule, ...] = (
         *("SS405", "free-conf", _OK, "conf that a restart may change"),
         does="The session's value is used: the checkpoint does not record it, and state of either "
         "value can be read.",
-        to_do="nothing",
         source="StateStoreConf; " + _CONF,
         shown_by="min-max->few-batches",
     ),
@@ -186,7 +188,6 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule(
         *("SS407", "same-confs", _OK, "recorded confs"),
         does="The confs that the checkpoint records are those of the new query.",
-        to_do="nothing",
         source=_CONF,
         shown_by="min-max->min-max",
     ),
@@ -252,7 +253,6 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule(
         *("SS415", "sources-same", _OK, "sources"),
         does="The sources have the number and the kinds that the offset log has.",
-        to_do="nothing",
         source="OffsetSeq.toStreamProgress",
         shown_by="min-max->min-max",
     ),
@@ -282,7 +282,6 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule(
         *("SS420", "operators-same", _OK, "stateful operators"),
         does="Every operator id has the operator that it had.",
-        to_do="nothing",
         source=_METADATA,
         shown_by="chain->chain",
     ),
@@ -414,7 +413,6 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule(
         *("SS435", "key-same", _OK, "keys"),
         does="The key has the fields that it had.",
-        to_do="nothing",
         source=_SCHEMAS,
         shown_by="min-max->min-max",
     ),
@@ -497,7 +495,6 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule(
         *("SS447", "value-same", _OK, "values"),
         does="The value has the fields that it had.",
-        to_do="nothing",
         source=_SCHEMAS,
         shown_by="min-max->min-max",
     ),
@@ -514,7 +511,6 @@ RULES: tuple[RestartRule, ...] = (
         *("SS450", "watermark-delay", _OK, "delay of a watermark"),
         does="The new delay holds from the first batch on; the watermark, which is in the "
         "checkpoint, does not fall.",
-        to_do="nothing",
         source=f"WatermarkTracker.setWatermark; {_SCHEMAS}",
         shown_by="windows->windows-delay",
     ),
@@ -528,7 +524,6 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule(
         *("SS452", "watermark-on", _OK, "watermark added"),
         does="The query goes on with its state, and what is behind the new watermark expires.",
-        to_do="nothing",
         source=_SCHEMAS,
         shown_by="windows-no-delay->windows",
     ),
@@ -554,7 +549,6 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule(
         *("SS462", "mode-same", _OK, "modes of transformWithState"),
         does="The mode is what it was.",
-        to_do="nothing",
         source=_TRANSFORM,
         shown_by="state->state",
         since="4.0",
@@ -616,7 +610,6 @@ RULES: tuple[RestartRule, ...] = (
         *("SS468", "avro-evolved", _OK, "values that Avro resolves"),
         does="Old values are read by the new schema: a new field is null, and one that is gone is "
         "left out.",
-        to_do="nothing",
         source="StateSchemaCompatibilityChecker, AvroStateEncoder",
         shown_by="avro-state->avro-state-more-fields",
         since="4.0",
@@ -629,6 +622,41 @@ RULES: tuple[RestartRule, ...] = (
         source="AvroStateEncoder",
         shown_by="avro-state->avro-state-renamed-field",
         since="4.0",
+    ),
+    # Logic
+    RestartRule(
+        *("SS495", "logic-unseen", _UNKNOWN, "logic that leaves no trace"),
+        does="Filters and projections before the state, the columns that an aggregate or a join "
+        "reads, the lengths of windows and sessions, join types, limits, time ranges and the code "
+        "of functions are in no file of a checkpoint. Spark starts after such a change, and goes "
+        "on with state that the old query made.",
+        to_do="rehearse the old query too, on the same rows, and give its checkpoint with --before",
+        source="StateSchemaCompatibilityChecker, which compares all that Spark compares",
+        shown_by="min-max->min-max-filter",
+        informs=True,
+    ),
+    RestartRule(
+        *("SS496", "state-same", _OK, "same state of the same rows"),
+        does="Both queries made the same state of the rows of the rehearsal, so that the new one "
+        "goes on from the old one's as if it had made it: as far as these rows show.",
+        source="StateStore: of what a restart takes over, state alone depends on a query's logic",
+        shown_by="count->count-star",
+    ),
+    RestartRule(
+        *("SS497", "state-other", _SILENT, "other state of the same rows"),
+        does="The new query makes other state of the same rows. Spark goes on with the state that "
+        "there is, which was made by the old logic, and the results of its keys are those of "
+        "neither query. State that depends on the clock or on random numbers differs without a "
+        "change.",
+        to_do=f"{_BACK}; inspector diff lists the rows of both rehearsals that differ",
+        source="StateStore: of what a restart takes over, state alone depends on a query's logic",
+        shown_by="min-max->min-max-filter",
+    ),
+    RestartRule(
+        *("SS498", "state-unclear", _UNKNOWN, "states that say nothing about the change"),
+        does="The states of both rehearsals cannot show whether the logic is the same.",
+        to_do="rehearse both queries on the same rows, and with the same delay of the watermark",
+        source="StateStore: of what a restart takes over, state alone depends on a query's logic",
     ),
     # The checkpoint itself
     RestartRule(
@@ -683,7 +711,6 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule(
         *("SS486", "operator-metadata-lost", _OK, "metadata of an operator"),
         does="Operators are not compared at the next start, which writes the metadata anew.",
-        to_do="nothing",
         source=_METADATA,
         shown_by="operator_metadata_gone",
     ),
@@ -751,7 +778,6 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule(
         *("SS417", "source-added", _OK, "named source added"),
         does="The new source begins at its beginning, or where its options say.",
-        to_do="nothing",
         source="OffsetMap.toStreamProgress",
         shown_by="named->named-more",
         since="4.2",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,12 +29,14 @@ def rehearse(
 
         def test_the_change_can_go_on(spark, tmp_path):
             rows = spark.createDataFrame([("a", 1)], "user string, amount long")
-            new = inspector.spark.rehearse(start_orders, rows, tmp_path)
-            report = api.preflight("s3a://bucket/checkpoints/orders", new)
+            new = inspector.spark.rehearse(start_orders, rows, tmp_path / "new")
+            before = inspector.spark.rehearse(start_old_orders, rows, tmp_path / "before")
+            report = api.preflight("s3a://bucket/checkpoints/orders", new, before=before)
             assert report.summary["verdict"] in ("ok", "ignored")
 
     The rows are written to files and read as a stream, in place of the query's own sources, so that
-    preflight compares the number of sources and not their kinds.
+    preflight compares the number of sources and not their kinds. The folder of the files is named
+    after the rows, by which preflight knows whether two rehearsals had the same ones.
 
     Args:
         start_query: starts the query as production does and returns it: it is called with the
@@ -53,7 +56,8 @@ def rehearse(
     inputs = dict(rows) if isinstance(rows, Mapping) else {_ALONE: rows}
     streams: dict[str, DataFrame] = {}
     for name, frame in inputs.items():
-        path = str(location / f"{STAND_IN}{name}")
+        digest = hashlib.sha256(repr((frame.schema, sorted(map(repr, frame.collect())))).encode())
+        path = str(location / f"{STAND_IN}{name}-{digest.hexdigest()[:12]}")
         frame.coalesce(1).write.parquet(path)
         streams[name] = frame.sparkSession.readStream.schema(frame.schema).parquet(path)
     checkpoint = str(location / "checkpoint")

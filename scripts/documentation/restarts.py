@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
+
+from restarts.changes import GUIDE
 
 RECORDS = Path(__file__).resolve().parents[1] / "restarts" / "records"
 """A file for each release: what ``scripts/judge_restarts.py judge`` wrote."""
@@ -18,7 +21,7 @@ def shown_changes() -> set[str]:
 
 
 def restart_tables() -> Iterator[str]:
-    """A table for each group of changes; the columns are releases, the newest first."""
+    """What Spark's guide lists, and a table for each group of changes, the newest release first."""
     records = [json.loads(file.read_text("utf-8")) for file in sorted(RECORDS.glob("*.json"))[::-1]]
     releases = [record["spark"] for record in records]
     changes: dict[str, dict[str, Any]] = {}
@@ -27,27 +30,44 @@ def restart_tables() -> Iterator[str]:
             changes.setdefault(name, change)
     groups = dict.fromkeys(change["group"] for change in changes.values())
     yield from _counts(records)
+    yield from _guide(changes)
     for group in groups:
         yield from ("", f"## {group}", "")
         heads = [f"Spark {release}" for release in releases]
-        yield f"| change | said | rules | {' | '.join(heads)} |"
+        yield f"| change | said | with `--before` | {' | '.join(heads)} |"
         yield "|---|---|---|" + "---|" * len(heads)
         for name, change in changes.items():
             if change["group"] == group:
                 done = [_done(record["changes"].get(name)) for record in records]
-                cells = [change["says"], _said(change), _rules(change), *done]
+                cells = [change["says"], _said(change), _said(change, "_before"), *done]
                 yield f"| {' | '.join(cells)} |"
 
 
+def _guide(changes: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """The lines of Spark's guide, each with the changes that show it on the newest release."""
+    yield from ("", "## The lines of Spark's guide", "")
+    yield (
+        "What Spark's guide lists under "
+        "[recovery semantics after changes in a streaming query](https://spark.apache.org/docs/"
+        "latest/streaming/apis-on-dataframes-and-datasets.html); what needs a Kafka was not run."
+    )
+    yield from ("", "| line | changes, and what Spark did |", "|---|---|")
+    for line, names in GUIDE.items():
+        texts = [
+            f"{changes[name]['says']}: {_done(changes[name])}" for name in names if name in changes
+        ]
+        yield f"| {line} | {'<br>'.join(texts) or 'not run'} |"
+
+
 def _counts(records: list[Mapping[str, Any]]) -> Iterator[str]:
-    heads = "restarts | said what Spark did | said `unknown` | false alarms | left no trace"
-    yield f"| Spark | {heads} |"
-    yield "|---|---|---|---|---|---|"
+    yield "| Spark | restarts | | said what Spark did | said `unknown` | false alarms | wrong |"
+    yield "|---|---|---|---|---|---|---|"
     for record in records:
-        score = record["score"]
-        total = sum(score.values())
-        counts = [score.get(name, 0) for name in ("right", "open", "alarm", "traceless")]
-        yield f"| {record['spark']} | {total} | {' | '.join(map(str, counts))} |"
+        for asked, head in (("said", "OLD and NEW"), ("said_before", "with `--before`")):
+            score = record["scores"][asked]
+            counts = [score.get(name, 0) for name in ("right", "open", "alarm", "wrong")]
+            cells = [record["spark"], sum(score.values()), head, *counts]
+            yield f"| {' | '.join(map(str, cells))} |"
 
 
 def _each(change: Mapping[str, Any], what: str) -> str:
@@ -58,13 +78,11 @@ def _each(change: Mapping[str, Any], what: str) -> str:
     return ", ".join(f"{value or '-'} ({name})" for name, value in values.items())
 
 
-def _said(change: Mapping[str, Any]) -> str:
-    return f"`{_each(change, 'said')}`"
-
-
-def _rules(change: Mapping[str, Any]) -> str:
-    rules = dict.fromkeys(rule for run in change["on"].values() for rule in run["rules"])
-    return ", ".join(rules) or "-"
+def _said(change: Mapping[str, Any], suffix: str = "") -> str:
+    """The verdict, and the rules that gave it."""
+    runs = change["on"].values()
+    rules = dict.fromkeys(rule for run in runs for rule in run.get(f"rules{suffix}", ()))
+    return " ".join([f"`{_each(change, f'said{suffix}')}`", ", ".join(rules)]).strip()
 
 
 def _done(change: Mapping[str, Any] | None) -> str:
@@ -74,7 +92,9 @@ def _done(change: Mapping[str, Any] | None) -> str:
     texts = {}
     for name, run in change["on"].items():
         error = (run.get("error") or "").replace("|", "\\|")
-        texts[name] = words[run["did"]] + (f": {error[:110]}" if error else "")
+        texts[name] = words[run["did"]] + (
+            f": {shorten(error, 110, placeholder='')}" if error else ""
+        )
     if len(set(texts.values())) == 1:
         return next(iter(texts.values()))
     return "; ".join(f"{name}: {text}" for name, text in texts.items())

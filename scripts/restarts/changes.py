@@ -7,7 +7,7 @@ confs, releases and what may be wrong with the checkpoint itself.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -233,6 +233,8 @@ CHANGES: tuple[Change, ...] = (
     Change("one", "rate", "files become the rate source", SOURCES),
     Change("rate", "one", "the rate source becomes files", SOURCES),
     Change("min-max", "files-4", "`maxFilesPerTrigger` becomes 4", SOURCES),
+    Change("min-max", "files-all", "`maxFilesPerTrigger` is removed", SOURCES),
+    Change("files-all", "min-max", "`maxFilesPerTrigger` is added", SOURCES),
     Change("no-state", "no-state-other-table", "files of another folder", SOURCES),
     Change("named", "named", "nothing, with named sources", SOURCES),
     Change("named", "named-swapped", "named sources change places", SOURCES),
@@ -248,6 +250,11 @@ CHANGES: tuple[Change, ...] = (
     Change("no-state", "json-sink", "`foreachBatch` becomes a file sink", SINKS),
     Change("json-sink", "no-state", "a file sink becomes `foreachBatch`", SINKS),
     Change("json-sink", "json-sink-elsewhere", "a file sink writes into another folder", SINKS),
+    Change("json-sink", "json-sink-column", "a file sink gets a column more", SINKS),
+    Change("no-state", "foreach-sink", "`foreachBatch` becomes `foreach`", SINKS),
+    Change("foreach-sink", "no-state", "`foreach` becomes `foreachBatch`", SINKS),
+    Change("foreach-sink", "foreach-sink-elsewhere", "a `foreach` writes elsewhere", SINKS),
+    Change("json-sink", "foreach-sink", "a file sink becomes `foreach`", SINKS),
     Change("json-sink", "parquet-sink", "a file sink gets another format", SINKS),
     # Confs
     Change("min-max", "partitions-4", "`spark.sql.shuffle.partitions` 2 becomes 4", CONFS),
@@ -300,3 +307,46 @@ CHANGES: tuple[Change, ...] = (
     ),
 )
 """Every change; a name is a change on each provider that its queries can have."""
+
+GUIDE: Mapping[str, tuple[str, ...]] = {
+    "Number of input sources": ("one->one-two", "one->one-two-three", "one-two->one"),
+    "Type of an input source": ("one->rate", "rate->one"),
+    "Rate limits of a source": ("min-max->files-4", "min-max->files-all", "files-all->min-max"),
+    "Subscribed topics or files": ("no-state->no-state-other-table",),
+    "Type of the sink: file to Kafka, Kafka to file": (),
+    "Type of the sink: to and from `foreach`": (
+        *("no-state->foreach-sink", "foreach-sink->no-state", "json-sink->foreach-sink"),
+        *("no-state->json-sink", "json-sink->no-state"),
+    ),
+    "Output folder of a file sink": ("json-sink->json-sink-elsewhere",),
+    "Output topic of a Kafka sink": (),
+    "Code of a `foreach` sink": ("foreach-sink->foreach-sink-elsewhere",),
+    "Filters": ("no-state->no-state-filter", "min-max->min-max-filter"),
+    "Projections of the same schema": ("no-state->no-state-projected",),
+    "Projections of another schema": ("no-state->no-state-column", "json-sink->json-sink-column"),
+    "Aggregation: number or type of grouping keys": (
+        *("min-max->min-max-by-kg", "min-max-by-kg->min-max", "min-max->min-max-by-i"),
+    ),
+    "Aggregation: number or type of aggregates": (
+        *("min-max->min-max-count", "min-max->min", "min-max->min-max-int", "sum->sum-double"),
+    ),
+    "Deduplication: number or type of columns": (
+        *("once-k->once-kg", "once-kg->once-k", "once-k->once-i"),
+    ),
+    "Stream-stream join: schema or equi-join columns": (
+        *("join->join-more", "join->join-on-two", "join->join-on-i", "join->join-on-g"),
+    ),
+    "Stream-stream join: inner or outer": ("join->join-left",),
+    "Stream-stream join: the rest of the condition": ("join->join-range",),
+    "Arbitrary state: schema of the state": (
+        *("pandas->pandas-more", "pandas->pandas-int", "state->state-more-fields"),
+        *("state->state-int",),
+    ),
+    "Arbitrary state: type of timeout": ("pandas->pandas-timeout",),
+    "Arbitrary state: the function": ("pandas->pandas-function",),
+    "Arbitrary state: Avro, whose schema may change": (
+        *("avro-state->avro-state-more-fields", "avro-state-more-fields->avro-state"),
+    ),
+}
+"""Every line of Spark's guide, "Recovery semantics after changes in a streaming query", and the
+changes that show it; none for what needs a Kafka."""

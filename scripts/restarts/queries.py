@@ -31,8 +31,9 @@ class Query:
 
     Attributes:
         build: makes its DataFrame of a session and the folder of the inputs.
-        mode: its output mode. conf: of its session. sink: ``rows`` for a ``foreachBatch`` that
-            keeps them, or the format of a file sink. output: of its folder the last part.
+        mode: its output mode. conf: of its session.
+        sink: ``rows`` for a ``foreachBatch`` that keeps them, ``foreach`` for a function of rows,
+            or the format of a file sink. output: of its folder the last part.
         only: the provider that it needs; None for both. since: the release that it needs.
         once: it runs one batch each time, as it would ask for batches without end.
     """
@@ -48,7 +49,9 @@ class Query:
 
 
 def _events(spark: SparkSession, inputs: Path, table: str = "one", files: int = 1) -> DataFrame:
-    reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files)
+    reader = spark.readStream.schema(SCHEMA)
+    if files:
+        reader = reader.option("maxFilesPerTrigger", files)
     return reader.json(str(inputs / table))
 
 
@@ -271,6 +274,7 @@ QUERIES: Mapping[str, Query] = {
     "max-collated": Query(_aggregate("k", "max(g collate utf8_lcase)"), since=(4, 0)),
     "decimal-10": Query(_aggregate("k", "sum(cast(n as decimal(10,2)))")),
     "decimal-12": Query(_aggregate("k", "sum(cast(n as decimal(12,2)))")),
+    "files-all": Query(_aggregate("k", "min(n); max(n)", files=0)),
     "files-4": Query(_aggregate("k", "min(n); max(n)", files=4)),
     # Event time.
     "windows": Query(_aggregate("window(ts, '10 seconds'); k", "sum(n)", delay="1 hour")),
@@ -314,6 +318,9 @@ QUERIES: Mapping[str, Query] = {
     "no-state-other-table": Query(_select("k; n", tables="two"), "append"),
     # Sinks.
     "json-sink": Query(_select("k; n"), "append", sink="json"),
+    "json-sink-column": Query(_select("k; n; m"), "append", sink="json"),
+    "foreach-sink": Query(_select("k; n"), "append", sink="foreach"),
+    "foreach-sink-elsewhere": Query(_select("k; n"), "append", sink="foreach", output="elsewhere"),
     "parquet-sink": Query(_select("k; n"), "append", sink="parquet"),
     "json-sink-elsewhere": Query(_select("k; n"), "append", sink="json", output="elsewhere"),
     # Sources.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +23,12 @@ from restarts.queries import PREFIX, PROVIDERS, QUERIES, Query
 
 EQUAL, OTHER, REFUSED = "equal", "other", "refused"
 _CLASS = re.compile(r"\[([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)?)\]")
-_OUTER = ("STREAM_FAILED",)
+_OUTER = ("STREAM_FAILED", "FOREACH_BATCH_USER_FUNCTION_ERROR")
 NOT_THERE = "what is damaged is not there"
 PATH = re.compile(r"(file:)?/[\w.>/-]{8,}")
 _CAUSE = "terminated with exception: "
+_INNERMOST = re.compile(r"^Caused by: (?:[a-z]\w*\.)*(\w+: .*)", re.MULTILINE)
+"""What came through a ``foreachBatch``, in whose message the causes are printed."""
 _BASE = {
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
@@ -118,18 +121,30 @@ class Runs:
             of_batch = [json.dumps(list(row), default=str) for row in rows.collect()]
             given.extend([tuple(sorted(of_batch))] if of_batch else [])
 
+        target = checkpoint.with_name(f"{checkpoint.name}.{query.output}")
+
+        def append(row: Any) -> None:  # within, as workers get it by value
+            target.mkdir(parents=True, exist_ok=True)
+            (target / f"{uuid.uuid4()}.json").write_text(json.dumps(row.asDict()))
+
+        before = set(target.glob("[!._]*"))
         try:
-            rows = query.build(self._session(query, provider), self.inputs)
+            session = self._session(query, provider)
+            rows = query.build(session, self.inputs)
             writer = rows.writeStream.outputMode(query.mode)
             if query.sink == "rows":
                 writer = writer.foreachBatch(keep)
+            elif query.sink == "foreach":
+                writer = writer.foreach(append)
             else:
-                target = checkpoint.with_name(f"{checkpoint.name}.{query.output}")
                 writer = writer.format(query.sink).option("path", str(target))
             once = {"once": True} if query.once else {"availableNow": True}
             writer = writer.trigger(**once)
             running = writer.option("checkpointLocation", checkpoint.as_uri()).start()
             running.awaitTermination()
+            if new := sorted(map(str, set(target.glob("[!._]*")) - before)):
+                kind = "json" if query.sink == "foreach" else query.sink
+                keep(session.read.schema(rows.schema).format(kind).load(new), 0)
         except Exception as error:  # noqa: BLE001 - whatever Spark refuses with is the result
             return Outcome(None, _error(str(error)))
         return Outcome(given[-1] if given else ())
@@ -175,7 +190,8 @@ def _error(message: str) -> str:
     if classes:
         return classes[0]
     _, _, cause = message.partition(_CAUSE)
-    line = next((line for line in (cause or message).splitlines() if line.strip()), "no message")
+    causes = _INNERMOST.findall(message)[-1:] or (cause or message).splitlines()
+    line = next((line for line in causes if line.strip()), "no message")
     return PATH.sub("PATH", line.strip())[:160]
 
 

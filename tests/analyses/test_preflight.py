@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,9 +14,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from inspector import api
+from inspector.analyses.preflight import _without_clock
+from inspector.analyses.shared.opening import Opened
 from inspector.checkpoint.state_schema import parse_state_schema
 from inspector.exceptions import CheckpointError
-from inspector.findings.restart_rules import Restarts
+from inspector.findings.preflight import Line, SameRows, Side
+from inspector.findings.restart_rules import Restarts, rule_of
 from inspector.sparktypes import INTEGER, LONG, StructField, StructType
 from tests.cases import write_schema
 from tests.cli.support import checkpoint_of, run
@@ -69,7 +73,7 @@ def with_fields(
 
 
 def lines(old: Path, new: Path | None = None, **options: Any) -> dict[str, Any]:
-    """The lines that are not ok by their rule; and the verdict."""
+    """The lines that are not ok by their rule, but for that on logic, which no file shows."""
     report = api.preflight(str(old), None if new is None else str(new), **options)
     rows: list[Any] = list(report.primary.rows)
     assert report.summary["verdict"] == max(
@@ -77,6 +81,7 @@ def lines(old: Path, new: Path | None = None, **options: Any) -> dict[str, Any]:
     )
     found = {row["rule"]: row for row in rows if row["verdict"] != "ok"}
     assert {finding.kind.id for finding in report.findings} == set(found)
+    found.pop("SS495", None)
     return found
 
 
@@ -307,12 +312,113 @@ def test_an_older_release_may_not_know_what_the_checkpoint_has() -> None:
     assert {row["verdict"] for row in moved.values()} == {"unknown"}
 
 
+def with_less_state(root: Path) -> Path:
+    """As if the newest batch had never been planned."""
+    newest = int(newest_offsets(root).name)
+    for log in ("offsets", "commits"):
+        (root / log / str(newest)).unlink()
+        (root / log / f".{newest}.crc").unlink(missing_ok=True)
+    for file in root.glob(f"state/*/*/*{newest + 1}.*"):
+        file.unlink()
+    return root
+
+
+def with_watermark(root: Path, watermark_ms: int) -> Path:
+    """As if the query had come to another watermark."""
+    for log, key in (("offsets", "batchWatermarkMs"), ("commits", "nextBatchWatermarkMs")):
+        for file in (root / log).glob("[0-9]*"):
+            file.write_text(re.sub(rf'"{key}":\d+', f'"{key}":{watermark_ms}', file.read_text()))
+            file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    return root
+
+
+def verdict_of(old: Path, new: Path, before: Path) -> tuple[str, set[str]]:
+    report = api.preflight(str(old), str(new), before=str(before))
+    return str(report.summary["verdict"]), {str(row["rule"]) for row in report.primary.rows}
+
+
+def test_logic_that_no_file_shows_is_never_said_to_be_right() -> None:
+    old = checkpoint_of(AGGREGATION)
+    report = api.preflight(str(old), str(old))
+    assert report.summary["verdict"] == "unknown"
+    (row,) = [row for row in report.primary.rows if row["rule"] == "SS495"]
+    assert "--before" in str(row["what_to_do"])
+    assert "SS495" not in {row["rule"] for row in api.preflight(str(old)).primary.rows}
+
+
+@pytest.mark.parametrize("case", [AGGREGATION, JOIN, ONCE, "fmgws_event_ignore"])
+def test_the_same_state_of_the_same_rows_is_right(case: str) -> None:
+    old = checkpoint_of(case)
+    verdict, rules = verdict_of(old, old, old)
+    # Both sources of the join have offsets that do not tell them apart.
+    assert verdict == ("unknown" if case == JOIN else "ok")
+    assert rules & {"SS414", "SS495", "SS496", "SS497"} == {"SS496"} | (
+        {"SS414"} if case == JOIN else set()
+    )
+
+
+def test_another_state_of_the_same_rows_is_silent(tmp_path: Path) -> None:
+    old = checkpoint_of(AGGREGATION)
+    new = with_watermark(with_less_state(copy(tmp_path)), 7)
+    before = with_watermark(copy(tmp_path, name="before"), 7)
+    report = api.preflight(str(old), str(new), before=str(before))
+    (row,) = [row for row in report.primary.rows if row["rule"] == "SS497"]
+    assert (row["verdict"], row["operator_id"]) == ("silent", 0)
+    differing = list(api.diff(str(before), str(new)).primary.rows)
+    assert row["new"] == f"{len(differing)} keys differ"
+    assert run("preflight", old, new, "--before", before).code == 1
+
+
+def test_what_schemas_leave_open_is_decided_by_the_state(tmp_path: Path) -> None:
+    old = with_fields(copy(tmp_path, name="old"), key=expression)
+    assert "SS433" in lines(old, old)
+    assert verdict_of(old, old, old)[0] == "ok"
+    fields = [StructField("sum", LONG), StructField("sum", LONG)]
+    sums = with_fields(copy(tmp_path), value=lambda given: [*fields, *given[2:]])
+    assert "SS443" in lines(sums, sums)
+    assert verdict_of(sums, sums, sums)[0] == "ok"  # count and sum differ in some row
+
+
+def test_fields_that_no_row_tells_apart_are_not_decided() -> None:
+    side = Side(Opened.start(str(checkpoint_of(AGGREGATION)), None).checkpoint, ())
+    store = (0, "default")
+    line = Line("value", rule_of("value-alike", "4.3"), operator_id=0, store_name="default")
+    equal = SameRows(side, {store: 3}, {store: 0}, {store: 0}, ())
+    assert equal.decides(line)
+    assert not replace(equal, indistinct=[store]).decides(line)
+    assert not replace(equal, values={store: 1}).decides(line)
+    assert not equal.decides(replace(line, rule=rule_of("value-replaced", "4.3")))
+
+
+def test_states_that_show_nothing_are_said_to(tmp_path: Path) -> None:
+    old = checkpoint_of(AGGREGATION)
+    assert "SS498" in verdict_of(old, old, checkpoint_of(ONCE))[1]
+    moved = with_watermark(copy(tmp_path), 7)
+    assert verdict_of(old, moved, old) == ("unknown", verdict_of(old, moved, old)[1])
+    assert "SS498" in verdict_of(old, moved, old)[1]
+    unread = copy(tmp_path, name="unread")
+    next(iter(sorted(unread.glob("state/0/0/*.delta"))[1:])).unlink()
+    assert "SS498" in verdict_of(old, old, unread)[1]
+    assert run("preflight", old, "--before", old).code == 2
+
+
+def test_times_of_the_clock_are_no_other_state() -> None:
+    values = [{"groupState": 1, "timeoutTimestamp": at} for at in (5, 9, -1)]
+    settled = [_without_clock(value, "default") for value in values]
+    assert settled[0] == settled[1] != settled[2]
+    timers = [{"key": {"user": 7}, "expiryTimestampMs": at} for at in (5, 9)]
+    settled = [_without_clock(timer, "$procTimers_keyToTimestamp") for timer in timers]
+    assert settled[0] == settled[1] == [{"user": 7}]
+
+
 def test_exit_codes_follow_the_gate(tmp_path: Path) -> None:
     old = checkpoint_of(AGGREGATION)
     silent = with_fields(copy(tmp_path), value=renamed)
     assert run("preflight", old, old).code == 0
     assert run("preflight", old, silent).code == 1
     assert run("preflight", old, silent, "--fail-on", "never").code == 0
+    assert run("preflight", old, old, "--fail-on", "warning").code == 0  # logic informs
+    assert run("preflight", old, old, "--fail-on", "info").code == 1
     free = ("--conf", "spark.executor.memory=8g")
     assert run("preflight", old, *free).code == 0
     assert run("preflight", old, *free, "--fail-on", "warning").code == 1
