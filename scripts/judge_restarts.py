@@ -142,8 +142,6 @@ def judge(folders: Sequence[Path]) -> int:
                     on[provider] = said_of(folder / provider, change, release, done)
                     break
         for (provider, told), (asked, score) in product(on.items(), scores.items()):
-            if asked not in told or "said_before" not in told:
-                continue
             word = score_of(told[asked], told["did"])
             score[word] = score.get(word, 0) + 1
             if word in ("wrong", "alarm"):
