@@ -216,6 +216,20 @@ def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]
     if limit is None:
         return [part for task, n in zip(tasks, counts, strict=True) for part in split_task(task, n)]
     at_once = (engine.in_process and engine.cores) or 1
+    memory = _key_memory(limit, at_once)
+    counts = [max(n, m) for n, m in zip(counts, ranges_for_memory(tasks, memory), strict=True)]
+    parts = [split_task(task, n) for task, n in zip(tasks, counts, strict=True)]
+    whole = sum(n > 1 and len(ranges) == 1 for n, ranges in zip(counts, parts, strict=True))
+    _tell([len(part) for part in parts], whole, options.engine.notify)
+    return [replace(task, key_memory=memory) for part in parts for task in part]
+
+
+def _key_memory(limit: int, at_once: int) -> int:
+    """Bytes for the keys of one task.
+
+    Raises:
+        EngineError: the limit is not enough for anything.
+    """
     memory = (limit - START_BYTES) // at_once - READING_BYTES
     if memory < READING_BYTES:
         least = (START_BYTES + 2 * READING_BYTES * at_once) / 1e6
@@ -224,11 +238,7 @@ def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]
             f"{least:.0f} MB for {at_once} partition{'s' * (at_once > 1)} at the same time "
             "(--workers)"
         )
-    counts = [max(n, m) for n, m in zip(counts, ranges_for_memory(tasks, memory), strict=True)]
-    parts = [split_task(task, n) for task, n in zip(tasks, counts, strict=True)]
-    whole = sum(n > 1 and len(ranges) == 1 for n, ranges in zip(counts, parts, strict=True))
-    _tell([len(part) for part in parts], whole, options.engine.notify)
-    return [replace(task, key_memory=memory) for part in parts for task in part]
+    return memory
 
 
 def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
