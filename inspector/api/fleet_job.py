@@ -31,6 +31,7 @@ from inspector.checkpoint.search import Found
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.engines.engine import Engine, Work
 from inspector.exceptions import EngineError
+from inspector.kernel.loader import SLOW_KERNEL
 from inspector.render.report import Report
 from inspector.render.stored import report_from_json, report_json
 from inspector.schemas import batch_of, specs_in
@@ -112,7 +113,8 @@ class _Job:
 
     def _place_with(self, place: Found, answer: Answer) -> Audited:
         for note in answer["notes"]:
-            if note not in self._said:
+            # Which kernel the workers run the engine has said of all of them.
+            if note not in self._said and SLOW_KERNEL not in note:
                 self._said.add(note)
                 self._options.engine.notify(note)
         report = report_from_json(zlib.decompress(answer["report"]).decode())
