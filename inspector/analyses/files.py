@@ -85,8 +85,8 @@ NOT_HERE = (
 def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]]:
     """What the snapshots of the selected stores share, and what cannot be read of it."""
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.folders]
-    provider, storage = checkpoint.provider, checkpoint.storage
-    answers = in_parallel(lambda folder: provider.shared_files(storage, folder.files), layouts)
+    content, storage = checkpoint.provider.content, checkpoint.storage
+    answers = in_parallel(lambda folder: content.shared_files(storage, folder.files), layouts)
     result: dict[str, SharedFiles] = {}
     problems: list[Problem] = []
     for layout, answer in zip(layouts, answers, strict=True):

@@ -18,6 +18,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -205,15 +206,12 @@ def _parse(data: bytes) -> dict[str, Any]:
     Raises:
         _NoOptionsError: it is too large or no TOML.
     """
-    if sys.version_info >= (3, 11):
-        import tomllib  # noqa: PLC0415 - as above
-    else:
-        import tomli as tomllib  # noqa: PLC0415 - as above
-
     if len(data) > LARGEST_BYTES:
         raise _NoOptionsError(f"it has more than {LARGEST_BYTES:,} bytes")
     try:
-        return tomllib.loads(data.decode("utf-8"))
+        # Imported here, as most runs have no such file.
+        toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+        return cast("dict[str, Any]", toml.loads(data.decode("utf-8")))
     except RecursionError:
         raise _NoOptionsError("it is nested too deeply") from None
     except ValueError as error:

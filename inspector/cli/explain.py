@@ -10,8 +10,11 @@ from pathlib import Path
 
 import click
 
+from inspector import analyses
 from inspector.cli.output_files import destination, write
 from inspector.docs import contents, data, lookup, near
+from inspector.render.first_screen import first_screen
+from inspector.render.text import markdown_text
 
 _MOST_WORDS = 3
 """A topic has not more; anything longer is a message."""
@@ -46,10 +49,10 @@ def explain(words: tuple[str, ...]) -> None:
         text = _of_checkpoint(text, checkpoint)
     with destination(None, force=False) as file:
         if file.isatty() and for_programs is None:
-            from rich.console import Console  # noqa: PLC0415 - takes a while, and only terminals need it
-            from rich.markdown import Markdown  # noqa: PLC0415
+            # They take a while to import, and only terminals need them.
+            from rich import console, markdown  # noqa: PLC0415
 
-            Console(file=sys.stdout).print(Markdown(text))
+            console.Console(file=sys.stdout).print(markdown.Markdown(text))
         else:
             write([text], file)
 
@@ -76,11 +79,7 @@ def _text(word: str) -> str:
 
 def _of_checkpoint(text: str, path: str) -> str:
     """An answer with the path in its commands, and with what this checkpoint has of its causes."""
-    from inspector import api  # noqa: PLC0415 - the documentation alone needs no analysis
-    from inspector.render.first_screen import first_screen  # noqa: PLC0415 - as above
-    from inspector.render.text import markdown_text  # noqa: PLC0415 - as above
-
-    report = api.audit(path)
+    report = analyses.load("audit").function(path)
     ids = {finding.kind.id: finding for finding in report.findings}
     causes = dict.fromkeys(re.findall(r"SS\d{3}", text))
     lines = [f"# This checkpoint: {markdown_text(path)}", ""]

@@ -115,10 +115,12 @@ def _stderr(*, color: bool) -> Console:
 
 
 def _bar(console: Console) -> Progress:
-    from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415 - for terminals
-    from rich.table import Column  # noqa: PLC0415 - as above
+    from rich import progress, table  # noqa: PLC0415 - for terminals
 
     wide = console.width >= ROOM_FOR_BAR
-    text = TextColumn("{task.fields[text]}", table_column=Column(no_wrap=wide))
-    bar = (BarColumn(bar_width=None),) if wide else ()
-    return Progress(text, *bar, console=console, transient=True, expand=True, auto_refresh=False)
+    column = table.Column(no_wrap=wide)
+    text = progress.TextColumn("{task.fields[text]}", table_column=column)
+    bar = (progress.BarColumn(bar_width=None),) if wide else ()
+    return progress.Progress(
+        text, *bar, console=console, transient=True, expand=True, auto_refresh=False
+    )

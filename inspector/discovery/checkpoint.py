@@ -171,7 +171,7 @@ class Checkpoint:
             return 1
         _, newest = max(snapshots, key=lambda snapshot: snapshot[0])
         try:
-            return self.provider.snapshot_format(self.storage, newest)
+            return self.provider.content.snapshot_format(self.storage, newest)
         except (InspectorError, OSError):
             return 1  # what decodes it says why it cannot be read
 

@@ -17,7 +17,7 @@ from inspector.checkpoint.names import MAX_INT, number
 from inspector.checkpoint.roots import STATE, Selection
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
-from inspector.model import DEFAULT_STORE, LIMITS, FileKind, StoreFile
+from inspector.model import DEFAULT_STORE, FileKind, StoreFile
 from inspector.providers.common_names import hadoop_sums_name, main_path
 from inspector.providers.provider import Listing, Provider
 from inspector.providers.registry import classify, provider_for
@@ -228,8 +228,7 @@ def _work_of_restart(provider: Provider, files: Iterable[StoreFile], version: in
     if not snapshots:
         return Work()
     newest = max(snapshots, key=lambda file: file.version or 0)
-    requests = provider.requests_of(newest, has_sums=False)
-    return Work(0, requests, 1, min(newest.size, LIMITS.chunk_bytes >> 4))
+    return Work(0, provider.requests_of(newest, has_sums=False), 1, newest.size)
 
 
 def _work_of_store(provider: Provider, files: list[StoreFile], version: int | None) -> Work:

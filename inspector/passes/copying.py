@@ -31,6 +31,7 @@ from inspector.passes.live_rows import live_blocks
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import chain_for
 from inspector.providers.common_names import hadoop_sums_name, spark_sums_name
+from inspector.providers.content import FolderVersion
 from inspector.providers.options import ReadOptions
 from inspector.providers.registry import provider_by_name
 from inspector.sparktypes import parse_schema_json
@@ -123,8 +124,10 @@ class _Folder:
         task = request.task
         self._source = Storage(task.url, task.options, task.root)
         self._destination = Destination(request.url, request.options) if request.url else None
-        self._provider = provider_by_name(task.provider)
+        self._provider = provider = provider_by_name(task.provider)
         self._version = task.version
+        made_of = chain_for(provider.files_of(folder.files), task.version)
+        self._of_version = FolderVersion(self._source, folder.files, made_of)
         self._kinds = {file.kind for file in folder.files}
         self._files = self._bytes = 0
         self._found: list[Observed[Any]] = []
@@ -158,13 +161,11 @@ class _Folder:
     def _form(self) -> DeltaForm:
         task = self._request.task
         options = ReadOptions(task.codecs, task.row_checksum, task.merge_delimiter, task.encoding)
-        return self._provider.new_delta(
-            self._source, self._folder.files, self._version, options, self._folder.unique_id
-        )
+        content = self._provider.content
+        return content.new_delta(self._of_version, options, self._folder.unique_id)
 
     def _copy_files(self) -> None:
-        files = self._provider.files_to_copy(self._source, self._folder.files, self._version)
-        for file in files:
+        for file in self._provider.content.files_to_copy(self._of_version):
             relative = self._source.relative(file.path)
             self._files += 1
             self._bytes += file.size

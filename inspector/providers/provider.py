@@ -6,19 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from inspector.checkpoint.storage import Storage, parts_of
-from inspector.exceptions import UnsupportedProviderError
 from inspector.model import FileKind, StoreFile, Version
-from inspector.providers.chain import FileNames, StoreFiles, chain_for
-from inspector.providers.common_names import main_path
+from inspector.providers.chain import FileNames, StoreFiles
+from inspector.providers.content import StoreContent
 from inspector.providers.options import ReadOptions, Report
-from inspector.providers.shared_files import SharedFiles
 from inspector.providers.task_files import TaskFiles
 
-if TYPE_CHECKING:  # they import what decodes rows: `info` and `files` start without it
-    from inspector.encode.deltas import DeltaForm
+if TYPE_CHECKING:  # it imports what decodes rows: `info` and `files` start without it
     from inspector.providers.file_reader import FileReader
 
 
@@ -72,6 +70,16 @@ class Provider(ABC):
     def name(self) -> str:
         """The folder below this one in which its class is defined."""
         return type(self).__module__.removeprefix(f"{__package__}.").partition(".")[0]
+
+    @property
+    def content(self) -> StoreContent:
+        """What its files say beside the rows: ``CONTENT`` of the folder's module ``content``.
+
+        As the reader it is imported by who asks; a folder may be without it.
+        """
+        name = f"{type(self).__module__}.content"
+        content: StoreContent = import_module(name).CONTENT if find_spec(name) else StoreContent()
+        return content
 
     @abstractmethod
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
@@ -156,93 +164,12 @@ class Provider(ABC):
         """The state files of one store by version; which of them make one is in ``chain``."""
         return StoreFiles.of(files, self.names, compares=self.writes_snapshots_alone)
 
-    def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles | None:
-        """What the snapshots in one folder share; None if each has its rows for itself.
-
-        Args:
-            storage: opened at the checkpoint's root.
-            files: all files in the folder.
-        """
-        del storage, files
-        return None
-
-    def files_to_copy(
-        self, storage: Storage, files: Sequence[StoreFile], version: int
-    ) -> tuple[StoreFile, ...]:
-        """The files in one folder that a version is loaded from, and their checksum files.
-
-        Args:
-            storage: opened at the checkpoint's root.
-            files: all files in the folder.
-            version: which.
-
-        Raises:
-            MissingVersionError: they do not make the version.
-            InspectorError: a snapshot does not say which files it consists of.
-            OSError: it cannot be read.
-        """
-        del storage
-        return with_side_files(chain_for(self.files_of(files), version).files, files)
-
     def unique_id(self, file: StoreFile) -> str | None:
         """The id of the checkpoint that a state file belongs to; None where names have none."""
         del file
         return None
 
-    def snapshot_format(self, storage: Storage, file: StoreFile) -> int:
-        """The number that a snapshot's version line has; 1 where it has none.
-
-        Args:
-            storage: opened at the checkpoint's root.
-            file: the snapshot.
-
-        Raises:
-            InspectorError: it cannot be decoded.
-            OSError: it cannot be read.
-        """
-        del storage, file
-        return 1
-
     def snapshot_name(self, version: int) -> str | None:
         """The name of a snapshot that holds all rows itself; None if it has none such."""
         del version
         return None
-
-    def new_delta(
-        self,
-        storage: Storage,
-        files: Sequence[StoreFile],
-        version: int,
-        options: ReadOptions,
-        unique_id: str | None,
-    ) -> DeltaForm:
-        """How the delta that follows a version is written.
-
-        Args:
-            storage: opened at the checkpoint's root.
-            files: all files in the folder of the store.
-            version: the one before.
-            options: how its files are written; the new one is written so too.
-            unique_id: of the new version's checkpoint; None where names have none.
-
-        Raises:
-            UnsupportedProviderError: nothing can be appended to its files here.
-            InspectorError: a file that says how cannot be decoded.
-            OSError: it cannot be read.
-        """
-        del files, version, options, unique_id
-        raise UnsupportedProviderError(
-            f"no state can be written for {self.spark_class}, only copied as it is", storage.root
-        )
-
-
-def with_side_files(
-    chosen: Iterable[StoreFile], files: Iterable[StoreFile]
-) -> tuple[StoreFile, ...]:
-    """Some files of a folder with their checksum files, and with those of checksum files."""
-    kinds = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
-    sides = [file for file in files if file.kind in kinds]
-    result = {file.path: file for file in chosen}
-    for _ in kinds:
-        result |= {side.path: side for side in sides if main_path(side) in result}
-    return tuple(result.values())

@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.metrics import BY_NAME, Passed
@@ -111,65 +110,54 @@ def prometheus_text(checkpoints: Sequence[Observed], now: float | None = None) -
         checkpoints: of one run.
         now: the time of the run, epoch seconds.
     """
-    # Not every command needs it: it takes a while to import.
-    from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
+    from prometheus_client import (  # noqa: PLC0415 - takes a while, and few commands need it
+        CollectorRegistry,
+        Gauge,
+        generate_latest,
+    )
 
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector(checkpoints, time.time() if now is None else now))
+    registry = CollectorRegistry()
+
+    def gauge(name: str, doc: str, labels: Sequence[str] = LABELS) -> Gauge:
+        return Gauge(name, doc, labels, registry=registry)
+
+    level = gauge("spark_state_level", _LEVEL)
+    batch = gauge("spark_state_batch_id", "The judged batch.")
+    clock = gauge("spark_state_batch_timestamp_seconds", "Clock of the judged batch.")
+    findings = gauge("spark_state_findings", "Findings of each rule.", (*LABELS, "id", "severity"))
+    gates = gauge(
+        "spark_state_gate_exceeded",
+        "1 if the metric is above the limit that was given with --max.",
+        (*LABELS, "metric"),
+    )
+    metrics = [
+        (
+            metric,
+            factor,
+            gauge(
+                name,
+                BY_NAME[metric].doc.replace("per hour", "per second")
+                + ("" if BY_NAME[metric].exact else " An estimate."),
+            ),
+        )
+        for metric, (name, factor) in NAMES.items()
+    ]
+    for checkpoint in checkpoints:
+        labels = (checkpoint.checkpoint, checkpoint.query_id)
+        level.labels(*labels).set(checkpoint.level.rank)
+        for family, value in ((batch, checkpoint.batch_id), (clock, checkpoint.batch_seconds)):
+            if value is not None:
+                family.labels(*labels).set(value)
+        for (rule, severity), count in checkpoint.findings.items():
+            findings.labels(*labels, rule, severity).set(count)
+        for name, exceeded in checkpoint.gates:
+            gates.labels(*labels, name).set(exceeded)
+        for metric, factor, family in metrics:
+            value = checkpoint.values.get(metric)
+            if value is not None:
+                family.labels(*labels).set(value * factor)
+    written = "When this was written; alert if it grows old."
+    gauge("spark_state_inspected_timestamp_seconds", written, ()).set(
+        time.time() if now is None else now
+    )
     return generate_latest(registry).decode()
-
-
-class _Collector:
-    """Gives the client library the families of a run."""
-
-    def __init__(self, checkpoints: Sequence[Observed], now: float) -> None:
-        self._checkpoints = checkpoints
-        self._now = now
-
-    def collect(self) -> Iterator[Any]:
-        level = _gauge("spark_state_level", _LEVEL)
-        batch = _gauge("spark_state_batch_id", "The judged batch.")
-        clock = _gauge("spark_state_batch_timestamp_seconds", "Clock of the judged batch.")
-        findings = _gauge(
-            "spark_state_findings", "Findings of each rule.", (*LABELS, "id", "severity")
-        )
-        gates = _gauge(
-            "spark_state_gate_exceeded",
-            "1 if the metric is above the limit that was given with --max.",
-            (*LABELS, "metric"),
-        )
-        for checkpoint in self._checkpoints:
-            labels = (checkpoint.checkpoint, checkpoint.query_id)
-            level.add_metric(labels, checkpoint.level.rank)
-            for family, value in ((batch, checkpoint.batch_id), (clock, checkpoint.batch_seconds)):
-                if value is not None:
-                    family.add_metric(labels, value)
-            for (rule, severity), count in checkpoint.findings.items():
-                findings.add_metric((*labels, rule, severity), count)
-            for metric, exceeded in checkpoint.gates:
-                gates.add_metric((*labels, metric), exceeded)
-        yield from (level, batch, clock, findings, gates)
-        yield from self._of_metrics()
-        written = _gauge(
-            "spark_state_inspected_timestamp_seconds",
-            "When this was written; alert if it grows old.",
-            (),
-        )
-        written.add_metric((), self._now)
-        yield written
-
-    def _of_metrics(self) -> Iterator[Any]:
-        for metric, (name, factor) in NAMES.items():
-            about = "" if BY_NAME[metric].exact else " An estimate."
-            family = _gauge(name, BY_NAME[metric].doc.replace("per hour", "per second") + about)
-            for checkpoint in self._checkpoints:
-                value = checkpoint.values.get(metric)
-                if value is not None:
-                    family.add_metric((checkpoint.checkpoint, checkpoint.query_id), value * factor)
-            yield family
-
-
-def _gauge(name: str, doc: str, labels: Sequence[str] = LABELS) -> Any:
-    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - as above
-
-    return GaugeMetricFamily(name, doc, labels=labels)

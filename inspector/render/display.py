@@ -62,17 +62,16 @@ class Display:
         if self.width is None and not self.color:
             yield f"{before}{text}\n"
             return
-        from rich.text import Text  # noqa: PLC0415 - slow to import, and not every report needs it
-
         limit = self.width or NO_LIMIT
         if len(before) > limit // 2:
             # A narrow terminal keeps its width for the words.
             before, text = "  ", before.strip() + " " + text
         style_text = STYLES.get(style, "")
-        shown = Text(text, "" if before else style_text)
+        shown = self.console.render_str(text, style="" if before else style_text)
         for line in shown.wrap(self.console, max(limit - len(before), 1), overflow="fold"):
             line.rstrip()
-            yield from self.drawn(Text(before, style_text if before else "").append_text(line))
+            head = self.console.render_str(before, style=style_text if before else "")
+            yield from self.drawn(head.append_text(line))
             before = " " * len(before)
 
     def drawn(self, *renderables: RenderableType) -> Iterator[str]:
@@ -90,7 +89,7 @@ class Display:
     @cached_property
     def console(self) -> Console:
         """rich, told all that it would otherwise look for in the environment."""
-        from rich.console import Console  # noqa: PLC0415 - as above
+        from rich.console import Console  # noqa: PLC0415 - slow to import, and not every report is drawn
 
         return Console(
             width=self.width or NO_LIMIT,

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from jinja2 import Environment, StrictUndefined
+
 from inspector.findings.finding import Finding
 from inspector.plain_text import escape
 from inspector.render.cells import NUMBERS, cell_text
@@ -84,8 +86,6 @@ def html_head(report: ReportData) -> str:
 
 @cache
 def _template() -> Any:
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - only notebooks need it
-
     return Environment(autoescape=True, undefined=StrictUndefined).from_string(_TEMPLATE)
 
 

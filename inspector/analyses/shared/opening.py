@@ -23,7 +23,7 @@ from inspector.checkpoint.logs import Near
 from inspector.checkpoint.patience import same_reason
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.storage import Storage
-from inspector.discovery.checkpoint import Checkpoint, checkpoint_at, state_file_bytes
+from inspector.discovery.checkpoint import Checkpoint, checkpoint_at, state_file_bytes, with_rules
 from inspector.discovery.listing import listing_problems
 from inspector.discovery.unknown_watermarks import with_unknown_watermarks
 from inspector.discovery.user_schemas import UserSchemas
@@ -32,6 +32,7 @@ from inspector.engines.engine import Engine, Reader
 from inspector.engines.shared import SharedEngines
 from inspector.exceptions import CheckpointError, EngineError, MissingVersionError, OutpacedError
 from inspector.model import LIMITS_FAULT, Problem
+from inspector.operators.user_rules import UserRules
 from inspector.providers.chain import restorable_versions
 from inspector.providers.registry import classify
 from inspector.quantities import short_count_text
@@ -84,9 +85,6 @@ def with_user_rules(checkpoint: Checkpoint, options: Options) -> Checkpoint:
     texts = options.event_time_fields, options.operator_rules, options.join_retention
     if not any(texts):
         return checkpoint
-    from inspector.discovery.checkpoint import with_rules  # noqa: PLC0415 - few give rules
-    from inspector.operators.user_rules import UserRules  # noqa: PLC0415 - as above
-
     try:
         rules = UserRules.parse(*texts)
     except ValueError as error:

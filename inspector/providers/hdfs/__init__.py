@@ -9,21 +9,13 @@ version by its plain number, so it would list such a file and never read it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from inspector.checkpoint.names import MAX_BATCH, number
-from inspector.checkpoint.storage import Storage
-from inspector.decode.frames import DEFAULT_CODEC, codec_of
-from inspector.model import FileKind, StoreFile, Version
+from inspector.model import FileKind, Version
 from inspector.providers.chain import FileNames
 from inspector.providers.common_names import classify_side_file
-from inspector.providers.options import ReadOptions
 from inspector.providers.provider import Listing, Provider
-
-if TYPE_CHECKING:  # they import what decodes rows
-    from inspector.encode.deltas import DeltaForm
 
 SPELLED = FileNames(
     delta="{}.delta",
@@ -73,22 +65,6 @@ class HdfsProvider(Provider):
     def snapshot_name(self, version: int) -> str:
         """A snapshot holds the rows of its version."""
         return SPELLED.snapshot.format(version)
-
-    def new_delta(
-        self,
-        storage: Storage,
-        files: Sequence[StoreFile],
-        version: int,
-        options: ReadOptions,
-        unique_id: str | None,
-    ) -> DeltaForm:
-        """A delta: each says all of itself."""
-        # Imported by who writes.
-        from inspector.encode.deltas import DeltaForm  # noqa: PLC0415
-
-        del storage, files, unique_id
-        codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
-        return DeltaForm(SPELLED.delta.format(version + 1), codec, options.row_checksum)
 
 
 PROVIDER = HdfsProvider()

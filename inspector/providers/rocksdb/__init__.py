@@ -10,15 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING
 
 from inspector.checkpoint.storage import Storage, parts_of
 from inspector.exceptions import InspectorError
 from inspector.model import FileKind, StoreFile, Version
-from inspector.providers.chain import chain_for
 from inspector.providers.common_names import classify_side_file
-from inspector.providers.options import ReadOptions
 from inspector.providers.provider import Listing, Provider
 from inspector.providers.rocksdb.names import (
     PIECE_BYTES,
@@ -27,10 +23,6 @@ from inspector.providers.rocksdb.names import (
     folder_kind,
     parse_name,
 )
-from inspector.providers.shared_files import SharedFiles
-
-if TYPE_CHECKING:  # they import what decodes rows
-    from inspector.encode.deltas import DeltaForm
 
 _CLASS = "RocksDB"
 
@@ -69,14 +61,14 @@ class RocksDbProvider(Provider):
     ) -> tuple[StoreFile, ...]:
         """The files with those of attempts that were not committed as abandoned."""
         named = super().resolve_attempts(files, committed)
-        return mark_attempts(named, committed, partial(_lineage, storage))
 
-    def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
-        """How the snapshots in one folder share table files."""
-        # Imported by who asks, as the reader is.
-        from inspector.providers.rocksdb.snapshot import shared_files  # noqa: PLC0415
+        def lineage(file: StoreFile) -> Mapping[int, str]:
+            try:
+                return {} if storage is None else self.content.lineage(storage, file)
+            except (InspectorError, OSError):
+                return {}
 
-        return shared_files(storage, files)
+        return mark_attempts(named, committed, lineage)
 
     def requests_of(self, file: StoreFile, *, has_sums: bool) -> int:
         """A table is looked up and read in pieces; of a large zip its directory and one entry."""
@@ -87,40 +79,10 @@ class RocksDbProvider(Provider):
             return 2 + has_sums * parts_of(file.size)
         return super().requests_of(file, has_sums=has_sums)
 
-    def files_to_copy(
-        self, storage: Storage, files: Sequence[StoreFile], version: int
-    ) -> tuple[StoreFile, ...]:
-        """A snapshot and the changelogs after it, and the files that the snapshot names."""
-        # Imported by who asks, as the reader is.
-        from inspector.providers.rocksdb.appended import with_tables  # noqa: PLC0415
-
-        return with_tables(storage, super().files_to_copy(storage, files, version), files)
-
     def unique_id(self, file: StoreFile) -> str | None:
         """The id in the name (checkpoint format 2)."""
         name = parse_name(file.path.rpartition("/")[2])
         return None if name is None else name.unique_id
-
-    def snapshot_format(self, storage: Storage, file: StoreFile) -> int:
-        """As its entry ``metadata`` has it."""
-        from inspector.providers.rocksdb.snapshot import read_snapshot  # noqa: PLC0415 - reads tables
-
-        return read_snapshot(storage, file).format
-
-    def new_delta(
-        self,
-        storage: Storage,
-        files: Sequence[StoreFile],
-        version: int,
-        options: ReadOptions,
-        unique_id: str | None,
-    ) -> DeltaForm:
-        """A changelog behind whatever makes the version."""
-        # Imported by who writes.
-        from inspector.providers.rocksdb.appended import changelog_form  # noqa: PLC0415
-
-        chain = chain_for(self.files_of(files), version)
-        return changelog_form(storage, files, chain, options, unique_id)
 
 
 _STATE = (FileKind.DELTA, FileKind.SNAPSHOT)
@@ -128,17 +90,6 @@ _STATE = (FileKind.DELTA, FileKind.SNAPSHOT)
 Lineage = Callable[[StoreFile], Mapping[int, str]]
 """Reads of a changelog which versions it is based on, each with the unique id of its checkpoint;
 empty if it does not say, or cannot be read."""
-
-
-def _lineage(storage: Storage | None, file: StoreFile) -> Mapping[int, str]:
-    # numpy: not for `info`, unless several attempts left files and no commit says which counts.
-    from inspector.providers.rocksdb.appended import changelog_head  # noqa: PLC0415
-
-    try:
-        items = () if storage is None else changelog_head(storage, file).lineage
-    except (InspectorError, OSError):
-        return {}
-    return {item.version: item.unique_id for item in items}
 
 
 def mark_attempts(

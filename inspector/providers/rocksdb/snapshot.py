@@ -108,8 +108,7 @@ def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = Non
         if content is not None:
             return parse_snapshot(_metadata(io.BytesIO(content), len(content)))
         ranges = _Seekable(StorageSource(storage, file))
-        source = io.BufferedReader(ranges, LIMITS.chunk_bytes >> 4)
-        return parse_snapshot(_metadata(source, file.size))
+        return parse_snapshot(_metadata(io.BufferedReader(ranges), file.size))
     except InspectorError as error:
         raise error.at(file.path) from None
     except _StorageError as error:

@@ -1,0 +1,114 @@
+"""What is in a provider's files beside the rows, and how the files that follow are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import UnsupportedProviderError
+from inspector.model import FileKind, StoreFile
+from inspector.providers.chain import Chain
+from inspector.providers.common_names import main_path
+from inspector.providers.options import ReadOptions
+from inspector.providers.shared_files import SharedFiles
+
+if TYPE_CHECKING:  # it imports what decodes rows
+    from inspector.encode.deltas import DeltaForm
+
+
+@dataclass(frozen=True)
+class FolderVersion:
+    """One folder of state files, at one version.
+
+    Attributes:
+        storage: opened at the checkpoint's root.
+        files: all that lie in the folder.
+        chain: those that make the version.
+    """
+
+    storage: Storage
+    files: Sequence[StoreFile]
+    chain: Chain
+
+    def with_side_files(self, chosen: Iterable[StoreFile]) -> tuple[StoreFile, ...]:
+        """Some of the files with their checksum files, and with those of checksum files."""
+        kinds = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
+        sides = [file for file in self.files if file.kind in kinds]
+        result = {file.path: file for file in chosen}
+        for _ in kinds:
+            result |= {side.path: side for side in sides if main_path(side) in result}
+        return tuple(result.values())
+
+
+class StoreContent:
+    """What a provider's files say; as it stands, of one whose files say nothing but rows."""
+
+    def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles | None:
+        """What the snapshots in one folder share; None if each has its rows for itself.
+
+        Args:
+            storage: opened at the checkpoint's root.
+            files: all files in the folder.
+        """
+        del storage, files
+        return None
+
+    def files_to_copy(self, folder: FolderVersion) -> tuple[StoreFile, ...]:
+        """The files that the version is loaded from, and their checksum files.
+
+        Raises:
+            MissingVersionError: one is not there.
+            InspectorError: a snapshot does not say which files it consists of.
+            OSError: it cannot be read.
+        """
+        return folder.with_side_files(folder.chain.files)
+
+    def snapshot_format(self, storage: Storage, file: StoreFile) -> int:
+        """The number that a snapshot's version line has; 1 where it has none.
+
+        Args:
+            storage: opened at the checkpoint's root.
+            file: the snapshot.
+
+        Raises:
+            InspectorError: it cannot be decoded.
+            OSError: it cannot be read.
+        """
+        del storage, file
+        return 1
+
+    def lineage(self, storage: Storage, file: StoreFile) -> Mapping[int, str]:
+        """Which versions a delta is based on, each with the unique id of its checkpoint.
+
+        Returns:
+            Nothing if it does not say.
+
+        Raises:
+            InspectorError: it cannot be decoded.
+            OSError: it cannot be read.
+        """
+        del storage, file
+        return {}
+
+    def new_delta(
+        self, folder: FolderVersion, options: ReadOptions, unique_id: str | None
+    ) -> DeltaForm:
+        """How the delta that follows the version is written.
+
+        Args:
+            folder: where it is written.
+            options: how its files are written; the new one is written so too.
+            unique_id: of the new version's checkpoint; None where names have none.
+
+        Raises:
+            UnsupportedProviderError: nothing can be appended to its files here.
+            InspectorError: a file that says how cannot be decoded.
+            OSError: it cannot be read.
+        """
+        del options, unique_id
+        raise UnsupportedProviderError(
+            "no state can be written for this state store provider, only copied as it is",
+            folder.storage.root,
+        )
