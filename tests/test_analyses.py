@@ -14,13 +14,13 @@ import pytest
 from documentation.reference import CommandOption, reference
 
 from inspector import analyses, api
-from inspector.analyses.shared import audit_history
 from inspector.analyses.shared.data_tables import plan_table
 from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.engines.local import LocalEngine
 from inspector.merge.collect import Facts
+from inspector.render import audit_history
 from inspector.render.report import Report
 from inspector.render.tabular import Column
 from tests.cli.support import checkpoint_of, run

@@ -1,9 +1,9 @@
-"""One module for each analysis: a module of this package declares the command of its name.
+"""One module for each analysis: a module or package here declares the command of its name.
 
 :mod:`inspector.analyses.shared.declare` says how. The command line, :mod:`inspector.api`,
 :mod:`inspector.spark`, the data source and the reference are made from these declarations; nothing
-else has to be changed for a new one. What several analyses need is in
-:mod:`inspector.analyses.shared`.
+else has to be changed for a new one. What several analyses need is in the packages of
+:data:`ROOMS`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from inspector.analyses.shared.declare import Analysis, DataTable
 
+ROOMS = ("expiry", "page", "shared")
+"""Packages that are no analyses."""
+
 
 def names() -> list[str]:
     """The names of all analyses, sorted; none is imported for it."""
-    return sorted(module.name for module in iter_modules(__path__) if not module.ispkg)
+    return sorted(module.name for module in iter_modules(__path__) if module.name not in ROOMS)
 
 
 def load(name: str) -> Analysis:

@@ -7,14 +7,7 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from inspector.analyses.page.charts import growth_charts
-from inspector.analyses.shared import options as o
-from inspector.analyses.shared.common import values_of_fields
-from inspector.analyses.shared.data_tables import driver_table
-from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.gating import AuditCriteria, ComparisonRow, GateRow, wrong_options
-from inspector.analyses.shared.judged import Judged, vouching_notes
-from inspector.analyses.shared.leftover_words import (
+from inspector.analyses.expiry.leftover_words import (
     LeftoverClassRow,
     LeftoverRow,
     LeftoverWords,
@@ -23,6 +16,12 @@ from inspector.analyses.shared.leftover_words import (
     notes,
     undecided_tables,
 )
+from inspector.analyses.page.charts import growth_charts
+from inspector.analyses.shared import options as o
+from inspector.analyses.shared.common import values_of_fields
+from inspector.analyses.shared.data_tables import driver_table
+from inspector.analyses.shared.declare import analysis
+from inspector.analyses.shared.judged import Judged, vouching_notes
 from inspector.analyses.shared.opening import Opened, Recalled, begin
 from inspector.analyses.shared.options import Option, Options, View
 from inspector.analyses.shared.run import Run
@@ -35,6 +34,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.metrics import values_of
 from inspector.model import Redact
 from inspector.render import tabular as t
+from inspector.render.gating import AuditCriteria, ComparisonRow, GateRow, wrong_options
 from inspector.render.plain import AuditFindingRow, EstimateRow, FindingRow, finding_row
 from inspector.render.report import Report
 from inspector.render.tabular import Table

@@ -11,9 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 
-from inspector.analyses.history import history
-from inspector.analyses.shared import options as o
-from inspector.analyses.shared.age_tables import (
+from inspector.analyses.expiry.age_tables import (
     AgeRow,
     LeftoverAgeRow,
     RetentionRow,
@@ -22,11 +20,7 @@ from inspector.analyses.shared.age_tables import (
     proof_window,
     retention_tables,
 )
-from inspector.analyses.shared.common import expiry_text
-from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
-from inspector.analyses.shared.judged import Judged, vouching_notes
-from inspector.analyses.shared.leftover_words import (
+from inspector.analyses.expiry.leftover_words import (
     LeftoverClassRow,
     LeftoverRow,
     LeftoverWords,
@@ -37,11 +31,17 @@ from inspector.analyses.shared.leftover_words import (
     undecided_keys,
     undecided_tables,
 )
+from inspector.analyses.expiry.story import ClassStoryRow, KeyStoryRow, explain_class, explain_keys
+from inspector.analyses.history import history
+from inspector.analyses.shared import options as o
+from inspector.analyses.shared.common import expiry_text
+from inspector.analyses.shared.declare import analysis
+from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
+from inspector.analyses.shared.judged import Judged, vouching_notes
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import HashedKeys, narrowed
-from inspector.analyses.shared.story import ClassStoryRow, KeyStoryRow, explain_class, explain_keys
 from inspector.analyses.shared.verdict import findings_of, leftover_count
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.tasks import Request, Task

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from inspector.analyses.shared import audit_history
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.options import LIMIT, STORAGE, Options, View
 from inspector.exceptions import CheckpointError
+from inspector.render import audit_history
 from inspector.render import tabular as t
 from inspector.render.report import Report
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from inspector.analyses.shared import options as o
-from inspector.analyses.shared.audit_history import Proofs
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged, vouching, vouching_notes
@@ -24,6 +23,7 @@ from inspector.merge.collect import Facts
 from inspector.model import FileKind, StoreName, Subset
 from inspector.providers.common_names import main_path
 from inspector.render import tabular as t
+from inspector.render.audit_history import Proofs
 from inspector.render.plain import ProblemRow, problem_row
 from inspector.render.report import Report
 from inspector.render.tabular import Table

@@ -28,7 +28,7 @@ from typing import Any
 from inspector import analyses as _analyses
 
 HOMES = {
-    "analyses.shared.audit_history": ("Proofs",),
+    "render.audit_history": ("Proofs",),
     "analyses.shared.opening": ("Opened",),
     "analyses.shared.options": ("Options",),
     "analyses.shared.fleet": ("Outcome",),

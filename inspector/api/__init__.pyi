@@ -12,7 +12,6 @@ from inspector.analyses.leftovers import leftovers as leftovers
 from inspector.analyses.memory import memory as memory
 from inspector.analyses.preflight import preflight as preflight
 from inspector.analyses.rows import rows as rows
-from inspector.analyses.shared.audit_history import Proofs as Proofs
 from inspector.analyses.shared.fleet import Outcome as Outcome
 from inspector.analyses.shared.opening import Opened as Opened
 from inspector.analyses.shared.options import Options as Options
@@ -49,6 +48,7 @@ from inspector.model import Problem as Problem
 from inspector.model import Redact as Redact
 from inspector.model import TimeoutKind as TimeoutKind
 from inspector.render.as_arrow import arrow_table as arrow_table
+from inspector.render.audit_history import Proofs as Proofs
 from inspector.render.renderers import render as render
 from inspector.render.report import Report as Report
 from inspector.render.report_data import Part as Part

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Literal, TypedDict
 
-from inspector.analyses.shared.audit_history import Proofs
 from inspector.analyses.shared.stores import StoreTable
 from inspector.engines.choose import EngineOptions
 from inspector.facts.top import TopBy
 from inspector.model import Redact, TimeoutKind
+from inspector.render.audit_history import Proofs
 from inspector.render.report import Report
 
 class OpenOptions(TypedDict, total=False):

@@ -15,7 +15,6 @@ import click
 
 from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.fleet import Ahead, Outcome, Shown, find_all, run_all
-from inspector.analyses.shared.gating import read_baseline
 from inspector.analyses.shared.opening import Opened, Recalled
 from inspector.analyses.shared.options import CACHE, Options
 from inspector.checkpoint.search import Found, is_pattern
@@ -29,6 +28,7 @@ from inspector.credentials import redact
 from inspector.exceptions import OUT_OF_MEMORY, InspectorError
 from inspector.plain_text import escape
 from inspector.render.fleet import Form, Member, document
+from inspector.render.gating import read_baseline
 
 _IN_MEMORY = 1 << 20
 _PIECE = 1 << 16

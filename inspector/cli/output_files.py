@@ -30,7 +30,7 @@ from inspector.render.report import Report
 from inspector.render.text import message_lines
 
 if TYPE_CHECKING:
-    from inspector.analyses.shared.audit_history import Record
+    from inspector.render.audit_history import Record
 
 
 def outside(checkpoint: str, output: str) -> None:
@@ -82,7 +82,7 @@ def record_of(
     folder = parsed["history"] if analysis.remembered else None
     if folder is None:
         return None
-    from inspector.analyses.shared.audit_history import Proofs, Record  # noqa: PLC0415 - for few
+    from inspector.render.audit_history import Proofs, Record  # noqa: PLC0415 - for few
 
     for path in parsed["paths"]:
         outside(path, folder)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import inspector.api as api
-from inspector.analyses.shared import audit_history
 from inspector.exceptions import CheckpointError
+from inspector.render import audit_history
 
 NOW = datetime(2026, 5, 31, 12, tzinfo=timezone.utc)
 

@@ -139,7 +139,7 @@ def test_what_reads_no_state_starts_without_the_libraries_that_do() -> None:
 NOT_AT_START = {
     *("fsspec", "asyncio", "ssl", "pandas", "pyspark", "jinja2", "tomllib"),
     *("inspector.render.page.document", "inspector.cli.fleet", "inspector.cli.export_files"),
-    *("inspector.analyses.trend", "inspector.analyses.shared.audit_history"),
+    *("inspector.analyses.trend", "inspector.render.audit_history"),
     *("inspector.analyses.shared.estimate", "inspector.estimates.price", "inspector.encode"),
 }
 """What neither a report of a local checkpoint nor its first screen needs."""

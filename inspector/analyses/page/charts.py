@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from inspector.analyses.shared.age_tables import AGE_WORDS
+from inspector.analyses.expiry.age_tables import AGE_WORDS
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.state_growth import whole_stores
 from inspector.discovery.checkpoint import Checkpoint, Operator

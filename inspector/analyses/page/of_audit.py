@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from inspector.analyses.expiry.age_tables import leftover_ages, proof_window
+from inspector.analyses.expiry.leftover_words import LeftoverRow, LeftoverWords, notes
+from inspector.analyses.expiry.story import explain_keys
 from inspector.analyses.history import history_report
 from inspector.analyses.info import info_report
 from inspector.analyses.memory import MemoryOptions, memory_report
@@ -17,13 +20,10 @@ from inspector.analyses.page.charts import (
     state_charts,
     treemap,
 )
-from inspector.analyses.shared.age_tables import leftover_ages, proof_window
 from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords, notes
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import size_table
 from inspector.analyses.shared.stores import change_batches, selected_tasks
-from inspector.analyses.shared.story import explain_keys
 from inspector.analyses.shared.words import ChangeRows
 from inspector.analyses.sharing import sharing_report
 from inspector.analyses.sizes import fields_report

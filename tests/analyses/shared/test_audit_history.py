@@ -13,7 +13,9 @@ import pyarrow.dataset as ds
 import pytest
 
 import inspector.api as api
-from inspector.analyses.shared.audit_history import (
+from inspector.exceptions import CheckpointError
+from inspector.model import Subset
+from inspector.render.audit_history import (
     Proofs,
     append,
     failed_row,
@@ -22,8 +24,6 @@ from inspector.analyses.shared.audit_history import (
     rows_of,
     schema,
 )
-from inspector.exceptions import CheckpointError
-from inspector.model import Subset
 from tests.cases import FIXTURES
 
 NOW = datetime(2026, 5, 31, 12, tzinfo=timezone.utc)

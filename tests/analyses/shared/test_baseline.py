@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from inspector.analyses.shared import gating as module
-from inspector.analyses.shared.gating import read_baseline
+from inspector.render import gating as module
+from inspector.render.gating import read_baseline
 from inspector.render.report_data import SCHEMA_VERSION
 
 

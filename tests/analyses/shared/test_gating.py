@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.gating import AuditCriteria, wrong_options
 from inspector.exceptions import CheckpointError
 from inspector.findings.baseline import Trend
 from inspector.findings.metrics import Passed
+from inspector.render.gating import AuditCriteria, wrong_options
 from inspector.render.renderers import render
 from tests.cli.support import checkpoint_of
 

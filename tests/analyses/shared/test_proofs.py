@@ -2,7 +2,7 @@
 
 import pytest
 
-from inspector.analyses.shared.story import proof_notes
+from inspector.analyses.expiry.story import proof_notes
 from inspector.facts.expired import LeftoverClass
 from inspector.operators.inferences import INFERENCES
 from inspector.operators.premises import PREMISES

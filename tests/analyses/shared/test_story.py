@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.story import _field_ms
+from inspector.analyses.expiry.story import _field_ms
 from inspector.exceptions import CheckpointError
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from tests.cases import FIXTURES

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any
 
+from inspector.analyses.expiry.leftover_words import LeftoverRow, LeftoverWords
 from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.unknown_watermarks import operator_holding_back
 from inspector.facts.expired import LeftoverClass

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
-from inspector.analyses.shared.age_tables import DiskShares
+from inspector.analyses.expiry.age_tables import DiskShares
 from inspector.analyses.shared.common import operator_names, store_ids
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.store_heaps import usual_layout

@@ -8,10 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from inspector import __version__
-from inspector.analyses.shared import options as o
-from inspector.analyses.shared.common import file_bytes, store_ids
-from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.evicting import (
+from inspector.analyses.copy.evicting import (
     LEFTOVERS,
     ROWS,
     Copying,
@@ -21,6 +18,9 @@ from inspector.analyses.shared.evicting import (
     copying,
     with_eviction,
 )
+from inspector.analyses.shared import options as o
+from inspector.analyses.shared.common import file_bytes, store_ids
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
