@@ -148,7 +148,7 @@ def _ties(rankings: Iterable[Sequence[TopRow]]) -> list[Sequence[TopRow]]:
     """Rankings of keys that are all equal, where their operator has one that says more."""
     ties, leading = [], dict[int, Sequence[TopRow]]()
     for rows in rankings:
-        ends = [row.last_put_version if row.by == TopBy.OLDEST else row.share for row in rows]
+        ends = [row.last_put_version if row.by == TopBy.OLDEST.value else row.share for row in rows]
         tied = len(rows) > 1 and ends[0] == ends[-1]
         leader = leading.setdefault(rows[0].operator_id, rows)
         if tied and leader is not rows:
