@@ -29,7 +29,8 @@ import ziglang
 ROOT = Path(__file__).resolve().parents[1]
 ZIG = Path(ziglang.__file__).with_name("zig")
 STABLE = sys.version_info >= (3, 11)
-LARGE = "fixtures", ".git", "build", "dist"
+NOT_NEEDED = "fixtures", "tests", "build", "dist", "__pycache__", ".*", "*.so"
+"""What no wheel has: it is large, or a run of the tests makes and removes files in it meanwhile."""
 
 
 class Platform(NamedTuple):
@@ -62,7 +63,7 @@ def build(platform: Platform, into: Path) -> Path:
     with tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder, "source"), Path(folder, "made")
         # A copy for each: setuptools would take the objects of another platform for its own.
-        shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*LARGE, "*.so"))
+        shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*NOT_NEEDED))
         compiler = f"{ZIG} cc -target {platform.target}"
         environment = os.environ | {
             "CC": compiler,

@@ -247,7 +247,7 @@ def nothing_left(folder: Path) -> Iterator[None]:
         _kill_all(folder)
         raise
     try:
-        until(lambda: None if processes(folder) else True, "end of all processes", 20)
+        until(lambda: None if processes(folder) else True, "end of all processes")
     except TimeoutError:
         left = [b" ".join(_proc(pid, "cmdline"))[:200] for pid in processes(folder)]
         _kill_all(folder)
