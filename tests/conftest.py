@@ -71,6 +71,16 @@ OF_EACH = 1
 IN_ONE_PROCESS = ("engines/test_hadoop.py", "engines/test_spark.py", "spark/", "test_spark.py")
 """Files with the fixture ``spark``: one process runs them, so that it starts one JVM for all."""
 
+LONGEST = (
+    *("spark", "tests/test_bench.py", "tests/test_workloads.py", "tests/test_copies.py"),
+    *("tests/test_injection.py", "tests/test_cluster.py", "tests/test_slow_reader.py"),
+    *("tests/api/test_fleet_job.py", "tests/analyses/shared/test_fact_tables.py"),
+)
+"""What begins first, of all in one process and of files: a minute or more in a full run.
+
+They have few tests: begun last, each would keep one core busy beside others that are idle.
+"""
+
 FOUND = pytest.StashKey[Counter[tuple[str, bool]]]()
 
 
@@ -161,9 +171,10 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     """
 
     def _assign_work_unit(self, node: Any) -> None:
-        """Spark first, which takes longest; then in the order of pytest-xdist: many tests first."""
-        if "spark" in self.workqueue:
-            self.workqueue.move_to_end("spark", last=False)
+        """The longest first; then in the order of pytest-xdist: many tests first."""
+        longest = next((scope for scope in LONGEST if scope in self.workqueue), None)
+        if longest is not None:
+            self.workqueue.move_to_end(longest, last=False)
         super()._assign_work_unit(node)
 
     def _split_scope(self, nodeid: str) -> str:

@@ -78,6 +78,8 @@ def test_every_rule_of_a_plain_run_is_about_something() -> None:
         assert f"def {test}" in (ROOT / "tests" / file).read_text("utf-8"), name
     for name in conftest.IN_ONE_PROCESS:
         assert (ROOT / "tests" / name).exists(), name
+    for name in conftest.LONGEST:
+        assert name == "spark" or (ROOT / name).is_file(), name
 
 
 def test_fixtures_of_the_oldest_and_the_newest_spark_are_in_a_plain_run() -> None:
@@ -97,7 +99,7 @@ def test_browsers_have_a_file_of_their_own(tests_found: Counter[tuple[str, bool]
 
 @pytest.mark.full
 def test_browsers_are_in_no_run_that_does_not_name_them() -> None:
-    only = collected("-m", "browser")
+    only = collected("-m", "browser", OF_BROWSERS, "tests/test_model.py")
     assert set(only) == {OF_BROWSERS}
     assert only[OF_BROWSERS] > 30
     assert OF_BROWSERS not in collected("-m", "not spark", OF_BROWSERS, "tests/test_model.py")
