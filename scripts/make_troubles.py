@@ -83,6 +83,28 @@ def few(batch: int) -> list[Row]:
     return regulars(batch)[:3]
 
 
+def silent(_: int) -> list[Row]:
+    """A source that never has data."""
+    return []
+
+
+def nameless(batch: int) -> list[Row]:
+    """New users, and ten of twelve events without one."""
+    return [event(batch, n, f"v{batch}-{n}") | ({"user": None} if n % 6 else {}) for n in range(60)]
+
+
+def daily(batch: int) -> list[Row]:
+    """Two users who are seen twice a day, and others who are seen once, over four days."""
+    start = START - timedelta(days=5) + timedelta(hours=12 * batch)
+    users = ["u0", "u1", *(f"v{batch}-{number}" for number in range(18))]
+    return [event(batch, n, user, ts=start.isoformat()) for n, user in enumerate(users)]
+
+
+def many(batch: int) -> list[Row]:
+    """The same twenty users, 400 events of other numbers."""
+    return [event(batch, n, f"u{n % 20}", n=batch * 400 + n) for n in range(400)]
+
+
 def idle_after(batch: int) -> list[Row]:
     """A source that stands still from the third batch on."""
     return regulars(batch) if batch < 3 else []
@@ -105,23 +127,28 @@ class Query:
     endless: bool = False
 
 
-def grouped(*keys: str, late: str = "", values: str = "count(*) c") -> Build:
-    """Events counted by columns."""
+def grouped(
+    *keys: str, late: str = "", values: str = "count(*) c", at: str = "ts", by: str = "ts"
+) -> Build:
+    """Events counted by columns; ``at`` is what is taken for their time, and ``by`` that column."""
 
     def build(events: DataFrame, _: DataFrame) -> DataFrame:
-        rows = events.withWatermark("ts", late) if late else events
+        rows = events.withColumn(by, expr(at)) if at != by else events
+        rows = rows.withWatermark("ts", late) if late else rows
         return rows.groupBy(*map(expr, keys)).agg(expr(values))
 
     return build
 
 
-def distinct(columns: list[str], late: str = "", within: str = "", at: str = "ts") -> Build:
+def distinct(
+    columns: list[str], late: str = "", within: str = "", at: str = "ts", by: str = "ts"
+) -> Build:
     """Events without their duplicates."""
 
     def build(events: DataFrame, _: DataFrame) -> DataFrame:
         if within:
             return events.withWatermark("ts", within).dropDuplicatesWithinWatermark(columns)
-        rows = events.withColumn("ts", expr(at)) if at != "ts" else events
+        rows = events.withColumn(by, expr(at)) if at != by else events
         return (rows.withWatermark("ts", late) if late else rows).dropDuplicates(columns)
 
     return build
@@ -208,22 +235,25 @@ class Keeper(StatefulProcessor):
                 self.pages.updateValue((i if not self.keep else i[-1],), (1,))
         else:
             self.pages.update((len(events),))
-        if self.timer in ("clears", "one"):
+        if self.timer in ("clears", "one", "again"):
             for old in list(self.handle.listTimers()):
                 self.handle.deleteTimer(old)
         if self.timer:
-            after = 60_000 if self.timer == "clears" else 86_400_000
+            after = 60_000 if self.timer in ("clears", "again") else 86_400_000
             self.handle.registerTimer(newest + after)
         yield pd.DataFrame({"user": [key[0]]})
 
     def handleExpiredTimer(  # noqa: N802 -- Spark calls it so
         self,
         key: Any,
-        timerValues: Any,  # noqa: N803, ARG002 -- and gives it by name
+        timerValues: Any,  # noqa: N803 -- and gives it by name
         expiredTimerInfo: Any,  # noqa: N803, ARG002
     ) -> Iterator[pd.DataFrame]:
         """Forget the key."""
-        self.pages.clear()
+        if self.timer == "again":
+            self.handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 60_000)
+        else:
+            self.pages.clear()
         yield pd.DataFrame({"user": [key[0]]})
 
     def close(self) -> None:
@@ -256,6 +286,9 @@ MINUTE = "window(ts, '1 minute')"
 BY_USER = Query(grouped(MINUTE, "user", late=LATENESS))
 SAME_USER = "user = other_user"
 SOON = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 1 MINUTE"
+YEAR = f"{SAME_USER} AND other_ts BETWEEN ts - INTERVAL 365 DAYS AND ts + INTERVAL 365 DAYS"
+MONTH = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 1 MONTH"
+PAGE = "/page-of-this-site"
 LATER = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 400 DAYS"
 PAGES = "collect_list(raw) pages"
 EVENT_TIME, PROCESSING_TIME = "EventTimeTimeout", "ProcessingTimeTimeout"
@@ -403,7 +436,7 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
                 EVENT_TIME,
                 keeping(
                     lambda state, newest: state.setTimeoutTimestamp(newest + 600_000),
-                    value=lambda old, n: (n, old[1] + "/page-of-this-site" * n),
+                    value=lambda old, n: (n, old[1] + PAGE * n),
                 ),
             ),
             hot,
@@ -460,6 +493,111 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         ),
         "agg_no_watermark",
     ),
+    "group_text": (
+        Query(
+            functions(
+                "NoTimeout", keeping(value=lambda old, n: (old[0] + n, old[1] + PAGE * 20 * n))
+            ),
+            regulars,
+        ),
+        Query(
+            functions(
+                "NoTimeout", keeping(value=lambda old, n: (old[0] + n, (old[1] + PAGE)[-60:]))
+            ),
+            regulars,
+        ),
+    ),
+    "group_half_timeouts": (
+        Query(
+            functions(
+                EVENT_TIME,
+                keeping(
+                    lambda state, newest: (
+                        state.setTimeoutTimestamp(newest + 30_000) if newest % 2000 else None
+                    )
+                ),
+            )
+        ),
+        "group_far_timeout",
+    ),
+    "dedup_uuid": (
+        Query(distinct(["user"], at="uuid()", by="user"), mode="append"),
+        Query(distinct(["user"], within=LATENESS), mode="append"),
+    ),
+    "join_year_range": (
+        Query(joined(YEAR, how="left"), mode="append"),
+        "join_idle_side",
+    ),
+    "join_null_key": (
+        Query(joined(SOON, "10 minutes", "10 minutes", how="left"), nameless, mode="append"),
+        Query(joined(SOON, how="left"), mode="append"),
+    ),
+    "join_silent_right": (
+        Query(joined(SOON, how="left"), comers, silent, mode="append"),
+        "join_null_key",
+    ),
+    "join_month_range": (
+        Query(joined(MONTH), mode="append"),
+        "join_no_watermark",
+    ),
+    "join_semi_long": (
+        Query(joined(LATER, how="left_semi"), mode="append"),
+        Query(joined(SOON, how="left_semi"), mode="append"),
+    ),
+    "union_silent_source": (
+        Query(union_of(LATENESS), comers, silent),
+        "union_idle_source",
+    ),
+    "session_never_closes": (
+        Query(grouped("session_window(ts, '1 day')", "user", late=LATENESS), daily, mode="append"),
+        Query(grouped("session_window(ts, '1 hour')", "user", late=LATENESS), daily, mode="append"),
+    ),
+    "agg_ms_as_seconds": (
+        Query(grouped(MINUTE, "user", late=LATENESS, at="timestamp_seconds(unix_millis(ts))")),
+        "agg_window_no_watermark",
+    ),
+    "agg_seconds_as_ms": (
+        Query(grouped(MINUTE, "user", late=LATENESS, at="timestamp_millis(unix_seconds(ts))")),
+        "agg_window_no_watermark",
+    ),
+    "agg_sliding_day": (
+        Query(grouped("window(ts, '1 day', '1 minute')", late=LATENESS), few),
+        Query(grouped("window(ts, '2 minutes', '1 minute')", late=LATENESS), few),
+    ),
+    "agg_collect_set": (
+        Query(grouped("user", values="size(collect_set(id)) ids"), many),
+        Query(grouped("user", values="approx_count_distinct(id) ids"), many),
+    ),
+    "agg_percentile": (
+        Query(grouped("user", values="percentile(n, 0.5) p"), many),
+        Query(grouped("user", values="percentile_approx(n, 0.5, 20) p"), many),
+    ),
+    "agg_truncated_time": (
+        Query(grouped("date_trunc('MINUTE', ts)", "user", late=LATENESS)),
+        "agg_window_no_watermark",
+    ),
+    "agg_other_time": (
+        Query(
+            grouped("window(seen, '1 minute')", late=LATENESS, at="to_timestamp(raw)", by="seen")
+        ),
+        "agg_window_no_watermark",
+    ),
+    "agg_window_no_watermark": (
+        Query(grouped(MINUTE, "user")),
+        Query(BY_USER.build),
+    ),
+    "agg_no_data_batches_off": (
+        Query(grouped(MINUTE, "user"), mode="complete"),
+        Query(BY_USER.build, conf={f"{PREFIX}noDataMicroBatches.enabled": "false"}),
+    ),
+    "tws_visits": (
+        Query(processed(kind="map"), lambda b: regulars(b) * 3, conf=ROCKSDB),
+        "tws_map",
+    ),
+    "tws_rearmed": (
+        Query(processed("EventTime", kind="value", timer="again"), conf=ROCKSDB),
+        "tws_value_without_ttl",
+    ),
 }
 
 
@@ -487,7 +625,7 @@ def run(spark: SparkSession, query: Query, folder: Path) -> None:
     def sink(rows: DataFrame, batch: int) -> None:
         if batch == query.fails_at:
             raise RuntimeError("a sink that fails")
-        rows.collect()
+        rows.write.format("noop").mode("overwrite").save()
 
     writer = query.build(one, two).writeStream.outputMode(query.mode).foreachBatch(sink)
     writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
@@ -502,11 +640,8 @@ def run(spark: SparkSession, query: Query, folder: Path) -> None:
         stream.awaitTermination()
     for name in ("one", "two"):
         shutil.rmtree(folder / name)
-    for name in PROVIDER_CONF:
+    for name in query.conf:
         spark.conf.unset(name)
-
-
-PROVIDER_CONF = {*ROCKSDB, f"{STATE}minDeltasForSnapshot"}
 
 
 def _is_side(member: tarfile.TarInfo) -> bool:

@@ -91,12 +91,16 @@ def pages(folder: Path) -> dict[str, Path]:
     found["hostile"] = hostile(folder / "hostile.html")
     paths = [*map(checkpoint_of, CASES), broken, folder / "nothing <b>here</b>"]
     found["fleet"] = written(folder / "fleet.html", *paths)
+    for _ in range(2):
+        run("audit", checkpoint_of(CASES[0]), broken, "--history", folder / "history")
+    found["trend"] = folder / "trend.html"
+    assert run("trend", folder / "history", "-O", found["trend"]).code == 0
     made = folder / "made.html"
     made.write_text("".join(render_page(report(checkpoint=f"/{HOSTILE}"))), "ascii")
     return found | {"made": made}
 
 
-NAMES = (*CASES, "broken", "hostile", "fleet", "made")
+NAMES = (*CASES, "broken", "hostile", "fleet", "trend", "made")
 
 
 @pytest.mark.parametrize("name", NAMES)

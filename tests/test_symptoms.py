@@ -9,6 +9,7 @@ import pytest
 
 from inspector import docs
 from tests.cli.support import checkpoint_of, run
+from tests.troubles import troubled
 
 MESSAGES = {
     message.replace("\\n", "\n").replace("\\t", "\t"): entry
@@ -100,3 +101,54 @@ def test_with_a_path_the_answer_is_about_that_checkpoint() -> None:
     healthy = run("explain", "OOM", str(checkpoint_of("healthy_kept_timeouts"))).out
     assert "Healthy: no findings" in healthy
     assert "- It has " not in healthy
+
+
+REFUSED = (
+    "[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] Provided key schema does not match existing state key "
+    "schema.\nPlease check number and type of fields.\nExisting key_schema=StructType(StructField("
+    "user,StringType,true)) and new key_schema=StructType(StructField(n,LongType,true)).\nIf you "
+    "want to force running the query without schema validation, please set"
+)
+"""What Spark 4.3 said; 3.5 has these words for it."""
+REFUSED_3_5 = (
+    "StateSchemaNotCompatible: Provided schema doesn't match to the schema for existing state! "
+    "Please note that Spark allow difference of field name: check count of fields and data type "
+    "of each field.\n- Provided key schema: StructType(StructField(n,LongType,true))\n"
+    "- Provided value schema: StructType(StructField(count,LongType,true))\n"
+    "- Existing key schema: StructType(StructField(user,StringType,true))\n"
+    "- Existing value schema: StructType(StructField(count,LongType,true))\nIf you want to force "
+)
+IGNORED = (
+    "WARN OffsetSeqMetadata: Updating the value of conf 'spark.sql.streaming.internal.stateStore."
+    "partitions' in current session from '5' to '2'."
+)
+
+
+@pytest.mark.parametrize("refused", [REFUSED, REFUSED_3_5])
+def test_of_a_log_it_is_said_which_change_was_ignored_or_refused(
+    refused: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "driver.log"
+    log.write_text(f"{IGNORED}\n{refused}\n")
+    checkpoint = troubled("trouble_agg_no_watermark")
+    said = run("explain", str(log), str(checkpoint)).out
+    assert (
+        "- Spark ignored `spark.sql.shuffle.partitions=5`: the checkpoint keeps `2`. "
+        "This one records it, and its state has 2 partitions.\n"
+    ) in said
+    assert (
+        "- Spark refused another key schema: the state has `user string`, the query `n bigint`. "
+        "In this checkpoint it is operator 0 (stateStoreSave).\n"
+    ) in said
+    assert "another value schema" not in said
+    alone = run("explain", str(log)).out
+    assert "the checkpoint keeps `2`.\n" in alone
+    assert "the query `n bigint`.\n" in alone
+
+
+def test_a_log_of_another_checkpoint_is_told_apart(tmp_path: Path) -> None:
+    log = tmp_path / "driver.log"
+    log.write_text(f"{IGNORED}\n{REFUSED.replace('user,StringType', 'user,DateType')}\n")
+    said = run("explain", str(log), str(checkpoint_of("trouble_skew"))).out
+    assert "This one records 5: the text is of another.\n" in said
+    assert "No operator of this checkpoint has it: the text is of another.\n" in said

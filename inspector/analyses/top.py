@@ -24,7 +24,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Redact, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
-from inspector.quantities import percent_text
+from inspector.quantities import count_text, percent_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.render.tabular import Table
@@ -45,6 +45,7 @@ FOOTNOTE = (
     "ranked by. All numbers are exact."
 )
 
+TIES = "{} whose keys are all equal, where another says more, left out: --by shows each."
 
 NO_JOIN = "no store counts the rows of the keys of a join"
 
@@ -119,14 +120,14 @@ def top(
     judged = run.judge(facts)
     joins = any(observation.fact.by is TopBy.NUMBER for observation in judged.facts.of(TopKey))
     rankings = list(_rankings(judged, request))
-    ties = list(_repeated_ties(rankings))
+    ties = _ties(rankings) if by is None else []
     shown = [rows for rows in rankings if rows not in ties]
     keys = TopRow.table(
         _title(request, shown),
         [row for rows in shown for row in rows],
         empty=None if joins or request.rankings != (TopBy.NUMBER,) else NO_JOIN,
     ).with_wide(*(() if joins else ("join_rows",)))
-    footnotes = (FOOTNOTE, *((_tie_text(ties),) if ties else ()))
+    footnotes = (FOOTNOTE, *((TIES.format(count_text(len(ties), "ranking")),) if ties else ()))
     return judged.report("top", (keys, skew_table(judged)), footnotes=footnotes)
 
 
@@ -143,30 +144,16 @@ class TopRequest:
     rankings: tuple[TopBy, ...]
 
 
-def _repeated_ties(rankings: Iterable[Sequence[TopRow]]) -> Iterator[Sequence[TopRow]]:
-    """Rankings of equal keys that are those of another ranking of their store."""
-    lists = set()
+def _ties(rankings: Iterable[Sequence[TopRow]]) -> list[Sequence[TopRow]]:
+    """Rankings of keys that are all equal, where their operator has one that says more."""
+    ties, leading = [], dict[int, Sequence[TopRow]]()
     for rows in rankings:
-        keys = (
-            rows[0].operator_id,
-            rows[0].store_name,
-            *(row.key_hex or str(row.key) for row in rows),
-        )
-        if len(rows) > 1 and rows[0].share == rows[-1].share and keys in lists:
-            yield rows
-        lists.add(keys)
-
-
-def _tie_text(ties: Sequence[Sequence[TopRow]]) -> str:
-    """Which rankings are left out."""
-    by_store: dict[str, list[str]] = {}
-    for rows in ties:
-        by_store.setdefault(rows[0].store_name, []).append(rows[0].by)
-    names = "; ".join(f"{store}: {', '.join(names)}" for store, names in by_store.items())
-    return (
-        "Rankings of equal keys that repeat those of another ranking are left out; --by shows "
-        f"them: {names}."
-    )
+        ends = [row.last_put_version if row.by == TopBy.OLDEST.value else row.share for row in rows]
+        tied = len(rows) > 1 and ends[0] == ends[-1]
+        leader = leading.setdefault(rows[0].operator_id, rows)
+        if tied and leader is not rows:
+            ties.append(rows)
+    return ties
 
 
 def _title(request: TopRequest, rankings: Sequence[Sequence[TopRow]]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -14,9 +15,26 @@ from inspector.analyses.shared.options import LIMIT, STORAGE, Options, View
 from inspector.exceptions import CheckpointError
 from inspector.render import audit_history
 from inspector.render import tabular as t
+from inspector.render.fleet_rows import short_names
+from inspector.render.page.model import (
+    Bar,
+    BarChart,
+    Block,
+    LineChart,
+    Page,
+    Scale,
+    Section,
+    Series,
+)
 from inspector.render.report import Report
 
 DAYS = 30
+MOST_LINES = 5
+"""Checkpoints of a chart over audits; a page has six colours."""
+
+MOST_BARS = 10
+"""Checkpoints of a chart in which each is a bar."""
+
 _STORE = ["checkpoint", "operator_id", "store_name"]
 _MS_PER_DAY = 86_400_000
 
@@ -43,7 +61,7 @@ class GrowthRow(t.Row, table="growth", empty="no store was audited twice"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StandingRow(t.Row, table="findings", empty="the last audits have no findings"):
+class StandingRow(t.Row, table="standing", empty="the last audits have no findings"):
     """A finding of the last audit of a store: since which audit each one has it."""
 
     checkpoint: Annotated[Checkpoint, t.Rank(2)]
@@ -105,6 +123,17 @@ def trend(
     standing = sorted(_standing(audits), key=lambda row: (row.since_ms, row.checkpoint))
     commits = sorted(_commits(audits), key=lambda row: (-(row.idle_ms or 0), row.checkpoint))
     most = limit or None
+    tables = (
+        GrowthRow.table(f"growth of the last {days} days, the most first", growth[:most]),
+        StandingRow.table("findings that stand, the oldest first", standing[:most]),
+        CommitRow.table("newest committed batches, the longest idle first", commits[:most]),
+    )
+    charts = (
+        _lines(audits, growth, sorted(times)),
+        _findings_line(audits, sorted(times)),
+        _idle_bars(commits),
+    )
+    headings = ("Growth", "Findings", "Commits")
     return Report(
         "trend",
         path,
@@ -114,10 +143,12 @@ def trend(
             "newest_audit_ms": newest or None,
             "days": days,
         },
-        (
-            GrowthRow.table(f"growth of the last {days} days, the most first", growth[:most]),
-            StandingRow.table("findings that stand, the oldest first", standing[:most]),
-            CommitRow.table("newest committed batches, the longest idle first", commits[:most]),
+        tables,
+        page=Page(
+            [
+                Section(table.name, heading, [*blocks, table])
+                for heading, blocks, table in zip(headings, charts, tables, strict=True)
+            ]
         ),
     )
 
@@ -133,7 +164,6 @@ def _comparable(table: pa.Table) -> pa.Table:
 
 
 def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:
-
     chosen = audits.filter(
         pc.and_(
             pc.greater_equal(audits["audited"], pa.scalar(since_ms)),
@@ -170,9 +200,7 @@ def _growth_bytes(row: GrowthRow) -> int:
 def _standing(audits: pa.Table) -> Iterator[StandingRow]:
     """The findings of the last audit of each store, with the audits in a row that have them."""
     read = audits.filter(pc.is_valid(audits["findings"]))
-    parents = pc.list_parent_indices(read["findings"].combine_chunks())
-    standing = read.select([*_STORE, "audited"]).take(parents)
-    standing = standing.append_column("finding", pc.list_flatten(read["findings"].combine_chunks()))
+    standing = _with_findings(read)
     times = {
         _place(row): sorted(row["audited_distinct"])
         for row in read.group_by(_STORE).aggregate([("audited", "distinct")]).to_pylist()
@@ -196,6 +224,13 @@ def _standing(audits: pa.Table) -> Iterator[StandingRow]:
             )
 
 
+def _with_findings(audits: pa.Table) -> pa.Table:
+    """A row for each finding of each store at each audit."""
+    lists = audits["findings"].combine_chunks()
+    rows = audits.select([*_STORE, "audited"]).take(pc.list_parent_indices(lists))
+    return rows.append_column("finding", pc.list_flatten(lists))
+
+
 def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in _STORE)
 
@@ -217,3 +252,55 @@ def _commits(audits: pa.Table) -> Iterator[CommitRow]:
             seen_since_ms=first.get((row["checkpoint"], row["batch_id_last"])),
             audited_ms=audited,
         )
+
+
+# --- a page --------------------------------------------------------------------------------------
+
+
+def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) -> list[Block]:
+    """The row bytes of the checkpoints that grew most, over all audits."""
+    added: Counter[str] = Counter()
+    for row in growth:
+        added[row.checkpoint] += row.added_bytes
+    chosen = [path for path, amount in added.most_common(MOST_LINES) if amount > 0]
+    rows = audits.filter(pc.is_in(audits["checkpoint"], pa.array(chosen, pa.string())))
+    sums = rows.group_by(["checkpoint", "audited"]).aggregate([("row_bytes", "sum")])
+    by_path: dict[str, dict[int, int]] = {path: {} for path in chosen}
+    for row in sums.to_pylist():
+        by_path[row["checkpoint"]][row["audited"]] = row["row_bytes_sum"]
+    names, frame = short_names(chosen)
+    series = [
+        Series(name, [by_path[path].get(time) for time in times])
+        for name, path in zip(names, chosen, strict=True)
+    ]
+    about = f"In {frame}" if frame else ""
+    return _over_audits("Row bytes of those that grew most", Scale.BYTES, times, series, about)
+
+
+def _findings_line(audits: pa.Table, times: Sequence[int]) -> list[Block]:
+    """How many findings the audits had, each once for a checkpoint."""
+    standing = _with_findings(audits.filter(pc.is_valid(audits["findings"])))
+    distinct = standing.group_by(["audited", "checkpoint", "finding"]).aggregate([])
+    counts = Counter(distinct["audited"].to_pylist())
+    series = [Series("findings", [counts[time] for time in times])]
+    about = "Each finding counts once for each checkpoint that has it."
+    return _over_audits("Findings of each audit", Scale.COUNT, times, series, about)
+
+
+def _over_audits(
+    title: str, scale: Scale, times: Sequence[int], series: Sequence[Series], about: str
+) -> list[Block]:
+    if len(times) < 2 or not series:
+        return []
+    numbers = range(1, len(times) + 1)
+    return [LineChart(title, scale, numbers, times, series, about, ("audit", "audits"))]
+
+
+def _idle_bars(commits: Sequence[CommitRow]) -> list[Block]:
+    """For how long those that are idle longest had not committed a batch."""
+    idle = [(row.checkpoint, row.idle_ms) for row in commits if row.idle_ms is not None]
+    names, _ = short_names([path for path, _ in idle])
+    bars = [Bar(name, (ms,)) for name, (_, ms) in zip(names[:MOST_BARS], idle, strict=False)]
+    about = "From the newest batch that an audit saw to the last audit."
+    chart = BarChart("The longest idle", Scale.DURATION_MS, "checkpoint", ("idle",), bars, about)
+    return [chart] if bars else []

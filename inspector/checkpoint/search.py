@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import islice
+from typing import TypeAlias
 
 from inspector.checkpoint.roots import is_root_with
 from inspector.checkpoint.storage import Storage
@@ -109,20 +110,28 @@ def _split(url: str) -> tuple[str, list[str]]:
     return base or ("/" if first else "."), parts[first:]
 
 
+Reached: TypeAlias = frozenset[int]
+"""Indexes of a pattern that a folder may stand at."""
+
+
 @dataclass
 class _Search:
-    """A search, breadth first. A frontier maps a folder to how far into the pattern it is."""
+    """A search, breadth first. A frontier maps a folder to how far into the pattern it is.
+
+    Folders may be very many, of which most are equally far: they share one set.
+    """
 
     storage: Storage
     pattern: Sequence[str]
     most_folders: int
     listed: int = 0
     entered: set[str] = field(default_factory=set)
+    shared: dict[Reached, Reached] = field(default_factory=dict)
 
     def run(self) -> Iterator[Found]:
-        frontier: dict[str, set[int]] = {"": self._reach({0})}
+        frontier: dict[str, Reached] = {"": self._reach({0})}
         for _ in range(DEEPEST + 1):
-            below: dict[str, set[int]] = {}
+            below: dict[str, Reached] = {}
             folders = iter(sorted(frontier))
             while part := list(islice(filter(self._is_new, folders), _AT_ONCE)):
                 if self.listed + len(part) > self.most_folders:
@@ -139,7 +148,7 @@ class _Search:
                 return
 
     def _look_into(
-        self, folders: Sequence[str], frontier: Mapping[str, set[int]], below: dict[str, set[int]]
+        self, folders: Sequence[str], frontier: Mapping[str, Reached], below: dict[str, Reached]
     ) -> Iterator[Found]:
         errors: dict[str, OSError] = {}
         listings = self.storage.list_many(folders, missing_ok=True, errors=errors)
@@ -158,7 +167,7 @@ class _Search:
             self._add_below(listings[folder], reached, below)
 
     def _add_below(
-        self, entries: Sequence[Entry], reached: set[int], below: dict[str, set[int]]
+        self, entries: Sequence[Entry], reached: Reached, below: dict[str, Reached]
     ) -> None:
         for entry in entries:
             if not entry.is_dir:
@@ -166,7 +175,7 @@ class _Search:
             matched = {i for i in reached if self._matches(entry.name, i)}
             further = {i if self.pattern[i] == ANY_FOLDERS else i + 1 for i in matched}
             if further:
-                below.setdefault(entry.path, set()).update(self._reach(further))
+                below[entry.path] = self._reach(further | below.get(entry.path, frozenset()))
 
     def _matches(self, name: str, index: int) -> bool:
         if index == len(self.pattern):
@@ -176,14 +185,14 @@ class _Search:
             return name[0] != "." and name not in _HOLD_NO_CHECKPOINT
         return fnmatchcase(name, part)
 
-    def _reach(self, indexes: set[int]) -> set[int]:
+    def _reach(self, indexes: set[int]) -> Reached:
         """With those behind every ``**``, which may stand for no folder."""
         result = set(indexes)
         for i in sorted(indexes):
             while i < len(self.pattern) and self.pattern[i] == ANY_FOLDERS:
                 i += 1
                 result.add(i)
-        return result
+        return self.shared.setdefault(frozenset(result), frozenset(result))
 
     def _is_new(self, folder: str) -> bool:
         """Whether a folder is entered for the first time; on a local disk, by whatever links."""

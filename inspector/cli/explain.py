@@ -6,13 +6,17 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from inspector import analyses
+from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
 from inspector.cli.output_files import destination, write
 from inspector.docs import contents, data, lookup, near
+from inspector.plain_text import escape
 from inspector.render.first_screen import first_screen
 from inspector.render.text import markdown_text
 
@@ -45,6 +49,8 @@ def explain(words: tuple[str, ...]) -> None:
         ) from None
     if text is None:
         raise click.UsageError(_unknown_text(topic))
+    if changes := _changes(topic, checkpoint):
+        text = "\n".join(("# In this text", "", *map(escape, changes), "", text))
     if checkpoint is not None:
         text = _of_checkpoint(text, checkpoint)
     with destination(None, force=False) as file:
@@ -75,6 +81,94 @@ def _text(word: str) -> str:
     with Path(word).open("rb") as file:
         file.seek(max(0, Path(word).stat().st_size - _LONGEST))
         return file.read().decode("utf-8", "replace")
+
+
+_IGNORED = re.compile(
+    r"Updating the value of conf '([^']{1,200})' in current session from '([^']{0,200})' to "
+    r"'([^']{0,200})'"
+)
+"""``OffsetSeqMetadata.setSessionConf`` (2.3 to 4.3)."""
+_PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
+"""How 4.1 and later call the recorded ``spark.sql.shuffle.partitions`` in a session."""
+_SCHEMA = r"(StructType.{0,20000}?)"
+_REFUSED = (
+    re.compile(rf"Existing (key|value)_schema={_SCHEMA} and new \w+_schema={_SCHEMA}\.\s", re.S),
+    # 3.1 to 3.5, where the new one comes first
+    re.compile(
+        rf"(?=Provided (key|value) schema: .*?Existing \1 schema: {_SCHEMA}\s*(?:\n|- |$))"
+        rf"Provided \w+ schema: {_SCHEMA}\s*(?:\n|- )",
+        re.S,
+    ),
+)
+"""``StateSchemaCompatibilityChecker``: key or value, the schema of the state, and the query's."""
+_FIELD = re.compile(r"StructField\(([^(),]+),|StructType(?=\()|,(?:true|false)\)")
+_SPELLINGS = {"Long": "bigint", "Integer": "int", "Short": "smallint", "Byte": "tinyint"}
+
+
+def _changes(text: str, checkpoint: str | None) -> list[str]:
+    """The changes of the query that Spark ignored or refused, by what a log says of them.
+
+    The checkpoint has no trace of them: its log keeps the old value of a conf, its schema the old
+    one. With its path it is said whether it is the one.
+    """
+    ignored = dict.fromkeys(_IGNORED.findall(text))
+    refused = dict.fromkeys(
+        (part, _ddl(old), _ddl(new))
+        for pattern in _REFUSED
+        for part, old, new in pattern.findall(text)
+        if _ddl(old) != _ddl(new)
+    )
+    if not ignored and not refused:
+        return []
+    confs, stores = _recorded(checkpoint) if checkpoint is not None else ({}, [])
+    lines = []
+    for key, session, recorded in ignored:
+        conf = SHUFFLE_PARTITIONS if key == _PARTITIONS else key
+        line = f"- Spark ignored `{conf}={session}`: the checkpoint keeps `{recorded}`."
+        if checkpoint is not None and confs.get(conf) == recorded:
+            line += f" This one records it{_partitions(conf, stores)}."
+        elif checkpoint is not None:
+            line += f" This one records {confs.get(conf, 'none')}: the text is of another."
+        lines.append(line)
+    for part, old, new in refused:
+        line = f"- Spark refused another {part} schema: the state has `{old}`, the query `{new}`."
+        if checkpoint is not None:
+            names = [
+                f"operator {store['operator_id']} ({store['operator_name']})"
+                for store in stores
+                if _words(str(store[f"{part}_schema"])) == _words(old)
+            ]
+            line += (
+                f" In this checkpoint it is {' or '.join(names)}."
+                if names
+                else " No operator of this checkpoint has it: the text is of another."
+            )
+        lines.append(line)
+    return lines
+
+
+def _ddl(schema: str) -> str:
+    """``user string,n bigint`` of ``StructType(StructField(user,StringType,true),...)``."""
+    text = _FIELD.sub(lambda match: f"{match[1]} " if match[1] else "", schema)
+    text = re.sub(r"(\w+)Type\b", lambda m: _SPELLINGS.get(m[1], m[1].lower()), text)
+    return text.removeprefix("(").removesuffix(")")
+
+
+def _words(schema: str) -> list[str]:
+    return [word for word in re.findall(r"\w+", schema) if word != "struct"]
+
+
+def _partitions(conf: str, stores: Sequence[Mapping[str, Any]]) -> str:
+    counts = sorted({store["partitions"] for store in stores})
+    is_asked = conf == SHUFFLE_PARTITIONS and counts
+    return f", and its state has {' and '.join(map(str, counts))} partitions" if is_asked else ""
+
+
+def _recorded(path: str) -> tuple[dict[str, str], Sequence[Mapping[str, Any]]]:
+    """The confs that a checkpoint records, and its stores."""
+    report = analyses.load("info").function(path)
+    tables = {table.name: table.rows for table in report.tables}
+    return {row["conf"]: row["value"] for row in tables["confs"]}, tables["stores"]
 
 
 def _of_checkpoint(text: str, path: str) -> str:

@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from threading import Lock
 from typing import Any, NoReturn
 
@@ -65,7 +66,7 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
         if options.cache is not None:
             counts = f"{len(fleet.recalled):,} of {len(members) + fleet.left_out:,}"
             options.engine.notify(f"cache: {counts} reports are from {shown_url(options.cache)}")
-        gone = fleet.gone(parsed.get("baseline"))
+        gone = fleet.gone()
         pages.write()
         fleet.remember()
         with destination(parsed["output_file"], force=parsed["force"]) as file:
@@ -97,6 +98,7 @@ class _Fleet:
         self._form = form
         self._at_once: int | None = parsed["at_once"]
         self._shown = shown
+        self._baseline: str | None = parsed.get("baseline")
         self._found: list[tuple[str, str | None]] = []
         self.exit_code = int(Exit.OK)
         self.left_out = 0
@@ -109,7 +111,7 @@ class _Fleet:
             report = self._analysis.function(run, **self._own)
             if isinstance(run, Recalled) and run.is_kept:
                 self.recalled.append(report.checkpoint)
-            self._found.append((report.checkpoint, report.summary.get("query_id")))
+            self._note(report.checkpoint, report.summary.get("query_id"))
             report = failing_on(report, self._fail_on)
             if self._record is not None:
                 self._record.add(report)
@@ -137,7 +139,7 @@ class _Fleet:
     def _failure(self, outcome: Outcome[tuple[Member, bool]]) -> Member:
         error, path = outcome.error, redact(outcome.path)
         assert error is not None
-        self._found.append((path, None))
+        self._note(path, None)
         self._pages.fail(path, error)
         code = exit_of(error)
         kind = error.slug if isinstance(error, InspectorError) else type(error).__name__
@@ -157,11 +159,15 @@ class _Fleet:
         if self._record is not None:
             self._record.write()
 
-    def gone(self, baseline: str | None) -> list[str]:
+    def _note(self, checkpoint: str, query_id: str | None) -> None:
+        if self._baseline is not None:  # else nobody asks, and there may be ten thousand
+            self._found.append((checkpoint, query_id))
+
+    def gone(self) -> list[str]:
         """Checkpoints of the baseline that were not found."""
-        if baseline is None:
+        if self._baseline is None:
             return []
-        earlier = read_baseline(baseline)
+        earlier = read_baseline(self._baseline)
         present = [earlier.earlier(path, query_id) for path, query_id in self._found]
         return [member.checkpoint for member in earlier if member not in present]
 
@@ -193,7 +199,7 @@ class Spool:
             with self._lock:
                 begin = self._file.seek(0, os.SEEK_END)
                 shutil.copyfileobj(spooled, self._file)
-        return lambda: self._read(begin, size)
+        return partial(self._read, begin, size)
 
     def _read(self, begin: int, size: int) -> Iterator[str]:
         decoder = codecs.getincrementaldecoder(_ENCODING[0])(_ENCODING[1])

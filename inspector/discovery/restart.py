@@ -45,7 +45,8 @@ MOST_REPLAYED = 500
 RECORDED_SINCE_4_2 = f"{CONF}stateStore.rowChecksum.enabled"
 
 NOTHING_WRITTEN = (
-    "No task has written state for it: a change of the query that Spark refuses looks so, too."
+    "No task has written state for it: a change of the query that Spark refuses looks so, too "
+    "(inspector explain LOG PATH)."
 )
 
 _LOG_ERROR = "IllegalStateException"

@@ -543,7 +543,7 @@ WATERMARK_FLAT = Kind(
     "counted.",
     concerns=Concerns.BY_WATERMARK,
     explains=Explains(
-        ("SS202", "SS204", "SS205", "SS209"),
+        ("SS202", "SS204", "SS205", "SS207", "SS209"),
         "rows that go by the watermark cannot go while it stands still",
     ),
 )
@@ -572,15 +572,19 @@ NO_WATERMARK = Kind(
 WATERMARK_AHEAD = Kind(
     "SS211",
     Severity.WARNING,
-    "watermark ahead of the batch clock",
+    "watermark far from the batch clock",
     "withWatermark",
     means="The watermark lies in the future of the batch that ran with it. One row with an event "
     "time far in the future is enough, from a device with a wrong clock. The watermark never goes "
     "back, so every row with a correct time is late from then on: windows, deduplication and joins "
     "drop it without an error, and state that waits for the watermark is gone. It is an error "
-    "where batches with new data did not move the watermark any more.",
+    "where batches with new data did not move the watermark any more. A watermark of January 1970 "
+    "or of the year 50000 comes of times in a wrong unit: windows and delays then last a thousand "
+    "times as long, or a thousandth.",
     thresholds=f"More than {_AT.ahead_hours:.0f} hours (`ahead_hours`): a wrong time zone "
-    "makes 14 at most, and data that is read again has its times in the past.",
+    "makes 14 at most, and data that is read again has its times in the past. Of a wrong unit: "
+    "where a thousand times, or a thousandth of, its time since 1970 is within ten years of the "
+    "clock.",
     to_do="filter rows whose event time is in the future out before withWatermark, such as "
     "where(ts <= current_timestamp() + INTERVAL 1 HOUR), and start from a new checkpoint: this "
     "one keeps its watermark",

@@ -22,7 +22,7 @@ from inspector.model import Certainty, TimeoutKind
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.rule import Clock, RowKind, StoreRule
-from inspector.quantities import count_text, long_duration_text
+from inspector.quantities import count_text, duration_text
 from inspector.time_text import time_ms_text
 
 _DAY_MS = 86_400_000
@@ -212,13 +212,13 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     warned = ahead >= thresholds.far_warned * _DAY_MS
     finding = catalogue.FAR_EXPIRY.of_store(
         life,
-        f"{count_text(rows, noun)} of {life.newest.rows:,} can go {long_duration_text(ahead)} "
+        f"{count_text(rows, noun)} of {life.newest.rows:,} can go {duration_text(ahead)} "
         "after the clock of the judged batch at the earliest",
         rows,
         size,
         cause.format(
             count_text(rows, noun),
-            long_duration_text(ahead),
+            duration_text(ahead),
             time_ms_text(now + ahead).partition("T")[0],
         ),
     )

@@ -1,4 +1,4 @@
-"""SS206 and SS211: a watermark that stands still while data arrives, or that is ahead of the clock.
+"""SS206 and SS211: a watermark that stands still while data arrives, or is far from the clock.
 
 A watermark is the greatest event time that was seen, less the delay; with several sources the least
 of theirs (policy ``min``). It never goes back (``WatermarkTracker``). So one event time in the
@@ -20,6 +20,12 @@ from inspector.quantities import count_text, duration_text
 from inspector.time_text import time_ms_text
 
 MS_PER_HOUR = 3_600_000
+_NEAR_MS = 10 * 365 * 24 * MS_PER_HOUR
+"""A watermark of another unit is that near to the clock when it is converted, as data is."""
+_WRONG_UNIT = (
+    "convert the event time with the function of its unit (timestamp_seconds, timestamp_millis), "
+    "and start from a new checkpoint: this one keeps its watermark"
+)
 SOURCES_NAMED = 3
 """Sources that are named; a query with more of one kind has its table in the log."""
 
@@ -69,9 +75,9 @@ class Moving:
 
 
 def flat_end(clocks: Clocks, batch: int) -> Flat | None:
-    """The batches up to ``batch`` that had its watermark; None without a watermark."""
+    """The batches up to ``batch`` that had its watermark, or had none; None if not recorded."""
     last = clocks.get(batch)
-    if last is None or not last.watermark_ms:
+    if last is None or last.watermark_ms is None:
         return None
     run: list[BatchClock] = [last]
     while (before := clocks.get(run[-1].batch_id - 1)) is not None:
@@ -108,10 +114,11 @@ def judge_watermark(
     if ahead or flat is None or not newest or flat.with_data < thresholds.data_batches:
         return
     standing, moving = _standing(flat, sources or {})
-    words = [
-        f"{_batches(flat)} all had the watermark {time_ms_text(flat.last.watermark_ms or 0)}, "
-        f"though {flat.with_data:,} of them brought new data"
-    ]
+    watermark = flat.last.watermark_ms
+    if not watermark and (flat.last.next_watermark_ms or not (standing and moving and by_slowest)):
+        return  # SS207, of the rows that wait for one
+    had = f"all had the watermark {time_ms_text(watermark)}" if watermark else "had no watermark"
+    words = [f"{_batches(flat)} {had}, though {flat.with_data:,} of them brought new data"]
     if flat.first.timestamp_ms is not None and flat.last.timestamp_ms is not None:
         passed = duration_text(flat.last.timestamp_ms - flat.first.timestamp_ms)
         words.append(f"{passed} passed meanwhile")
@@ -119,11 +126,11 @@ def judge_watermark(
     words += [_moves(source) for source in moving[:SOURCES_NAMED] if standing]
     latest = max(newest)
     words.append(f"the newest {latest.what} in the state is {time_ms_text(latest.millis)}")
-    next_step, cause = _advice(standing if moving and by_slowest else [])
+    next_step, cause = _advice(standing if moving and by_slowest else [], bool(watermark))
     yield Finding(WATERMARK_FLAT, Certainty.PROVEN, "; ".join(words), next_step, cause=cause)
 
 
-def _advice(standing: Sequence[Standing]) -> tuple[str, str]:
+def _advice(standing: Sequence[Standing], has_watermark: bool) -> tuple[str, str]:
     """The next step and the cause."""
     if not standing:
         return (
@@ -140,7 +147,10 @@ def _advice(standing: Sequence[Standing]) -> tuple[str, str]:
         "is the least of theirs. With spark.sql.streaming.multipleWatermarkPolicy=max the fastest "
         "one counts (a new checkpoint is needed), and what comes late from the others is dropped",
         f"The watermark stands still and nothing can expire, most likely because {names} {verb} "
-        f"brought no new data since batch {since}: the slowest source holds it back.",
+        f"brought no new data since batch {since}: the slowest source holds it back."
+        if has_watermark
+        else f"There is no watermark and nothing can expire, most likely because {names} {verb} "
+        "brought no data yet: the slowest source holds it back.",
     )
 
 
@@ -185,16 +195,28 @@ def _moves(source: Moving) -> str:
 
 
 def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Finding]:
-    """A watermark far ahead of the batch clock: event times from the future made it."""
+    """A watermark far from the batch clock: of the future, or of times in a wrong unit."""
     last = clocks.get(batch)
     if last is None or last.timestamp_ms is None:
         return
     watermark = last.next_watermark_ms or last.watermark_ms or 0
     least = round(thresholds.ahead_hours * MS_PER_HOUR)
     ahead = watermark - last.timestamp_ms
+    is_other_unit = abs(ahead) >= _NEAR_MS
+    if is_other_unit and abs(watermark * 1000 - last.timestamp_ms) < _NEAR_MS:
+        yield Finding(
+            WATERMARK_AHEAD,
+            Certainty.PROVEN,
+            f"the watermark is {time_ms_text(watermark)}, and a thousand times as long after 1970 "
+            f"is {time_ms_text(watermark * 1000)}, near the batch clock "
+            f"{time_ms_text(last.timestamp_ms)}",
+            _WRONG_UNIT,
+            cause=f"The watermark is {time_ms_text(watermark)}: seconds were taken for "
+            "milliseconds, so windows and delays last a thousand times as long.",
+        )
     if ahead <= least:
         return
-    flat = flat_end(clocks, batch)
+    flat = flat_end(clocks, batch) if last.watermark_ms else None
     stuck = flat is not None and flat.with_data >= thresholds.data_batches
     words = [
         f"the watermark is {time_ms_text(watermark)}, {duration_text(ahead)} ahead of the batch "
@@ -208,6 +230,7 @@ def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Findi
             f"{count_text(flat.with_data, 'batch', 'batches')} with new data since then did not "
             "move it"
         )
+    is_other_unit &= abs(watermark // 1000 - last.timestamp_ms) < _NEAR_MS
     late = (
         "all data with correct times comes too late for it"
         if stuck
@@ -217,8 +240,11 @@ def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Findi
         WATERMARK_AHEAD,
         Certainty.PROVEN,
         "; ".join(words),
-        WATERMARK_AHEAD.to_do,
-        cause=f"Event times in the future moved the watermark {duration_text(ahead)} ahead of the "
+        _WRONG_UNIT if is_other_unit else WATERMARK_AHEAD.to_do,
+        cause=f"The watermark is {duration_text(ahead)} ahead of the batch clock: milliseconds "
+        "were taken for seconds, so windows and delays last a thousandth."
+        if is_other_unit
+        else f"Event times in the future moved the watermark {duration_text(ahead)} ahead of the "
         f"batch clock, and it never goes back, so {late}.",
         severity=Severity.ERROR if stuck else Severity.WARNING,
     )

@@ -46,7 +46,7 @@ _LINES = ("ndjson", "csv")
 _LEVEL_WIDTH = max(len(level.value) for level in Level) + 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Member:
     """What is kept of one checkpoint.
 

@@ -11,6 +11,7 @@ import pytest
 import inspector.api as api
 from inspector.exceptions import CheckpointError
 from inspector.render import audit_history
+from inspector.render.page.model import BarChart, LineChart
 
 NOW = datetime(2026, 5, 31, 12, tzinfo=timezone.utc)
 
@@ -70,7 +71,7 @@ def test_a_finding_stands_since_the_first_of_the_audits_in_a_row(tmp_path: Path)
         row(7, findings=["SS201", "SS202"]),
         row(6, findings=["SS202", "SS301"]),
         row(5, "s3://bucket/b", findings=["SS101"]),
-    )["findings"]
+    )["standing"]
     shown = [(r["finding"], r["audits"], r["since_ms"], r["is_since_first"]) for r in found]
     ms = [int((NOW - timedelta(days=days)).timestamp() * 1000) for days in (7, 6, 5)]
     assert shown == [
@@ -118,3 +119,62 @@ def test_at_most_so_many_rows_are_shown(tmp_path: Path) -> None:
 def test_a_folder_without_audits_is_no_history(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="got no audits at this path"):
         api.trend(str(tmp_path))
+
+
+def charts(tmp_path: Path, *rows: audit_history.Row) -> list[LineChart | BarChart]:
+    for each in rows:
+        audit_history.append(str(tmp_path / "h"), [each], {})
+    page = api.trend(str(tmp_path / "h")).page
+    assert page is not None
+    assert [section.title for section in page.sections] == ["Growth", "Findings", "Commits"]
+    return [
+        block
+        for section in page.sections
+        for block in section.blocks
+        if isinstance(block, (LineChart, BarChart))
+    ]
+
+
+def test_a_page_draws_growth_findings_and_who_is_idle(tmp_path: Path) -> None:
+    bytes_of, findings, idle = charts(
+        tmp_path,
+        row(2, row_bytes=100, findings=["SS202"]),
+        row(2, row_bytes=50, store_name="other", findings=["SS202"]),
+        row(1, row_bytes=300, findings=["SS202", "SS203"]),
+        row(1, "s3://bucket/shrinks", row_bytes=90),
+        row(0, "s3://bucket/shrinks", row_bytes=80),
+        row(0, "s3://bucket/b", row_bytes=10, batch_time=NOW),
+    )
+    assert isinstance(bytes_of, LineChart)
+    assert [(one.name, one.values) for one in bytes_of.series] == [
+        ("s3://bucket/a", [150, 300, None])
+    ]
+    assert (bytes_of.batches, bytes_of.over) == (range(1, 4), ("audit", "audits"))
+    assert isinstance(findings, LineChart)
+    # Both stores of a checkpoint have the one of the first audit.
+    assert [one.values for one in findings.series] == [[1, 2, 0]]
+    assert isinstance(idle, BarChart)
+    assert [(bar.label, bar.parts) for bar in idle.bars] == [
+        ("shrinks", (3 * 86_400_000,)),
+        ("a", (2 * 86_400_000,)),
+        ("b", (0,)),
+    ]
+
+
+def test_one_audit_draws_no_line(tmp_path: Path) -> None:
+    assert [chart.title for chart in charts(tmp_path, row(0))] == ["The longest idle"]
+
+
+def test_a_page_has_a_few_lines_and_bars(tmp_path: Path) -> None:
+    rows = [
+        row(days, f"s3://bucket/{n}", row_bytes=1000 - days * (n + 1))
+        for days in (1, 0)
+        for n in range(12)
+    ]
+    audit_history.append(str(tmp_path / "h"), rows, {})
+    bytes_of, _, idle = charts(tmp_path)
+    assert isinstance(bytes_of, LineChart)
+    assert [one.name for one in bytes_of.series] == ["11", "10", "9", "8", "7"]
+    assert bytes_of.about == "In s3://bucket/..."
+    assert isinstance(idle, BarChart)
+    assert len(idle.bars) == 10

@@ -22,6 +22,18 @@ def test_each_audit_adds_a_row_and_trend_shows_them(tmp_path: Path) -> None:
     assert outcome.json["summary"]["checkpoints"] == 1
 
 
+def test_findings_that_stand_are_shown_in_every_format(tmp_path: Path) -> None:
+    for _ in range(2):
+        run("audit", LEAK, "--history", tmp_path)
+    for output in ("table", "markdown", "html"):
+        shown = run("trend", tmp_path, "-o", output)
+        assert shown.code == 0
+        assert "indings that stand" in shown.out
+        assert "SS203" in shown.out
+    told = run("trend", tmp_path, "-o", "json").json["tables"]
+    assert "SS203" in [row["finding"] for row in told["standing"]]
+
+
 def test_many_checkpoints_are_one_file_those_that_fail_included(tmp_path: Path) -> None:
     history = tmp_path / "history"
     done = run("audit", HEALTHY, LEAK, tmp_path / "none", "--history", history, "-o", "json")

@@ -82,7 +82,7 @@ def test_ids_never_change_their_meaning() -> None:
             "SS208": "join rows and counters disagree",
             "SS209": "join on a copy of the event time",
             "SS301": "state format 1 keeps the key twice (SPARK-24763)",
-            "SS211": "watermark ahead of the batch clock",
+            "SS211": "watermark far from the batch clock",
             "SS302": "partition skew",
             "SS303": "oversized value",
             "SS304": "same-value rewrites",

@@ -162,3 +162,28 @@ def test_where_it_was_ahead_all_along_nothing_is_said_of_when() -> None:
     known = clocks(0, 1000 * HOUR)
     known[1] = BatchClock(BatchId(1), None, 1000 * HOUR)
     assert not list(judge_watermark(known, 1, []))
+
+
+@pytest.mark.parametrize(
+    ("watermark", "words"),
+    [
+        (1_780_000_000, "The watermark is 1970-01-21T14:26:40.001Z: seconds were taken for milli"),
+        (1_780_000_000_000_000, "years ahead of the batch clock: milliseconds were taken for sec"),
+    ],
+)
+def test_a_watermark_of_another_unit_is_known_by_the_clock(watermark: int, words: str) -> None:
+    known = clocks(watermark, watermark + 1, start=1_790_000_000_000)
+    (finding,) = judge_watermark(known, 1, EVENTS)
+    assert (finding.kind.id, finding.severity) == ("SS211", Severity.WARNING)
+    assert words in finding.cause
+    assert "timestamp_millis" in finding.next_step
+
+
+def test_where_there_is_no_watermark_yet_the_source_without_data_is_named() -> None:
+    sources = offsets(["0", None], ["1", None], ["2", None], ["3", None], ["4", None])
+    (finding,) = judged((0,) * 5, sources=sources)
+    assert finding.kind.id == "SS206"
+    assert "batches 0 to 4 had no watermark" in finding.evidence
+    assert "source 1 has brought no data yet" in finding.cause
+    assert not judged((0,) * 5, sources=sources, by_slowest=False)
+    assert not judged((0,) * 5, sources=offsets(*[[str(n)] for n in range(5)]))

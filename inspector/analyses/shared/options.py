@@ -277,7 +277,7 @@ class Options:
             "(regular expression) contains: a field of the key (user=a) or of the value "
             "('value.count>10', quoted for the shell). Use a dot for a field of a struct, "
             "and null for null; repeatable.",
-            metavar="FIELD=VALUE",
+            metavar="'FIELD OP VALUE'",
         ),
     ] = ()
     key_schemas: Annotated[tuple[str, ...], _schema("key")] = ()

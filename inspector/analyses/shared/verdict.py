@@ -30,8 +30,12 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
     limited = thresholds.heap_bytes is not None and checkpoint.provider.keeps_maps
     heap = sum(heap_by_store(judged).values()) if limited else None
     words = StoreWords(checkpoint, judged.options.redact or Redact.HASH)
+    fields = StoreWords(checkpoint)
 
     def key_words(store: StoreName, key: bytes) -> str:
+        (value,) = fields.keys(store, [key])
+        if isinstance(value, dict) and not any(part is not None for part in value.values()):
+            return "null"  # nobody's, so that nothing is to be hidden
         (value,) = words.keys(store, [key])
         if not isinstance(value, dict):
             return "" if value is None else str(value)

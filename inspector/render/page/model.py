@@ -40,13 +40,14 @@ class Series:
 
 @dataclass(frozen=True)
 class LineChart:
-    """Numbers over batches.
+    """Numbers over batches, or over something else that has numbers and times.
 
     Attributes:
         title: what is drawn. about: what a reader must know of it; may be empty.
         scale: what the numbers are.
         batches: batch ids, oldest first. times_ms: their clocks, where they are known.
         series: the lines.
+        over: what the line goes over, one and several of them.
     """
 
     title: str
@@ -55,6 +56,7 @@ class LineChart:
     times_ms: Sequence[int | None]
     series: Sequence[Series]
     about: str = ""
+    over: tuple[str, str] = ("batch", "batches")
 
 
 @dataclass(frozen=True)

@@ -189,11 +189,12 @@ def chart_view(chart: LineChart) -> ChartView:
             chart.batches[newest], chart.times_ms[newest], lines, strict=True
         )
     ]
-    heads = [Head("batch", number=True), Head("time")]
+    one, several = chart.over
+    heads = [Head(one, number=True), Head("time")]
     heads += [Head(series.name, number=True) for series in chart.series]
     more = ""
     if len(chart.batches) > MOST_ROWS:
-        more = f"This page shows only the newest {MOST_ROWS:,} batches."
+        more = f"This page shows only the newest {MOST_ROWS:,} {several}."
     table = TableView(chart.title, heads, rows, "No version can be restored.", more)
     return ChartView(chart.title, chart.about, _description(chart), chart.scale.value, table)
 
@@ -214,9 +215,9 @@ def _description(chart: LineChart) -> str:
         (first, begin), (last, end) = points[0], points[-1]
         least, most = min(value for _, value in points), max(value for _, value in points)
         now = f"{about}{number_text(chart.scale, end)}"
-        text = f"{_capitalise(series.name)}: {now} after batch {last}"
+        text = f"{_capitalise(series.name)}: {now} after {chart.over[0]} {last}"
         if len(points) > 1:
-            text += f", {number_text(chart.scale, begin)} after batch {first}"
+            text += f", {number_text(chart.scale, begin)} after {chart.over[0]} {first}"
             text += f"; least {number_text(chart.scale, least)}"
             text += f", most {number_text(chart.scale, most)}"
         sentences.append(f"{text}.")
@@ -333,7 +334,7 @@ def growth_of(charts: Sequence[LineChart]) -> Iterator[Growth]:
         if len(points) > 1:
             (first, begin), (last, end) = points[0], points[-1]
             start, now = (number_text(chart.scale, value) for value in (begin, end))
-            text = f"{start} after batch {first}, {now} after batch {last}"
+            text = f"{start} after {chart.over[0]} {first}, {now} after {chart.over[0]} {last}"
             yield Growth(chart.title, text, _svg(chart.batches, values))
 
 

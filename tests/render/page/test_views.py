@@ -22,6 +22,7 @@ from inspector.render.page.views import (
     TreeView,
     bars_view,
     chart_view,
+    growth_of,
     table_view,
     tree_view,
     views_of,
@@ -133,3 +134,17 @@ def test_the_smallest_partitions_leave_their_fields() -> None:
     others = [row for row in views[0].table.rows if row[1].text == "others"]
     assert {row[2].text for row in others} == {"x", "y"}
     assert sum(row[-1].number or 0 for row in views[0].table.rows) == len(fields)
+
+
+def test_a_line_may_go_over_something_else_than_batches() -> None:
+    audits = range(1, MOST_ROWS + 2)
+    chart = LineChart(
+        *("Rows", Scale.COUNT, audits, audits, [Series("rows", audits)]),
+        over=("audit", "audits"),
+    )
+    view = chart_view(chart)
+    assert view.table.heads[0].text == "audit"
+    assert view.table.more == f"This page shows only the newest {MOST_ROWS} audits."
+    assert "1 after audit 1" in view.said
+    (small,) = growth_of([chart])
+    assert small.text == f"1 after audit 1, {len(audits)} after audit {len(audits)}"

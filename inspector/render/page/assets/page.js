@@ -152,10 +152,10 @@
       legend: { markers: { width: 0, fill: (_, i) => colour("s" + ((i - 1) % shades)) } },
       hooks: { setCursor: [(plot) => plot.cursor.left < 0 && plot.setLegend({ idx: data.rows.length - 1 })] },
       axes: [
-        Object.assign({ incrs: steps.count, label: "batch", labelSize: 18, labelFont: "12px system-ui, sans-serif", size: 32 }, axis),
+        Object.assign({ incrs: steps.count, label: data.names[0], labelSize: 18, labelFont: "12px system-ui, sans-serif", size: 32 }, axis),
         Object.assign({ incrs: steps[place.dataset.scale], size: 76, values: (_, ticks) => ticks.map((v) => text(v)) }, axis),
       ],
-      series: [{ label: "batch" }].concat(series),
+      series: [{ label: data.names[0] }].concat(series),
     }, data.names.filter((_, i) => i !== 1).map((_, i) => data.rows.map((row) => row[i ? i + 1 : 0])), place);
     data.plot.setLegend({ idx: data.rows.length - 1 });
     plots.set(place, data);
@@ -168,7 +168,7 @@
     const area = place.querySelector(".u-wrap");
     area.setAttribute("role", "img");
     area.setAttribute("aria-label", figure.querySelector("h3").textContent + ". " + figure.querySelector(".said").textContent +
-      " Arrow keys go from batch to batch.");
+      " Arrow keys go from " + data.names[0] + " to " + data.names[0] + ".");
     area.tabIndex = 0;
     place.querySelector(".u-legend").setAttribute("aria-hidden", "true");
     let at = data.rows.length;
@@ -184,7 +184,7 @@
         const value = row[i + 2];
         return name + " " + (value === null ? "not known" : texts[place.dataset.scale](value));
       });
-      figure.querySelector(".readout").textContent = "Batch " + row[0] + ": " + words.join(", ") + ".";
+      figure.querySelector(".readout").textContent = data.names[0][0].toUpperCase() + data.names[0].slice(1) + " " + row[0] + ": " + words.join(", ") + ".";
     });
   }
 
