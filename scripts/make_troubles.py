@@ -93,13 +93,6 @@ def nameless(batch: int) -> list[Row]:
     return [event(batch, n, f"v{batch}-{n}") | ({"user": None} if n % 6 else {}) for n in range(60)]
 
 
-def daily(batch: int) -> list[Row]:
-    """Two users who are seen twice a day, and others who are seen once, over four days."""
-    start = START - timedelta(days=5) + timedelta(hours=12 * batch)
-    users = ["u0", "u1", *(f"v{batch}-{number}" for number in range(18))]
-    return [event(batch, n, user, ts=start.isoformat()) for n, user in enumerate(users)]
-
-
 def many(batch: int) -> list[Row]:
     """The same twenty users, 400 events of other numbers."""
     return [event(batch, n, f"u{n % 20}", n=batch * 400 + n) for n in range(400)]
@@ -540,17 +533,9 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         Query(joined(MONTH), mode="append"),
         "join_no_watermark",
     ),
-    "join_semi_long": (
-        Query(joined(LATER, how="left_semi"), mode="append"),
-        Query(joined(SOON, how="left_semi"), mode="append"),
-    ),
     "union_silent_source": (
         Query(union_of(LATENESS), comers, silent),
         "union_idle_source",
-    ),
-    "session_never_closes": (
-        Query(grouped("session_window(ts, '1 day')", "user", late=LATENESS), daily, mode="append"),
-        Query(grouped("session_window(ts, '1 hour')", "user", late=LATENESS), daily, mode="append"),
     ),
     "agg_ms_as_seconds": (
         Query(grouped(MINUTE, "user", late=LATENESS, at="timestamp_seconds(unix_millis(ts))")),
@@ -585,14 +570,6 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
     "agg_window_no_watermark": (
         Query(grouped(MINUTE, "user")),
         Query(BY_USER.build),
-    ),
-    "agg_no_data_batches_off": (
-        Query(grouped(MINUTE, "user"), mode="complete"),
-        Query(BY_USER.build, conf={f"{PREFIX}noDataMicroBatches.enabled": "false"}),
-    ),
-    "tws_visits": (
-        Query(processed(kind="map"), lambda b: regulars(b) * 3, conf=ROCKSDB),
-        "tws_map",
     ),
     "tws_rearmed": (
         Query(processed("EventTime", kind="value", timer="again"), conf=ROCKSDB),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -11,15 +15,15 @@ from inspector import docs
 from tests.cli.support import checkpoint_of, run
 from tests.troubles import troubled
 
-MESSAGES = {
-    message.replace("\\n", "\n").replace("\\t", "\t"): entry
+LINES = [
+    line.split("\t", 2)
     for line in Path(__file__).with_name("symptoms.tsv").read_text("utf-8").splitlines()
-    for entry, _origin, message in (line.split("\t", 2),)
-}
+]
+MESSAGES = {message.replace("\\n", "\n").replace("\\t", "\t"): entry for entry, _, message in LINES}
 """What is seen -> the first name of its entry, or the name by which it was asked.
 
-The origin of a message is a run of a Spark that had the trouble, the text in the classes of a
-release, what people say, or the memory of who wrote it down.
+The origin of a message is a run of a Spark that had the trouble, the class of a release that has
+its words, what people say, or the memory of who wrote it down.
 """
 
 PAGE = docs.read_page("reference/symptoms")
@@ -38,8 +42,83 @@ def test_what_is_seen_leads_to_its_entry(message: str) -> None:
     assert first(message) == MESSAGES[message]
 
 
+CLASSES = {
+    "MALFORMED_LOG_FILE": "log file malformed",
+    "INVALID_LOG_VERSION.MAX_SUPPORTED_VERSION": "checkpoint of a newer Spark",
+    "_LEGACY_ERROR_TEMP_1299": "recovery not supported",
+    "_LEGACY_ERROR_TEMP_2203": "timeout before watermark",
+    "_LEGACY_ERROR_TEMP_2205": "timeout before watermark",
+    "_LEGACY_ERROR_TEMP_3199": "value too large",
+    "INVALID_TIMEOUT_TIMESTAMP": "timeout before watermark",
+    "FAILED_RENAME_TEMP_FILE": "rename failed",
+    "CANNOT_LOAD_STATE_STORE.UNRELEASED_THREAD_ERROR": "RocksDB is locked",
+    "STREAMING_OUTPUT_MODE.UNSUPPORTED_OPERATION": "output mode not supported",
+    "UNSUPPORTED_STREAMING_OPERATOR_WITHOUT_WATERMARK": "output mode not supported",
+}
+"""Class -> the entry of its words, as Spark's own file of templates has them, without the class."""
+
+
+def home_of_spark() -> Path:
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
+
+
+def templates() -> dict[str, str]:
+    """The words of every class of the PySpark that is installed: the JVM's and Python's."""
+    home = home_of_spark()
+    (jar,) = (home / "jars").glob("spark-common-utils_*.jar")
+    with ZipFile(jar) as archive:
+        texts = [archive.read(n) for n in archive.namelist() if re.match(r"error/error-c.*on$", n)]
+    texts += [path.read_bytes() for path in (home / "errors").glob("error-conditions.json")]
+    words: dict[str, str] = {}
+    for conditions in map(json.loads, texts):
+        for name, condition in conditions.items():
+            if "message" not in condition:
+                continue
+            message = " ".join(condition["message"])
+            words[name] = message
+            for below, more in condition.get("subClass", {}).items():
+                words[f"{name}.{below}"] = f"{message} {' '.join(more['message'])}"
+    return words
+
+
+def test_the_words_of_spark_s_classes_lead_to_the_symptom() -> None:
+    words = templates()
+    if "STATE_STORE_COMMIT_VALIDATION_FAILED" not in words:
+        return  # a release before those that the page is about
+    said = {name: re.sub(r"<\w+>", "x", words[name]) for name in CLASSES}
+    assert {name: first(text) for name, text in said.items()} == CLASSES
+
+
+def test_the_words_of_a_log_are_in_the_class_that_logs_them() -> None:
+    version = str(getattr(import_module("pyspark.version"), "__version__", ""))
+    named = {
+        f"{class_}.class": message
+        for _, origin, message in LINES
+        for release, _, class_ in (origin.partition(" "),)
+        if version.startswith(release[:3]) and "/" in class_
+    }
+    bodies: dict[str, bytes] = {}
+    for jar in sorted((home_of_spark() / "jars").glob("*.jar")):
+        if re.match(r"spark-(core|sql|catalyst|unsafe)_|snappy-", jar.name):
+            with ZipFile(jar) as archive:
+                bodies |= {n: archive.read(n) for n in named.keys() & set(archive.namelist())}
+    phrases = [
+        part.encode()
+        for words in re.findall(r"^In messages: (.*)$", PAGE, re.M)
+        for phrase in re.findall(r"`([^`]+)`", words)
+        for part in phrase.split(" ... ")
+    ]
+    assert bodies.keys() == named.keys()
+    for class_, message in named.items():
+        held = [p for p in phrases if p in message.encode() and p in bodies[class_]]
+        assert held, (class_, message)
+
+
 def test_every_symptom_is_tried_by_a_message() -> None:
-    tried = set(MESSAGES.values())
+    tried = {*MESSAGES.values(), *CLASSES.values()}
     assert len(ENTRIES) >= 60
     assert [names[0] for names in ENTRIES if not tried & set(names)] == []
 

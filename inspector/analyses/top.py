@@ -45,7 +45,7 @@ FOOTNOTE = (
     "ranked by. All numbers are exact."
 )
 
-TIES = "{} whose keys are all equal, where another says more, left out: --by shows each."
+TIES = "Left out: {} whose keys are all equal; --by shows each."
 
 NO_JOIN = "no store counts the rows of the keys of a join"
 

@@ -120,7 +120,7 @@ def _changes(text: str, checkpoint: str | None) -> list[str]:
     )
     if not ignored and not refused:
         return []
-    confs, stores = _recorded(checkpoint) if checkpoint is not None else ({}, [])
+    confs, stores = _confs_and_stores(checkpoint) if checkpoint is not None else ({}, [])
     lines = []
     for key, session, recorded in ignored:
         conf = SHUFFLE_PARTITIONS if key == _PARTITIONS else key
@@ -164,7 +164,7 @@ def _partitions(conf: str, stores: Sequence[Mapping[str, Any]]) -> str:
     return f", and its state has {' and '.join(map(str, counts))} partitions" if is_asked else ""
 
 
-def _recorded(path: str) -> tuple[dict[str, str], Sequence[Mapping[str, Any]]]:
+def _confs_and_stores(path: str) -> tuple[dict[str, str], Sequence[Mapping[str, Any]]]:
     """The confs that a checkpoint records, and its stores."""
     report = analyses.load("info").function(path)
     tables = {table.name: table.rows for table in report.tables}

@@ -514,8 +514,9 @@ JOIN_SIDE = Kind(
     "(`window_versions`), a watermark that moved, rows that grew, and at least one row behind the "
     "watermark.",
     to_do="bound this side's time from below by the other's in the join condition, such as "
-    "rightTime >= leftTime AND rightTime <= leftTime + INTERVAL 1 HOUR; if the range is longer "
-    "than the window that can be read, say so with --join-retention",
+    "rightTime >= leftTime AND rightTime <= leftTime + INTERVAL 1 HOUR (in days or less: Spark "
+    "takes no months and years); if the range is longer than the window that can be read, say so "
+    "with --join-retention",
     source="StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates (2.3 to 4.3)",
     cause="One side of the join removes no rows, though the watermark passed some of them.",
     command="timeline",

@@ -112,12 +112,12 @@ def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention 
 
 _BOTH = (
     "Neither side of the join removes rows, though the watermark has passed some of both: perhaps "
-    "the join condition has no time range."
+    "the join condition has no time range, or a long one."
 )
 _BOUND_BOTH = (
     "bound the times of both sides in the join condition, such as rightTime >= leftTime AND "
-    "rightTime <= leftTime + INTERVAL 1 HOUR; if there is a range, longer than the window that can "
-    "be read, say so with --join-retention"
+    "rightTime <= leftTime + INTERVAL 1 HOUR (in days or less: Spark takes no months and years); "
+    "if there is a range, longer than the window that can be read, say so with --join-retention"
 )
 
 

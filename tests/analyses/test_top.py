@@ -69,7 +69,7 @@ def test_equal_keys_are_listed_once() -> None:
     report = api.top(str(FIXTURES / "trouble_join_without_range" / "checkpoint"))
     shown = [(row["store_name"], row["by"]) for row in report.primary.rows if row["rank"] == 1]
     assert shown == [("right-keyToNumValues", "join_rows")]
-    assert report.footnotes[-1].startswith("21 rankings whose keys are all equal")
+    assert report.footnotes[-1].startswith("Left out: 21 rankings whose keys are all equal")
     assert "the rows of the" not in report.primary.title
 
 
