@@ -82,4 +82,4 @@ def test_what_was_shown_is_still_there_to_be_read(outputs: dict[str, dict[str, A
 def test_a_mistake_says_what_is_expected(outputs: dict[str, dict[str, Any]]) -> None:
     shown = outputs["mistake"]
     assert (shown["ename"], shown["output_type"]) == ("CheckpointError", "error")
-    assert "no key is given, expected --key or --where" in shown["evalue"]
+    assert "give a key with --key or --where" in shown["evalue"]

@@ -167,23 +167,26 @@ def audit(  # noqa: PLR0913 - each is an option of the command
         str, View("Relative change from the baseline that counts as unchanged.", metavar="PERCENT")
     ] = "10%",
     estimate: Annotated[
-        bool, Option("Do not audit: say what that would request, read and cost, by listings alone.")
+        bool,
+        Option(
+            "Do not audit. Estimate from listings alone what an audit would request, read and cost."
+        ),
     ] = False,
     price: Annotated[
         Mapping[str, str],
         Option(
-            "With --estimate: cloud=aws, gcp or azure, or dollars for list=, get= (of 1,000 "
-            "requests), gib= and core_hour=; repeatable.  [default: those of the URL's cloud]",
+            "Prices for --estimate: cloud=aws, gcp or azure, or US dollars per 1,000 requests "
+            "(list=, get=), per GiB read (gib=) and per core hour (core_hour=); repeatable.  "
+            "[default: those of the URL's cloud]",
             metavar="NAME=VALUE",
         ),
     ] = MappingProxyType({}),
     page: bool = False,
 ) -> Report:
-    """Apply every fact and every rule to checkpoints; one verdict each.
+    """Check checkpoints against every rule, with one verdict for each.
 
-    With several checkpoints there is a table with a row for each, the one that needs a person most
-    first; one that cannot be read does not keep the others from it, and the exit code is the
-    gravest of all.
+    Several checkpoints give a table with one row each, the most urgent first. A checkpoint that
+    cannot be read does not stop the others. The exit code is the most severe of all.
 
     Args:
         path: the checkpoint.

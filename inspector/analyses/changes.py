@@ -36,7 +36,7 @@ def changes(
     path: str | Opened,
     options: Options | None = None,
     *,
-    from_batch: Annotated[int, View("Leave out changes before this batch.", minimum=0)] = 0,
+    from_batch: Annotated[int, View("Skip changes before this batch.", minimum=0)] = 0,
     raw: Annotated[
         bool, View("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
     ] = False,

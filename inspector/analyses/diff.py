@@ -136,8 +136,8 @@ def diff(  # noqa: PLR0913 - each is an option of the command
 ) -> Report:
     """Rows added, removed and changed between two versions.
 
-    By default the newest committed version and the one before it; of two checkpoints, PATH as the
-    old one and PATH2 as the new one, the newest committed version of each.
+    By default compares the newest committed version with the one before it. With two checkpoints,
+    compares the newest committed version of PATH, the old one, with that of PATH2, the new one.
 
     Args:
         path: the checkpoint; of two, the old one.

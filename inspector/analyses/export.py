@@ -44,15 +44,15 @@ def export(
     path: str | Opened,
     options: Options | None = None,
     *,
-    from_batch: Annotated[int, Option("Leave out changes before this batch.", minimum=0)] = 0,
+    from_batch: Annotated[int, Option("Skip changes before this batch.", minimum=0)] = 0,
     raw: Annotated[bool, Option("Add the UnsafeRow bytes of key and value.")] = False,
     mode: str = ProblemMode.PERMISSIVE.value,
 ) -> list[StoreTable]:
     """The rows of a version, or every change, as Parquet, Arrow, CSV or NDJSON.
 
-    Parquet and Arrow keep all types: key and value are structs. Each store gets a file of its own,
-    whole or not at all; what cannot be read is left out, named, and makes the exit code 4. On Spark
-    the executors write: a folder for each store, at any URL that Spark knows.
+    Parquet and Arrow keep all types: key and value are structs. Each store gets its own file,
+    complete or not at all. What cannot be read is left out and reported, with exit code 4. On Spark
+    the executors write one folder for each store, at any URL that Spark can write to.
 
     Args:
         what: ``rows`` or ``changes``.

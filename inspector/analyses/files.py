@@ -226,7 +226,7 @@ FILES = driver_table(FileRow, "The files in the stores' folders, from listings a
     many=True,
 )
 def files(path: str | Opened, options: Options | None = None) -> Report:
-    """Inventory: chains of deltas and snapshots, replay depth, what else lies there."""
+    """Inventory of files: chains of deltas and snapshots, replay depth, and all other files."""
     run = Opened.start(path, options)
     if not run.checkpoint.provider.shares_files:
         return files_report(run.subject(), {})

@@ -99,7 +99,7 @@ def history(
 ) -> Report:
     """Every put and removal of a key, with the clocks of its batch.
 
-    It reaches back to the oldest version that can be restored. With a limit the newest are shown.
+    Goes back to the oldest version that can be restored. With a limit, shows the newest changes.
 
     Args:
         path: the checkpoint.
@@ -114,7 +114,7 @@ def history(
     started = run = Run.start(path, options)
     keys = KeyFilter(run.options.keys, run.options.where)
     if not keys:
-        raise CheckpointError("no key is given, expected --key or --where")
+        raise CheckpointError("give a key with --key or --where")
 
     def changes() -> Iterator[pa.RecordBatch]:
         nonlocal run

@@ -94,13 +94,13 @@ class VariableRow(t.StoreRow, table="variables"):
     ttl: Annotated[
         bool | None,
         Unit.TEXT,
-        "Whether its values have a TTL; null if it is no variable.",
+        "Whether its values have a TTL; null if it is not a variable.",
         t.Rank(13),
     ]
     declared: Annotated[
         bool | None,
         Unit.TEXT,
-        "Whether the newest run declares it; null if it is no variable, or not known.",
+        "Whether the newest run declares it; null if it is not a variable, or not known.",
         t.Rank(14),
     ]
     time_mode: Annotated[
@@ -133,7 +133,7 @@ class ConfRow(t.Row, table="confs"):
     many=True,
 )
 def info(path: str | Opened, options: Options | None = None) -> Report:
-    """Identity: query, operators, stores, schemas, rules, batches, watermark, confs."""
+    """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration."""
     run = Opened.start(path, options, whole_logs=False)
     return info_report(run.subject(), see_bytes(run.checkpoint))
 

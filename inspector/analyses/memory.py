@@ -101,7 +101,7 @@ class RocksDbMemory:
             if name not in result:
                 names = ", ".join(conf.name for conf in result.values())
                 raise CheckpointError(
-                    f"there is no conf {key!r} of memory, expected one of {names}"
+                    f"unknown memory configuration {key!r}, expected one of {names}"
                 )
             values[result[name].name] = _value(result[name].name, result[name].default, text)
         return cls(**values)
@@ -795,9 +795,9 @@ def memory(  # noqa: PLR0913 - each is an option of the command
         ),
     ] = MappingProxyType({}),
 ) -> Report:
-    """The size ladder from files to heap; how many executors hold it; what would change it.
+    """State size from files to heap, how many executors hold it, and what would reduce it.
 
-    Of state in RocksDB: the ladder from files to rows, and what is kept outside of the heap.
+    For state in RocksDB: the sizes from files to rows, and the memory used outside the heap.
     """
     run = Run.start(path, options)
     judged = run.judge(run.facts(FACTS))

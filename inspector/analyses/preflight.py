@@ -70,32 +70,32 @@ def preflight(
     *,
     conf: Annotated[
         Mapping[str, str],
-        Option("A conf of the session after the restart; repeatable.", metavar="KEY=VALUE"),
+        Option("Configuration of the session after the restart; repeatable.", metavar="KEY=VALUE"),
     ] = {},
     before: Annotated[
         str | None,
         Option(
-            "A checkpoint that the old query made of the rows of NEW: shows changes of logic that "
-            "leave no other trace.",
+            "Checkpoint that the old query wrote from the same rows as NEW. It reveals changes "
+            "of logic that leave no other trace.",
             metavar="CHECKPOINT",
         ),
     ] = None,
     to_spark: Annotated[
         str | None,
         View(
-            f"The Spark that restarts the query, {RELEASES[0]} to {RELEASES[-1]}.  "
+            f"Spark release that restarts the query, {RELEASES[0]} to {RELEASES[-1]}.  "
             f"[default: {RELEASES[-1]}]",
             metavar="RELEASE",
         ),
     ] = None,
 ) -> Report:
-    """Will the changed query restart from a checkpoint, and still be right.
+    """Check whether a changed query restarts from a checkpoint with correct results.
 
-    PATH is the checkpoint in production. NEW is a small one that the changed query made in a test,
-    of which one committed batch is enough; without it, ``--conf`` and ``--to-spark`` are judged
-    alone. Each line is one thing that a restart depends on, and the verdict is the worst of all.
-    A filter, and other logic that leaves no trace in a checkpoint, shows with ``--before`` alone:
-    without it the verdict on a query with state is not better than ``unknown``.
+    PATH is the checkpoint in production. NEW is a small one that the changed query wrote in a
+    test; one committed batch is enough. Without NEW, only ``--conf`` and ``--to-spark`` are judged.
+    Each line is one thing that a restart depends on, and the verdict is that of the worst line.
+    Changes that leave no trace in a checkpoint, such as another filter, are found only with
+    ``--before``: without it the verdict on a stateful query is ``unknown`` at best.
 
     Args:
         path: the checkpoint that the query goes on from.
@@ -110,9 +110,7 @@ def preflight(
     """
     release = release_of(to_spark)
     if before is not None and new is None:
-        raise CheckpointError(
-            "got --before without NEW, expected the checkpoint to hold it against"
-        )
+        raise CheckpointError("--before needs NEW, the checkpoint to compare it with")
     run = Opened.start(path, options)
     new_opened = None if new is None else Opened.start(new, run.options)
     old, side = _side(run), None if new_opened is None else _side(new_opened)

@@ -217,10 +217,10 @@ def sharing(
     options: Options | None = None,
     *,
     by: Annotated[
-        str, View("What each line of the table stands for.", choices=tuple(PLACES))
+        str, View("What each row of the table stands for.", choices=tuple(PLACES))
     ] = "store",
 ) -> Report:
-    """Per version: new, changed, same-value and removed rows, and what is shared."""
+    """Each version: new, changed, same-value and removed rows, and the rows that versions share."""
     run = Run.start(path, options)
     facts = run.facts(replace(FACTS, partitions=by == "partition"))
     return sharing_report(run.judge(facts), by)

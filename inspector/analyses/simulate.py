@@ -105,34 +105,34 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
     options: Options | None = None,
     *,
     watermark_delay: Annotated[
-        str | None, Option("The delay of withWatermark, such as 1h.", metavar="DURATION")
+        str | None, Option("Delay of withWatermark, such as 1h.", metavar="DURATION")
     ] = None,
     timeout: Annotated[
         str | None,
-        Option("The timeout of group state after the last call for a key.", metavar="DURATION"),
+        Option("Timeout of group state after the last call for a key.", metavar="DURATION"),
     ] = None,
     ttl: Annotated[
-        str | None, Option("The TTL of the variables of transformWithState.", metavar="DURATION")
+        str | None, Option("TTL of the state variables of transformWithState.", metavar="DURATION")
     ] = None,
     dedup_within: Annotated[
         str | None,
         Option(
-            "dropDuplicatesWithinWatermark with a watermark of this delay, in place of the "
-            "deduplication that there is.",
+            "Replace the deduplication with dropDuplicatesWithinWatermark and this watermark "
+            "delay.",
             metavar="DURATION",
         ),
     ] = None,
     old_delay: Annotated[
         str | None,
         Option(
-            "The watermark delay that the query has, where its schemas do not say it.",
+            "Current watermark delay of the query, if its schemas do not record it.",
             metavar="DURATION",
         ),
     ] = None,
 ) -> Report:
-    """What another watermark delay, timeout or TTL would do: rows, bytes and heap, now and at peak.
+    """Simulate another watermark delay, timeout or TTL: rows, bytes and heap, now and at peak.
 
-    It replays every version that can be read, and lets each row go when the changed rule would.
+    Replays every version that can be read, and drops each row when the changed rule would.
     """
     texts = {
         "watermark_delay": watermark_delay,

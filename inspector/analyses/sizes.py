@@ -185,10 +185,10 @@ def sizes(
     options: Options | None = None,
     *,
     by: Annotated[
-        str, View("What each line of the table stands for.", choices=(*PLACES, FIELD))
+        str, View("What each row of the table stands for.", choices=(*PLACES, FIELD))
     ] = "store",
 ) -> Report:
-    """Rows, key and value bytes with their quantiles; or what each field takes. All exact."""
+    """Exact rows, key bytes and value bytes with their quantiles, or the bytes of each field."""
     run = Run.start(path, options)
     if by == FIELD:
         of_fields = run.facts_by(run_fields, lambda: selected_tasks(run))

@@ -392,7 +392,7 @@ def timeline(
         View("Show only the last N batches. Growth is computed from all of them.", minimum=1),
     ] = None,
 ) -> Report:
-    """Per batch: clock, watermark, lag, rows, bytes, changes; growth; what will expire and when."""
+    """Each batch: clock, watermark, lag, rows, bytes, changes; growth; what expires and when."""
     run = Run.start(path, options)
     return timeline_report(run.judge(run.facts(FACTS)), capacity, last)
 

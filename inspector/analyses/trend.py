@@ -95,13 +95,15 @@ def trend(
     path: str,
     options: Options | None = None,
     *,
-    days: Annotated[int, View("Growth of so many days before the newest audit.", minimum=1)] = DAYS,
+    days: Annotated[
+        int, View("Compute the growth over this many days before the newest audit.", minimum=1)
+    ] = DAYS,
     limit: Annotated[int, LIMIT] = 0,
 ) -> Report:
-    """Say what many audits show: who grew most, since when findings stand, who does not commit.
+    """Trends of many audits: what grew most, how old findings are, which queries do not commit.
 
-    PATH is the folder that ``audit --history`` adds to. Audits of a part of a checkpoint, and of
-    a batch that their users chose, are left out.
+    PATH is the folder that ``audit --history`` writes to. Audits of a part of a checkpoint, or of
+    a batch chosen with --batch, are left out.
 
     Args:
         path: the history.
@@ -115,7 +117,9 @@ def trend(
     """
     table = audit_history.read(path, (options or Options()).storage_options)
     if table is None:
-        raise CheckpointError("got no audits at this path, expected a folder of --history", path)
+        raise CheckpointError(
+            "got no audits at this path, expected a folder that --history has written", path
+        )
     audits = _comparable(table)
     times = {time for time in audits["audited"].to_pylist() if time is not None}
     newest = max(times, default=0)

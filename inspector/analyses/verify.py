@@ -121,14 +121,15 @@ def verify(
     subset: Annotated[
         str | None,
         Option(
-            "Decode and check one part of the state files, by the hash of their names: 1/24, or "
-            "next/24 for the part whose proof in --history is the oldest. No version is replayed.",
+            "Decode and check one part of the state files, chosen by the hash of their names: "
+            "1/24, or next/24 for the part that --history shows was checked longest ago. No "
+            "version is replayed.",
             metavar="PART/PARTS",
         ),
     ] = None,
     proofs: Proofs | None = None,
 ) -> Report:
-    """Read and check every state file, going on past bad ones.
+    """Read and check every state file, continuing past bad ones.
 
     Args:
         path: the checkpoint.

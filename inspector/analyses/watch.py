@@ -347,7 +347,7 @@ def watch(  # noqa: PLR0913 - each is an option of the command
     options: Options | None = None,
     *,
     interval: Annotated[
-        float, Option("Seconds between two checks of the checkpoint.", metavar="SECONDS")
+        float, Option("Seconds between checks of the checkpoint.", metavar="SECONDS")
     ] = 10.0,
     until: Annotated[
         int | None, Option("Stop after this batch.", minimum=0, metavar="BATCH")
@@ -358,18 +358,18 @@ def watch(  # noqa: PLR0913 - each is an option of the command
     ] = None,
     last: Annotated[int, Option("Start from the last N restorable batches.", minimum=0)] = 1,
     wait: Annotated[
-        bool, Option("Wait for a checkpoint to appear where there is none yet.")
+        bool, Option("Wait for the checkpoint to appear if it does not exist yet.")
     ] = False,
 ) -> Iterator[Report]:
     """Follow a running query: a line for each batch, and findings as they appear and go.
 
-    The state is replayed once, when it begins; from then on only the files of new batches are
-    read, and the keys of all stores are held in memory. A batch is shown when it is committed,
-    each once; a query that is restarted is followed on. Snapshots that only confirm what the
-    deltas made are not read: ``verify`` does that.
+    The state is replayed once at the start; from then on only the files of new batches are read,
+    and the keys of all stores are held in memory. Each batch is shown once, when it is committed,
+    also after a restart of the query. Snapshots that only repeat what the deltas say are not
+    read: ``verify`` does that.
 
-    It ends after --until or --for, when the checkpoint is gone, or by Ctrl-C. With --wait it may
-    begin before the query does.
+    Ends after --until or --for, when the checkpoint is gone, or on Ctrl-C. With --wait it can
+    be started before the query.
 
     Returns:
         A report for each batch, as soon as it was committed; waiting is part of the iteration.

@@ -260,7 +260,7 @@ class _Walk:
                 self._foreign(path, f"got state files beside the stores of this operator, {clause}")
             for entry in entries:
                 if self._is_store(entry) and entry.name not in names:
-                    message = f"got a folder that is no store of this operator, {clause}"
+                    message = f"got a folder that is not a store of this operator, {clause}"
                     self._foreign(entry.path, message)
             has_schemas = any(entry.name == _METADATA for entry in entries)
             number = int(path.rsplit("/", 1)[-1])

@@ -91,15 +91,15 @@ def shown_options() -> Iterator[click.Option]:
     yield ViewOption(
         ["--level"],
         type=click.Choice([level.value for level in Level]),
-        help="With several checkpoints, report those of this level or a graver one. The exit code "
-        "is that of all of them.",
+        help="With several checkpoints, report only those at this level or a more severe one. "
+        "The exit code still covers all of them.",
     )
     yield ViewOption(
         ["--finding"],
         multiple=True,
         metavar="ID",
-        help="With several checkpoints, report those with this finding, such as SS203; can be "
-        "repeated.",
+        help="With several checkpoints, report only those with this finding, such as SS203; "
+        "repeatable.",
     )
 
 
@@ -149,7 +149,7 @@ def no_progress_option() -> click.Option:
     return ViewOption(
         ["--no-progress"],
         is_flag=True,
-        help="Do not show progress, which is shown only if stderr is a terminal.",
+        help="Do not show progress. It is shown only if stderr is a terminal.",
     )
 
 

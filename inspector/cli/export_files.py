@@ -45,8 +45,8 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
             ["-O", "--output-file"],
             required=True,
             type=click.Path(),
-            help="Output file for one store, or folder for several stores. A name that ends with "
-            "a slash is a folder.",
+            help="Output file for one store, or folder for several stores. A name that ends with"
+            " a slash means a folder.",
         ),
         click.Option(
             ["--format", "form"],

@@ -31,7 +31,7 @@ EXPLAIN = "explain"
 HELP_ORDER = (
     *("audit", "info", "files", "verify", "sizes", "sharing", "memory", "leftovers"),
     *("timeline", "simulate", "watch", "top", "rows"),
-    *("history", "diff", "export", "copy", "trend", EXPLAIN),
+    *("history", "diff", "export", "copy", "preflight", "trend", EXPLAIN),
 )
 """The order of the help: from the whole to the single key. Others follow by their names."""
 

@@ -60,8 +60,8 @@ def history_options(analysis: Analysis) -> Iterator[click.Option]:
         yield click.Option(
             ["--history"],
             metavar="PATH",
-            help="Add what was found to a table of Parquet files in this folder, on any storage; "
-            "inspector trend PATH says what it shows.",
+            help="Append the results to a table of Parquet files in this folder, on any storage."
+            " inspector trend PATH reports on it.",
         )
 
 

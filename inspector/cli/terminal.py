@@ -31,8 +31,8 @@ def display_options() -> Iterator[click.Option]:
     yield ViewOption(
         ["--wide"],
         is_flag=True,
-        help="Show every column of tables, even if the terminal is narrower, and fold nothing. "
-        "What is piped is folded to COLUMNS of the environment, else to 100; 0 folds nothing.",
+        help="Show all columns of tables, and do not wrap lines. Piped output is otherwise "
+        "wrapped at the environment variable COLUMNS, or at 100; 0 means no wrapping.",
     )
     yield ViewOption(
         ["--color"],

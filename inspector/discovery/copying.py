@@ -175,7 +175,7 @@ class _Folder:
 
 def _plain(entry: Entry, folder: str) -> SmallFile:
     if not entry.is_file:
-        raise CheckpointError(f"{entry.name} is no file, expected one: it cannot be copied", folder)
+        raise CheckpointError(f"{entry.name} is not a file and cannot be copied", folder)
     return SmallFile(entry.path, entry.size)
 
 

@@ -80,7 +80,7 @@ def _form(offset: str | None) -> tuple[str, str | None]:
     try:
         value = json.loads(offset)
     except ValueError:
-        return "offsets that are no JSON", None
+        return "offsets that are not JSON", None
     if not isinstance(value, dict):
         return f"offsets that are a {'number' if isinstance(value, int) else 'JSON value'}", None
     if value.keys() == {"logOffset"}:

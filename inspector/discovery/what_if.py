@@ -37,7 +37,7 @@ def scenario_of(
         return Scenario(Clock.PROCESSING_TIME, after_put_ms=change.ttl_ms)
     if change.timeout_ms is not None:
         if operator.name not in GROUP_STATE:
-            return "it is no group state, which alone has timeouts"
+            return "it is not a group state; only group states have timeouts"
         return Scenario(
             Clock.TIMEOUT,
             after_put_ms=change.timeout_ms,
@@ -52,7 +52,7 @@ def scenario_of(
 
 def _deduplication(operator: Operator, store: str, old: int | None, delay: int) -> Scenario | str:
     if operator.name not in DEDUPLICATIONS:
-        return "it is no deduplication"
+        return "it is not a deduplication"
     if operator.rules[store].expiry is None:
         return Scenario(
             Clock.PROCESSING_TIME,

@@ -308,13 +308,13 @@ def _place_and_amount(finding: Mapping[str, Any]) -> tuple[Place, Amount]:
 
 def _count(value: Any) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise TypeError(f"{value!r:.40} is no count")
+        raise TypeError(f"{value!r:.40} is not a count")
     return None if value is None else int(_check_size(value))
 
 
 def _number(value: Any) -> Value:
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-        raise TypeError(f"{value!r:.40} is no number")
+        raise TypeError(f"{value!r:.40} is not a number")
     return None if value is None else _check_size(value)
 
 

@@ -124,7 +124,7 @@ class Thresholds:
         """Those of a user, ``NAME=VALUE`` each, and the defaults of all others.
 
         Raises:
-            ValueError: unknown threshold so, or the value is no number for it.
+            ValueError: unknown threshold so, or the value is not a number for it.
         """
         result: dict[str, Any] = {}
         ids: dict[str, int] = {}
@@ -157,13 +157,15 @@ class Thresholds:
 
 def _amount(name: str, value: object, amount: float | None) -> float:
     if amount is None:
-        raise ValueError(f"{value!r} is no number for the threshold {name}, expected one like 0.5")
+        raise ValueError(
+            f"{value!r} is not a number for the threshold {name}, expected one like 0.5"
+        )
     return float(amount)
 
 
 def _whole(name: str, value: object, amount: float | None) -> float:
     if amount is None or amount != int(amount):
-        raise ValueError(f"{value!r} is no whole number for the threshold {name}")
+        raise ValueError(f"{value!r} is not a whole number for the threshold {name}")
     return amount
 
 

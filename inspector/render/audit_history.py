@@ -223,7 +223,9 @@ def read(path: str, options: Mapping[str, str]) -> pa.Table | None:
             files, schema(), format="parquet", filesystem=system
         ).to_table()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise CheckpointError(f"got files that are no history of audits: {error}", path) from None
+        raise CheckpointError(
+            f"got files that are not a history of audits: {error}", path
+        ) from None
     except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
         raise translate_error(error, spell_root(path), options) from None
     return table

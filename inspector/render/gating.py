@@ -90,7 +90,7 @@ def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
         raise ValueError(f"got a report of {got!r}, expected one of {_COMMAND!r}")
     reports = document.get("reports", [document])
     if not isinstance(reports, list):
-        raise ValueError("its reports are no list")  # noqa: TRY004 - a value of the file
+        raise ValueError("its reports are not a list")  # noqa: TRY004 - a value of the file
     # What could not be read at all then says nothing of what was there.
     baseline = [earlier_of(report) for report in reports if not _is_failure(report)]
     by_query: dict[str, tuple[Earlier, ...]] = {}

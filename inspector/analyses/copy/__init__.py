@@ -135,45 +135,48 @@ def copy(  # noqa: PLR0913 - the options of one command
     evict: Annotated[
         str | None,
         Option(
-            "Leave out leftovers, those of one class, or rows (those that --key and --where name, "
-            "which alone mean this).",
+            "Leave out all leftovers, leftovers of one class, or rows (those that match --key and "
+            "--where, which imply it).",
             metavar="leftovers|CLASS|rows",
         ),
     ] = None,
     by: Annotated[
         Literal["removal", "timeout"] | None,
         Option(
-            "Remove the rows, or set their timers to a time that is past, so that Spark calls the "
-            "function for them.  [default: timeout for group state with timers, else removal]"
+            "Remove the rows, or set their timers to a time in the past, so that Spark calls the"
+            " function for them.  [default: timeout for group state with timers, else removal]"
         ),
     ] = None,
     certainty: Annotated[
-        Literal["proven", "inferred"], Option("Evict proven leftovers alone, or inferred ones too.")
+        Literal["proven", "inferred"], Option("Evict only proven leftovers, or inferred ones too.")
     ] = "proven",
-    operator: Annotated[int | None, Option("Evict from this operator alone.", minimum=0)] = None,
+    operator: Annotated[int | None, Option("Evict only from this operator.", minimum=0)] = None,
     compact: Annotated[
         bool,
         Option("Write one snapshot in place of a snapshot and its deltas (HDFS-backed state)."),
     ] = False,
     plan: Annotated[
-        bool, Option("Write nothing: say what would be evicted, and what it does.")
+        bool, Option("Write nothing. Report what would be evicted, and the effect.")
     ] = False,
     stopped: Annotated[
         bool,
-        Option("Believe that the query is stopped, though there are files newer than its commit."),
+        Option(
+            "Assume that the query is stopped, even if there are files newer than its last commit."
+        ),
     ] = False,
     dest_storage_options: Annotated[
         Mapping[str, str] | None,
         Option(
-            "Option of the fsspec driver of DEST, if not those of --storage-option; repeatable.",
+            "Option for the fsspec driver of DEST; repeatable.  [default: those of "
+            "--storage-option]",
             metavar="KEY=VALUE",
             flag="--dest-storage-option",
         ),
     ] = None,
 ) -> Report:
-    """A new checkpoint from an old one: whole and compact, of an earlier batch, without leftovers.
+    """Copy a checkpoint: whole, compacted, as of an earlier batch, or without leftovers.
 
-    PATH is only read. DEST must be absent or empty. The copy holds what a restart needs of the
+    PATH is only read. DEST must not exist, or be empty. The copy holds what a restart needs of the
     newest committed batch, or of --batch, and is read back and compared before it gets its name.
     With --evict one batch is appended to it that removes rows, or lets their timers run out.
 

@@ -57,7 +57,7 @@ class TableOptions:
     """
 
     from_batch: Annotated[
-        int, Option("Leave out changes before this batch.", minimum=0, source="changeStartBatchId")
+        int, Option("Skip changes before this batch.", minimum=0, source="changeStartBatchId")
     ] = 0
     raw: Annotated[bool, Option("Add the UnsafeRow bytes of key and value.")] = False
     mode: Annotated[

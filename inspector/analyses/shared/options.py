@@ -233,7 +233,11 @@ class Options:
     ] = None
     engine: EngineOptions = field(default_factory=lambda: EngineOptions(LOCAL))
     timeout_kind: Annotated[
-        TimeoutKind | None, View("Clock of the group-state timeouts, if the files do not show it.")
+        TimeoutKind | None,
+        View(
+            "Type of the group-state timeouts, event time or processing "
+            "time, if the files do not show it."
+        ),
     ] = None
     event_time_fields: Annotated[
         tuple[str, ...],
@@ -295,8 +299,8 @@ class Options:
     cache: Annotated[
         str | None,
         Option(
-            "Keep reports in this folder, on any storage. The next audit of a checkpoint of which "
-            "no file has changed reports from there: it makes one listing and reads no file.",
+            "Cache reports in this folder, on any storage. As long as no file of a checkpoint "
+            "changes, its next audits take one listing and read no files.",
             metavar="DIR",
         ),
     ] = None

@@ -97,7 +97,7 @@ def test_files_of_something_else_are_no_history(tmp_path: Path) -> None:
     folder = tmp_path / "day=2026-01-01"
     folder.mkdir()
     (folder / "x.parquet").write_bytes(b"something else")
-    with pytest.raises(CheckpointError, match="got files that are no history of audits"):
+    with pytest.raises(CheckpointError, match="got files that are not a history of audits"):
         read(str(tmp_path), {})
 
 

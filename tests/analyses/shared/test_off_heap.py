@@ -50,7 +50,10 @@ def test_bounded_memory_is_one_cache_of_an_executor(
 @pytest.mark.parametrize(
     ("conf", "message"),
     [
-        ({"blockSizeKB": "4"}, "there is no conf 'blockSizeKB' of memory, expected one of blockC"),
+        (
+            {"blockSizeKB": "4"},
+            "unknown memory configuration 'blockSizeKB', expected one of blockC",
+        ),
         ({"blockCacheSizeMB": "0"}, "got '0' for blockCacheSizeMB, expected a positive number"),
         ({"blockCacheSizeMB": "x"}, "got 'x' for blockCacheSizeMB, expected a positive number"),
         ({"boundedMemoryUsage": "1"}, "got '1' for boundedMemoryUsage, expected true or false"),
