@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -38,6 +38,14 @@ def chunks(array: ArrayT, most: int) -> Iterator[ArrayT]:
 def count_by(numbers: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Counter[int]:
     """How many there are of each number."""
     return Counter(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+
+
+def regroup(counts: Counter[int], group: Callable[[int], int]) -> Counter[int]:
+    """Counts by another number, in which some of theirs fall together."""
+    result: Counter[int] = Counter()
+    for number, count in counts.items():
+        result[group(number)] += count
+    return result
 
 
 def weigh(positions: npt.NDArray[Any], weights: npt.NDArray[Any], length: int) -> Int64s:

@@ -19,11 +19,17 @@ from inspector.checkpoint.log_checks import (
     offset_checks,
     without_doubtful,
 )
-from inspector.checkpoint.log_entries import OffsetEntry, parse_commit, parse_offsets
+from inspector.checkpoint.log_entries import (
+    OffsetEntry,
+    SourceOffset,
+    like_json,
+    parse_commit,
+    parse_offsets,
+    source_offsets,
+)
 from inspector.checkpoint.logfile import VANISHED_SLUG, problem, split_log
 from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA, read_query_id
 from inspector.checkpoint.names import MAX_BATCH, number
-from inspector.checkpoint.source_offsets import SourceOffset, like_json, source_offsets
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.exceptions import DecodeError, InspectorError, LimitError

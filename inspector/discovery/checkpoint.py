@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, StoreLayout, discover
-from inspector.checkpoint.logs import Logs, Near, read_logs
+from inspector.checkpoint.logs import OFFSETS, Logs, Near, read_logs
 from inspector.checkpoint.metadata import OperatorMetadata
+from inspector.checkpoint.names import number
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.checkpoint.storage import Storage
@@ -174,6 +175,12 @@ class Checkpoint:
             return self.provider.content.snapshot_format(self.storage, newest)
         except (InspectorError, OSError):
             return 1  # what decodes it says why it cannot be read
+
+    @cached_property
+    def newest_listed_batch(self) -> int:
+        """The newest batch in the offset log as it is listed now: the query may run meanwhile."""
+        entries = self.storage.list(OFFSETS, missing_ok=True)
+        return max((number(entry.name) or 0 for entry in entries), default=0)
 
     @cached_property
     def uncommitted_versions(self) -> dict[int, int]:

@@ -18,7 +18,6 @@ from itertools import pairwise
 from inspector.checkpoint.layout import FOREIGN, PartitionLayout, StoreLayout
 from inspector.checkpoint.logfile import UNSEEN
 from inspector.checkpoint.logs import OFFSETS
-from inspector.checkpoint.names import number
 from inspector.checkpoint.roots import STATE, Selection
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.placement import (
@@ -133,8 +132,7 @@ def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
         return
     for before, newest in pairwise(versions):
         if newest > planned + 2 and newest > before + 1:
-            entries = checkpoint.storage.list(OFFSETS, missing_ok=True)
-            if newest <= max((number(entry.name) or 0 for entry in entries), default=0) + 2:
+            if newest <= checkpoint.newest_listed_batch + 2:
                 return
             path = (files.deltas.get(newest) or files.snapshots[newest]).path
             message = (

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from inspector.arrays import Int64s, count_by, weigh
+from inspector.arrays import Int64s, count_by, regroup, weigh
 from inspector.facts.fact import Fact, fact
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
@@ -102,11 +102,7 @@ class Expiring(Sums, Fact):
         if width is self.width:
             return self
         many = width // self.width
-        rows: Counter[int] = Counter()
-        sizes: Counter[int] = Counter()
-        for counts, made in ((self.rows, rows), (self.bytes, sizes)):
-            for bucket, amount in counts.items():
-                made[bucket // many] += amount
+        rows, sizes = (regroup(item, lambda n: n // many) for item in (self.rows, self.bytes))
         return replace(self, width=width, rows=rows, bytes=sizes)
 
     @classmethod

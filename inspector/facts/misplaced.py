@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inspector.arrays import Bools, Int64s, UInt8s, chunks, count_by, weigh
+from inspector.arrays import Bools, Int64s, UInt8s, chunks, count_by, regroup, weigh
 from inspector.decode.records import RecordBlock
 from inspector.decode.spark_hash import RowHash
 from inspector.facts.fact import StoreSum, VersionSum, fact
@@ -59,28 +59,27 @@ class MisplacedKeys(VersionSum):
     @classmethod
     def observe(cls, state: StateMap, placement: Placement) -> MisplacedKeys:
         """Hold the live keys of a map against their partition, by their marks if they have any."""
-        if state.tracking.mark is not None:
-            return cls._by_marks(state)
         checked = misplaced = size = 0
-        for ids, where, is_known in partitions_of(state, placement.hash, placement.partitions):
-            wrong = ids[is_known & (where != placement.partition_id)]
-            checked += int(is_known.sum())
+        by_marks = state.tracking.mark is not None
+        for count, wrong in _marks_of(state) if by_marks else _hashes_of(state, placement):
+            checked += count
             misplaced += len(wrong)
             size += int(state.key_size[wrong].sum(dtype=np.int64))
             size += int(state.value_size[wrong].sum(dtype=np.int64))
         return cls(checked, misplaced, size)
 
-    @classmethod
-    def _by_marks(cls, state: StateMap) -> MisplacedKeys:
-        checked = misplaced = size = 0
-        for portion in state.portions():
-            mark = np.where(state.live[portion], state.mark[portion], UNKNOWN)
-            wrong = mark == ELSEWHERE
-            checked += int((mark != UNKNOWN).sum())
-            misplaced += int(wrong.sum())
-            size += int(state.key_size[portion][wrong].sum(dtype=np.int64))
-            size += int(state.value_size[portion][wrong].sum(dtype=np.int64))
-        return cls(checked, misplaced, size)
+
+def _marks_of(state: StateMap) -> Iterator[tuple[int, Int64s]]:
+    """By the marks of a map: how many keys' partitions are known, and the misplaced keys."""
+    for portion in state.portions():
+        mark = np.where(state.live[portion], state.mark[portion], UNKNOWN)
+        yield int((mark != UNKNOWN).sum()), np.flatnonzero(mark == ELSEWHERE) + portion.start
+
+
+def _hashes_of(state: StateMap, placement: Placement) -> Iterator[tuple[int, Int64s]]:
+    """The same by their hashes."""
+    for ids, where, is_known in partitions_of(state, placement.hash, placement.partitions):
+        yield int(is_known.sum()), ids[is_known & (where != placement.partition_id)]
 
 
 def partitions_of(
@@ -118,11 +117,7 @@ class Rehashed(StoreSum):
 
     def among(self, partitions: int) -> Rehashed:
         """The same for fewer partitions: a divisor of those that were counted."""
-        rows: Counter[int] = Counter()
-        sizes: Counter[int] = Counter()
-        for counts, made in ((self.rows, rows), (self.bytes, sizes)):
-            for partition, amount in counts.items():
-                made[partition % partitions] += amount
+        rows, sizes = (regroup(item, lambda n: n % partitions) for item in (self.rows, self.bytes))
         return Rehashed(rows, sizes, self.unknown_rows)
 
     @classmethod

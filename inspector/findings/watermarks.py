@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from inspector.checkpoint.source_offsets import SourceOffset
+from inspector.checkpoint.log_entries import SourceOffset
 from inspector.findings.catalogue import WATERMARK_AHEAD, WATERMARK_FLAT
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.rule_inputs import NewestTime

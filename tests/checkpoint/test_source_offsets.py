@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.checkpoint.source_offsets import (
+from inspector.checkpoint.log_entries import (
     MOST_SOURCES,
     NAME_CHARS,
     OFFSET_CHARS,

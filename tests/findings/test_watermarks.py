@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inspector.checkpoint.source_offsets import SourceOffset, source_offsets
+from inspector.checkpoint.log_entries import SourceOffset, source_offsets
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.rule_inputs import NewestTime
 from inspector.findings.thresholds import Thresholds

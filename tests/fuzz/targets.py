@@ -18,9 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from inspector.arrays import Int64s
-from inspector.checkpoint.log_entries import parse_commit, parse_offsets
+from inspector.checkpoint.log_entries import parse_commit, parse_offsets, source_offsets
 from inspector.checkpoint.metadata import parse_operator_metadata
-from inspector.checkpoint.source_offsets import source_offsets
 from inspector.checkpoint.state_schema import parse_state_schema
 from inspector.decode.field_sizes import measure_rows
 from inspector.decode.frames import inflate
