@@ -27,8 +27,8 @@ def test_what_is_given_counts_and_the_rest_stays() -> None:
         ({"SS999": "5"}, "unknown threshold"),
         ({"skew_ratio": "much"}, "'much' is not a number for the threshold skew_ratio"),
         ({"skew_rows": "0.5"}, "'0.5' is not a whole number for the threshold skew_rows"),
-        ({"skew_rows": ""}, "no whole number"),
-        ({"SS202": "many"}, "no whole number for the threshold SS202"),
+        ({"skew_rows": ""}, "not a whole number"),
+        ({"SS202": "many"}, "not a whole number for the threshold SS202"),
     ],
 )
 def test_what_is_misspelt_is_refused(given: dict[str, str], message: str) -> None:
