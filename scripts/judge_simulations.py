@@ -30,6 +30,8 @@ BEGIN = 1_704_067_200
 DELAYS = ("2s", "30s", "60s", "150s")
 TIMEOUTS = ("15s", "45s", "90s", "200s")
 TOLERATED = 0.05
+RANGE = 15
+"""Seconds by which a row of the right side of the join may follow one of the left."""
 PACE = 20
 AT_ONCE = 3
 """Queries at a time; those that go by processing time mostly wait."""
@@ -83,7 +85,14 @@ def counts(name: str) -> Query:
         timed = events.withWatermark("at", delay).dropDuplicates(["id", "at"])
         return timed.groupBy(f.window("at", "10 seconds"), "user").count()
 
+    def joined(events: DataFrame, delay: str) -> DataFrame:
+        left = events.withWatermark("at", delay)
+        right = events.selectExpr("user other", "at other_at").withWatermark("other_at", delay)
+        soon = f"user = other AND other_at BETWEEN at AND at + INTERVAL {RANGE} SECONDS"
+        return left.join(right, f.expr(soon))
+
     made: dict[str, Query] = {
+        "joined": joined,
         "chained": chained,
         "windows": windows,
         "sliding": sliding,
@@ -184,6 +193,8 @@ def judged(name: str, change: str, value: str, before: Path, after: Path) -> boo
     # A processing-time timer asks for batches for ever.
     clocked = name.partition("-")[0] in ("clock", "ttl")
     options = api.Options(batch=BATCHES - 1) if clocked else api.Options()
+    if name.startswith("joined"):  # the time range is not in the checkpoint
+        options = api.Options(join_retention=(f"left={RANGE}s", "right=0s"))
     said = api.simulate(str(before), options, **call)
     truth = api.timeline(str(after), options)
     simulated = [row for row in said.primary.rows if row["certainty"] != "unchanged"]
@@ -221,8 +232,10 @@ CASES: dict[str, tuple[str, tuple[str, ...], str]] = {
     "windows-rocksdb": ("10s", DELAYS[1:3], "watermark_delay"),
     "within-rocksdb": ("10s", DELAYS[1:3], "dedup_within"),
     "timeout-rocksdb": ("30s", TIMEOUTS[:2], "timeout"),
+    "joined": _DELAY,
+    "joined-rocksdb": ("10s", DELAYS[1:3], "watermark_delay"),
     "clock": ("30s", ("50s", "70s"), "timeout"),
-    "ttl-rocksdb": ("30s", ("50s", "70s"), "ttl"),
+    "ttl-rocksdb": ("30s", ("15s", "50s", "70s", "90s"), "ttl"),
 }
 """Query, and the provider if it is not the default: the value it has, others, and the change."""
 _PROVIDER = "org.apache.spark.sql.execution.streaming.state."

@@ -148,6 +148,15 @@ CAUSES: dict[str, str] = {
     "died_in_batch": r"Not finished: batch 6 was planned at .* nothing after batch 5",
     "maintenance_off": r"A restart has to replay up to 10\d deltas .*no snapshot was made",
     "rocksdb_dedup_no_watermark": r"None of the columns of dropDuplicates carries a watermark",
+    "group_text": r"values grow with the updates, from .* to 2.9 KiB",
+    "group_half_timeouts": r"The function never set a timeout for 80 keys",
+    "dedup_uuid": r"None of the columns of dropDuplicates carries a watermark",
+    "join_year_range": r"Neither side of the join removes rows.* no time range, or a long",
+    "join_month_range": r"left side of the join removes no rows.*perhaps the time range",
+    "join_null_key": r"One key has 83 % of the rows of the join's left side \(null\)",
+    "join_silent_right": r"There is no watermark .* because source 1 has brought no data yet",
+    "union_silent_source": r"There is no watermark .* because source 1 has brought no data yet",
+    "agg_seconds_as_ms": r"The watermark is 1970-01-21.*: seconds were taken for milliseconds",
 }
 """Trouble -> what the first two lines of 80 columns say."""
 
@@ -158,6 +167,7 @@ TWINS = (
     *("union_idle_source", "session_long_gap", "group_no_timeout", "group_far_timeout"),
     *("group_years_timeout", "group_same_value", "group_fat_value", "tws_map"),
     *("tws_value_without_ttl", "tws_far_ttl", "tws_timers_gather", "rocksdb_zips"),
+    *("group_text", "dedup_uuid", "join_null_key"),
     *("rocksdb_agg_no_watermark", "rocksdb_dedup_no_watermark", "rocksdb_join_no_range"),
 )
 """Troubles with a twin of their own; the others have that of another."""
