@@ -100,9 +100,7 @@ class RocksDbMemory:
             name = key.lower().removeprefix(PREFIX.lower())
             if name not in result:
                 names = ", ".join(conf.name for conf in result.values())
-                raise CheckpointError(
-                    f"unknown memory configuration {key!r}, expected one of {names}"
-                )
+                raise CheckpointError(f"unknown memory setting {key!r}, expected one of {names}")
             values[result[name].name] = _value(result[name].name, result[name].default, text)
         return cls(**values)
 
@@ -127,11 +125,8 @@ class RocksDbMemory:
 
     def table(self, stores: int, executors: int | None) -> Table:
         """What may be kept of so many open stores; bounded, on so many executors."""
-        rows = (
-            self._shared_cache_rows(executors)
-            if self.boundedMemoryUsage
-            else self._of_stores(stores)
-        )
+        is_shared = self.boundedMemoryUsage
+        rows = self._shared_cache_rows(executors) if is_shared else self._of_stores(stores)
         return OffHeapRow.table("outside of the heap, by the confs of RocksDB", rows)
 
     def _of_stores(self, stores: int) -> list[OffHeapRow]:
@@ -476,8 +471,7 @@ class Sizing:
         usual, most = self.usual, self.most
         return (
             f"{short_count_text(self.options.retain, 'version')} of the state "
-            f"{'take' if self.options.retain != 1 else 'takes'} about "
-            f"{bytes_text(sum(usual))} of "
+            f"{'take' if self.options.retain != 1 else 'takes'} about {bytes_text(sum(usual))} of "
             f"heap, all executors together, and up to {bytes_text(sum(most))} during a batch. "
             f"The largest of {short_count_text(len(usual), 'partition')} takes about "
             f"{bytes_text(max(usual))}, and up to {bytes_text(max(most))} during a batch."
@@ -500,11 +494,8 @@ class Sizing:
 
     def _load_sentence(self, executors: int, heap: int | None) -> str:
         need = self.load(heap).spread(executors, self.options.cores)
-        subject = (
-            f"Each of {short_count_text(executors, 'executor')}"
-            if executors != 1
-            else "The executor"
-        )
+        several = f"Each of {short_count_text(executors, 'executor')}"
+        subject = several if executors != 1 else "The executor"
         text = f"{subject} holds about {bytes_text(need.even)}"
         if need.worst != need.even:
             text += f", up to {bytes_text(need.worst)} if the largest partitions are at work there"
@@ -594,6 +585,9 @@ class RungRow(t.Row, table="ladder"):
     meaning: t.Meaning
 
 
+_LADDER = "size ladder"
+
+
 def off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
     """The sizes of state that no executor keeps on its heap, and what is kept outside of it.
 
@@ -601,10 +595,10 @@ def off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
     """
     operators = judged.checkpoint.operators
     stores = len({layout.directory for o in operators for layout in o.layout.folders})
-    rungs = exact_rungs(judged, judged.total)
+    ladder = RungRow.table(_LADDER, list(_exact_rungs(judged, judged.total)))
     return judged.report(
         "memory",
-        [ladder_table(rungs), options.rocksdb.table(stores, options.executors)],
+        [ladder, options.rocksdb.table(stores, options.executors)],
         judged.coverage,
         footnotes=(
             "The rows of this state lie on the executors' local disks, in RocksDB, and not on "
@@ -632,51 +626,31 @@ def _without_use(options: MemoryOptions) -> Iterator[str]:
         yield f"{flags} {verb} about maps on the heap, and changed nothing here."
 
 
-def exact_rungs(judged: Judged, newest: VersionFacts) -> tuple[tuple[str, int, bool, str], ...]:
+def _rung(rung: str, amount: int, meaning: str, *, exact: bool = True) -> RungRow:
+    return RungRow(
+        rung=rung,
+        bytes=amount if exact else Estimate(amount),
+        counted="exact" if exact else "estimate",
+        meaning=meaning,
+    )
+
+
+def _exact_rungs(judged: Judged, newest: VersionFacts) -> Iterator[RungRow]:
     """The sizes that are counted, from files to rows."""
     of_files = file_bytes(judged.checkpoint)
     raw = sum(version_facts.raw_bytes for version_facts in judged.facts.versions.values())
-    result = (
-        (
-            "delta files",
-            of_files.get(FileKind.DELTA, 0),
-            True,
-            "compressed; the changes of each batch",
-        ),
-        (
-            "snapshot files",
-            of_files.get(FileKind.SNAPSHOT, 0),
-            True,
-            "compressed; complete versions",
-        ),
-        (
-            "table files",
-            of_files.get(FileKind.TABLE, 0),
-            True,
-            "compressed; the rows of the snapshots, which share them",
-        ),
-        ("raw bytes", raw, True, "the replayed files, decompressed; each put repeats its key"),
-        ("keys", newest.key_bytes, True, "UnsafeRow bytes of the judged version"),
-        ("values", newest.value_bytes, True, "UnsafeRow bytes of the judged version"),
-        ("rows", newest.row_bytes, True, "keys and values together"),
+    deltas, snapshots, tables = (
+        of_files.get(kind, 0) for kind in (FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE)
     )
-    return tuple(rung for rung in result if rung[1] or rung[0] != "table files")
-
-
-def ladder_table(rungs: Sequence[tuple[str, int, bool, str]]) -> Table:
-    """The table of these rungs: name, bytes, whether they are counted, what they mean."""
-    return RungRow.table(
-        "size ladder",
-        [
-            RungRow(
-                rung=rung,
-                bytes=amount if exact else Estimate(amount),
-                counted="exact" if exact else "estimate",
-                meaning=meaning,
-            )
-            for rung, amount, exact, meaning in rungs
-        ],
-    )
+    yield _rung("delta files", deltas, "compressed; the changes of each batch")
+    yield _rung("snapshot files", snapshots, "compressed; complete versions")
+    if tables:
+        meaning = "compressed; the rows of the snapshots, which share them"
+        yield _rung("table files", tables, meaning)
+    yield _rung("raw bytes", raw, "the replayed files, decompressed; each put repeats its key")
+    yield _rung("keys", newest.key_bytes, "UnsafeRow bytes of the judged version")
+    yield _rung("values", newest.value_bytes, "UnsafeRow bytes of the judged version")
+    yield _rung("rows", newest.row_bytes, "keys and values together")
 
 
 def spark_text(spark: str | None, given: str | None) -> str:
@@ -692,13 +666,10 @@ WHAT_IF_VERSIONS = (1, 2)
 RETAIN = "spark.sql.streaming.maxBatchesToRetainInMemory"
 _WORD = 8
 FOOTNOTE = (
-    "Counts of objects are exact. Bytes of the heap are estimates, which assume the "
-    "JVM's object layout"
-    " ({layout}; {spark}). Spark's own memoryUsedBytes and "
-    "stateOnCurrentVersionSizeBytes come from SizeEstimator, which samples arrays of "
-    "more than "
-    "400 slots: compared with live heaps they were between 42 % too low and 11 % too "
-    "high."
+    "Counts of objects are exact. Bytes of the heap are estimates, which assume the JVM's object "
+    "layout ({layout}; {spark}). Spark's own memoryUsedBytes and stateOnCurrentVersionSizeBytes "
+    "come from SizeEstimator, which samples arrays of more than 400 slots: compared with live "
+    "heaps they were between 42 % too low and 11 % too high."
 )
 
 
@@ -786,10 +757,8 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     rocksdb_confs: Annotated[
         Mapping[str, str],
         View(
-            "Configuration of the query below spark.sql.streaming.stateStore.rocksdb, such "
-            "as "
-            "writeBufferSizeMB=32 or boundedMemoryUsage=true; repeatable.  [default: Spark's "
-            "own]",
+            "Configuration of the query below spark.sql.streaming.stateStore.rocksdb, such as "
+            "writeBufferSizeMB=32 or boundedMemoryUsage=true; repeatable.  [default: Spark's own]",
             metavar="CONF=VALUE",
             flag="--rocksdb-conf",
         ),
@@ -837,7 +806,7 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
         | sizing.summary
     )
     tables = [
-        _ladder(judged, stores, options),
+        RungRow.table(_LADDER, list(_ladder(judged, stores, options))),
         *sizing.tables(),
         _by_store(checkpoint, stores),
         _what_ifs(judged, stores, options),
@@ -856,39 +825,38 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
     )
 
 
-def _ladder(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> Table:
+def _ladder(
+    judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions
+) -> Iterator[RungRow]:
     newest = sum((store.versions[judged.version] for store in stores), VersionFacts())
     least = min((len(held(store.versions, options.retain)) for store in stores), default=0)
-    n = short_count_text(options.retain, "version")
     short = "" if least >= options.retain else f"; {_no_more_than(least)}"
-    rungs: tuple[tuple[str, int, bool, str], ...] = (
-        *exact_rungs(judged, newest),
-        (
-            "heap of 1 version",
-            sum(store.retained(1).total for store in stores),
-            False,
-            "two UnsafeRows with their arrays, a map node and table slots for each row",
-        ),
-        (
-            f"heap of {n}",
-            sum(store.held.total for store in stores),
-            False,
-            f"held by executors between batches; shared rows are counted once{short}",
-        ),
-        (
-            f"heap of {n} without sharing",
-            sum(store.unshared.total for store in stores),
-            False,
-            "the same if no rows were shared",
-        ),
-        (
-            "peak heap in a batch",
-            sum(store.peak.total for store in stores),
-            False,
-            "including the working copies of the last batch, with all partitions at once",
-        ),
+
+    def heap(rung: str, of_store: Callable[[StoreHeap], Heap], meaning: str) -> RungRow:
+        return _rung(rung, sum(of_store(store).total for store in stores), meaning, exact=False)
+
+    of_versions = f"heap of {short_count_text(options.retain, 'version')}"
+    yield from _exact_rungs(judged, newest)
+    yield heap(
+        "heap of 1 version",
+        lambda store: store.retained(1),
+        "two UnsafeRows with their arrays, a map node and table slots for each row",
     )
-    return ladder_table(rungs)
+    yield heap(
+        of_versions,
+        lambda store: store.held,
+        f"held by executors between batches; shared rows are counted once{short}",
+    )
+    yield heap(
+        f"{of_versions} without sharing",
+        lambda store: store.unshared,
+        "the same if no rows were shared",
+    )
+    yield heap(
+        "peak heap in a batch",
+        lambda store: store.peak,
+        "including the working copies of the last batch, with all partitions at once",
+    )
 
 
 def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> Table:
@@ -979,9 +947,8 @@ def _how_sure(facts: Facts) -> str:
 def _rocksdb(stores: int, confs: RocksDbMemory) -> str:
     """What RocksDB keeps instead."""
     return (
-        "spark.sql.streaming.stateStore.providerClass, and a new checkpoint: rows are "
-        "kept on local disk; "
-        f"{confs.sentence(stores)}"
+        "spark.sql.streaming.stateStore.providerClass, and a new checkpoint: rows are kept on "
+        f"local disk; {confs.sentence(stores)}"
     )
 
 

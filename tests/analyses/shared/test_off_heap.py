@@ -52,7 +52,7 @@ def test_bounded_memory_is_one_cache_of_an_executor(
     [
         (
             {"blockSizeKB": "4"},
-            "unknown memory configuration 'blockSizeKB', expected one of blockC",
+            "unknown memory setting 'blockSizeKB', expected one of blockC",
         ),
         ({"blockCacheSizeMB": "0"}, "got '0' for blockCacheSizeMB, expected a positive number"),
         ({"blockCacheSizeMB": "x"}, "got 'x' for blockCacheSizeMB, expected a positive number"),
