@@ -264,8 +264,8 @@ def _commits(audits: pa.Table) -> Iterator[CommitRow]:
 def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) -> list[Block]:
     """The row bytes of the checkpoints that grew most, over all audits."""
     added: Counter[str] = Counter()
-    for row in growth:
-        added[row.checkpoint] += row.added_bytes
+    for grown in growth:
+        added[grown.checkpoint] += grown.added_bytes
     chosen = [path for path, amount in added.most_common(MOST_LINES) if amount > 0]
     rows = audits.filter(pc.is_in(audits["checkpoint"], pa.array(chosen, pa.string())))
     sums = rows.group_by(["checkpoint", "audited"]).aggregate([("row_bytes", "sum")])
