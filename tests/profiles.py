@@ -21,7 +21,10 @@ MOST = "exhaustive"
 """For a change of what reads bytes: ``pytest -m full --hypothesis-profile=exhaustive``."""
 
 COSTLY = 5
-"""A costly property is tried with so many times fewer examples: it writes a checkpoint for each."""
+"""A costly property is tried with so many times fewer examples.
+
+It writes a checkpoint for each, or is tried with each of forty types.
+"""
 
 # A busy machine is no failure: no deadline, and slow generation of data is no fault of the test.
 _ANY_MACHINE: dict[str, Any] = {

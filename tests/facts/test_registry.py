@@ -99,6 +99,7 @@ def zero_of(one: Any) -> Any:
 
 
 @ADDING
+@costly
 @given(data=st.data())
 def test_facts_of_one_merge_key_add_in_any_order(kind: type[Fact], data: st.DataObject) -> None:
     a, b, c, *_ = data.draw(mates(kind))
@@ -120,6 +121,7 @@ def test_the_facts_that_stand_for_themselves_are_these() -> None:
 
 
 @EVERY
+@costly
 @given(data=st.data())
 def test_facts_come_back_from_a_batch_as_they_were(kind: type[Fact], data: st.DataObject) -> None:
     facts = data.draw(st.lists(values_of(kind), min_size=1, max_size=4))
