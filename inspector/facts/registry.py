@@ -54,20 +54,20 @@ BATCH_BYTES = 4 << 20
 
 def facts_schema() -> pa.Schema:
     """The schema of batches of facts, from all that are declared."""
+    return _layout()[0]
+
+
+def _layout() -> tuple[pa.Schema, dict[str, Any]]:
     declared: Any = tuple(FACT_TYPES.items())
-    return _schema(declared)
+    return _layout_of(declared)
 
 
 @lru_cache(maxsize=8)
-def _schema(declared: tuple[tuple[str, type[Fact]], ...]) -> pa.Schema:
+def _layout_of(declared: tuple[tuple[str, type[Fact]], ...]) -> tuple[pa.Schema, dict[str, Any]]:
+    """The schema, and by kind null columns that batches share."""
     columns = [(kind, struct_of(cls).type) for kind, cls in sorted(declared)]
-    return pa.schema([("kind", pa.string()), *STORE_COLUMNS, *columns])
-
-
-@lru_cache(maxsize=8)
-def _nulls(schema: pa.Schema) -> dict[str, Any]:
-    """Null columns that batches share."""
-    return {name: pa.nulls(BATCH_ROWS, schema.field(name).type) for name in FACT_TYPES}
+    schema = pa.schema([("kind", pa.string()), *STORE_COLUMNS, *columns])
+    return schema, {kind: pa.nulls(BATCH_ROWS, type_) for kind, type_ in columns}
 
 
 def fact_batches(facts: Iterable[Observed[Any]]) -> Iterator[pa.RecordBatch]:
@@ -90,7 +90,7 @@ def fact_batch(facts: Sequence[Observed[Any]]) -> pa.RecordBatch:
     Args:
         facts: at least one, and at most BATCH_ROWS.
     """
-    schema, kind, rows = facts_schema(), facts[0].fact.kind, len(facts)
+    (schema, nulls), kind, rows = _layout(), facts[0].fact.kind, len(facts)
     column = struct_of(FACT_TYPES[kind]).array([observation.fact for observation in facts])
     result = {
         "kind": array_of([kind] * rows, pa.string()),
@@ -106,7 +106,6 @@ def fact_batch(facts: Sequence[Observed[Any]]) -> pa.RecordBatch:
         "version": array_of([observation.version for observation in facts], pa.int64()),
         kind: column,
     }
-    nulls = _nulls(schema)
     arrays = [
         result[name] if name in result else nulls[name].slice(0, rows) for name in schema.names
     ]
