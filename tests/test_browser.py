@@ -333,6 +333,10 @@ def test_a_fleet_is_searched_and_filtered(pages: dict[str, Path], chromium: Brow
         assert (rows.count(), found.page.locator("details.checkpoint:visible").count()) == (1, 1)
         found.page.get_by_label("Search").fill("")
         assert rows.count() == number
+        more = found.page.get_by_text(re.compile(r"^\d+ more causes$"))
+        assert more.count() == (found.page.locator(".causes button").count() > 8)
+        if more.count():
+            more.click()
         cause = found.page.locator(".causes button").last
         cause.click()
         assert rows.count() == int(cause.inner_text().split()[0]) < number

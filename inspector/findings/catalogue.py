@@ -529,7 +529,8 @@ WATERMARK_FLAT = Kind(
     "watermark flat",
     "spark.sql.streaming.multipleWatermarkPolicy",
     means="The watermark stands still though batches bring new data, and the rows of an operator "
-    "wait for it. The evidence names the sources whose offsets stand still meanwhile, if others "
+    "wait for it; or there is none yet, as one of several sources never brought data. The "
+    "evidence names the sources whose offsets stand still meanwhile, if others "
     "move: with policy min the slowest source with a watermark holds it back. Where none stands "
     "still, the event times do not advance.",
     thresholds=f"At least {_AT.data_batches} batches with new data that did not move it "
