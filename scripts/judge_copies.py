@@ -4,6 +4,7 @@
     python scripts/judge_copies.py                                  all families and providers
     python scripts/judge_copies.py --families stateful --providers hdfs,zips
     python3.10 scripts/judge_copies.py --inspector /path/to/python   with another PySpark
+    python scripts/judge_copies.py --starts    only how soon Spark starts from a compact copy
 
 For each query and provider: the query runs, is stopped, and goes on three times from the same
 point on the same input: from its own checkpoint, from a plain copy, and from a copy without the
@@ -30,6 +31,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from copies import starting
 from copies.families import (
     CONFS,
     FAMILIES,
@@ -50,9 +52,9 @@ COPIER = """
 import json, sys
 from inspector import api
 for line in sys.stdin:
-    source, dest, evict, where = json.loads(line)
+    source, dest, where, words = json.loads(line)
     try:
-        copied = api.copy(source, dest, api.Options(where=tuple(where)), evict=evict)
+        copied = api.copy(source, dest, api.Options(where=tuple(where)), **words)
         print(json.dumps({"summary": copied.summary}), flush=True)
     except api.InspectorError as error:
         print(json.dumps({"error": str(error)}), flush=True)
@@ -145,13 +147,11 @@ class Judge:
         query.awaitTermination()
         return batches
 
-    def copy(
-        self, source: Path, dest: Path, evict: str | None = None, *where: str
-    ) -> dict[str, Any]:
-        """Summary of ``inspector copy``, or why it is refused."""
+    def copy(self, source: Path, dest: Path, *where: str, **words: Any) -> dict[str, Any]:
+        """Summary of ``inspector copy``, or why it is refused; its options are in words."""
         assert self._copier.stdin is not None
         assert self._copier.stdout is not None
-        self._copier.stdin.write(json.dumps([str(source), str(dest), evict, where]) + "\n")
+        self._copier.stdin.write(json.dumps([str(source), str(dest), where, words]) + "\n")
         self._copier.stdin.flush()
         found: dict[str, Any] = json.loads(self._copier.stdout.readline())
         return found
@@ -195,9 +195,7 @@ class Judge:
         shutil.copytree(source, twin)
         report = self.copy(source, plain)
         verdict.expect(holds="summary" in report, otherwise=f"no copy: {report.get('error')}")
-        named = ("rows", f"user<{VICTIMS}") if family.has_users else None
-        evict = ("leftovers",) if family.expired else named
-        evictions = self.copy(source, evicted, *evict) if evict else {}
+        evictions = self._evict(family, source, evicted)
         verdict.expect(
             holds=("summary" in evictions) == family.evicts,
             otherwise=f"eviction: {evictions}",
@@ -215,7 +213,8 @@ class Judge:
             write_input(inputs, batch, victims=False)
         expected, copied = self.run(family, inputs, twin), self.run(family, inputs, plain)
         verdict.batches, verdict.rows = len(expected), sum(map(Counter.total, expected.values()))
-        verdict.expect(holds=expected == copied, otherwise="the plain copy goes on differently")
+        words = f"the plain copy goes on differently: {_difference(_all(expected), _all(copied))}"
+        verdict.expect(holds=expected == copied, otherwise=words)
         verdict.expect(holds=len(expected) >= AFTER, otherwise="too few batches to compare")
         if family.evicts:
             self._judge_evicted(verdict, family, expected, self.run(family, inputs, evicted))
@@ -231,6 +230,13 @@ class Judge:
                     otherwise=f"{verdict.called} of {verdict.evicted} keys were called",
                 )
         return verdict
+
+    def _evict(self, family: Family, source: Path, dest: Path) -> dict[str, Any]:
+        """What is said of a copy without leftovers, or without some users."""
+        if family.expired:
+            return self.copy(source, dest, evict="leftovers")
+        where = f"user<{VICTIMS}"
+        return self.copy(source, dest, where, evict="rows") if family.has_users else {}
 
     def _begin(self, family: Family, inputs: Path, checkpoint: Path) -> None:
         """What is there before the copies are made."""
@@ -249,20 +255,34 @@ class Judge:
         batches: dict[int, Rows],
     ) -> None:
         """Compare the outputs of users that were not evicted, and look at those that were."""
-        twin, mine = sum(expected.values(), Counter()), sum(batches.values(), Counter())
+        twin, mine = _all(expected), _all(batches)
         if family.expired:
-            verdict.expect(holds=expected == batches, otherwise="the evicted copy differs")
+            # Its batches count from the one that was appended.
+            runs = [[rows for _, rows in sorted(of.items())] for of in (expected, batches)]
+            words = f"the evicted copy differs: {_difference(twin, mine)}"
+            verdict.expect(holds=runs[0] == runs[1], otherwise=words)
             return
         others = [
             Counter({row: n for row, n in rows.items() if row[0] >= VICTIMS})
             for rows in (twin, mine)
         ]
-        verdict.expect(holds=others[0] == others[1], otherwise="other users have other results")
+        words = f"other users have other results: {_difference(*others)}"
+        verdict.expect(holds=others[0] == others[1], otherwise=words)
         gone = [row for row in mine.elements() if row[0] < VICTIMS]
         if family.by_timeout:
             verdict.called = sum(row[-1] == "timeout" for row in gone)
         elif gone:
             verdict.faults.append(f"{len(gone)} rows of evicted users came out")
+
+
+def _all(batches: dict[int, Rows]) -> Rows:
+    return sum(batches.values(), Counter())
+
+
+def _difference(expected: Rows, actual: Rows) -> str:
+    """How many rows only one of them has, and a row of each."""
+    only = expected - actual, actual - expected
+    return " against ".join(f"{rows.total()} such as {sorted(rows)[:1]}" for rows in only)
 
 
 def _cause(error: Exception) -> str:
@@ -278,11 +298,21 @@ def main() -> None:
     parser.add_argument("--families", default=",".join(FAMILIES))
     parser.add_argument("--providers", default=",".join(PROVIDERS))
     parser.add_argument("--inspector", default=sys.executable)
+    parser.add_argument("--starts", action="store_true")
     given = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="judge-copies-") as folder:
         judge = Judge(Path(folder), given.inspector)
         print(f"Spark {judge.spark.version}", flush=True)
+        if given.starts:
+            starting.measure(
+                Path(folder),
+                judge.spark.conf.set,
+                judge.run,
+                lambda source, dest: judge.copy(source, dest, compact=True),
+            )
+            judge.spark.stop()
+            return
         print(f"{'query':<18}{'provider':<12}{'batches':>8}{'rows':>7}{'evicted':>9}{'called':>8}")
         for name in given.families.split(","):
             for provider in given.providers.split(","):

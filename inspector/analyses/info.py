@@ -297,7 +297,7 @@ def _copy_notes(checkpoint: Checkpoint) -> Iterator[str]:
     if record is None:
         return
     made = datetime.fromtimestamp(record.made_ms / 1000, timezone.utc)
-    evicted = f", and evicted were {'; '.join(record.evicted)}" if record.evicted else ""
+    evicted = f". Evicted were {'; '.join(record.evicted)}" if record.evicted else ""
     yield (
         f"It was copied from {record.source} as it was after batch {record.batch}, on "
         f"{made:%Y-%m-%d %H:%M} UTC by spark-state-inspector {record.made_by}{evicted}."

@@ -247,6 +247,8 @@ class _Folder:
         for entries, rows_made in expired.lists(store):
             prints += RowPrints.of_rows(rows_made)
             yield from entries
+        if request.task.request.fit:
+            reader.check_rest(store.files)
         missing = expired.missing(store)
         if missing:
             reader.report("twin-rows", TWINS.format(store=store.store_name, missing=missing))

@@ -16,6 +16,8 @@ VICTIMS = "user-010"
 
 ROWS = 30
 USERS = 40
+NEW, LATE = 5, 7
+"""In what goes on each so many rows is of a new user, or late."""
 EPOCH_S = 1_700_000_000
 VARIABLES = ("count", "newest", "kept")
 """Of the processor whose values expire."""
@@ -29,13 +31,15 @@ def write_input(folder: Path, batch: int, *, victims: bool) -> None:
     Args:
         folder: of the input.
         batch: which.
-        victims: with rows of the users that are evicted.
+        victims: with rows of the users that are evicted; otherwise with new users and late rows.
     """
     rows, others = [], []
     for i in range(ROWS):
         user = (batch * 7 + i * 3) % USERS
+        is_new, is_late = (not victims and i % each == 0 for each in (NEW, LATE))
+        user += is_new * (USERS + batch * ROWS)
         if victims or user >= int(VICTIMS[-3:]):
-            second = batch * 15 + i // 4
+            second = i // 4 if is_late else batch * 15 + i // 4
             time = f"2024-01-01T00:{second // 60:02d}:{second % 60:02d}.{i:03d}Z"
             name = f"user-{user:03d}"
             rows.append({"user": name, "ts": time, "v": batch * 100 + i})

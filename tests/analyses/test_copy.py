@@ -258,6 +258,7 @@ def test_a_plan_writes_nothing_and_says_what_would_happen(tmp_path: Path) -> Non
     (row,) = evictions.rows
     assert row["rows"] == len(leftover_keys(checkpoint(LEFT)))
     assert row["effect"].startswith("In the first batch Spark calls the function")
+    assert f"By timeout (operator 0): {row['effect']}" in report.notes
     assert len(list(keys.rows)) == 5
 
 
@@ -418,6 +419,80 @@ def test_a_kill_at_any_write_leaves_no_copy_and_the_source_as_it_was(
     assert int(done.stdout) >= len(whole) > 10
     assert tree(root) == before
     assert leftover_keys(dest) == set()
+
+
+SIGKILLS = """
+import os, random, shutil, signal, sys, time
+from inspector import api
+from inspector.analyses import copy
+from inspector.checkpoint.destination import Destination
+
+source, dest, evict, slow, count = *sys.argv[1:3], sys.argv[3] or None, *map(float, sys.argv[4:])
+write, rename = Destination.write, os.rename
+
+def slowly(self, relative, chunks):
+    def part():
+        for chunk in chunks:
+            time.sleep(slow)
+            yield chunk[: len(chunk) // 2]
+            time.sleep(slow)
+            yield chunk[len(chunk) // 2 :]
+    return write(self, relative, part())
+
+def rename_slowly(*names):
+    time.sleep(slow)
+    rename(*names)
+    time.sleep(slow)
+
+def copy_and_leave():
+    if slow:
+        Destination.write, os.rename = slowly, rename_slowly
+    api.copy(source, dest, api.Options(workers=1), evict=evict)
+    os._exit(0)
+
+def seconds_of(wait):
+    begin, child = time.monotonic(), os.fork() or copy_and_leave()
+    time.sleep(wait or 0)
+    if wait is not None:
+        os.kill(child, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, -signal.SIGKILL), code
+    return time.monotonic() - begin
+
+whole = seconds_of(None)
+for at in range(int(count)):
+    shutil.rmtree(dest, ignore_errors=True)
+    seconds_of(whole * (at + random.random()) / count)
+    print(int(os.path.exists(dest)), flush=True)
+    if os.path.exists(dest):  # the kill came after it got its name
+        assert not api.audit(dest, api.Options(workers=1)).fails
+"""
+"""Copies that are killed at random moments, spread over all of the time that one takes."""
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("slow_s", [0, 0.03])
+@pytest.mark.parametrize("evict", ["", "leftovers"])
+@pytest.mark.parametrize("case", [LEFT, "rocksdb_fmgws_event_ignore"])
+def test_a_kill_at_a_random_moment_leaves_a_whole_copy_or_none(
+    case: str, evict: str, slow_s: float, tmp_path: Path
+) -> None:
+    root, dest = tmp_path / "source", tmp_path / "copies" / "copy"
+    shutil.copytree(checkpoint(case), root)
+    before = tree(root)
+    command = [sys.executable, "-c", SIGKILLS, str(root), str(dest), evict, str(slow_s), "8"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "0" in done.stdout.split()
+    assert tree(root) == before
+    # What the dead have left beside it is hidden.
+    hidden = {path.name for path in dest.parent.iterdir()} - {"copy"}
+    assert all(name.startswith(".copy.") for name in hidden)
+    assert hidden or not slow_s
+    shutil.rmtree(dest, ignore_errors=True)
+    report = api.copy(str(root), str(dest), evict=evict or None)
+    assert report.summary["written"]
+    assert not api.audit(str(dest)).fails
+    assert evict or rows(dest) == rows(root)
 
 
 class _PowerCutError(BaseException):

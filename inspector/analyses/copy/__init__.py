@@ -14,6 +14,7 @@ from inspector.analyses.copy.evicting import (
     Copying,
     Eviction,
     EvictTask,
+    Way,
     copy_facts,
     copying,
     with_eviction,
@@ -96,10 +97,12 @@ class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
 class EvictionRow(t.StoreRow, table="evictions"):
     """Rows of one store that are evicted for one reason in one way."""
 
+    operator_id: Annotated[t.OperatorId, t.Rank(1)]
+    store_name: Annotated[t.StoreName | None, t.Rank(1)]
     class_: Annotated[t.Text, "The class of leftovers; `rows` where they were named.", t.Rank(1)]
     way: Annotated[t.Text, "`removal`, or `timeout` where their timer is set.", t.Rank(2)]
     rows: Annotated[t.Count, "How many rows.", t.Rank(3)]
-    row_bytes: Annotated[t.RowBytes, t.Rank(4)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(23)]
     disk_bytes: Annotated[
         t.Bytes | None,
         "State file bytes of the copy times the share of these rows in all row bytes.",
@@ -107,7 +110,7 @@ class EvictionRow(t.StoreRow, table="evictions"):
         t.Rank(21),
     ]
     heap_bytes: Annotated[t.HeapBytes | None, t.ESTIMATE, t.Rank(22)]
-    effect: Annotated[t.Text, "What it does to the results of the query.", t.Rank(5)]
+    effect: Annotated[t.Text, "What it does to the results of the query.", t.WIDE]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,7 +309,7 @@ class _Copy:
         """
         checkpoint, root, logs = self._checkpoint, self._checkpoint.root, self._checkpoint.logs
         if self._run.engine.reader is not None:
-            raise EngineError("copy reads and writes by fsspec, not by --io hadoop")
+            raise EngineError("copy reads and writes by fsspec: leave out --io hadoop")
         if checkpoint.selection != Selection():
             raise CheckpointError("only a whole checkpoint is copied: give its root", root)
         if not self._version or logs.last_committed is None:
@@ -413,7 +416,10 @@ class _Copy:
         )
 
     def _check_rows(self, place: Destination, done: Facts, version: int) -> None:
-        """Read the copy back: its rows have the prints of those that belong into it, no damage.
+        """Read the copy back: every partition has the rows that belong into it, by their prints.
+
+        They are rows of the source, which was judged, in the same partitions: what is left to be
+        found is damage of files.
 
         Raises:
             SourceNotWholeError: it is something else.
@@ -421,16 +427,19 @@ class _Copy:
         written = replace(self._run.options, batch=None, state_version=version, key=(), where=())
         checkpoint = open_checkpoint(place.url, self._options)
         run = Run.at(checkpoint, version, written, self._run.engine)
-        read = copy_facts(run, copying(run).tasks)
-        expected, actual = done.sums(RowPrints), read.sums(RowPrints)
-        for name in sorted({*expected, *actual}):
-            if expected.get(name) != actual.get(name):
+        read = copy_facts(run, copying(run, checked=True).tasks)
+        expected, actual = (
+            {seen.store: seen.fact for seen in of.of(RowPrints)} for of in (done, read)
+        )
+        for store in sorted({*expected, *actual}):
+            if expected.get(store) != actual.get(store):
                 raise SourceNotWholeError(
-                    f"operator {name.operator_id}, store {name.store_name}: the copy does not hold "
-                    "the rows that it should, so it was given up; the source is as it was",
+                    f"operator {store.operator_id}, store {store.store_name}, partition "
+                    f"{store.partition_id}: the copy does not hold the rows that it should, so it "
+                    "was given up; the source is as it was",
                     place.url,
                 )
-        for problem in (*read.problems, *_damage(run, run.facts(FACTS))):
+        for problem in (*read.problems, *_damage(run, read)):
             raise SourceNotWholeError(problem.message, problem.path, problem.offset)
 
     def _check_log(self) -> None:
@@ -463,12 +472,11 @@ class _Copy:
     def _report(self, done: Facts, facts: Facts, *, notes: Sequence[str], wrote: bool) -> Report:
         files = done.sums(WrittenFiles).values()
         evicted = sum(_evicted_rows(done).values())
-        appended = self._version if self._eviction is not None and evicted else None
-        eviction = {"appended_batch": appended, "evicted_rows": evicted}
         summary = {
             "destination": spell_root(self._dest),
             "written": wrote,
-            **(eviction if self._eviction is not None else {}),
+            **({"appended_batch": self._version} if evicted else {}),
+            **({} if self._eviction is None else {"evicted_rows": evicted}),
             "rows": sum(prints.rows for prints in done.sums(RowPrints).values()),
             "source_state_bytes": sum(file_bytes(self._checkpoint).values()),
             "copy_state_bytes": sum(written.bytes for written in files),
@@ -478,8 +486,18 @@ class _Copy:
             *self._evictions(done),
         )
         problems = [p for p in self._run.problems(facts) if p.slug in READABLE]
+        notes = [*self._effects(done), *notes]
         report = self._run.subject(problems).report("copy", tables, summary, notes=notes)
         return replace(report, nothing_done=self._eviction is not None and not evicted)
+
+    def _effects(self, done: Facts) -> Iterator[str]:
+        """What each way does to the results, with the operators that it is done in."""
+        operators: dict[Way, set[int]] = {}
+        for name in _evicted_rows(done):
+            operators.setdefault(self._ways[name], set()).add(name.operator_id)
+        for way, ids in operators.items():
+            which = ", ".join(map(str, sorted(ids)))
+            yield f"By {way.way} (operator {which}): {way.effect.text}"
 
     def _rows(self, done: Facts) -> Iterator[CopiedRow]:
         written, evicted = done.sums(WrittenFiles), _evicted_rows(done)

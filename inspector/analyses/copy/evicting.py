@@ -228,13 +228,16 @@ class Copying:
     unique_ids: Mapping[str, str] | None = None
 
 
-def copying(run: Run, *, appended: bool = False, compact: bool = False) -> Copying:
+def copying(
+    run: Run, *, appended: bool = False, compact: bool = False, checked: bool = False
+) -> Copying:
     """The tasks that copy the version of a run, and evict nothing yet.
 
     Args:
         run: of a checkpoint with all its operators; every store can restore the version.
         appended: one more version is written.
         compact: all rows are written into one snapshot.
+        checked: every file is held against its checksums, as a copy that is read back.
     """
     checkpoint, version = run.checkpoint, run.version
     partitions = {
@@ -244,7 +247,7 @@ def copying(run: Run, *, appended: bool = False, compact: bool = False) -> Copyi
     }
     ids: dict[str, str] = {}
     tasks = []
-    for task in run.tasks(ALL_LEFTOVERS):
+    for task in run.tasks(replace(ALL_LEFTOVERS, fit=checked)):
         partition = partitions[task.operator_id, task.partition_id]
         if task.present and version:
             folders = tuple(_folders(checkpoint, partition, version, ids if appended else None))
