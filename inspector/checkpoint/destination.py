@@ -22,6 +22,9 @@ from inspector.exceptions import CheckpointError, InspectorError
 
 _SUFFIX = ".inspector-copy"
 
+UNFINISHED: set[str] = set()
+"""Local folders that do not have their name yet; who ends the process at once removes them."""
+
 
 class Destination:
     """A folder that files are written into. Any process of the machine can open it by its URL.
@@ -117,6 +120,7 @@ def new_folder(url: str, options: Mapping[str, str], source: Storage) -> Iterato
     target = translate(url).target
     parent, name = os.path.split(target.rstrip("/"))
     folder = os.path.join(parent, f".{name}.{uuid.uuid4().hex[:8]}{_SUFFIX}")
+    UNFINISHED.add(folder)
     os.makedirs(folder)
     try:
         yield Destination(folder, options)
@@ -125,6 +129,7 @@ def new_folder(url: str, options: Mapping[str, str], source: Storage) -> Iterato
         os.rename(folder, target)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        UNFINISHED.discard(folder)
 
 
 def check_new(url: str, options: Mapping[str, str], source: Storage) -> None:

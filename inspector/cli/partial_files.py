@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 import sys
@@ -22,6 +23,8 @@ _CREATING = threading.RLock()
 
 _CREATION_SECONDS = 0.5
 """A storage that takes longer to create a file keeps no process from ending."""
+
+_REMOVALS = 20
 
 
 @contextmanager
@@ -62,6 +65,13 @@ def remove_all() -> None:
     _CREATING.acquire(timeout=_CREATION_SECONDS)
     for path in sorted(_PARTIAL, key=lambda p: len(p.parts), reverse=True):
         remove(path)
+    # Of commands only copy loads it.
+    destination = sys.modules.get("inspector.checkpoint.destination")
+    for folder in tuple(getattr(destination, "UNFINISHED", ())):
+        for _ in range(_REMOVALS):  # other threads still write into it
+            shutil.rmtree(folder, ignore_errors=True)
+            if not os.path.exists(folder):
+                break
 
 
 def remove(path: Path) -> None:

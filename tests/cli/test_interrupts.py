@@ -9,39 +9,39 @@ import time
 from pathlib import Path
 
 import pytest
+from benchmark.checkpoint import Size, make
 
 from inspector.cli.partial_files import end_on_signals
-from tests.cli.support import FIXTURES, copy_of, replace_state, schema_json, schema_of
-from tests.encode import row
+from tests.cli.support import FIXTURES
 
-ROWS = 100_000
-"""Rows of a version that the Python kernel reads for longer than the test takes."""
+SIZE = Size(keys=400_000, versions=3, partitions=2)
+"""Of a checkpoint that is read for longer than the test takes."""
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint whose two partitions take a while."""
-    path = copy_of("agg_append", tmp_path_factory.mktemp("large"))
-    key, value = (("user", "string"),), (("count", "long"),)
-    value_row = row(schema_of(*value), [1])
-    one = row(schema_of(*key), ["user-000000"])
-    at = one.index(b"000000")
-    keys = [one[:at] + f"{i:06}".encode() + one[at + 6 :] for i in range(ROWS)]
-    records = [(each, value_row) for each in keys]
-    every = {(partition, version): records for partition in (0, 1) for version in range(1, 11)}
-    return replace_state(path, (schema_json(*key), schema_json(*value)), every)
+    return make(tmp_path_factory.mktemp("large") / "checkpoint", SIZE).path
 
 
-@pytest.mark.parametrize("kernel", ["c", "python"])
+@pytest.mark.parametrize(
+    ("kernel", "command"),
+    [
+        ("c", ["rows", "--redact", "all", "-o", "ndjson", "-O"]),
+        ("python", ["rows", "--redact", "all", "-o", "ndjson", "-O"]),
+        ("c", ["copy", "--workers", "1"]),
+    ],
+    ids=["rows", "rows-python", "copy"],
+)
 @pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_a_signal_ends_the_process_and_leaves_no_partial_file(
-    kernel: str, number: str, code: int, large: Path, tmp_path: Path
+    command: list[str], kernel: str, number: str, code: int, large: Path, tmp_path: Path
 ) -> None:
     if kernel == "c":
         pytest.importorskip("inspector.kernel._kernel_c")
-    command = ["rows", str(large), "--redact", "all", "-o", "ndjson", "-O"]
+    name, *options = command
     process = subprocess.Popen(
-        [sys.executable, "-m", "inspector", *command, str(tmp_path / "rows.ndjson")],
+        [sys.executable, "-m", "inspector", name, str(large), *options, str(tmp_path / "made")],
         cwd=FIXTURES.parents[1],
         env={**os.environ, "INSPECTOR_KERNEL": kernel},
         stderr=subprocess.PIPE,
