@@ -59,7 +59,7 @@ class Loaded:
         """What a script gives."""
         return self.page.evaluate(script)
 
-    def says(self, *words: str, timeout: float = 30) -> bool:
+    def says(self, *words: str, timeout: float = 300) -> bool:
         """Whether a line with all the words comes; the console tells in its own time."""
         end = time.monotonic() + timeout
         while not any(all(word in line for word in words) for line in self.said):

@@ -40,7 +40,7 @@ def outputs() -> dict[str, dict[str, Any]]:
     cells[-1].metadata["tags"] = ["raises-exception"]
     notebook = make.new_notebook(cells=cells)
     client = NotebookClient(
-        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}
+        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}
     )
     try:
         client.execute()

@@ -24,7 +24,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[account.Workload]:
     folder = tmp_path_factory.mktemp("workloads")
     chosen = ["--seed", str(SEED), "--count", str(COUNT), "--only", "^[RJPLD]"]
     command = [sys.executable, str(SCRIPT), "--out", str(folder / "out"), *chosen]
-    subprocess.run([*command, "--cache", str(folder / "cache")], check=True, timeout=600)
+    subprocess.run([*command, "--cache", str(folder / "cache")], check=True, timeout=1800)
     return [account.read(path) for path in sorted((folder / "out").iterdir())]
 
 

@@ -20,7 +20,7 @@ from tests.cases import FIXTURES
 MOST_BYTES = 1536 << 20
 """Address space of the process, of which its libraries take a half."""
 
-SECONDS = 120
+SECONDS = 600
 
 
 def _zstd(raw: bytes, times: int) -> bytes:

@@ -69,7 +69,7 @@ def test_tasks_are_numbered() -> None:
 
 
 def test_tasks_run_side_by_side() -> None:
-    meet = threading.Barrier(3, timeout=30)
+    meet = threading.Barrier(3, timeout=300)
 
     def wait(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         meet.wait()
