@@ -26,11 +26,12 @@ from inspector.analyses.shared.estimate import work_of
 from inspector.analyses.shared.fleet import Audited
 from inspector.analyses.shared.opening import Recalled, begin
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.report_cache import ReportCache
+from inspector.analyses.shared.report_cache import ReportCache, check_outside
+from inspector.checkpoint.cache_files import cache_files
 from inspector.checkpoint.search import Found
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.engines.engine import Engine, Work
-from inspector.exceptions import EngineError
+from inspector.exceptions import EngineError, InspectorError
 from inspector.kernel.loader import SLOW_KERNEL
 from inspector.render.report import Report
 from inspector.render.stored import report_from_json, report_json
@@ -96,6 +97,15 @@ class _Job:
                 listed[number] = _work(number, waiting[number], *weights)
         most = max(WHOLE_COST, sum(work.cost for work in listed.values()) // SHARES)
         whole = [work for work in listed.values() if work.cost <= most]
+        if whole and self._options.cache is not None:
+            # Else each executor might make a secret, and lose what another one kept by its own.
+            # Where it cannot be made, they say so.
+            folder = self._options.cache
+            options = tuple(sorted(self._options.storage_options.items()))
+            with suppress(OSError, InspectorError, TypeError):
+                for place in waiting.values():
+                    check_outside(place.path, folder)
+                cache_files(folder, options).make_secret()
         for answer in self._ask(_audit, whole):
             yield self._place_with(waiting.pop(answer["number"]), answer)
         yield from waiting.values()

@@ -83,6 +83,14 @@ class CacheFiles:
             self._trim()
         self._writes += 1
 
+    def make_secret(self) -> None:
+        """Make the secret, if there is none: before processes that would each make one.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self._known_secret(new=True)
+
     def _known_secret(self, *, new: bool = False) -> bytes | None:
         """The secret of the folder; None if it has none, or no whole one, and no new one is made.
 

@@ -162,6 +162,38 @@ def test_a_job_that_was_interrupted_goes_on_from_what_is_done(
         assert body(one.run.report) == body(api.audit(path))
 
 
+def test_the_secret_of_the_cache_is_there_before_an_executor_needs_it(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+
+    secrets: list[bytes] = []
+
+    class Watching(Executors):
+        def map(
+            self,
+            function: BatchFunction,
+            schema: pa.Schema,
+            work: Sequence[Work],
+            merge: Merge | None = None,
+        ) -> Iterator[pa.RecordBatch]:
+            if self.jobs:
+                secrets.append((cache / cache_files.SECRET).read_bytes())
+            cache_files.cache_files.cache_clear()  # as another process would begin
+            return super().map(function, schema, work, merge)
+
+    paths = [str(copy_of("agg_update", tmp_path / str(number))) for number in range(2)]
+    assert all(audited(paths, Watching(), api.Options(cache=str(cache))).values())
+    assert secrets == [(cache / cache_files.SECRET).read_bytes()]
+    assert len(secrets[0]) == 32
+
+
+def test_no_secret_is_written_into_a_checkpoint(tmp_path: Path) -> None:
+    inside = copy_of("agg_update", tmp_path)
+    before = sorted(inside.rglob("*"))
+    found = audited([str(inside)], Executors(), api.Options(cache=str(inside / "cache")))
+    assert found == {str(inside): None}
+    assert sorted(inside.rglob("*")) == before
+
+
 def test_what_is_held_of_each_checkpoint_is_little() -> None:
     report = api.audit(FEW[0])
     count = 500

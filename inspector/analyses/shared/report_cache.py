@@ -106,16 +106,7 @@ class ReportCache:
         Raises:
             CheckpointError: the folder of the cache lies in the checkpoint.
         """
-        folder = self._folder
-        root, target = translate(storage.url), translate(folder)
-        places = [root.target.rstrip("/"), target.target.rstrip("/")]
-        if is_local(storage.url) and is_local(folder):
-            places = [str(Path(place).resolve()) for place in places]
-        if root.protocol == target.protocol and f"{places[1]}/".startswith(f"{places[0]}/"):
-            raise CheckpointError(
-                "the folder of the cache lies in the checkpoint, which is never written to",
-                spell_root(folder),
-            )
+        check_outside(storage.url, self._folder)
         self._looks += 1
         if self._looks == 1 and self._tree is None:
             self._tree = self._list(storage)
@@ -171,6 +162,23 @@ class ReportCache:
             return None
         self._listing = listing_hash(tree, began_ms)
         return tree
+
+
+def check_outside(checkpoint: str, folder: str) -> None:
+    """See that a cache does not lie in a checkpoint.
+
+    Raises:
+        CheckpointError: it does.
+    """
+    root, target = translate(checkpoint), translate(folder)
+    places = [root.target.rstrip("/"), target.target.rstrip("/")]
+    if is_local(checkpoint) and is_local(folder):
+        places = [str(Path(place).resolve()) for place in places]
+    if root.protocol == target.protocol and f"{places[1]}/".startswith(f"{places[0]}/"):
+        raise CheckpointError(
+            "the folder of the cache lies in the checkpoint, which is never written to",
+            spell_root(folder),
+        )
 
 
 def listing_hash(tree: Tree, now_ms: int) -> str | None:
