@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from inspector.decode.rows import RowDecoder
 from inspector.discovery.checkpoint import Checkpoint, Operator
@@ -142,8 +140,8 @@ def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | Non
     row = RowDecoder(schema.key).decode(
         largest.key, np.zeros(1, np.int64), np.array([len(largest.key)], np.int64)
     )
-    bounds: Any = pc.struct_field(row.array, [at[0]])
-    start, end = (pc.struct_field(bounds, [n]).cast(pa.int64())[0].as_py() for n in (0, 1))
+    bounds: Any = row.array[0][at[0]]
+    start, end = (bounds[n].value for n in (0, 1))
     if start is None or end is None or end <= start:
         return None
     ends = frozenset(bucket * expiring.width for bucket in expiring.rows)

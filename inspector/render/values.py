@@ -92,6 +92,12 @@ def _float_word(value: float) -> Any:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
+def _validity(array: Array) -> list[bool]:
+    # Where nothing is null, as in most keys, Arrow's own answer would import its slow compute.
+    valid: list[bool] = array.is_valid().to_pylist() if array.null_count else [True] * len(array)
+    return valid
+
+
 def _structs(array: Array, data_type: DataType | None) -> list[Any]:
     names = [array.type.field(i).name for i in range(array.type.num_fields)]
     types = [f.data_type for f in data_type.fields] if isinstance(data_type, StructType) else []
@@ -99,7 +105,7 @@ def _structs(array: Array, data_type: DataType | None) -> list[Any]:
         to_json_values(child, types[i] if types else None)
         for i, child in enumerate(array.flatten())
     ]
-    valid = array.is_valid().to_pylist()
+    valid = _validity(array)
     rows = zip(*columns, strict=True) if columns else iter([()] * len(array))
     return [
         dict(zip(names, row, strict=True)) if ok else None
@@ -131,7 +137,7 @@ def _map(pairs: list[tuple[Any, Any]]) -> Any:
 
 def _slices(array: Array, items: list[Any]) -> list[Any]:
     ends = array.offsets.to_pylist()
-    valid = array.is_valid().to_pylist()
+    valid = _validity(array)
     return [items[a:b] if ok else None for ok, a, b in zip(valid, ends[:-1], ends[1:], strict=True)]
 
 
