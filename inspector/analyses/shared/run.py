@@ -37,6 +37,7 @@ from inspector.merge.collect import Facts
 from inspector.merge.ranges import KEYS, MANY, Listed, combining, fold_ranges
 from inspector.model import FileKind, Problem, StoreFile, StoreId
 from inspector.passes.run import files_ahead, run_bounds, run_tasks
+from inspector.passes.shown_keys import shows_few
 from inspector.passes.store_reader import open_stores
 from inspector.providers.chain import chain_for
 from inspector.providers.registry import provider_by_name
@@ -278,8 +279,10 @@ def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
     told = [
         rows if isinstance(rows, int) else 0 for rows in in_parallel(_snapshot_rows, tasks, threads)
     ]
+    lengths = in_parallel(_kept_length, tasks, threads)
     keys = [int(rows + record_bytes.keys_of(task)) for task, rows in zip(tasks, told, strict=True)]
-    return [max(1, -(-number * KEY_BYTES // memory)) for number in keys]
+    sizes = [KEY_BYTES + (length if isinstance(length, int) else 0) for length in lengths]
+    return [max(1, -(-n * size // memory)) for n, size in zip(keys, sizes, strict=True)]
 
 
 def _tell(counts: Sequence[int], whole: int, notify: Callable[[str], None]) -> None:
@@ -333,8 +336,7 @@ def _snapshot_rows(task: Task) -> int:
         InspectorError, OSError: one cannot be read.
     """
     rows = 0
-    stores = tuple(replace(store, side_files=()) for store in task.stores if store.counts_files)
-    for store, reader in open_stores(replace(task, stores=stores)):
+    for store, reader in open_stores(_without_sums(task)):
         result = [
             replayed_file
             for replayed_file in replayed_files(task, store)
@@ -344,6 +346,28 @@ def _snapshot_rows(task: Task) -> int:
             (reader.snapshot_rows(file) or 0 for file in result[:1] + result[-1:]), default=0
         )
     return rows
+
+
+def _kept_length(task: Task) -> int:
+    """Bytes of a key by the first block of a file, in stores whose keys are kept and not hashed.
+
+    The most that one of them says; 0 if none does.
+    """
+    length = 0
+    for store, reader in open_stores(_without_sums(task)):
+        files = [] if shows_few(task, store) else replayed_files(task, store)
+        if files:
+            with suppress(InspectorError, OSError):
+                largest = max(files, key=lambda file: file.size)
+                block = next(iter(reader.blocks(largest)), None)
+                if block is not None and block.count:
+                    length = max(length, -(-int(block.key_length.sum()) // block.count))
+    return length
+
+
+def _without_sums(task: Task) -> Task:
+    stores = (replace(store, side_files=()) for store in task.stores if store.counts_files)
+    return replace(task, stores=tuple(stores))
 
 
 def _file_bytes_of_record(task: Task, store: StoreTask, files: Sequence[StoreFile]) -> float:

@@ -21,7 +21,7 @@ from inspector.analyses.shared.run import (
 )
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
-from inspector.discovery.tasks import Task
+from inspector.discovery.tasks import Request, Task
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.exceptions import EngineError
 from inspector.passes.ahead import make_ahead
@@ -93,7 +93,7 @@ def test_timers_are_not_split_for_cores() -> None:
 
 
 def test_ranges_fit_into_the_memory_by_the_records_of_a_sample() -> None:
-    (task, *_) = tasks()
+    task = replace(tasks()[0], request=Request())
     keys = splitting._RecordBytes().keys_of(task)
     assert 20 < keys < 2000
     assert ranges_for_memory([task], keys * splitting.KEY_BYTES) == [1]
@@ -154,6 +154,22 @@ def test_the_rows_of_a_snapshot_are_those_that_it_says_or_its_tables() -> None:
     told = reader.snapshot_rows(newest)
     assert told is not None
     assert told >= rows
+
+
+@pytest.mark.parametrize(("path", "kept"), [(AGG, False), (ROCKS[1], True), (ROCKS[3], True)])
+def test_keys_that_are_kept_count_with_their_bytes(path: str, kept: bool) -> None:
+    some = [replace(task, request=Request()) for task in tasks(path)]
+    for task in (task for task in some if ranges_for_memory([task], 1) != [1]):
+        lengths: list[int] = []
+        for store, reader in open_stores(task):
+            for block in reader.blocks(max(store.files, key=lambda file: file.size)):
+                lengths += block.key_length.tolist()
+        (both,) = ranges_for_memory([task], 1)
+        with mock.patch.object(splitting, "KEY_BYTES", 0):
+            (of_keys,) = ranges_for_memory([task], 1)
+        keys = (both - of_keys) // splitting.KEY_BYTES
+        assert keys
+        assert of_keys == (keys * -(-sum(lengths) // len(lengths)) if kept else 1)
 
 
 def test_too_small_a_limit_is_refused() -> None:
