@@ -65,7 +65,7 @@ def _layout() -> tuple[pa.Schema, dict[str, Any]]:
 @lru_cache(maxsize=8)
 def _layout_of(declared: tuple[tuple[str, type[Fact]], ...]) -> tuple[pa.Schema, dict[str, Any]]:
     """The schema, and by kind null columns that batches share."""
-    columns = [(kind, struct_of(cls).type) for kind, cls in sorted(declared)]
+    columns: Any = [(kind, struct_of(cls).type) for kind, cls in sorted(declared)]
     schema = pa.schema([("kind", pa.string()), *STORE_COLUMNS, *columns])
     return schema, {kind: pa.nulls(BATCH_ROWS, type_) for kind, type_ in columns}
 
