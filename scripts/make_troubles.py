@@ -545,10 +545,6 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         Query(grouped(MINUTE, "user", late=LATENESS, at="timestamp_millis(unix_seconds(ts))")),
         "agg_window_no_watermark",
     ),
-    "agg_sliding_day": (
-        Query(grouped("window(ts, '1 day', '1 minute')", late=LATENESS), few),
-        Query(grouped("window(ts, '2 minutes', '1 minute')", late=LATENESS), few),
-    ),
     "agg_collect_set": (
         Query(grouped("user", values="size(collect_set(id)) ids"), many),
         Query(grouped("user", values="approx_count_distinct(id) ids"), many),

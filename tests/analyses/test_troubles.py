@@ -156,6 +156,7 @@ CAUSES: dict[str, str] = {
     "join_null_key": r"One key has 83 % of the rows of the join's left side \(null\)",
     "join_silent_right": r"There is no watermark .* because source 1 has brought no data yet",
     "union_silent_source": r"There is no watermark .* because source 1 has brought no data yet",
+    "agg_ms_as_seconds": r"The watermark is 56,\d+ years ahead .*: milliseconds were taken for",
     "agg_seconds_as_ms": r"The watermark is 1970-01-21.*: seconds were taken for milliseconds",
 }
 """Trouble -> what the first two lines of 80 columns say."""
