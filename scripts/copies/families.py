@@ -170,10 +170,13 @@ _JOIN_FORMAT = "spark.sql.streaming.join.stateFormatVersion"
 
 
 def _joined(kind: str, version: int) -> Family:
-    """A join in one of its state formats; 1 ended with 3.5, 3 and 4 need column families."""
+    """A join in one of its state formats; 1 ended with 3.5, 3 and 4 need column families.
+
+    Outer joins of format 1 are refused from 3.0 on (SPARK-26154).
+    """
     conf, build = {_JOIN_FORMAT: str(version)}, _join(kind)
     if version < 3:
-        until = (4,) if version == 1 else (9,)
+        until = (9,) if version == 2 else (4,) if kind == "inner" else (3,)
         return Family(build, "append", evicts=False, conf=conf, until=until)
     since = (4, 1) if version == 3 else (4, 3)
     return Family(build, "append", evicts=False, conf=conf, tables=True, since=since)
