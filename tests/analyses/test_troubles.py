@@ -156,6 +156,10 @@ CAUSES: dict[str, str] = {
     "join_null_key": r"One key has 83 % of the rows of the join's left side \(null\)",
     "join_silent_right": r"There is no watermark .* because source 1 has brought no data yet",
     "union_silent_source": r"There is no watermark .* because source 1 has brought no data yet",
+    "agg_collect_set": r"values grow with the updates, from 368 B to 2.6 KiB",
+    "agg_percentile": r"values grow with the updates, from 584 B to 4.4 KiB",
+    "agg_truncated_time": r"No grouping column carries a watermark, so no group is ever removed",
+    "agg_other_time": r"No grouping column carries a watermark, so no group is ever removed",
     "agg_ms_as_seconds": r"The watermark is 56,\d+ years ahead .*: milliseconds were taken for",
     "agg_seconds_as_ms": r"The watermark is 1970-01-21.*: seconds were taken for milliseconds",
 }
@@ -168,7 +172,7 @@ TWINS = (
     *("union_idle_source", "session_long_gap", "group_no_timeout", "group_far_timeout"),
     *("group_years_timeout", "group_same_value", "group_fat_value", "tws_map"),
     *("tws_value_without_ttl", "tws_far_ttl", "tws_timers_gather", "rocksdb_zips"),
-    *("group_text", "dedup_uuid", "join_null_key"),
+    *("group_text", "dedup_uuid", "join_null_key", "agg_window_no_watermark"),
     *("rocksdb_agg_no_watermark", "rocksdb_dedup_no_watermark", "rocksdb_join_no_range"),
 )
 """Troubles with a twin of their own; the others have that of another."""
