@@ -228,25 +228,22 @@ class Keeper(StatefulProcessor):
                 self.pages.updateValue((i if not self.keep else i[-1],), (1,))
         else:
             self.pages.update((len(events),))
-        if self.timer in ("clears", "one", "again"):
+        if self.timer in ("clears", "one"):
             for old in list(self.handle.listTimers()):
                 self.handle.deleteTimer(old)
         if self.timer:
-            after = 60_000 if self.timer in ("clears", "again") else 86_400_000
+            after = 60_000 if self.timer == "clears" else 86_400_000
             self.handle.registerTimer(newest + after)
         yield pd.DataFrame({"user": [key[0]]})
 
     def handleExpiredTimer(  # noqa: N802 -- Spark calls it so
         self,
         key: Any,
-        timerValues: Any,  # noqa: N803 -- and gives it by name
+        timerValues: Any,  # noqa: N803, ARG002 -- and gives it by name
         expiredTimerInfo: Any,  # noqa: N803, ARG002
     ) -> Iterator[pd.DataFrame]:
         """Forget the key."""
-        if self.timer == "again":
-            self.handle.registerTimer(timerValues.getCurrentWatermarkInMs() + 60_000)
-        else:
-            self.pages.clear()
+        self.pages.clear()
         yield pd.DataFrame({"user": [key[0]]})
 
     def close(self) -> None:
@@ -566,10 +563,6 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
     "agg_window_no_watermark": (
         Query(grouped(MINUTE, "user")),
         Query(BY_USER.build),
-    ),
-    "tws_rearmed": (
-        Query(processed("EventTime", kind="value", timer="again"), conf=ROCKSDB),
-        "tws_value_without_ttl",
     ),
 }
 
