@@ -38,8 +38,9 @@ MISSING_DELTA = Kind(
     "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS",
     means="A delta lies between the snapshot (or the empty version 0) and a later version, and is "
     "not there. No version from that delta on can be loaded until the next snapshot. Spark fails "
-    "when a task loads such a version, and its cleanup of old files stops silently. Where a "
-    "snapshot of the same version is there, that can be loaded, and what it changed is lost.",
+    "when a task loads such a version, and its cleanup of old files stops with a warning in the "
+    "executor's log. Where a snapshot of the same version is there, that can be loaded, and what "
+    "it changed is lost.",
     to_do="restore the file from a backup or an earlier object version; without it the "
     "versions up to the next snapshot cannot be loaded",
     source="HDFSBackedStateStoreProvider.loadMap, filesForVersion (2.3 to 4.3). A `foreachBatch` "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -21,8 +22,9 @@ from inspector.findings.catalogue import PARTITION_COUNT
 from inspector.operators import join
 from inspector.sparktypes import parse_schema_json
 from tests.encode import row, state_file
+from tests.rocks import as_spark_4_0
 from tests.spark.support import spark_release
-from tests.spark_support import WITH_SPARK
+from tests.spark_support import WITH_SPARK, until
 
 pytestmark = WITH_SPARK
 since_4_0 = pytest.mark.skipif(
@@ -302,7 +304,10 @@ def maintenance(spark: Any, confs: dict[str, str]) -> Iterator[None]:
 
 
 def go_on(spark: Any, folder: Path, until_it: Callable[[], bool], batches: int) -> None:
-    """Run the query for some batches, and as long as it takes Spark to do what is waited for."""
+    """Run the query for some batches, and as long as it takes Spark to do what is waited for.
+
+    That is looked for before each batch but the first ones, while the query waits for data.
+    """
     rows = source(spark, folder / "in", "user STRING")
     writer = rows.groupBy("user").count().writeStream.outputMode("update").format("noop")
     query = writer.option("checkpointLocation", str(folder / "ck")).start()
@@ -337,6 +342,133 @@ def test_maintenance_makes_snapshots_and_removes_what_is_not_retained(
     assert of_attempt.exists()
 
 
+@contextmanager
+def logged(spark: Any, file: Path) -> Iterator[Callable[[str], int]]:
+    """How many lines of the log of this JVM say something of a store, as maintenance does."""
+    classes = "org.apache.spark.sql.execution.streaming"
+    file.with_suffix(".properties").write_text(
+        f"appender.file.type = File\nappender.file.name = file\nappender.file.fileName = {file}\n"
+        "appender.file.layout.type = PatternLayout\nappender.file.layout.pattern = %p %m%n\n"
+        "rootLogger.level = off\nrootLogger.appenderRef.file.ref = file\n"
+        f"logger.state.name = {classes}\nlogger.state.level = debug\n"
+    )
+    log4j = spark._jvm.org.apache.logging.log4j
+    before = log4j.LogManager.getContext(False).getConfigLocation()
+    settings_file = spark._jvm.java.io.File(str(file.with_suffix(".properties")))
+    log4j.core.config.Configurator.reconfigure(settings_file.toURI())
+    try:
+        yield lambda text: file.read_text().count(text)
+    finally:
+        log4j.core.config.Configurator.reconfigure(before)
+
+
+def versions(partition: Path, kind: str) -> set[int]:
+    """The versions that a partition has files of."""
+    return {int(file.stem) for file in partition.glob(f"[0-9]*.{kind}")}
+
+
+@since_4_0
+def test_maintenance_that_fails_is_in_the_log_and_the_query_goes_on(
+    spark: Any, tmp_path: Path
+) -> None:
+    """Of the partition that lacks a delta alone: it gets no snapshot, and keeps every version."""
+    gap, sound = (tmp_path / "ck" / STATE / number for number in "01")
+    gone = set[int]()
+
+    def remove_delta() -> bool:
+        newest = max(versions(gap, "delta"), default=0)
+        if not gone and newest - 1 in versions(gap, "snapshot"):
+            (gap / f"{newest}.delta").unlink()
+            gone.add(newest)
+        return bool(gone)
+
+    def is_cleaned() -> bool:
+        return min(versions(sound, "delta")) > max(gone) + 3
+
+    with (
+        maintenance(spark, {f"{STREAMING}.minBatchesToRetain": "2"}),
+        logged(spark, tmp_path / "log") as lines,
+    ):
+        go_on(spark, tmp_path, lambda: remove_delta() and is_cleaned(), 0)
+        assert lines("WARN Error doing snapshots")
+        assert lines("WARN Error cleaning up files")
+    newest = max(versions(sound, "delta"))
+    kept = versions(gap, "delta")
+    assert {*range(min(kept), newest + 1)} - kept == gone
+    assert max(versions(gap, "snapshot")) < max(gone) < max(versions(sound, "snapshot"))
+
+
+@since_4_0
+def test_a_snapshot_is_made_of_a_version_in_memory_alone(spark: Any, tmp_path: Path) -> None:
+    partition = tmp_path / "ck" / STATE / "0"
+    with logged(spark, tmp_path / "log") as lines:
+        passed = "DEBUG fetchFiles() took"
+
+        def is_maintained() -> bool:
+            before = lines(passed)
+            until(lambda: True if lines(passed) > before + 20 else None, "maintenance")
+            return True
+
+        with maintenance(spark, {f"{STREAMING}.maxBatchesToRetainInMemory": "0"}):
+            go_on(spark, tmp_path, is_maintained, 5)
+            assert not versions(partition, "snapshot")
+        with maintenance(spark, {}):
+            go_on(spark, tmp_path, lambda: bool(versions(partition, "snapshot")), 1)
+
+
+@since_4_0
+def test_a_stray_version_is_not_read_and_ends_the_cleanup_of_its_partition(
+    spark: Any, tmp_path: Path
+) -> None:
+    stray, sound = (tmp_path / "ck" / STATE / number for number in "01")
+    with maintenance(spark, {f"{STREAMING}.minBatchesToRetain": "2"}):
+        go_on(spark, tmp_path, lambda: True, 1)
+        shutil.copy(stray / "1.delta", stray / "9999.delta")
+        go_on(spark, tmp_path, lambda: min(versions(sound, "delta")) > 5, 1)
+    newest = max(versions(sound, "delta"))
+    assert versions(stray, "delta") == {*range(1, newest + 1), 9999}
+    state = spark.read.format("statestore").load(str(tmp_path / "ck"))
+    counts = state.select("key.user", "value.count").collect()
+    assert sorted(map(tuple, counts)) == sorted((user, newest) for user in USERS)
+
+
+@since_4_0
+@pytest.mark.parametrize("changelogs", ["false", "true"])
+def test_a_stray_version_of_rocksdb_is_not_read(
+    spark: Any, tmp_path: Path, changelogs: str
+) -> None:
+    conf = f"{STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled"
+    with settings(spark, {**ON_ROCKSDB, conf: changelogs}):
+        query = Summed(spark, tmp_path)
+        for file in (tmp_path / "ck" / STATE / "0").glob("3.*"):
+            shutil.copy(file, file.with_stem("99"))
+        query.resume(tmp_path / "ck")
+    rows = spark.read.format("statestore").load(str(tmp_path / "ck"))
+    assert sorted(row[0] for row in rows.select("key.user").collect()) == sorted(USERS)
+    assert {row[0] for row in rows.select("partition_id").collect()} == {0, 1}
+
+
+@since_4_0
+def test_snapshots_of_format_2_by_spark_4_0_are_read_by_spark_4_0_alone(
+    spark: Any, tmp_path: Path
+) -> None:
+    with settings(spark, {**ON_ROCKSDB, f"{STREAMING}.stateStore.checkpointFormatVersion": "2"}):
+        query = Summed(spark, tmp_path)
+        (newest,) = (tmp_path / "ck" / STATE / "0").glob("3_*.zip")
+        with zipfile.ZipFile(newest) as archive:
+            first = archive.read("metadata").partition(b"\n")[0]
+        if spark_release() == (4, 0):
+            assert first == b"v2"
+            query.resume(tmp_path / "ck")
+        else:
+            assert first == b"v1"
+            other = query.copy(tmp_path / "by 4.0")
+            as_spark_4_0(other)
+            with pytest.raises(Exception, match="CANNOT_LOAD_STATE_STORE"):
+                query.resume(other)
+            assert query.resume(tmp_path / "ck")
+
+
 @since_4_0
 def test_rocksdb_uploads_tables_or_changes_and_goes_on_from_zips(
     spark: Any, tmp_path: Path
@@ -344,22 +476,19 @@ def test_rocksdb_uploads_tables_or_changes_and_goes_on_from_zips(
     partition = tmp_path / "ck" / STATE / "0"
     changelogs = f"{STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled"
 
-    def versions(kind: str) -> set[int]:
-        return {int(file.stem) for file in partition.glob(f"*.{kind}")}
-
     with maintenance(spark, {**ON_ROCKSDB, changelogs: "false"}):
         tables = list[int]()
         for _ in range(3):
             go_on(spark, tmp_path, lambda: True, 1)
             tables.append(len(list((partition / "SSTs").glob("*.sst"))))
-    assert versions("zip") == {1, 2, 3}
-    assert not versions("changelog")
+    assert versions(partition, "zip") == {1, 2, 3}
+    assert not versions(partition, "changelog")
     assert tables == sorted(set(tables))
     with maintenance(spark, {**ON_ROCKSDB, changelogs: "true"}):
-        go_on(spark, tmp_path, lambda: len(versions("zip")) > 3, 4)
-    newest = max(versions("changelog"))
-    assert versions("changelog") == set(range(4, newest + 1))
-    assert len(versions("zip")) < newest
+        go_on(spark, tmp_path, lambda: len(versions(partition, "zip")) > 3, 4)
+    newest = max(versions(partition, "changelog"))
+    assert versions(partition, "changelog") == set(range(4, newest + 1))
+    assert len(versions(partition, "zip")) < newest
     state = spark.read.format("statestore").load(str(tmp_path / "ck"))
     assert {row[0] for row in state.select("value.count").collect()} == {newest}
 
