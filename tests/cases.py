@@ -30,7 +30,7 @@ from inspector.facts.versions import VersionFacts, measure_version
 from inspector.kernel.loader import ENVIRONMENT, kernel
 from inspector.model import FileKind, Problem, StoreFile, Version
 from inspector.operators.rule import Clock, ExpiryField, RowPart
-from inspector.passes.run import run_tasks
+from inspector.passes.run import rows_of, run_tasks, tasks_in
 from inspector.passes.tracked import tracking
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import (
@@ -433,6 +433,12 @@ def run(specs: Sequence[str], function: BatchFunction) -> list[dict[str, Any]]:
     """The rows that a batch function makes of tasks."""
     tasks = batch_of(TASKS, [{"task_id": n, "spec": spec} for n, spec in enumerate(specs)])
     return [row for batch in function([tasks]) for row in batch.to_pylist()]
+
+
+def run_rows(batches: Iterable[Any]) -> Iterator[Any]:
+    """The live rows of some tasks' version, as :data:`inspector.schemas.ROWS`."""
+    for task in tasks_in(batches):
+        yield from rows_of(task)
 
 
 def place(row: Mapping[str, Any] | Seen) -> tuple[int, str, int]:

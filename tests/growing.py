@@ -70,10 +70,18 @@ class Endless:
         root: of the copy.
         deltas: whether a version has a delta, beside a snapshot every third time; else a snapshot.
         retained: batches that are kept beside the newest.
+        watermark_ms: of all batches from this one on, if not that of the version.
     """
 
     def __init__(
-        self, case: str, version: int, root: Path, *, deltas: bool = True, retained: int = 2
+        self,
+        case: str,
+        version: int,
+        root: Path,
+        *,
+        deltas: bool = True,
+        retained: int = 2,
+        watermark_ms: int | None = None,
     ) -> None:
         self.root, self.batch, self._retained = root, version - 1, retained
         self._version, self._deltas = version, deltas
@@ -82,7 +90,12 @@ class Endless:
             for path in (root / log).iterdir():
                 if path.name.startswith(".") or int(path.name) > self.batch:
                     path.unlink()
-        entry = json.loads((root / "offsets" / str(self.batch)).read_text().split("\n")[1])
+        planned = root / "offsets" / str(self.batch)
+        first, second, *sources = planned.read_text().split("\n")
+        entry = json.loads(second)
+        if watermark_ms is not None:
+            entry["batchWatermarkMs"] = watermark_ms
+            planned.write_text("\n".join([first, json.dumps(entry), *sources]))
         head, line = (root / "commits" / str(self.batch)).read_text().split("\n")
         self._head = head
         self._commit = json.loads(line) | {"nextBatchWatermarkMs": entry["batchWatermarkMs"]}

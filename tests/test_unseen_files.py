@@ -29,7 +29,7 @@ def kinds_of_files(root: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError("no such file"), PermissionError("refused")])
-@pytest.mark.parametrize("command", ["audit", "rows"])
+@pytest.mark.parametrize("command", ["audit", "rows", "diff", "top"])
 @pytest.mark.parametrize(
     ("case", "name"),
     sampled([(c, n) for c in CASES for n in kinds_of_files(FIXTURES / c / "checkpoint")], 3),
@@ -45,6 +45,35 @@ def test_no_file_is_damaged_that_was_not_read(
         assert (outcome.code == 0) == slugs.isdisjoint(("vanished", "denied", "missing-metadata"))
     else:
         assert (outcome.code, str(error) in outcome.err) == (6, True)
+
+
+@pytest.mark.parametrize(("what", "form"), [("rows", "parquet"), ("changes", "csv")])
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_written_says_what_was_not_read(
+    case: str, what: str, form: str, tmp_path: Path
+) -> None:
+    """The files are whole, and hold what could be read."""
+    root = FIXTURES / case / "checkpoint"
+    name = max((path for path in root.glob("state/0/0/**/*.*") if path.stem.isdecimal()), key=age)
+    with refusing(name.name, PermissionError("refused")):
+        told = run("export", what, root, "-O", f"{tmp_path}/out/", "--format", form)
+        copied = run("copy", root, tmp_path / "copy")
+        differences = run("diff", root, "-o", "json").json
+    assert {problem["problem"] for problem in differences["problems"]} == {"denied"}
+    lines = [line for line in told.err.splitlines() if line.startswith("problem: ")]
+    assert told.code == 4
+    assert lines
+    assert {line.rpartition(": ")[2] for line in lines} == {"refused"}
+    assert {path.suffix for path in (tmp_path / "out").iterdir()} == {f".{form}"}
+    assert copied.code in (4, 6)
+    assert ": refused" in copied.err
+    assert copied.err.endswith("; nothing was written\n")
+    assert not (tmp_path / "copy").exists()
+
+
+def age(path: Path) -> int:
+    """The version of a state file."""
+    return int(path.stem)
 
 
 @pytest.mark.parametrize("suffix", [".zip", ".sst"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
-from inspector.analyses.shared.opening import MORE_LOOKS, Listings, restores, version_problem
+from inspector.analyses.shared.opening import Listings, restores, version_problem
 from inspector.analyses.shared.options import Option, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import (
@@ -21,7 +20,7 @@ from inspector.analyses.shared.stores import (
     by_store,
     held_batches,
     listed_again,
-    looks_at,
+    looking_by,
     selected_tasks,
 )
 from inspector.analyses.shared.words import StoreWords, row_chunks
@@ -31,7 +30,6 @@ from inspector.exceptions import OutpacedError
 from inspector.model import Redact, StoreName
 from inspector.passes.diff import DiffTask, differences_of
 from inspector.passes.key_filter import KeyFilter
-from inspector.passes.looked_at import Look, look_again, once
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.schemas import DIFF as DIFFERENCES
@@ -202,9 +200,7 @@ def _looking(old: Run, new: Run) -> BatchFunction:
         return replace(unit, old=before, new=after)
 
     def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        look: Look[DiffTask] = once
-        if looks_at(old) and looks_at(new):
-            look = partial(look_again, again=again, looks=MORE_LOOKS)
+        look = looking_by((old, new), again)
         for unit in map(DiffTask.from_json, specs_in(batches)):
             yield from look(unit, differences_of)
 

@@ -41,7 +41,7 @@ from inspector.analyses.shared.judged import Judged, vouching_notes
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.stores import HashedKeys, narrowed
+from inspector.analyses.shared.stores import HashedKeys, live_batches, narrowed, of_one_version
 from inspector.analyses.shared.verdict import findings_of, leftover_count
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.tasks import Request, Task
@@ -55,7 +55,7 @@ from inspector.merge.resolution import Resolution
 from inspector.model import Certainty, Redact, StoreId
 from inspector.operators.rule import Clock, StoreRule
 from inspector.passes.key_filter import FORMS, KeyFilter, filter_of
-from inspector.passes.run import rows_of, run_rows
+from inspector.passes.run import rows_of
 from inspector.quantities import short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
@@ -270,7 +270,7 @@ def leftovers(
     if explain is not None:
         return _explain(run, explain)
     if run.options.keys or run.options.where:
-        return _report_of_keys(run, limit)
+        return of_one_version(lambda: _report_of_keys(run, limit), run.begin_anew)
     # The table of the largest is the same whatever the limit.
     facts = run.facts(replace(FACTS, leftover_limit=max(limit, LARGEST) if limit else 0))
     return leftovers_report(run.judge(facts), limit)
@@ -311,7 +311,7 @@ def _report_of_keys(run: Run, limit: int) -> Report:
     keys, notes_ = KeyFilter(run.options.keys, run.options.where), list[str]()
 
     def read(task: Task) -> Iterator[pa.RecordBatch]:
-        return run.stream(run_rows, [task.to_json()])
+        return live_batches(run, [task])
 
     chosen = select_leftovers(facts.leftovers, tasks, read)
     HashedKeys(keys, notes_).see([leftover.fact.key for leftover in chosen])

@@ -68,11 +68,11 @@ def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
     run = Run.start(parsed["path"], api_options(parsed, analysis.shared))
     outside(run.checkpoint.root, output)
     if not run.engine.in_process:
-        problems = _by_spark(run, content, form, parsed, keywords)
-    else:
-        problems = of_one_version(
-            lambda: _write_files(analysis, run, content, form, parsed, keywords), run.begin_anew
-        )
+        check_format(form)
+    of_engine = _write_files if run.engine.in_process else _by_spark
+    problems = of_one_version(
+        lambda: of_engine(analysis, run, content, form, parsed, keywords), run.begin_anew
+    )
     for line in message_lines(problems, quiet=parsed["quiet"]):
         click.echo(line, err=True)
     sys.exit(Exit.INCOMPLETE if any(p.slug not in READABLE for p in problems) else Exit.OK)
@@ -105,11 +105,15 @@ def _write_files(
 
 
 def _by_spark(
-    run: Run, content: str, form: str, parsed: Mapping[str, Any], keywords: Mapping[str, Any]
+    _analysis: Analysis,
+    run: Run,
+    content: str,
+    form: str,
+    parsed: Mapping[str, Any],
+    keywords: Mapping[str, Any],
 ) -> Sequence[Problem]:
     from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
 
-    check_format(form)
     output, force = parsed["output_file"], parsed["force"]
     done = writing.write_stores(run, content, output, form, force=force, **keywords)
     for table in done:
@@ -321,8 +325,13 @@ def write_by_executors(
     from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
 
     few = {option.name: option.option.for_people for option in analysis.options}
-    report = analysis.function(run, **{name: few[name] for name in few if few[name]})
-    writing.write_table(run, table, target, form, force=parsed["force"])
+
+    def write_all() -> Report:
+        report = analysis.function(run, **{name: few[name] for name in few if few[name]})
+        writing.write_table(run, table, target, form, force=parsed["force"])
+        return report
+
+    report: Report = of_one_version(write_all, run.begin_anew)
     for line in message_lines(report.problems, quiet=parsed["quiet"]):
         click.echo(line, err=True)
     _say(f"{target}: {report.summary[table.name]:,} keys, written by Spark", parsed)

@@ -100,8 +100,12 @@ class Reader(ABC):
         """
 
     @abstractmethod
-    def on_driver(self, function: BatchFunction) -> BatchFunction:
-        """The same batch function, for tasks that run in this process."""
+    def files_of(self, spec: str) -> AbstractContextManager[None]:
+        """The files of a task, which runs in this process, as long as the context is entered.
+
+        Raises:
+            EngineError: the checkpoint is not open any more, as it was when the task was made.
+        """
 
 
 class Engine(ABC):

@@ -25,7 +25,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -38,7 +38,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.credentials import learn, redact
 from inspector.engines import session as sessions
 from inspector.engines.bin_packing import pack, partition_keys
-from inspector.engines.engine import BatchFunction, Reader, Work
+from inspector.engines.engine import Reader, Work
 from inspector.engines.hadoop_listing import (
     ListedFile,
     Listing,
@@ -53,7 +53,6 @@ from inspector.engines.session_scope import scope_of
 from inspector.engines.staging import CHUNK_BYTES, CHUNKS, StagingFolder, scratch
 from inspector.exceptions import EngineError, NotACheckpointError
 from inspector.providers.registry import classify
-from inspector.schemas import task_batch
 
 MAX_LENGTH = "spark.sql.sources.binaryFile.maxLength"
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -167,26 +166,18 @@ class HadoopFiles(Reader):
         """The names of the checkpoints that these tasks are about."""
         return sorted({name for item in work for name in listing_names(item.spec, self._listings)})
 
-    def on_driver(self, function: BatchFunction) -> BatchFunction:
-        """The same batch function for tasks in this process, with their files fetched by Spark.
+    @contextmanager
+    def files_of(self, spec: str) -> Iterator[None]:
+        """The files of a task on this process's disk, for what is written where the command runs.
 
-        One task after the other, for what is written where the command runs; its disk holds the
-        files of one task.
+        Raises:
+            EngineError: nothing holds the storage by whose listing the task was made.
         """
-
-        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                for row in batch.to_pylist():
-                    spec = str(row["spec"])
-                    with tempfile.TemporaryDirectory(
-                        prefix="inspector-", dir=scratch()
-                    ) as location:
-                        folder = StagingFolder(location)
-                        self._fetch(files_of_task(spec, self._listings), folder)
-                        with folder.names(listing_names(spec, self._listings)):
-                            yield from function([task_batch(spec, row["task_id"])])
-
-        return run
+        with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as location:
+            folder = StagingFolder(location)
+            self._fetch(files_of_task(spec, self._listings), folder)
+            with folder.names(listing_names(spec, self._listings)):
+                yield
 
     def small_batches(self) -> AbstractContextManager[None]:
         """Bound what Spark hands to a Python worker at once, while a frame is computed.

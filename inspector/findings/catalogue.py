@@ -102,11 +102,12 @@ SNAPSHOT_DIFFERS = Kind(
     "snapshot differs from its deltas",
     "CANNOT_LOAD_STATE_STORE",
     means="A snapshot holds other rows than the replay of the deltas up to its version. One of "
-    "them was not written by this run of this query.",
-    to_do="find out what else writes to the checkpoint: Spark loads the snapshot, "
-    "whatever its deltas say",
-    source="HDFSBackedStateStoreProvider.fetchFiles, loadMap (2.3 to 4.3): where both exist Spark "
-    "takes the snapshot",
+    "them was not written by this run of this query: something else writes to the checkpoint, or "
+    "a batch that had failed ran again with another output mode or other code.",
+    to_do="find out what else writes to the checkpoint, and whether the query was changed when a "
+    "batch had failed: Spark loads the snapshot, whatever its deltas say",
+    source="HDFSBackedStateStoreProvider.fetchFiles, loadMap (2.3 to 4.3), RocksDB.load (3.2 to "
+    "4.3): where both exist Spark takes the snapshot",
     cause="A snapshot holds other rows than the deltas up to its version make.",
     command="verify",
     proof="The rows of the snapshot are compared with those that a replay of its deltas makes, "

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from inspector.arrays import Int64s
+from inspector.checkpoint.logfile import UNSEEN
 from inspector.codec import Message
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
@@ -131,7 +132,9 @@ class _Unit:
         try:
             chain = chain_for(part.reader.provider.files_of(usable), part.task.version)
         except MissingVersionError as error:
-            part.reader.report(error.slug, error.message)
+            # What lacks a file that nobody may read is not damaged.
+            if not any(problem.slug in UNSEEN for problem in part.reader.problems):
+                part.reader.report(error.slug, error.message)
             raise
         return [(part, file) for file in chain.files]
 

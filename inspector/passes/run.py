@@ -76,18 +76,11 @@ def run_fields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from _look_at(task, _each_field)
 
 
-def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Read the live rows of some tasks' version; the same form as :func:`run_tasks`.
-
-    Yields:
-        Batches of schema :data:`inspector.schemas.ROWS`.
-    """
-    for task in tasks_in(batches):
-        yield from rows_of(task)
-
-
 def rows_of(task: Task) -> Iterator[pa.RecordBatch]:
-    """What :func:`run_rows` emits for one task; nothing for a partition of older versions alone."""
+    """The live rows of a task's version, as :data:`inspector.schemas.ROWS`.
+
+    There are none of a partition of older versions alone.
+    """
     for store, reader in open_stores(task) if task.present else ():
         yield from live_rows(task, store, reader)
         if reader.problems:

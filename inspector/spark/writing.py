@@ -15,14 +15,14 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.observation import Observation
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
 
-from inspector.analyses.shared.declare import DataTable, TableOptions
-from inspector.analyses.shared.opening import Opened
+from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
+from inspector.analyses.shared.opening import OUTPACED, Opened, doubts
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.stores import store_tasks, table_name, work_of
+from inspector.analyses.shared.stores import check_there, store_tasks, table_name, work_of
 from inspector.engines import session as sessions
 from inspector.engines.spark import SparkEngine
-from inspector.exceptions import EngineError
-from inspector.model import Problem, ProblemMode
+from inspector.exceptions import EngineError, InspectorError, OutpacedError
+from inspector.model import Problem
 from inspector.passes.problem_mode import COLUMN, problem_of_text
 from inspector.passes.typed_rows import run_typed_rows, typed_schema
 
@@ -80,12 +80,16 @@ def write_stores(  # noqa: PLR0913 - the options of a command
     """
     tables = store_tasks(run, TableOptions(from_batch, raw), changes=content == "changes")
     inside = len(tables) > 1 or output.endswith("/")
-    done = []
-    for location, tasks in tables.items():
-        frame = _engine(run).frame(run_typed_rows, typed_schema(tasks[0]), work_of(tasks))
-        target = f"{output.rstrip('/')}/{table_name(location)}" if inside else output
-        with _engine(run).computing():
-            done.append(_write_rows(frame, target, form, force=force))
+    done = list[Written]()
+    try:
+        for location, tasks in tables.items():
+            plan = TablePlan(typed_schema(tasks[0]), run_typed_rows, work_of(tasks), run)
+            target = f"{output.rstrip('/')}/{table_name(location)}" if inside else output
+            done.append(_write_plan(plan, target, form, force=force))
+    except OutpacedError:
+        for table in done:
+            _remove(_engine(run).session, table.place)
+        raise
     return done
 
 
@@ -94,17 +98,51 @@ def write_table(run: Opened, table: DataTable, output: str, form: str, *, force:
 
     What cannot be read is left out: the report of the same run names it.
     """
-    chosen = TableOptions(mode=ProblemMode.DROPMALFORMED, json_keys=True)
-    plan = table.plan(run, run.options, chosen)
-    frame = _engine(run).frame(plan.function, plan.schema, plan.work)
-    with _engine(run).computing():
-        _write(frame, output, form, force=force)
-    return Written(output, None)
+    return _write_plan(
+        table.plan(run, run.options, TableOptions(json_keys=True)), output, form, force=force
+    )
 
 
 def _engine(run: Opened) -> SparkEngine:
     assert isinstance(run.engine, SparkEngine)
     return run.engine
+
+
+def _write_plan(plan: TablePlan, target: str, form: str, *, force: bool) -> Written:
+    """Write a table of one version, or nothing.
+
+    Raises:
+        OutpacedError: files of the version went while they were read.
+    """
+    engine = _engine(plan.run)
+    plan.run.check_lasting()
+    frame = engine.frame(plan.function, plan.schema, plan.work)
+    with engine.computing():
+        written = _write_rows(frame, target, form, force=force)
+    doubted = doubts(written.problems)
+    try:
+        if doubted:
+            check_there(plan.run, [problem.path for problem in doubted if problem.path])
+    except OutpacedError:
+        _remove(engine.session, target)
+        raise
+    return written
+
+
+def _remove(session: Any, target: str) -> None:
+    """Remove a folder that Spark wrote.
+
+    Raises:
+        InspectorError: this is Spark Connect, which can do no more than to empty it.
+    """
+    try:
+        path = session._jvm.org.apache.hadoop.fs.Path(target)
+    except AttributeError:
+        session.createDataFrame([], "nothing int").write.mode("overwrite").save(target)
+        message = f"{OUTPACED}; nothing is in this folder now, --force writes it again"
+        raise InspectorError(message, target) from None
+    configuration = session._jsparkSession.sessionState().newHadoopConf()
+    path.getFileSystem(configuration).delete(path, True)
 
 
 def _write_rows(frame: DataFrame, target: str, form: str, *, force: bool) -> Written:

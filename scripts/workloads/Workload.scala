@@ -13,7 +13,7 @@ import org.apache.commons.io.FileUtils
 
 import org.apache.spark.sql.{DataFrame, Encoders}
 import org.apache.spark.sql.functions.{col, udf}
-import org.apache.spark.sql.streaming.StreamingQuery
+import org.apache.spark.sql.streaming.{StreamingQuery, Trigger}
 
 /** One workload: run after run of its query until all ticks are over, then what Spark says its state holds. */
 class Workload(spark: ThisSpark.Session, root: String, line: String) {
@@ -101,8 +101,9 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
       failInBatch = if (failing) chosen.long("failAt", -1) else -1)
     val clock = new StepClock(now)
     feedSources()
-    val query = ThisSpark.start(spark, spec, checkpoint, clock, df)
-    try {
+    val trigger = chosen.get("trigger").map(word => if (word == "once") Trigger.Once() else Trigger.AvailableNow())
+    val query = ThisSpark.start(spark, spec, checkpoint, clock, df, trigger.getOrElse(Trigger.ProcessingTime(1)))
+    try if (trigger.nonEmpty) drain(query) else {
       step(query, clock)
       while (hasNext && query.isActive && !chosen.restarts(tick)) {
         feedSources()
@@ -113,6 +114,17 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
     query.exception.foreach { e => if (failInBatch < 0 && !failing) throw e }
     now = clock.getTimeMillis() + feed.advance() - chosen.long("back", 0)
     number += 1
+  }
+
+  /** A query that ends itself, after one batch or all that there is to do. */
+  private def drain(query: StreamingQuery): Unit = {
+    val executed = mutable.TreeMap[Long, Executed]()
+    while (query.isActive) {
+      Executed.last(query).foreach(batch => executed(batch.id) = batch)
+      Thread.sleep(2)
+    }
+    executed.foreach { case (id, batch) => batches(id) = batch.json(number, new File(checkpoint, s"offsets/$id")) }
+    providers = ThisSpark.loadedProviders(checkpoint)
   }
 
   /** A batch of Spark's own, in which no function runs and which moves no clock. */

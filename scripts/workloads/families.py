@@ -28,6 +28,7 @@ pNull, pNeg percent of rows without a time, or before 1970; huge: of durations t
 cleanup     spark.sql.streaming.statefulOperator.incrementalCleanupFactor
 later       words that are others from the second run on: ``delay:0,nodata:false,mode:update``
 initial     flatMapGroupsWithState begins with a state for so many keys; policy: max, of watermarks
+trigger     each tick is a run that ends itself: ``available`` now, or ``once``
 gaps        session windows with a gap for each row, some of which are negative
 after       ticks that a copy of a checkpoint goes on: from `clock`, after source offset `offset`,
             in run `fromRun`, its batches counted `shift` higher than those of its twin
@@ -108,6 +109,7 @@ FAMILIES: dict[str, knobs.Family] = {
     "N": knobs.odd_times,
     "V": knobs.python_plan,
     "W": knobs.unsettled,
+    "a": knobs.ended,
     "X": knobs.changed,
     "Y": knobs.failing,
     "M": knobs.odd_marks,
@@ -143,10 +145,11 @@ TITLES = {
     "X": "functions that change",
     "Y": "batches that fail and run again",
     "Z": "repartitioned state",
+    "a": "queries that end themselves",
 }
 """What a table calls the families."""
 
 SINCE_4 = {"K", "U", "V"}
 SINCE_4_3 = {"Z"}
-APART = {"W"}
+APART = {"W", "a"}
 """Drawn where they are asked for, so that the others keep the numbers that they had before."""

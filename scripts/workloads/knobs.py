@@ -462,6 +462,21 @@ def unsettled(random: Random) -> Knobs:
     return knobs | _trouble(random, task=random.random() < 0.5)
 
 
+def ended(random: Random) -> Knobs:
+    """A run for each tick, which ends itself; or two columns of event time."""
+    maker = random.choice(
+        [group_state, group_state, pandas_state, aggregation, deduplication, join, chain, plan]
+    )
+    knobs = maker(random) | {"ticks": random.randint(6, 9), "restarts": "2"}
+    knobs |= {"trigger": random.choice(["available", "available", "once"])}
+    if maker is deduplication and random.random() < 0.6:
+        knobs |= {"op": "plan", "plan": "twice", "multiple": "false", "wm": "true"}
+        knobs["gap2"] = random.choice([15, 40, 90])
+    if knobs.get("profile") in ("lapse", "lapseN"):
+        knobs["profile"] = "mixed"
+    return knobs | {"failAt": -1}
+
+
 def odd_marks(random: Random) -> Knobs:
     """Watermarks where one does not expect them, or none where one does."""
     plans = ["twice", "u(dedup.meta|dedup.one)", "dedup.u(ddw.meta|one)", "u(ddw.one|ddw.meta)"]

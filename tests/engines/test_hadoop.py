@@ -8,14 +8,19 @@ import random
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from inspector import api
+from inspector.analyses.shared.opening import OUTPACED
 from inspector.analyses.shared.run import Run
 from inspector.checkpoint.logfile import MOVED_SLUG
 from inspector.discovery.tasks import Request
@@ -23,14 +28,17 @@ from inspector.engines.bin_packing import partition_keys
 from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import Work
 from inspector.engines.staging import CHUNK_BYTES
-from inspector.exceptions import EngineError, NotACheckpointError
+from inspector.exceptions import EngineError, NotACheckpointError, OutpacedError
 from inspector.facts.registry import facts_in, facts_schema
 from inspector.passes.run import run_tasks
 from inspector.render.as_json import render_json
 from inspector.render.report import Report
 from tests.cases import hdfs_cases
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of, replace_state
+from tests.cli.support import run as run_command
+from tests.growing import Endless
 from tests.spark_support import WITH_SPARK
+from tests.test_slow_reader import TOO_SLOW, faults, slowed
 
 pytestmark = WITH_SPARK
 
@@ -254,3 +262,79 @@ def test_spark_puts_the_partition_keys_where_they_should_go(spark: Any) -> None:
     frame = spark.createDataFrame([(key,) for key in keys], "key int").repartition(50, "key")
     places = dict(frame.select("key", F.spark_partition_id()).collect())
     assert [places[key] for key in keys] == list(range(50))
+
+
+# --- a query that commits batches, and removes old ones, between Spark's requests ----------------
+
+SLOWLY = Fraction(1, 20)
+"""Batches that pass with each request: a table is read in some thirty."""
+
+WRITTEN = {"export": ("export", "rows"), "leftovers": ("leftovers", "-o", "parquet")}
+"""What executors write."""
+
+
+def endless(folder: Path) -> Endless:
+    """A query with a group state, whose watermark is behind all timers."""
+    query = Endless(
+        "fmgws_snapshots_cleaned", 12, folder / "checkpoint", watermark_ms=1_904_067_279_000
+    )
+    for _ in range(6):
+        query.go_on()
+    return query
+
+
+@pytest.mark.parametrize("command", ["rows", "changes", "diff", "leftovers"])
+def test_tables_are_of_one_batch_or_not_there(
+    command: str, hadoop: api.Options, tmp_path: Path
+) -> None:
+    where = ("value.groupState.visits > 0",) if command == "leftovers" else ()
+    options = replace(hadoop, where=where)
+    for batches in (SLOWLY, TOO_SLOW):
+        query = endless(tmp_path / str(batches.numerator))
+        path = str(query.root)
+        quiet = said(COMMANDS[command](path, replace(options, engine=EngineOptions())))
+        with before_each_request(slowed(query, batches)):
+            if batches is TOO_SLOW:
+                with pytest.raises(OutpacedError, match=OUTPACED):
+                    said(COMMANDS[command](path, options))
+                continue
+            told = said(COMMANDS[command](path, options))
+        assert faults(told) == []
+        assert counts(told) == counts(quiet)
+        assert any(counts(told).values())
+
+
+@pytest.mark.parametrize("command", WRITTEN)
+@pytest.mark.usefixtures("spark")
+def test_what_executors_write_is_of_one_batch_or_not_there(command: str, tmp_path: Path) -> None:
+    for batches in (SLOWLY, TOO_SLOW):
+        folder = tmp_path / str(batches.numerator)
+        query = endless(folder)
+        words = (*WRITTEN[command], query.root, "-O", folder / "out", "--engine", "spark")
+        with before_each_request(slowed(query, batches)):
+            told = run_command(*words, "--io", "hadoop")
+        assert "problem: " not in told.err
+        assert (told.code, OUTPACED in told.err) in ((0, False), (4, True))
+        assert (folder / "out").exists() == (told.code == 0)
+        assert batches is SLOWLY or told.code == 4
+
+
+def counts(report: Any) -> dict[str, int]:
+    """How many rows each table of a report has."""
+    tables = {"": report["rows"], **report["tables"]}
+    return {name: len(rows) for name, rows in tables.items()}
+
+
+@contextmanager
+def before_each_request(act: Callable[[Any, str], None]) -> Iterator[None]:
+    """Call ``act`` before Spark is asked what lies in a folder, to list it or to read it."""
+    from inspector.engines.hadoop import HadoopFiles
+
+    read = HadoopFiles._read
+
+    def asked(self: HadoopFiles, path: str) -> Any:
+        act(self, path)
+        return read(self, path)
+
+    with mock.patch.object(HadoopFiles, "_read", asked):
+        yield

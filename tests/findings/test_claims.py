@@ -61,7 +61,10 @@ CLAIMS: dict[str, dict[str, str]] = {
         "A restart has to replay many deltas": READ,
     },
     "SS104": {
-        "Spark loads the snapshot": f"{SPARK}::test_a_snapshot_is_loaded_whatever_the_deltas_say"
+        "Spark loads the snapshot": f"{SPARK}::test_a_snapshot_is_loaded_whatever_the_deltas_say",
+        "a batch that had failed ran again with another output mode": (
+            f"{SPARK}::test_a_snapshot_of_an_attempt_that_failed_is_what_a_restart_loads"
+        ),
     },
     "SS105": {
         "The query cannot restart from this checkpoint": LOST,

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.passes.run import run_rows
 from tests import cases
-from tests.cases import Batch, run, small_checkpoint, tasks_of
+from tests.cases import Batch, run, run_rows, small_checkpoint, tasks_of
 from tests.encode import Record
 from tests.profiles import costly
 

@@ -21,11 +21,20 @@ from inspector.facts.sizes import FieldSizes
 from inspector.merge.collect import Facts, collect
 from inspector.model import JOIN_ROW_STORES, StoreName
 from inspector.operators.rule import RowPart
-from inspector.passes.run import run_fields, run_rows, run_tasks
+from inspector.passes.run import run_fields, run_tasks
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import StructType
 from tests import cases
-from tests.cases import Batch, observed, place, problems_in, run, small_checkpoint, tasks_of
+from tests.cases import (
+    Batch,
+    observed,
+    place,
+    problems_in,
+    run,
+    run_rows,
+    small_checkpoint,
+    tasks_of,
+)
 from tests.cli.support import copy_of
 from tests.encode import Record
 from tests.profiles import costly

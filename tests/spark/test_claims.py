@@ -135,6 +135,42 @@ def test_a_snapshot_is_loaded_whatever_the_deltas_say(summed: Summed, tmp_path: 
 
 
 @since_4_0
+def test_a_snapshot_of_an_attempt_that_failed_is_what_a_restart_loads(
+    spark: Any, tmp_path: Path
+) -> None:
+    """The batch ran again in another output mode, which removes nothing: what it kept is lost."""
+    changelogs = f"{STREAMING}.stateStore.rocksdb.changelogCheckpointing.enabled"
+    times = [["2024-01-01T00:00:00Z", "2024-01-01T01:00:00Z"], ["2024-01-01T02:00:00Z"]]
+    for batch, those in enumerate(times):
+        write(tmp_path / "in", batch, [{"ts": time} for time in those])
+    rows = source(spark, tmp_path / "in", "ts TIMESTAMP").withWatermark("ts", "0 seconds")
+    counted = rows.groupBy(functions().window("ts", "10 seconds")).count()
+    out = dict[int, int]()
+
+    def run_as(mode: str, changelog: str, failing: int = -1) -> None:
+        def act(frame: Any, batch: int) -> None:
+            out[batch] = len(frame.collect())
+            if batch == failing:
+                raise ValueError("the sink is full")
+
+        confs = {changelogs: changelog, f"{STREAMING}.noDataMicroBatches.enabled": "false"}
+        with settings(spark, {**ON_ROCKSDB, **confs}):
+            writer = counted.writeStream.outputMode(mode).foreachBatch(act)
+            writer = writer.option("checkpointLocation", str(tmp_path / "ck"))
+            writer.trigger(availableNow=True).start().awaitTermination()
+
+    with pytest.raises(Exception, match="the sink is full"):
+        run_as("update", "false", failing=1)
+    run_as("complete", "true")
+    assert out[1] == 3
+    found = {finding.kind.id for finding in api.audit(str(tmp_path / "ck")).findings}
+    write(tmp_path / "in", 2, [{"ts": "2024-01-01T03:00:00Z"}])
+    run_as("complete", "true")
+    assert out[2] == 3, "without the window that the first attempt had removed"
+    assert "SS104" in found
+
+
+@since_4_0
 def test_removals_of_absent_keys_are_loaded_as_they_are(summed: Summed, tmp_path: Path) -> None:
     checkpoint = summed.copy(tmp_path)
     before = summed.rows(checkpoint)

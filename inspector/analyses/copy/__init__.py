@@ -28,6 +28,7 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_heaps import usual_layout
 from inspector.analyses.shared.words import StoreWords
 from inspector.checkpoint.destination import Destination, check_new, new_folder
+from inspector.checkpoint.logfile import UNSEEN
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.urls import is_local, spell_root
@@ -343,9 +344,14 @@ class _Copy:
             more = (
                 f" (and {short_count_text(len(damage) - 1, 'more problem')})" if damage[1:] else ""
             )
+            to_do = (
+                "; nothing was written"
+                if damage[0].slug in UNSEEN
+                else "; nothing was written. Copy a batch before the damage (--batch); the command "
+                "verify lists all of it"
+            )
             raise SourceNotWholeError(
-                f"{damage[0].message}{more}; nothing was written. Copy a batch before the damage "
-                "(--batch); the command verify lists all of it",
+                f"{damage[0].message}{more}{to_do}",
                 damage[0].path or self._checkpoint.root,
                 damage[0].offset,
             )

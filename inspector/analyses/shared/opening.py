@@ -99,10 +99,13 @@ class Listings:
     Attributes:
         doubts: of the newest listing, and those that it shares with an earlier one are damage.
         whole: whether any of them could restore the version that is judged now.
+        newest: the checkpoint by the newest one beside the run's: while it is held, the tasks
+            that are made of it can be read.
     """
 
     doubts: list[Problem] = field(default_factory=list)
     whole: bool = False
+    newest: Checkpoint | None = None
     _seen: set[object] = field(default_factory=set)
 
     def add(self, problems: Iterable[Problem], *, whole: bool) -> list[Problem]:
@@ -284,6 +287,7 @@ class Opened:
         """The checkpoint as it lies there now; the run goes on with what it has."""
         assert self.reopen is not None
         checkpoint = with_user_rules(self.reopen(), self.options)
+        self.listings.newest = checkpoint
         return with_unknown_watermarks(checkpoint, self.version)
 
     def gone(self, paths: Collection[str]) -> set[str]:

@@ -113,13 +113,12 @@ class Run(Opened):
         """Batches of tasks one after the other, in this process: for outputs that are written here.
 
         Args:
-            function: as :meth:`inspector.engines.engine.Engine.map` takes it.
+            function: as :meth:`inspector.engines.engine.Engine.map` takes it; it fetches what
+                Spark alone can read (:func:`inspector.analyses.shared.stores.looking_by`).
             specs: tasks as JSON, of this run's checkpoint or of another that is open.
             file_bytes: of their files; 0 if that is unknown.
         """
-        reader = self.engine.reader
-        batches = stream_tasks(reader.on_driver(function) if reader else function, specs)
-        return self._watch(batches, _reading(file_bytes))
+        return self._watch(stream_tasks(function, specs), _reading(file_bytes))
 
     def _watch(
         self, batches: Iterable[pa.RecordBatch], measure: Callable[[], Measure]

@@ -21,7 +21,9 @@ from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
 from inspector.analyses.shared.opening import MORE_LOOKS, Opened, missing_files, restores
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
+from inspector.codec import Message
 from inspector.decode.row_hash import HASH, hash_digits, row_hash
+from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
 from inspector.engines.engine import Work
@@ -36,6 +38,7 @@ from inspector.passes.typed_rows import TypedTask, run_typed_rows, typed_schema
 from inspector.schemas import problem_batch
 
 T = TypeVar("T")
+TaskT = TypeVar("TaskT", bound=Message)
 _LISTED = 5
 
 
@@ -133,16 +136,53 @@ def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Iterator[p
 
 
 def looking(run: Run) -> Look[Task]:
-    """What looks again at a store whose files moved under it."""
-    if not looks_at(run):
-        return once
-    return partial(look_again, again=partial(listed_again, run), looks=MORE_LOOKS)
+    """What reads a store, and looks again where its files moved under it."""
+    return looking_by((run,), partial(listed_again, run))
 
 
-def looks_at(run: Run) -> bool:
-    """Whether a store may be listed again."""
-    # What Spark fetches for a task is a copy, which nothing moves.
-    return run.can_look_again and run.engine.reader is None
+def looking_by(runs: Sequence[Run], again: Callable[[TaskT, Sequence[str]], TaskT]) -> Look[TaskT]:
+    """What reads a task in this process, and looks again where its files moved under it.
+
+    Args:
+        runs: of the checkpoints that the task is of, all on one engine. Its reader, if it has one,
+            fetches the files at each look.
+        again: as of :func:`inspector.passes.looked_at.look_again`.
+    """
+    look: Look[TaskT] = once
+    if all(run.can_look_again for run in runs):
+        look = partial(look_again, again=again, looks=MORE_LOOKS)
+    reader = runs[0].engine.reader
+    if reader is None:
+        return look
+
+    def fetch_and_look(
+        task: TaskT, read: Callable[[TaskT], Iterator[pa.RecordBatch]]
+    ) -> Iterator[pa.RecordBatch]:
+        def read_files(task: TaskT) -> Iterator[pa.RecordBatch]:
+            with reader.files_of(task.to_json()):
+                yield from read(task)
+
+        return look(task, read_files)
+
+    return fetch_and_look
+
+
+def check_there(run: Opened, paths: Iterable[str]) -> Checkpoint:
+    """The checkpoint by a new listing, which has the version of a run and some files.
+
+    Args:
+        run: of the checkpoint.
+        paths: of files that cannot be read: damage, if the new listing has them.
+
+    Raises:
+        OutpacedError: the run began when its version was whole, and it no longer is; or one of
+            the files is gone.
+    """
+    checkpoint = run.list_again()
+    purged = run.listings.whole and not restores(checkpoint, run.version)
+    if purged or missing_files(checkpoint, paths):
+        raise OutpacedError(run.outpaced_problem().message, run.checkpoint.root)
+    return checkpoint
 
 
 def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
@@ -151,17 +191,13 @@ def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
     Args:
         run: of the task.
         task: with one store.
-        paths: of files that cannot be read: damage, if the new listing has them.
+        paths: of files that cannot be read.
 
     Raises:
-        OutpacedError: the run began when its version was whole, and it no longer is; or one of
-            the files is gone.
+        OutpacedError: as of :func:`check_there`.
     """
     store = task.stores[0]
-    checkpoint = run.list_again()
-    purged = run.listings.whole and not restores(checkpoint, run.version)
-    if purged or missing_files(checkpoint, paths):
-        raise OutpacedError(run.outpaced_problem().message, run.checkpoint.root)
+    checkpoint = check_there(run, paths)
     for again in plan(checkpoint, task.version, history=False):
         if (again.operator_id, again.partition_id) == (task.operator_id, task.partition_id):
             files = {listed_store.store_name: listed_store.files for listed_store in again.stores}

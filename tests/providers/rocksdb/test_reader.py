@@ -23,7 +23,6 @@ from inspector.discovery.tasks import Task
 from inspector.facts.checks import ChecksPassed
 from inspector.model import FileKind, StoreFile, Version
 from inspector.passes.follow import Followed
-from inspector.passes.run import run_rows
 from inspector.providers import task_files
 from inspector.providers.options import ReadOptions, StoreForm
 from inspector.providers.rocksdb import reader as reading
@@ -37,6 +36,7 @@ from tests.cases import (
     problems_in,
     rocksdb_cases,
     run,
+    run_rows,
     tasks_of,
 )
 from tests.profiles import sampled
