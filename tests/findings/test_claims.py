@@ -133,6 +133,11 @@ CLAIMS: dict[str, dict[str, str]] = {
         "it fires in every later batch": TIMED_OUT,
         "A key without a timer is never called again": TIMED_OUT,
     },
+    "SS205": {
+        "Spark takes no months and years": (
+            f"{SPARK}::test_rows_of_a_join_are_removed_by_a_range_of_days_and_not_of_months"
+        )
+    },
     "SS208": {"such rows are never joined and never removed": JOINS},
     "SS210": {"Spark removes those in the same batch": EVICTS},
     "SS211": {

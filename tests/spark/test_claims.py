@@ -719,3 +719,21 @@ def test_a_join_whose_condition_uses_no_event_time_has_none_in_its_state(
     for store in stores:
         assert "in the state carries a watermark" in store["expires"], store
         assert "watermarkDelayMs" not in str(store["value_schema"])
+
+
+@since_4_0
+@pytest.mark.parametrize(("interval", "left"), [("20 DAYS", 1), ("1 MONTH", 3)])
+def test_rows_of_a_join_are_removed_by_a_range_of_days_and_not_of_months(
+    spark: Any, tmp_path: Path, interval: str, left: int
+) -> None:
+    sides = []
+    for side in ("left", "right"):
+        for batch, month in enumerate(("01", "05", "09")):
+            write(tmp_path / side, batch, [{side: 1, f"{side}At": f"2024-{month}-01T00:00:00Z"}])
+        stream = source(spark, tmp_path / side, f"{side} INT, {side}At TIMESTAMP")
+        sides.append(stream.withWatermark(f"{side}At", "1 second"))
+    range_ = f"rightAt >= leftAt AND rightAt <= leftAt + INTERVAL {interval}"
+    joined = sides[0].join(sides[1], functions().expr(f"left = right AND {range_}"))
+    run(joined, tmp_path / "ck", "append")
+    reader = spark.read.format("statestore").option("storeName", "left-keyWithIndexToValue")
+    assert reader.load(str(tmp_path / "ck")).count() == left
