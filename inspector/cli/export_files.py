@@ -327,11 +327,11 @@ def write_by_executors(
     few = {option.name: option.option.for_people for option in analysis.options}
 
     def write_all() -> Report:
-        report = analysis.function(run, **{name: few[name] for name in few if few[name]})
+        report: Report = analysis.function(run, **{name: few[name] for name in few if few[name]})
         writing.write_table(run, table, target, form, force=parsed["force"])
         return report
 
-    report: Report = of_one_version(write_all, run.begin_anew)
+    report = of_one_version(write_all, run.begin_anew)
     for line in message_lines(report.problems, quiet=parsed["quiet"]):
         click.echo(line, err=True)
     _say(f"{target}: {report.summary[table.name]:,} keys, written by Spark", parsed)

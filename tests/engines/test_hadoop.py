@@ -293,13 +293,12 @@ def test_tables_are_of_one_batch_or_not_there(
         query = endless(tmp_path / str(batches.numerator))
         path = str(query.root)
         quiet = said(COMMANDS[command](path, replace(options, engine=EngineOptions())))
-        told = None
+        told: Any = None
         with before_each_request(slowed(query, batches)), suppress(OutpacedError):
             told = said(COMMANDS[command](path, options))
             assert faults(told) == []
-        problems = told and {problem["problem"] for problem in told["problems"]}
         if batches is TOO_SLOW:
-            assert told is None or "outpaced" in problems
+            assert told is None or "outpaced" in {row["problem"] for row in told["problems"]}
         else:
             assert counts(told) == counts(quiet)
             assert any(counts(told).values())
@@ -311,7 +310,7 @@ def test_what_executors_write_is_of_one_batch_or_not_there(command: str, tmp_pat
     for batches in (SLOWLY, TOO_SLOW):
         folder = tmp_path / str(batches.numerator)
         query = endless(folder)
-        words = (*WRITTEN[command], query.root, "-O", folder / "out", "--engine", "spark")
+        words = [*WRITTEN[command], str(query.root), "-O", str(folder / "out"), "--engine", "spark"]
         with before_each_request(slowed(query, batches)):
             told = run_command(*words, "--io", "hadoop")
         assert "problem: " not in told.err
