@@ -159,8 +159,11 @@ def _find_lost(
 ) -> Iterator[Problem]:
     if not entries:
         if needed:
-            needed_text = "that others follow" if log == "commits" else "that are committed"
-            message = f"got no entry, expected one for each of {len(needed)} batches {needed_text}"
+            # It names the batches, so that no later listing with other ones seems to confirm it.
+            why = "followed by others" if log == "commits" else "committed"
+            first, last = min(needed), max(needed)
+            batches = f"batch {first}" if first == last else f"batches {first} to {last}"
+            message = f"got no entries, expected those of {batches} ({why})"
             yield Problem(LOST_ENTRY, message, log)
         return
     present = sorted(entries)

@@ -307,7 +307,9 @@ class Opened:
         new = self._go_over(checkpoint)
         whole = newest_whole(checkpoint)
         if new and not self.is_of_chosen_version and whole not in (None, self.version):
-            new = self._go_over(checkpoint, whole)
+            # What the same listing shows again is not confirmed by that.
+            of_whole = self._go_over(checkpoint, whole)
+            new = [doubt for doubt in self.listings.doubts if doubt in (*new, *of_whole)]
         if new:
             self.listed = (
                 *(listed for listed in self.listed if listed not in new),
