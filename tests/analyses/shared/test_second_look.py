@@ -266,7 +266,6 @@ def test_rows_that_are_given_away_are_looked_at_before_the_first(
         with (
             before_each_read(go_on),
             mock.patch.multiple(stores, MORE_LOOKS=looks),
-            mock.patch.multiple("inspector.analyses.diff", MORE_LOOKS=looks),
         ):
             if looks:
                 found = read(living.root)
