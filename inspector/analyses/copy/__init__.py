@@ -99,10 +99,10 @@ class EvictionRow(t.StoreRow, table="evictions"):
     """Rows of one store that are evicted for one reason in one way."""
 
     operator_id: Annotated[t.OperatorId, t.Rank(1)]
-    store_name: Annotated[t.StoreName | None, t.Rank(1)]
-    class_: Annotated[t.Text, "The class of leftovers; `rows` where they were named.", t.Rank(1)]
-    way: Annotated[t.Text, "`removal`, or `timeout` where their timer is set.", t.Rank(2)]
-    rows: Annotated[t.Count, "How many rows.", t.Rank(3)]
+    store_name: Annotated[t.StoreName | None, t.Rank(2)]
+    class_: Annotated[t.Text, "The class of leftovers; `rows` where they were named.", t.Rank(3)]
+    way: Annotated[t.Text, "`removal`, or `timeout` where their timer is set.", t.Rank(4)]
+    rows: Annotated[t.Count, "How many rows.", t.Rank(5)]
     row_bytes: Annotated[t.RowBytes, t.Rank(23)]
     disk_bytes: Annotated[
         t.Bytes | None,
