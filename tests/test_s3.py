@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,9 +64,8 @@ def s3() -> Iterator[Account]:
     drivers._kept.clear()
 
 
-@pytest.fixture
-def upload(s3: Account) -> Callable[[str], str]:
-    """Copies the checkpoint of a fixture into the bucket; gives its URL."""
+def client_of(s3: Account) -> Any:
+    """A client of a server that has the bucket."""
     import boto3
 
     client = boto3.client(
@@ -75,9 +75,16 @@ def upload(s3: Account) -> Callable[[str], str]:
         aws_access_key_id=KEYS["key"],
         aws_secret_access_key=KEYS["secret"],
     )
+    client.create_bucket(Bucket=BUCKET)
+    return client
+
+
+@pytest.fixture
+def upload(s3: Account) -> Callable[[str], str]:
+    """Copies the checkpoint of a fixture into the bucket; gives its URL."""
+    client = client_of(s3)
 
     def copy(case: str) -> str:
-        client.create_bucket(Bucket=BUCKET)
         root = FIXTURES / case / "checkpoint"
         for file in root.rglob("*"):
             if file.is_file():
@@ -128,3 +135,27 @@ def test_an_unchanged_checkpoint_is_one_listing(s3: Account, upload: Callable[[s
     assert s3.kinds() == {"LIST": 1, "GET": 1}
     upload("agg_update")
     assert told(api.audit(url, options), url) == whole
+
+
+@pytest.mark.full
+def test_copies_go_from_a_disk_to_a_bucket_within_it_and_back(s3: Account, tmp_path: Path) -> None:
+    secret = {**KEYS, "endpoint_url": s3.url}
+    client_of(s3)
+    source = str(FIXTURES / "rocksdb_fmgws_event_ignore" / "checkpoint")
+    first, second, back = f"s3://{BUCKET}/first", f"s3a://{BUCKET}/second", str(tmp_path / "back")
+    on_s3 = Options(storage_options=secret)
+    api.copy(source, first, evict="leftovers", dest_storage_options=secret)
+    api.copy(first, second, on_s3)
+    api.copy(second, back, on_s3, dest_storage_options={})
+    rows = [
+        sorted(
+            (row["key_hex"], row["value_hex"])
+            for row in api.rows(root, options, raw=True).primary.rows
+        )
+        for root, options in ((first, on_s3), (second, on_s3), (back, Options()))
+    ]
+    assert rows[0] == rows[1] == rows[2]
+    assert rows[0]
+    assert not api.audit(second, on_s3).fails
+    record = (tmp_path / "back" / "_inspector.json").read_text("utf-8")
+    assert KEYS["secret"] not in record
