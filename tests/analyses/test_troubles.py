@@ -259,7 +259,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "lost_commits": (
         HDFS,
         lambda root: shutil.rmtree(root / "commits"),
-        r"At commits: got no entry",
+        r"At commits: got no entries",
     ),
     "lost_commit": (HDFS, _lose("commits/*"), r"Not finished: batch 13 was planned"),
     "cut_commit": (HDFS, _cut("commits/*"), r"it needs commits/13, which cannot be read"),
@@ -282,7 +282,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "lost_offsets": (
         HDFS,
         lambda root: shutil.rmtree(root / "offsets"),
-        r"Restarts from batch 0: no, it needs the entries of offsets.*At offsets: got no entry",
+        r"Restarts from batch 0: no, it needs the entries of offsets.*At offsets: got no entries",
     ),
     "lost_logs": (
         HDFS,

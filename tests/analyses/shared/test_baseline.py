@@ -83,7 +83,7 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
         ({**report("/a"), "schema_version": "x" * 1000}, "got schema_version xxx"),
         ({**report("/a"), "command": "info"}, "a report of 'info'"),
         ({**report("/a"), "metrics": None}, "expected the report of an audit"),
-        ({**fleet(), "reports": {}}, "no list"),
+        ({**fleet(), "reports": {}}, "not a list"),
         ({**fleet(), "reports": [3]}, "expected the report"),
     ],
 )
