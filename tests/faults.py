@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,23 +16,30 @@ def before_each_read(act: Callable[[Storage, str], None]) -> Iterator[None]:
     """Call ``act`` with the storage and the path of each file before it is read.
 
     It may raise: that is what the storage answers. A file that is requested ahead of its use is
-    read when its bytes are asked for, as it is on this machine.
+    read when its bytes are asked for, as it is on this machine. Threads that read wait for each
+    other here: what one call moves on is whole before the next.
     """
+    lock = threading.RLock()
+
+    def before(storage: Storage, relative: str) -> None:
+        with lock:
+            act(storage, relative)
+
     request, stream, read_range = Storage.request, Storage.stream, Storage.read_range
 
     def requested(self: Storage, relative: str, *args: Any, **kwargs: Any) -> Callable[[], bytes]:
         def answer() -> bytes:
-            act(self, relative)
+            before(self, relative)
             return request(self, relative, *args, **kwargs)()
 
         return answer
 
     def streamed(self: Storage, relative: str, *args: Any, **kwargs: Any) -> Iterator[bytes]:
-        act(self, relative)
+        before(self, relative)
         return stream(self, relative, *args, **kwargs)
 
     def ranged(self: Storage, relative: str, start: int, end: int) -> bytes:
-        act(self, relative)
+        before(self, relative)
         return read_range(self, relative, start, end)
 
     # Storage.read is a request that is waited for at once.
