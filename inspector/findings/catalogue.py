@@ -420,7 +420,9 @@ NEVER_EXPIRES = Kind(
     "no timer at any version of the window. That no key ever had one is proven; that some had none "
     "while others did is inferred.",
     thresholds=f"Keys without a timer are reported from {_AT.window_versions} versions on whose "
-    "changes are known (`window_versions`). Nothing is reported of a store that removed rows.",
+    "changes are known (`window_versions`). Where no rule is, nothing is reported of a store that "
+    "removed rows. It is information where the store does not grow, as `audit` judges growth, or "
+    "no key was new for so many versions and half the window.",
     to_do="give the rule something to go by: see the operator's advice under `next:` in the "
     "report. Where the rows are few and meant to stay, nothing needs to be done",
     source="WatermarkSupport.watermarkExpression, StreamingDeduplicateExec, "

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 
 from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import Checkpoint, Operator
@@ -45,6 +46,7 @@ def judge(  # noqa: PLR0913 - what findings rest on
     heap_bytes: int | None = None,
     key_words: KeyWords = lambda _store, key: row_hash(key),
     restart: Restart | None = None,
+    growing: Mapping[StoreName, bool] = MappingProxyType({}),
 ) -> tuple[Finding, ...]:
     """Every rule applied to the facts of a version; the gravest first.
 
@@ -57,13 +59,14 @@ def judge(  # noqa: PLR0913 - what findings rest on
         heap_bytes: estimate of what the retained versions take, where there is a limit for it.
         key_words: how a finding names a key.
         restart: what the query restarts from, if the version is the newest.
+        growing: whether each store grows; without those of which that cannot be told.
     """
     broken = judge_integrity(checkpoint, version, facts, problems, thresholds, restart)
     findings: list[Finding] = []
     for operator in checkpoint.operators:
         findings += judge_files(file_costs(checkpoint, operator), thresholds)
         findings += judge_format(operator.operator_id, _formats(checkpoint, version, operator))
-        for life in store_lifetimes(checkpoint, operator, version, facts):
+        for life in store_lifetimes(checkpoint, operator, version, facts, growing):
             findings += judge_life(life, thresholds)
         for variable in variable_lives(operator, version, facts):
             findings += judge_variable(variable, thresholds)

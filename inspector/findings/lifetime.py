@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from inspector.facts.ages import Ages
 from inspector.facts.expiring import Expiring
@@ -47,6 +48,7 @@ class StoreLifetime:
         data_batches: batches that brought new data, up to the judged one.
         inserts: puts of keys that were not there, over the window.
         quiet: versions at its end that put rows, and none of a new key.
+        growing: whether its bytes grow; None where too few versions are there to tell.
         expiring: when the rows expire, by the clock that they go by; now_ms: what it reads.
         doubt: why the watermark is not known, where it is None; empty where Spark has removed the
             entry, or never wrote one.
@@ -69,6 +71,7 @@ class StoreLifetime:
     data_batches: int = DEFAULTS.data_batches
     inserts: int = 0
     quiet: int = 0
+    growing: bool | None = None
     expiring: Expiring | None = None
     now_ms: int | None = None
     doubt: str = ""
@@ -154,21 +157,34 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if life.removals:
         # A function may remove keys whenever it likes; where it does, there is no leak to claim.
         return
-    steady = life.window >= thresholds.window_versions and (
-        not life.inserts or _is_quiet(life, thresholds)
-    )
-    versions = count_text(life.quiet if life.inserts else life.window, "version")
-    finding = catalogue.NEVER_EXPIRES.of_store(
+    yield _never_expires(
         life,
+        thresholds,
         f"{rule.never}; {count_text(newest.rows, 'row')}, none removed in the "
         f"{count_text(life.window, 'version')} whose changes can be read",
         newest.rows,
         newest.row_bytes,
-        f"{rule.never[0].upper()}{rule.never[1:]}"
-        + (f"; no key was new in the newest {versions}." if steady else "."),
+        f"{rule.never[0].upper()}{rule.never[1:]}.",
         next_step=rule.advice,
     )
-    yield replace(finding, severity=Severity.INFO) if steady else finding
+
+
+def _never_expires(
+    life: StoreLifetime, thresholds: Thresholds, *arguments: Any, **more: Any
+) -> Finding:
+    """Rows that no rule removes: where they do not become more, they may be meant to stay."""
+    finding = catalogue.NEVER_EXPIRES.of_store(life, *arguments, **more)
+    if life.window >= thresholds.window_versions and (
+        not life.inserts or _is_quiet(life, thresholds)
+    ):
+        versions = count_text(life.quiet if life.inserts else life.window, "version")
+        reason = f"no key was new in the newest {versions}"
+    elif life.growing is False:
+        reason = "the store does not grow"
+    else:
+        return finding
+    cause = f"{finding.cause.removesuffix('.')}; {reason}."
+    return replace(finding, severity=Severity.INFO, cause=cause)
 
 
 def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -261,8 +277,9 @@ def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
         certainty = Certainty.INFERRED
     else:
         return  # reported as kept without a timeout since before the window
-    yield catalogue.NEVER_EXPIRES.of_store(
+    yield _never_expires(
         life,
+        thresholds,
         f"{rows:,} of {count_text(life.newest.rows, 'row')}: {said} "
         f"({count_text(life.window, 'version')}); only new data for them can call the function",
         rows,

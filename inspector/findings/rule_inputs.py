@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
@@ -28,7 +29,11 @@ from inspector.operators.rule import Clock, StoreRule
 
 
 def store_lifetimes(
-    checkpoint: Checkpoint, operator: Operator, version: int, facts: Facts
+    checkpoint: Checkpoint,
+    operator: Operator,
+    version: int,
+    facts: Facts,
+    growing: Mapping[StoreName, bool] = MappingProxyType({}),
 ) -> Iterator[StoreLifetime]:
     """What is known of the life of each store's rows."""
     clock = checkpoint.clock(version)
@@ -47,6 +52,7 @@ def store_lifetimes(
             puts=sum(version_facts.puts for version_facts in result),
             inserts=sum(version_facts.inserts for version_facts in result),
             quiet=_quiet(versions),
+            growing=growing.get(name),
             window=len(result),
             leftovers=_totals(facts, name),
             provable=facts.provable(name),

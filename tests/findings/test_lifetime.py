@@ -63,6 +63,24 @@ def test_rows_that_can_never_go_are_information_where_none_comes() -> None:
     assert growing.severity is Severity.WARNING
     (settled,) = judged(rule=NEVER, inserts=1, quiet=5)
     assert settled.severity is Severity.INFO
+    (level,) = judged(rule=NEVER, inserts=1, growing=False)
+    assert (level.severity, level.cause) == (
+        Severity.INFO,
+        "No column carries a watermark; the store does not grow.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("growing", "severity"),
+    [(None, Severity.WARNING), (True, Severity.WARNING), (False, Severity.INFO)],
+)
+def test_keys_without_a_timeout_are_information_where_the_store_does_not_grow(
+    growing: bool | None, severity: Severity
+) -> None:
+    calls = TimerCalls(armed_keys=3, unarmed_by_data=2, never_armed_rows=2)
+    timers = StoreRule(expiry=TIMER)
+    (finding,) = judged(rule=timers, calls=calls, removals=9, inserts=9, growing=growing)
+    assert (finding.kind.id, finding.severity) == ("SS201", severity)
 
 
 @pytest.mark.parametrize(

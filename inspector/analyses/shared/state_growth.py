@@ -12,6 +12,7 @@ from inspector.discovery.placement import partition_count
 from inspector.estimates.growth import MS_PER_HOUR, Growth, Trend, growth, trend
 from inspector.facts.versions import VersionFacts
 from inspector.findings.verdict import StateGrowth, StateSize
+from inspector.model import StoreName
 from inspector.sums import sum_or_none
 
 
@@ -140,6 +141,17 @@ def growth_together(judged: Judged, heaps: HeapByVersion) -> StoreGrowth | None:
         for store, versions in judged.facts.by_store().items()
     ]
     return growth_of(_together(of_stores))
+
+
+def growing_stores(judged: Judged) -> dict[StoreName, bool]:
+    """Whether each store grows; without those of which too few versions are there to tell."""
+    growing = {}
+    for store, versions in judged.facts.by_store().items():
+        points = store_points(judged.checkpoint, versions, {})
+        line = trend([point.time_ms for point in points], [point.bytes for point in points])
+        if line is not None and line.judged:
+            growing[store] = line.growing
+    return growing
 
 
 def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:

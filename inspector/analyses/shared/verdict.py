@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.state_growth import state_growth
+from inspector.analyses.shared.state_growth import growing_stores, state_growth
 from inspector.analyses.shared.store_heaps import heap_by_store, usual_layout
 from inspector.analyses.shared.words import StoreWords
 from inspector.discovery.checkpoint import Checkpoint
@@ -42,8 +42,17 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
         text = ", ".join(f"{name}={part}" for name, part in value.items())
         return text if len(text) <= _KEY_TEXT else f"{text[:_KEY_TEXT]}..."
 
-    version, facts, restart = judged.version, judged.facts, judged.next_start
-    return judge(checkpoint, version, facts, judged.problems, thresholds, heap, key_words, restart)
+    return judge(
+        checkpoint,
+        judged.version,
+        judged.facts,
+        judged.problems,
+        thresholds,
+        heap,
+        key_words,
+        judged.next_start,
+        growing_stores(judged),
+    )
 
 
 _KEY_TEXT = 40
