@@ -15,7 +15,7 @@ deadlines, or sets one for each row by the batch that put it last:
 from __future__ import annotations
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.model import TimeoutKind
+from inspector.model import JOIN_ROW_STORES, TimeoutKind
 from inspector.operators import deduplicate, deduplicate_within_watermark
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.rule import WATERMARK_KEY, Clock, RowKind, Scenario, WhatIf
@@ -87,6 +87,7 @@ def _delay(operator: Operator, store: str, old: int | None, delay: int) -> Scena
         field_shift_ms=delay - old if is_within else 0,
         premise="the function sets its timeouts from event times" if by_timer else "",
         first_put=is_within,
+        moved=store in JOIN_ROW_STORES,
     )
 
 

@@ -18,15 +18,15 @@ from inspector.facts.expiring import expiry_ms
 from inspector.facts.fact import Fact, fact
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField, Scenario
-from inspector.state.change import Change
+from inspector.state.change import Change, TouchedKeys
 from inspector.state.replay import NO_CLOCK, StateMap
 from inspector.sums import Sums, either, sum_by
 
 _NEVER = int(np.iinfo(np.int64).max)
 _COLUMNS = 6
-_START, _KEY, _VALUE, _DEADLINE, _REAL, _GONE = range(_COLUMNS)
-"""Of a row: the step that put it (-1: none), its sizes, its deadline as changed and as it was, and
-whether its operator's rule has removed it."""
+_START, _DEADLINE, _KEY, _VALUE, _REAL, _GONE = range(_COLUMNS)
+"""Of a row: the step that put it (-1: none), its deadline as changed, its sizes, its deadline as it
+was, and whether its operator's rule has removed it."""
 
 
 @fact("simulated")
@@ -69,6 +69,7 @@ class Simulation:
         self._scenario, self._expiry = scenario, expiry
         self._batches = {clock.batch_id: clock for clock in clocks}
         self._open = np.full((_COLUMNS, 0), -1, np.int64)
+        self._removed: list[Int64s] = []  # where rows move: those that the rule removed
         self._clocks: list[int] = []  # of each version, as it was
         self._versions: list[int] = []
         # Rows, key bytes and value bytes that begin with a version, less those that end.
@@ -81,25 +82,46 @@ class Simulation:
         self._clocks.append(self._clock(change.version))
         self._versions.append(change.version)
         self._more = np.hstack((self._more, np.zeros((3, 1), np.int64)))
+        if len(state) > self._open.shape[1]:
+            room = len(state) + (len(state) >> 3) - self._open.shape[1]
+            self._open = np.hstack((self._open, np.full((_COLUMNS, room), -1, np.int64)))
         if change.rebased:
-            self._close(np.arange(self._open.shape[1]), step)
+            self._close_all(step)
             self._from_empty = False
             ids = np.flatnonzero(state.live[: len(state)])
         else:
             self._from_empty |= change.version == 1
             touched = state.touched_keys()
+            if self._scenario.moved:
+                self._follow(touched, state, step)
+                return
             removed = touched.ids[~touched.now_live & touched.was_live]
             by_rule = self._open[_REAL, removed] <= self._clocks[step]
             self._open[_GONE, removed[by_rule]] = 1
             self._close(removed[~by_rule], step)
             ids = touched.ids[touched.written & touched.now_live]
-        if len(state) > self._open.shape[1]:
-            room = len(state) + (len(state) >> 3) - self._open.shape[1]
-            self._open = np.hstack((self._open, np.full((_COLUMNS, room), -1, np.int64)))
         if self._scenario.first_put and not change.rebased and step:
             ids = ids[~self._is_there(ids, step)]
         self._close(ids, step)
-        self._begin(ids, state, step)
+        self._open[:, ids] = self._rows(ids, state, step)
+
+    def _follow(self, touched: TouchedKeys, state: StateMap, step: int) -> None:
+        """Rows that change their keys: those that the rule removes leave theirs to others.
+
+        Rows of one deadline and one size count the same, whichever of them is which.
+        """
+        old_ids = touched.ids[touched.was_live]
+        new_ids = touched.ids[touched.written & touched.now_live]
+        old, new = self._open[:, old_ids], self._rows(new_ids, state, step)
+        same_old, same_new = _pairs(old[_KEY:_GONE], new[_KEY:_GONE])
+        new[_START, same_new] = old[_START, same_old]
+        ended = np.delete(old, same_old, axis=1)
+        by_rule = ended[_REAL] <= self._clocks[step]
+        ended[_GONE] = by_rule
+        self._removed.append(ended[:, by_rule])
+        self._end(ended[:, ~by_rule], step)
+        self._open[_START, old_ids] = -1
+        self._open[:, new_ids] = new
 
     def _is_there(self, ids: Int64s, step: int) -> Bools:
         """Whether the rows would still be there while a batch is processed: it removes behind."""
@@ -109,7 +131,7 @@ class Simulation:
 
     def observe(self) -> Iterator[tuple[int, SimulatedRows]]:
         """The rows of each version, by the versions that were replayed."""
-        self._close(np.arange(self._open.shape[1]), len(self._versions))
+        self._close_all(len(self._versions))
         totals = np.cumsum(self._more, axis=1).T[:-1]
         shift = self._scenario.clock_shift_ms
         # What went before the first version had a deadline that its clock had reached; the first
@@ -135,7 +157,8 @@ class Simulation:
         before = self._clocks[-1] if self._clocks else 0
         return before if now is None else max(now, before)
 
-    def _begin(self, ids: Int64s, state: StateMap, step: int) -> None:
+    def _rows(self, ids: Int64s, state: StateMap, step: int) -> Int64s:
+        """What is known of rows that a version put."""
         real = np.full(len(ids), _NEVER, np.int64)
         if self._expiry is not None and state.tracking.clock is not None:
             clock = state.clock[ids]
@@ -148,15 +171,25 @@ class Simulation:
             deadline[:] = self._clocks[step] + self._scenario.after_put_ms
         else:
             deadline[real != _NEVER] += self._scenario.field_shift_ms
-        rows = self._open
-        rows[_START, ids], rows[_GONE, ids] = step, 0
-        rows[_KEY, ids], rows[_VALUE, ids] = state.key_size[ids], state.value_size[ids]
-        rows[_DEADLINE, ids], rows[_REAL, ids] = deadline, real
+        rows = np.zeros((_COLUMNS, len(ids)), np.int64)
+        rows[_START], rows[_DEADLINE], rows[_REAL] = step, deadline, real
+        rows[_KEY], rows[_VALUE] = state.key_size[ids], state.value_size[ids]
+        return rows
+
+    def _close_all(self, step: int) -> None:
+        self._close(np.arange(self._open.shape[1]), step)
+        for rows in self._removed:
+            self._end(rows, step)
+        self._removed.clear()
 
     def _close(self, ids: Int64s, step: int) -> None:
-        """End what is known of rows at a version; at their deadline, if that comes before."""
         ids = ids[self._open[_START, ids] >= 0]
-        start, keys, values, deadline, real, gone = self._open[:, ids]
+        self._end(self._open[:, ids], step)
+        self._open[_START, ids] = -1
+
+    def _end(self, rows: Int64s, step: int) -> None:
+        """End what is known of rows at a version; at their deadline, if that comes before."""
+        start, deadline, keys, values, real, gone = rows
         clocks = np.asarray(self._clocks)
         changed = clocks + self._scenario.clock_shift_ms
         ends = np.maximum(np.searchsorted(changed, deadline), start)
@@ -167,6 +200,19 @@ class Simulation:
             ends = np.where((gone == 0) & (due < step), step, ends)
         ends = np.minimum(ends, step)
         for at, sign in ((start, 1), (ends, -1)):
-            for row, weights in zip(self._more, (np.ones(len(ids)), keys, values), strict=True):
+            for row, weights in zip(self._more, (np.ones(len(start)), keys, values), strict=True):
                 row += sign * weigh(at, weights, len(row))
-        self._open[_START, ids] = -1
+
+
+def _pairs(old: Int64s, new: Int64s) -> tuple[Int64s, Int64s]:
+    """Positions of columns that are the same in both, each of them once."""
+    _, kinds = np.unique(np.hstack((old, new)), axis=1, return_inverse=True)
+    kinds, size = kinds.reshape(-1), len(kinds.reshape(-1))
+    codes = []
+    for part in (kinds[: old.shape[1]], kinds[old.shape[1] :]):
+        order = np.argsort(part, kind="stable")
+        ranks = np.empty(len(part), np.int64)
+        ranks[order] = np.arange(len(part)) - np.searchsorted(part[order], part[order])
+        codes.append(part * size + ranks)
+    _, same_old, same_new = np.intersect1d(*codes, assume_unique=True, return_indices=True)
+    return same_old, same_new

@@ -184,6 +184,7 @@ class Scenario:
             for the row's own.
         premise: what is assumed, in words; empty where the numbers follow from the bytes.
         first_put: a key that would still be there is not put again.
+        moved: a row takes the key of one that is removed, as those of a join change their index.
     """
 
     clock: Clock
@@ -193,3 +194,4 @@ class Scenario:
     after_put_ms: int | None = None
     premise: str = ""
     first_put: bool = False
+    moved: bool = False

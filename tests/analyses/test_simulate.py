@@ -60,6 +60,30 @@ def test_rows_that_went_before_the_oldest_version_make_a_lower_bound() -> None:
     assert row["certainty"] == "exact"
 
 
+def joined_rows(case: str, store: str, version: int) -> set[tuple[str, str]]:
+    """The rows of a side at a version, whichever index they have."""
+    options = api.Options(state_version=version, store_name=store)
+    rows = list(api.rows(str(checkpoint_of(case)), options).primary.rows)
+    keys = ({name: of for name, of in row["key"].items() if name != "index"} for row in rows)
+    return {(str(key), str(row["value"])) for key, row in zip(keys, rows, strict=True)}
+
+
+@pytest.mark.parametrize(
+    "case", ["join_left_outer", "join_window_key", "rocksdb_join_left_outer_v4"]
+)
+def test_a_join_that_waits_long_keeps_all_rows_that_came_under_whichever_index(case: str) -> None:
+    options = api.Options(join_retention=("left=0s", "right=0s"))
+    delay = {"watermark_delay": "1000d", "old_delay": "10s"}
+    batches = api.simulate(str(checkpoint_of(case)), options, **delay).tables[1].rows
+    for store in {row["store_name"] for row in batches}:
+        of_store = [row for row in batches if row["store_name"] == store]
+        came: set[tuple[str, str]] = set()
+        for row in of_store:
+            came |= joined_rows(case, store, row["batch_id"] + 1)
+            assert row["rows_then"] == len(came)
+        assert of_store[-1]["rows"] < len(came)
+
+
 def test_a_timeout_would_have_removed_the_keys_that_leak() -> None:
     (row,) = simulated("trouble_kept_timeouts", timeout="20s").primary.rows
     assert row["rows_then"] < row["rows"]
