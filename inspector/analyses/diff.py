@@ -114,7 +114,7 @@ def _check(options: Mapping[str, Any]) -> str | None:
 
 
 @analysis(
-    uses=(o.KEYS, o.redacting(Redact.NONE), o.SCHEMAS, o.PART),
+    uses=(o.KEYS, o.redacting(Redact.NONE), o.MEMORY, o.SCHEMAS, o.PART),
     tables=(DifferenceRow, DifferenceCountRow),
     check=_check,
 )

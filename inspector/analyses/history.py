@@ -83,7 +83,7 @@ def _check(options: Mapping[str, Any]) -> str | None:
 
 
 @analysis(
-    uses=(o.KEYS, o.redacting(Redact.NONE), o.SCHEMAS, o.PART, o.AT_VERSION),
+    uses=(o.KEYS, o.redacting(Redact.NONE), o.MEMORY, o.SCHEMAS, o.PART, o.AT_VERSION),
     tables=(HistoryRow,),
     check=_check,
 )

@@ -77,7 +77,7 @@ class RowsRequest:
 
 
 @analysis(
-    uses=(o.KEYS, o.redacting(Redact.NONE), o.SCHEMAS, o.PART, o.AT_VERSION),
+    uses=(o.KEYS, o.redacting(Redact.NONE), o.MEMORY, o.SCHEMAS, o.PART, o.AT_VERSION),
     tables=(LiveRow,),
     data_tables=(ROWS_DATA,),
 )

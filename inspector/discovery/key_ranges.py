@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import astuple, replace
 from typing import TYPE_CHECKING
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
 MOST_RANGES = 4096
 """Ranges of one partition: each reads all of its files."""
 
-_SEED_BITS = 62
-
 
 def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
     """One task for each of so many ranges of a task's keys.
@@ -32,10 +29,7 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
     count = min(count, MOST_RANGES)
     if count < 2 or not _can_split(task):
         return [task]
-    seed = secrets.randbits(_SEED_BITS) if seed is None else seed
-    first, *further = (
-        replace(task, key_range=KeyRange(number, count, seed)) for number in range(count)
-    )
+    first, *further = (replace(task, key_range=part) for part in KeyRange.divide(count, seed))
     # What is not about single keys is for the first range to say.
     bare = tuple(replace(store, side_files=()) for store in task.stores)
     return [first, *(replace(item, stores=bare) for item in further)]

@@ -142,6 +142,8 @@ class Task(Message):
             anew, at the version that it read; repartitioned: the version that it made, 0 where
             there is none or where its keys' history begins with it.
         key_range: the part of the keys that it is about; None for all of them.
+        passes: ranges of its keys that are read one after the other, where it is about rows, for
+            the sake of memory; 0 where that is not limited.
         key_memory: bytes that its keys may take; 0 for as many as they need.
         decode_ahead: its files are decoded by a thread of their own, on a core that would idle.
         look_again: what looks like damage and may be a query that runs
@@ -172,6 +174,7 @@ class Task(Message):
     look_again: bool = False
     key_range: KeyRange | None = None
     key_memory: int = 0
+    passes: int = 0
     decode_ahead: bool = False
 
     @property

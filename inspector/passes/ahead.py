@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from queue import Empty, Full, Queue
 from threading import Event, Thread
@@ -96,3 +97,46 @@ def make_ahead(items: Iterable[T], most: int = MOST_AHEAD) -> Iterator[T]:
             raise item.error
     finally:
         maker.stop()
+
+
+def make_rounds_ahead(sources: Sequence[Iterator[T]]) -> list[Iterator[T]]:
+    """Several iterators, of each of which one item is made in turn, all by one other thread.
+
+    They are to be taken in turns too: what is made for one of them waits for the others.
+    An error comes in the iterator that raised it, and the others go on.
+    """
+    rounds = make_ahead(_rounds(sources))
+    waiting: list[deque[T | _End]] = [deque() for _ in sources]
+
+    def of(own: deque[T | _End]) -> Iterator[T]:
+        while True:
+            while not own:
+                for number, item in next(rounds):
+                    waiting[number].append(item)
+            item = own.popleft()
+            if not isinstance(item, _End):
+                yield item
+            elif item.error is not None:
+                raise item.error
+            else:
+                return
+
+    return list(map(of, waiting))
+
+
+def _rounds(sources: Sequence[Iterator[T]]) -> Iterator[list[tuple[int, T | _End]]]:
+    going = dict(enumerate(sources))
+    while going:
+        made: list[tuple[int, T | _End]] = []
+        for number, source in [*going.items()]:
+            item: T | _End
+            try:
+                item = next(source)
+            except StopIteration:
+                item = _End()
+            except BaseException as error:  # noqa: BLE001 - raised where the items are taken
+                item = _End(error)
+            if isinstance(item, _End):
+                del going[number]
+            made.append((number, item))
+        yield made

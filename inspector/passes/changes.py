@@ -19,6 +19,7 @@ from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
 from inspector.providers.chain import Step, replay_steps
 from inspector.schemas import CHANGES, problem_batch, record_batch
 from inspector.state.events import WORDS, BlockEvents, Event, Presence
+from inspector.state.key_range import RangeFilter, passes_of, select_range
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,12 @@ def changes_of(request: ChangesTask) -> Iterator[pa.RecordBatch]:
 
     Memory holds the distinct keys that are looked for (their bytes, and 17 bytes each), a block of
     one file, and where old values are requested those of the live keys. What a delta holds before a
-    place where it cannot be read is reported.
+    place where it cannot be read is reported. Of a task that is read in several passes the changes
+    of one range of the keys come after those of another.
     """
     for store, reader in open_stores(request.task):
-        yield from _Walk(request, store, reader).emit()
+        for keys in passes_of(request.task.passes):
+            yield from _Walk(request, store, reader, keys).emit()
         if reader.problems:
             yield problem_batch(CHANGES, reader.problems)
 
@@ -54,11 +57,16 @@ def changes_of(request: ChangesTask) -> Iterator[pa.RecordBatch]:
 class _Walk:
     """One store on its way through its versions."""
 
-    def __init__(self, request: ChangesTask, store: StoreTask, reader: StoreReader) -> None:
-        self._request, self._reader = request, reader
+    def __init__(
+        self, request: ChangesTask, store: StoreTask, reader: StoreReader, keys: RangeFilter | None
+    ) -> None:
+        self._request, self._reader, self._keys = request, reader, keys
         self._steps = replay_steps(reader.provider.files_of(store.files), request.task.version)
         self._filter = filter_of(request.task, store)
         self._presence = Presence(values=request.old_values)
+
+    def _blocks(self, file: StoreFile) -> Iterator[tuple[RecordBlock, Int64s]]:
+        return select_range(select_records(self._reader.blocks(file), self._filter), self._keys)
 
     def emit(self) -> Iterator[pa.RecordBatch]:
         for step in self._steps:
@@ -83,7 +91,7 @@ class _Walk:
     def _load(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
         self._presence.forget(known=True)
         try:
-            for block, ordinals in select_records(self._reader.blocks(file), self._filter):
+            for block, ordinals in self._blocks(file):
                 self._presence.load(block)
                 if self._request.bases:
                     in_snapshot = np.full(block.count, Event.IN_SNAPSHOT, np.int8)
@@ -96,7 +104,7 @@ class _Walk:
         """What a version changed, by how its snapshot differs from the version before."""
         self._presence.begin_comparison()
         try:
-            for block, ordinals in select_records(self._reader.blocks(file), self._filter):
+            for block, ordinals in self._blocks(file):
                 events = self._presence.apply(block)
                 # That one has a value it had before is no sign that it was put.
                 rows = np.flatnonzero(events.events != Event.SAME_VALUE)
@@ -113,7 +121,7 @@ class _Walk:
 
     def _delta(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
         try:
-            for block, ordinals in select_records(self._reader.blocks(file), self._filter):
+            for block, ordinals in self._blocks(file):
                 yield from self._from_first(file, block, ordinals, self._presence.apply(block))
         except READ_ERRORS as error:
             self._note_failure(error, file)

@@ -1,15 +1,16 @@
 """The rows in which two versions of a store differ, in one checkpoint or in two.
 
 Memory holds the distinct keys of one unit (a partition; of two checkpoints with different numbers
-of partitions the whole store): their bytes and some 50 bytes each. The old values of changed keys
+of partitions the whole store): their bytes and some 40 bytes each. The old values of changed keys
 wait for their new ones, so at most :data:`PAIRING_BYTES` of them are held; where a unit has more,
-its files are read again for the next so many.
+its files are read again for the next so many. A unit that is read in several passes holds the keys
+of one range at a time, and 28 bytes of each that differs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ from inspector.passes.key_filter import BoundFilter, filter_of, select_records
 from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
 from inspector.providers.chain import chain_for
 from inspector.schemas import DIFF, batch_of, problem_batch, record_batch
+from inspector.state.key_range import RangeFilter, passes_of, select_range
 from inspector.state.two_versions import Compared, Differences, Places, TwoVersions
 
 PAIRING_BYTES = 64 << 20
@@ -86,7 +88,10 @@ class _Unit:
         self._sides = [[_part(task) for task in tasks] for tasks in (request.old, request.new)]
         self._files: list[list[_File]] = [[], []]
         self._unreadable: set[str] = set()
-        self._keys = TwoVersions()
+        self._passes = passes_of(
+            max(sum(task.passes for task in side) for side in (request.old, request.new))
+        )
+        self._range: RangeFilter | None = None
 
     def problems(self) -> list[Problem]:
         """What could not be read; each file is read more than once and reported once."""
@@ -94,9 +99,10 @@ class _Unit:
         return list({(p.slug, p.path, p.message): p for p in result}.values())
 
     def emit(self) -> Iterator[pa.RecordBatch]:
-        if not all(self._learn(side) for side in Compared):
+        result = self._compare()
+        if result is None:
             return
-        differ = self._meeting(self._keys.differences())
+        differ = self._meeting(result)
         yield self._counts(differ)
         emitted = 0
         for batch in self._rows(differ):
@@ -108,7 +114,21 @@ class _Unit:
 
     # -- first pass --------------------------------------------------------------------------
 
-    def _learn(self, side: Compared) -> bool:
+    def _compare(self) -> Differences | None:
+        """The keys that differ, a range of them after the other; None if a version is not whole."""
+        parts: list[Differences] = []
+        while len(parts) < len(self._passes):
+            unreadable = len(self._unreadable)
+            keys, self._range = TwoVersions(), self._passes[len(parts)]
+            if not all(self._learn(side, keys) for side in Compared):
+                return None
+            if parts and unreadable < len(self._unreadable):
+                parts = []  # those before are of other files
+            else:
+                parts.append(keys.differences())
+        return Differences.join(parts)
+
+    def _learn(self, side: Compared, keys: TwoVersions) -> bool:
         """Read a version; False if it cannot be restored.
 
         A snapshot that cannot be read is passed over for an older chain of the same version.
@@ -118,14 +138,14 @@ class _Unit:
                 files = [file for part in self._sides[side] for file in self._chain(part)]
             except MissingVersionError:
                 return False
-            bad = self._read(side, files)
+            bad = self._read(side, files, keys)
             if bad is None:
                 self._files[side] = files
                 return True
             if bad.kind is not FileKind.SNAPSHOT:
                 return False
             self._unreadable.add(bad.path)
-            self._keys.forget(side)
+            keys.forget(side)
 
     def _chain(self, part: _Part) -> list[_File]:
         usable = (file for file in part.store.files if file.path not in self._unreadable)
@@ -138,17 +158,18 @@ class _Unit:
             raise
         return [(part, file) for file in chain.files]
 
-    def _read(self, side: Compared, files: Sequence[_File]) -> StoreFile | None:
+    def _read(self, side: Compared, files: Sequence[_File], keys: TwoVersions) -> StoreFile | None:
         """Learn the keys of some files; the one that could not be read, if there is one."""
         first = 0
         old = self._files[Compared.OLD]
         if side is Compared.NEW and old and _paths(files)[: len(old)] == _paths(old):
-            self._keys.start_from_old()
+            keys.start_from_old()
             first = len(old)
         for number, (part, file) in enumerate(files[first:], first):
             try:
-                for block, ordinals in select_records(part.reader.blocks(file), part.filter):
-                    self._keys.learn(side, number, block, ordinals)
+                selected = select_records(part.reader.blocks(file), part.filter)
+                for block, ordinals in select_range(selected, self._range):
+                    keys.learn(side, number, block, ordinals)
             except READ_ERRORS as error:  # noqa: PERF203 - a file takes longer than its try
                 part.reader.note_failure(error, file)
                 return file
@@ -163,13 +184,14 @@ class _Unit:
             ids[part.filter.mask_values(block.some(rows))]
             for side, alone in sides.items()
             for part, block, rows, ids in self._rows_of_keys(
-                side, np.concatenate([differ.changed, alone])
+                differ.places(side, np.concatenate([differ.changed, alone])), side
             )
             if part.filter is not None
         ]
         met = np.unique(np.concatenate([np.empty(0, np.int64), *kept]))
-        item = (differ.added, differ.removed, differ.changed)
-        return Differences(*(ids[np.isin(ids, met)] for ids in item))
+        names = ("added", "removed", "changed")
+        kept_ids = {name: getattr(differ, name) for name in names}
+        return replace(differ, **{name: ids[np.isin(ids, met)] for name, ids in kept_ids.items()})
 
     def _counts(self, differ: Differences) -> pa.RecordBatch:
         (first, *_) = [part for parts in self._sides for part in parts]
@@ -185,8 +207,8 @@ class _Unit:
         rows = []
         for change, live in sides.items():
             ids = getattr(differ, change)
-            sizes = {names[s]: int(self._keys.value_sizes(s, ids).sum()) for s in live}
-            counted = {"rows": len(ids), "key_bytes": self._keys.key_bytes(ids)}
+            sizes = {names[s]: int(differ.value_sizes(s, ids).sum()) for s in live}
+            counted = {"rows": len(ids), "key_bytes": differ.key_bytes(ids)}
             rows.append(location | {"change": change} | counted | sizes)
         return batch_of(DIFF, rows)
 
@@ -194,14 +216,16 @@ class _Unit:
 
     def _rows(self, differ: Differences) -> Iterator[pa.RecordBatch]:
         """Removed rows, then added and changed ones in the order of the new version's files."""
-        rounds = self._rounds(differ.changed)
+        rounds = self._rounds(differ)
         for number, changed in enumerate(rounds):
             first = number == 0
             old = np.concatenate([changed, differ.removed]) if first else changed
             new = np.concatenate([changed, differ.added]) if first else changed
             held: dict[int, bytes] = {}
             waiting = np.sort(changed)
-            for part, block, rows, ids in self._rows_of_keys(Compared.OLD, old):
+            for part, block, rows, ids in self._rows_of_keys(
+                differ.places(Compared.OLD, old), Compared.OLD
+            ):
                 pair = np.isin(ids, waiting, assume_unique=True)
                 values = values_of(block, rows[pair]).to_pylist()
                 held.update(zip(ids[pair].tolist(), values, strict=True))
@@ -209,21 +233,22 @@ class _Unit:
                 if len(gone):
                     value = values_of(block, gone)
                     yield _batch(part, "removed", keys_of(block, gone), value, None)
-            for part, block, rows, ids in self._rows_of_keys(Compared.NEW, new):
+            for part, block, rows, ids in self._rows_of_keys(
+                differ.places(Compared.NEW, new), Compared.NEW
+            ):
                 yield from _of_new(part, block, rows, ids, held)
 
-    def _rounds(self, changed: Int64s) -> list[Int64s]:
+    def _rounds(self, differ: Differences) -> list[Int64s]:
         """Changed keys in shares whose old values may be held at once; at least one share."""
-        sizes = self._keys.value_sizes(Compared.OLD, changed) + _HELD
+        sizes = differ.value_sizes(Compared.OLD, differ.changed) + _HELD
         share = (np.cumsum(sizes) - sizes) // PAIRING_BYTES
         cuts = np.flatnonzero(np.diff(share)) + 1
-        return list(np.split(changed, cuts))
+        return list(np.split(differ.changed, cuts))
 
     def _rows_of_keys(
-        self, side: Compared, ids: Int64s
+        self, locations: Places, side: Compared
     ) -> Iterator[tuple[_Part, RecordBlock, Int64s, Int64s]]:
         """The rows of some keys: partition, block, their indexes in it, and the keys' ids."""
-        locations = self._keys.places(side, ids)
         for number, (part, file) in enumerate(self._files[side]):
             if locations.positions.any_in(number):
                 yield from _in_file(part, file, number, locations)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -13,12 +13,12 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
 from inspector.model import StoreFile
 from inspector.passes.binary_columns import keys_of, repeat, values_of
-from inspector.passes.key_filter import filter_of
+from inspector.passes.key_filter import BoundFilter, filter_of, select_records
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.passes.tracked import range_filter
 from inspector.providers.chain import Chain, StoreFiles, chain_for
 from inspector.schemas import ROWS, record_batch
-from inspector.state.key_range import RangeFilter
+from inspector.state.key_range import RangeFilter, passes_of, select_range
 from inspector.state.positions import LastPuts, Positions
 
 
@@ -28,18 +28,24 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
     A version of which a delta cannot be read has no rows: half a version would be a wrong answer.
     """
     key_filter = filter_of(task, store)
-    for block, live in live_blocks(task, store, reader):
+    for block, live in live_blocks(task, store, reader, key_filter):
         rows = live if key_filter is None else key_filter.live(block, live)
         if len(rows):
             yield _batch(block, rows, reader.row("row", task.version))
 
 
 def live_blocks(
-    task: Task, store: StoreTask, reader: StoreReader
+    task: Task, store: StoreTask, reader: StoreReader, key_filter: BoundFilter | None = None
 ) -> Iterator[tuple[RecordBlock, Int64s]]:
-    """The same as blocks of records, each with which of them live; of all keys."""
-    keys = range_filter(task, store)
-    result = _locate(task.version, reader.provider.files_of(store.files), reader, keys)
+    """The same as blocks of records, each with which of them live; whatever their values.
+
+    Where the task's keys are read in passes, only 8 bytes of each are held behind its own.
+    """
+    passes = [range_filter(task, store)] if task.passes < 2 else passes_of(task.passes)
+    # To hash each key of a file would take longer than to learn where it lies.
+    quick = None if key_filter is not None and key_filter.hashes else key_filter
+    puts = _Puts(reader, passes, quick)
+    result = _locate(task.version, reader.provider.files_of(store.files), puts)
     if result is None or not result[0].files:  # version 0 has no files
         return
     chain, positions = result
@@ -57,9 +63,7 @@ def live_blocks(
         reader.note_failure(error, file)
 
 
-def _locate(
-    version: int, files: StoreFiles, reader: StoreReader, keys: RangeFilter | None
-) -> tuple[Chain, Positions] | None:
+def _locate(version: int, files: StoreFiles, puts: _Puts) -> tuple[Chain, Positions] | None:
     """Which files make a version, and where in them its rows lie.
 
     A snapshot that cannot be read is passed over for an older chain of the same version, as Spark
@@ -69,10 +73,10 @@ def _locate(
         try:
             chain = chain_for(files, version)
         except MissingVersionError as error:
-            if not reader.problems:
-                reader.report(error.slug, error.message)
+            if not puts.reader.problems:
+                puts.reader.report(error.slug, error.message)
             return None
-        positions, bad = _learn(chain, reader, keys)
+        positions, bad = puts.learn(chain)
         if bad is None:
             return chain, positions
         if bad != chain.base:
@@ -80,21 +84,34 @@ def _locate(
         files = files.without(bad)
 
 
-def _learn(
-    chain: Chain, reader: StoreReader, keys: RangeFilter | None
-) -> tuple[Positions, StoreFile | None]:
-    """Positions of the live rows, and the file that could not be read, if there is one."""
-    puts = LastPuts()
-    reader.keep(chain.files)  # for the rows themselves
-    reader.expect(chain.files)
-    for number, file in enumerate(chain.files):
-        try:
-            for block in reader.blocks(file):
-                puts.learn(number, block if keys is None else keys.of(block))
-        except READ_ERRORS as error:  # noqa: PERF203 - a file takes longer than its try
-            reader.note_failure(error, file)
-            return puts.finish(), file
-    return puts.finish(), None
+class _Puts(NamedTuple):
+    """Learns where the live rows of a version lie, one range of the keys after the other.
+
+    Attributes:
+        key_filter: other keys are not learnt.
+    """
+
+    reader: StoreReader
+    passes: Sequence[RangeFilter | None]
+    key_filter: BoundFilter | None
+
+    def learn(self, chain: Chain) -> tuple[Positions, StoreFile | None]:
+        """Positions of the live rows, and the file that could not be read, if there is one."""
+        reader, parts = self.reader, list[Positions]()
+        reader.keep(chain.files)  # for the rows themselves
+        for keys in self.passes:
+            puts = LastPuts()
+            reader.expect(chain.files)
+            for number, file in enumerate(chain.files):
+                try:
+                    selected = select_records(reader.blocks(file), self.key_filter)
+                    for block, ordinals in select_range(selected, keys):
+                        puts.learn(number, block, ordinals)
+                except READ_ERRORS as error:  # noqa: PERF203 - a file takes longer than its try
+                    reader.note_failure(error, file)
+                    return puts.finish(), file
+            parts.append(puts.finish())
+        return Positions.join(parts), None
 
 
 def _batch(block: RecordBlock, rows: Int64s, constants: dict[str, Any]) -> pa.RecordBatch:

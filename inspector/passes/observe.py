@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import astuple, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -29,12 +30,12 @@ from inspector.facts.timers import CallBounds
 from inspector.facts.top import TopBy, top_keys
 from inspector.facts.versions import measure_version
 from inspector.model import StoreFile
-from inspector.passes.ahead import is_large, make_ahead
+from inspector.passes.ahead import is_large, make_rounds_ahead
 from inspector.passes.cross_checks import CrossChecks
 from inspector.passes.fit import Fit
 from inspector.passes.lifetime import Lifetime
 from inspector.passes.shown_keys import shows_few, with_keys
-from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.passes.store_reader import READ_ERRORS, Check, StoreReader
 from inspector.passes.tracked import placement_of, schemas, task_tracking
 from inspector.providers.chain import Step, replay_steps
 from inspector.state.change import Change
@@ -63,6 +64,11 @@ def audit_stores(
     passes = [StorePass(task, store, item) for store, item in stores]
     for step in steps:
         with reader.storage.in_turns() if len(passes) > 1 else nullcontext():
+            applied = step.base or step.delta
+            if len(passes) > 1 and task.decode_ahead and applied and is_large(applied):
+                rounds = make_rounds_ahead([pass_.decoding(applied) for pass_ in passes])
+                for pass_, blocks in zip(passes, rounds, strict=True):
+                    pass_.take(blocks)
             changes = in_turns([pass_.advancing(step) for pass_ in passes])
         for pass_, change in zip(passes, changes, strict=True):
             if change is not None:
@@ -139,6 +145,7 @@ class StorePass:
         self.state = StateMap(task_tracking(task, store, hashed=hashed))
         self.whole = True
         self._raw_bytes = 0
+        self._given: Iterator[RecordBlock] | None = None
         self._since: list[StoreFile] = []  # a snapshot, or the empty version, and deltas after it
         self._differences: list[Observed[SnapshotDiffers]] = []
         self._sizes = LiveSizes()
@@ -260,12 +267,20 @@ class StorePass:
         result = SnapshotDiffers(file.path, file.version, *astuple(difference))
         self._differences.append(Observed(self._reader.store, self._task.version, result))
 
-    def _check_blocks(self, file: StoreFile) -> Iterable[RecordBlock]:
-        blocks = self._reader.blocks(file)
-        checked = blocks if self._fit is None else self._fit.check(file, blocks)
-        alone = self._reader.storage.turns is None
-        ahead = self._task.decode_ahead and alone and is_large(file)
-        return make_ahead(checked) if ahead else checked
+    def take(self, blocks: Iterator[RecordBlock]) -> None:
+        """Let the blocks of the file that is applied next be these."""
+        self._given = blocks
+
+    def decoding(self, file: StoreFile) -> Iterator[RecordBlock]:
+        """The blocks of a file, by whatever thread takes them."""
+        return self._reader.blocks_here(file, self._check(file))
+
+    def _check_blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
+        given, self._given = self._given, None
+        return self._reader.blocks(file, self._check(file)) if given is None else given
+
+    def _check(self, file: StoreFile) -> Check:
+        return iter if self._fit is None else partial(self._fit.check, file)
 
     # -- facts -------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import ChecksumError, InspectorError
 from inspector.facts.checks import ChecksPassed
 from inspector.model import KINDS_OF_STATE, Problem, StoreFile
+from inspector.passes.ahead import is_large, make_ahead
 from inspector.providers.file_reader import SLUG as SIDE_SLUG
 from inspector.providers.options import ReadOptions, StoreForm
 from inspector.providers.registry import provider_by_name
@@ -21,6 +22,9 @@ from inspector.sparktypes import StructType, parse_schema_json
 
 READ_ERRORS = (InspectorError, OSError)
 """What reading a file may raise; anything else is a fault of this package."""
+
+Check = Callable[[Iterator[RecordBlock]], Iterable[RecordBlock]]
+"""Passes on the blocks of a file."""
 
 
 class StoreReader:
@@ -36,6 +40,7 @@ class StoreReader:
         self.store = task.store_id(store)
         self.problems: list[Problem] = []
         self._fit = task.request.fit
+        self._decode_ahead = task.decode_ahead
         self._begun: set[str] = set()
         self._confirmed: set[str] = set()
         self.provider = provider_by_name(task.provider)
@@ -85,15 +90,27 @@ class StoreReader:
         """Announce files that are read more than once."""
         self.storage.keep(files)
 
-    def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
+    def blocks(self, file: StoreFile, check: Check = iter) -> Iterator[RecordBlock]:
         """The records of a file, block by block; the last block only after its end was verified.
+
+        A thread of its own makes them where the task has a core for it, unless stores take turns.
+
+        Args:
+            file: of the store.
+            check: looks at the blocks on their way.
 
         Raises:
             DecodeError: the file is not what its format says; carries path and offset.
             OSError: it cannot be read.
         """
+        ahead = self._decode_ahead and self.storage.turns is None and is_large(file)
+        blocks = self.blocks_here(file, check)
+        return make_ahead(blocks) if ahead else blocks
+
+    def blocks_here(self, file: StoreFile, check: Check = iter) -> Iterator[RecordBlock]:
+        """The same, made by the thread that takes them."""
         self._begun.add(file.path)
-        return self._files.blocks(file)
+        return iter(check(self._files.blocks(file)))
 
     def snapshot_rows(self, file: StoreFile) -> int | None:
         """How many rows a snapshot says that it has, with those of stores that share it.
@@ -150,7 +167,7 @@ class StoreReader:
         if slug == SIDE_SLUG and of_state and not self._fit:
             slug = ChecksumError.slug
         path, version = (None, None) if file is None else (file.path, file.version)
-        self.problems.append(Problem(slug, message, path, offset, self.store, version))
+        self._note(Problem(slug, message, path, offset, self.store, version))
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Keep the problems of another reader of this store, less those of files that have one."""
@@ -168,7 +185,12 @@ class StoreReader:
         if not isinstance(error, READ_ERRORS):
             raise error
         result = problem(error, file.path)
-        self.problems.append(replace(result, store=self.store, version=file.version))
+        self._note(replace(result, store=self.store, version=file.version))
+
+    def _note(self, noted: Problem) -> None:
+        """Keep a problem, which each pass over the same files meets, once."""
+        if noted not in self.problems:
+            self.problems.append(noted)
 
     def row(self, kind: str, version: int | None) -> dict[str, Any]:
         """The columns that every row about this store has."""

@@ -8,6 +8,7 @@ keys that someone made for one range would make its pass large.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,7 +34,11 @@ class RangeFilter:
     masks: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
 
     def of(self, block: RecordBlock) -> RecordBlock:
-        """The records of a block whose keys are in the range."""
+        """The records of a block whose keys are in the range, with the ordinals that they had."""
+        return block.part(self.rows(block))
+
+    def rows(self, block: RecordBlock) -> Int64s:
+        """Their indexes in the block."""
         rows = np.empty(block.count, np.int64)
         count = kernel().rows_of_range(
             block.buffer,
@@ -45,7 +50,25 @@ class RangeFilter:
             self.range.number,
             rows,
         )
-        return block.part(rows[:count])
+        return rows[:count]
+
+
+def select_range(
+    selected: Iterator[tuple[RecordBlock, Int64s]], keys: RangeFilter | None
+) -> Iterator[tuple[RecordBlock, Int64s]]:
+    """Those of some records, each with its ordinal, whose keys are in a range; None for all."""
+    for block, ordinals in selected:
+        if keys is None:
+            yield block, ordinals
+            continue
+        rows = keys.rows(block)
+        if len(rows):
+            yield block.some(rows), ordinals[rows]
+
+
+def passes_of(count: int) -> list[RangeFilter | None]:
+    """Ranges that so many passes have, one after the other, which make the whole."""
+    return [None] if count < 2 else [*map(RangeFilter, KeyRange.divide(count))]
 
 
 def shared_part(shared_fields: list[bool], fields: int) -> Int64s:

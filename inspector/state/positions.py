@@ -8,6 +8,7 @@ to learn, per key, the position of its last record (8 bytes a key), once more to
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,11 @@ class Positions:
     """Some records of some files, by ascending position."""
 
     sorted: Int64s
+
+    @classmethod
+    def join(cls, parts: Iterable[Positions]) -> Positions:
+        """Those of several."""
+        return cls(np.sort(np.concatenate([part.sorted for part in parts])))
 
     def any_in(self, file_number: int) -> bool:
         """Whether a file holds one of them."""
@@ -53,7 +59,7 @@ class LastPuts:
         self._interner = kernel().Interner(hashed=True)
         self._last = np.full(1024, -1, np.int64)
 
-    def learn(self, file_number: int, block: RecordBlock) -> None:
+    def learn(self, file_number: int, block: RecordBlock, ordinals: Int64s) -> None:
         """Take a block over; files and blocks come in the order in which Spark applies them."""
         ids = np.empty(block.count, np.int64)
         self._interner.intern(block.buffer, block.key_offset, block.key_length, ids)
@@ -61,7 +67,7 @@ class LastPuts:
         if keys > len(self._last):
             self._last = longer(self._last, keys + (keys >> 3), fill=-1)
         # Positions only grow, so the greatest is the last; the lowest bit marks a put.
-        position = positions_of(file_number, block.ordinals)
+        position = positions_of(file_number, ordinals)
         np.maximum.at(self._last, ids, position << 1 | (block.value_length >= 0))
 
     def finish(self) -> Positions:

@@ -7,12 +7,13 @@ and hash. The rows that differ are then read again at those places.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from inspector.arrays import Bools, Int64s
+from inspector.arrays import Bools, Int32s, Int64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
 from inspector.state.events import value_hashes
@@ -37,22 +38,68 @@ class Places(NamedTuple):
 
 @dataclass(frozen=True)
 class Differences:
-    """Ids of the keys that differ; ``changed`` live in both versions with another value."""
+    """The keys that differ, by their numbers from 0 on; nothing of their bytes.
+
+    Attributes:
+        added, removed, changed: numbers; the last live in both versions with another value.
+        last: of each version and key, twice the place of the last record, and 1 for a put.
+        sizes: bytes of its value there. key_sizes: bytes of each key.
+    """
 
     added: Int64s
     removed: Int64s
     changed: Int64s
+    last: Int64s
+    sizes: Int32s
+    key_sizes: Int32s
+
+    @classmethod
+    def join(cls, parts: Sequence[Differences]) -> Differences:
+        """Those of several ranges of the keys."""
+        if len(parts) == 1:
+            return parts[0]
+        starts = np.cumsum([0, *(len(part.key_sizes) for part in parts)])
+
+        def numbers(name: str) -> Int64s:
+            of_parts = [
+                getattr(part, name) + start for part, start in zip(parts, starts[:-1], strict=True)
+            ]
+            return np.concatenate(of_parts)
+
+        return cls(
+            numbers("added"),
+            numbers("removed"),
+            numbers("changed"),
+            np.concatenate([part.last for part in parts], axis=1),
+            np.concatenate([part.sizes for part in parts], axis=1),
+            np.concatenate([part.key_sizes for part in parts]),
+        )
+
+    def key_bytes(self, ids: Int64s) -> int:
+        """Bytes of some keys."""
+        return int(self.key_sizes[ids].sum())
+
+    def value_sizes(self, side: Compared, ids: Int64s) -> Int64s:
+        """Bytes of each of their values in a version."""
+        sizes: Int64s = self.sizes[side][ids].astype(np.int64)
+        return sizes
+
+    def places(self, side: Compared, ids: Int64s) -> Places:
+        """Where the rows of some keys lie in the files of a version."""
+        positions = self.last[side][ids] >> 1
+        order = np.argsort(positions)
+        return Places(Positions(positions[order]), ids[order])
 
 
 class TwoVersions:
-    """The keys of two versions of one store; some 50 bytes a key beside its own."""
+    """The keys of two versions of one store; some 40 bytes a key beside its own."""
 
     def __init__(self) -> None:
         self._interner = kernel().Interner()
         self._last = np.full((2, 0), _NEVER, np.int64)
         self._hash = np.zeros((2, 0), np.uint64)
-        self._size = np.zeros((2, 0), np.int64)
-        self._key_size = np.zeros(0, np.int64)
+        self._size = np.zeros((2, 0), np.int32)
+        self._key_size = np.zeros(0, np.int32)
 
     def learn(self, side: Compared, file_number: int, block: RecordBlock, ordinals: Int64s) -> None:
         """Take a block over; files and blocks come in the order in which Spark applies them."""
@@ -80,26 +127,16 @@ class TwoVersions:
         """The keys that differ."""
         old, new = self._live(Compared.OLD), self._live(Compared.NEW)
         is_same = (self._hash[0] == self._hash[1]) & (self._size[0] == self._size[1])
+        differ = np.flatnonzero((old | new) & ~(old & new & is_same))
+        old, new = old[differ], new[differ]
         return Differences(
-            np.flatnonzero(~old & new),
-            np.flatnonzero(old & ~new),
-            np.flatnonzero(old & new & ~is_same),
+            np.flatnonzero(~old),
+            np.flatnonzero(~new),
+            np.flatnonzero(old & new),
+            self._last[:, differ],
+            self._size[:, differ],
+            self._key_size[differ],
         )
-
-    def key_bytes(self, ids: Int64s) -> int:
-        """Bytes of some keys."""
-        return int(self._key_size[ids].sum())
-
-    def value_sizes(self, side: Compared, ids: Int64s) -> Int64s:
-        """Bytes of each of their values in a version."""
-        sizes: Int64s = self._size[side][ids]
-        return sizes
-
-    def places(self, side: Compared, ids: Int64s) -> Places:
-        """Where the rows of some keys lie in the files of a version."""
-        positions = self._last[side][ids] >> 1
-        order = np.argsort(positions)
-        return Places(Positions(positions[order]), ids[order])
 
     def _live(self, side: Compared) -> Bools:
         last = self._last[side]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from inspector.exceptions import DecodeError
-from inspector.passes.ahead import MOST_AHEAD, make_ahead
+from inspector.passes.ahead import MOST_AHEAD, make_ahead, make_rounds_ahead
 
 
 def threads() -> int:
@@ -75,4 +75,43 @@ def test_who_breaks_off_does_not_wait_for_a_storage_that_is_silent() -> None:
     for thread in threading.enumerate():
         if thread.name == "inspector-ahead":
             thread.join(20)
+    assert threads() == 0
+
+
+def test_several_are_made_in_turns_by_one_other_thread() -> None:
+    def items(count: int) -> Iterator[tuple[int, str]]:
+        for number in range(count):
+            yield number, threading.current_thread().name
+
+    counts = [3, 0, 20]
+    taken: list[list[tuple[int, str]]] = [[] for _ in counts]
+    sources = make_rounds_ahead([items(count) for count in counts])
+    going = list(range(len(sources)))
+    while going:
+        for number in [*going]:
+            try:
+                taken[number].append(next(sources[number]))
+            except StopIteration:  # noqa: PERF203 - each ends once
+                going.remove(number)
+    assert taken == [[(i, "inspector-ahead") for i in range(count)] for count in counts]
+    del sources
+    assert threads() == 0
+
+
+def test_an_error_ends_one_of_several() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise ValueError("broken")
+
+    broken, whole = make_rounds_ahead([items(), iter(range(5))])
+    assert next(broken) == 1
+    with pytest.raises(ValueError, match="broken"):
+        next(broken)
+    assert list(whole) == list(range(5))
+
+
+def test_who_breaks_off_several_ends_their_thread() -> None:
+    first, second = make_rounds_ahead([iter(range(100)), iter(range(100))])
+    assert (next(first), next(second)) == (0, 0)
+    del first, second
     assert threads() == 0

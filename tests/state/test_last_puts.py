@@ -21,7 +21,7 @@ def learnt(files: list[list[Record]], cut: list[int]) -> Positions:
     puts = LastPuts()
     for number, entries in enumerate(files):
         for block in cases.blocks(entries, cut):
-            puts.learn(number, block)
+            puts.learn(number, block, block.ordinals)
     return puts.finish()
 
 
@@ -71,7 +71,8 @@ def test_more_keys_than_were_planned_for_are_kept() -> None:
 @pytest.mark.parametrize("record", [0, 1, (1 << 32) + 5])
 def test_a_position_counts_the_records_of_its_file_from_the_start(record: int) -> None:
     puts = LastPuts()
-    puts.learn(7, cases.block([(b"a", b"v")], record))
+    block = cases.block([(b"a", b"v")], record)
+    puts.learn(7, block, block.ordinals)
     positions = puts.finish()
     assert live_in(positions, 7, cases.block([(b"a", b"v")], record)) == [True]
     assert live_in(positions, 7, cases.block([(b"a", b"v")], record + 1)) == [False]

@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.state.two_versions import Compared, TwoVersions
+from inspector.state.key_range import RangeFilter, passes_of, select_range
+from inspector.state.two_versions import Compared, Differences, TwoVersions
 from tests.cases import blocks
 from tests.encode import Record
 
@@ -22,12 +23,16 @@ files = st.lists(records, max_size=3)
 
 
 def learn(
-    keys: TwoVersions, side: Compared, contents: Sequence[Sequence[Record]], first: int = 0
+    keys: TwoVersions,
+    side: Compared,
+    contents: Sequence[Sequence[Record]],
+    first: int = 0,
+    key_range: RangeFilter | None = None,
 ) -> None:
     for number, entries in enumerate(contents, first):
-        for each in blocks(entries, (3,)):
-            ordinals = np.arange(each.first_record, each.first_record + each.count)
-            keys.learn(side, number, each, ordinals)
+        whole = ((each, each.ordinals) for each in blocks(entries, (3,)))
+        for block, ordinals in select_range(whole, key_range):
+            keys.learn(side, number, block, ordinals)
 
 
 def state(contents: Sequence[Sequence[Record]]) -> dict[bytes, tuple[bytes, tuple[int, int]]]:
@@ -42,21 +47,23 @@ def state(contents: Sequence[Sequence[Record]]) -> dict[bytes, tuple[bytes, tupl
     return found
 
 
-@given(files, files, st.booleans())
+@given(files, files, st.booleans(), st.integers(1, 3))
 def test_added_removed_and_changed_keys(
-    old: list[list[Record]], more: list[list[Record]], shared: bool
+    old: list[list[Record]], more: list[list[Record]], shared: bool, passes: int
 ) -> None:
-    keys = TwoVersions()
-    learn(keys, Compared.OLD, old)
-    if shared:
-        keys.start_from_old()
-        learn(keys, Compared.NEW, more, len(old))
-        new = [*old, *more]
-    else:
-        learn(keys, Compared.NEW, more)
-        new = more
+    parts = []
+    for key_range in passes_of(passes):
+        keys = TwoVersions()
+        learn(keys, Compared.OLD, old, key_range=key_range)
+        if shared:
+            keys.start_from_old()
+            learn(keys, Compared.NEW, more, len(old), key_range)
+        else:
+            learn(keys, Compared.NEW, more, key_range=key_range)
+        parts.append(keys.differences())
+    new = [*old, *more] if shared else more
     was, now = state(old), state(new)
-    differ = keys.differences()
+    differ = Differences.join(parts)
     places = {
         "added": (Compared.NEW, differ.added, {k: v for k, v in now.items() if k not in was}),
         "removed": (Compared.OLD, differ.removed, {k: v for k, v in was.items() if k not in now}),
@@ -67,9 +74,9 @@ def test_added_removed_and_changed_keys(
         ),
     }
     for side, ids, expected in places.values():
-        assert sorted(keys.value_sizes(side, ids)) == sorted(len(v) for v, _ in expected.values())
-        assert keys.key_bytes(ids) == sum(map(len, expected))
-        found = keys.places(side, ids)
+        assert sorted(differ.value_sizes(side, ids)) == sorted(len(v) for v, _ in expected.values())
+        assert differ.key_bytes(ids) == sum(map(len, expected))
+        found = differ.places(side, ids)
         where = {
             (number, int(i))
             for number in range(len(new) + len(old))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -16,7 +17,13 @@ from inspector.checkpoint.logfile import DOUBTFUL, MOVED_SLUG
 from inspector.checkpoint.patience import THREADS, in_parallel
 from inspector.checkpoint.storage import READ
 from inspector.checkpoint.urls import is_local
-from inspector.discovery.key_ranges import needs_bounds, replayed_files, split_task, with_bounds
+from inspector.discovery.key_ranges import (
+    MOST_RANGES,
+    needs_bounds,
+    replayed_files,
+    split_task,
+    with_bounds,
+)
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Request, StoreTask, Task
 from inspector.engines.engine import BYTES, BatchFunction, Engine, Measure, Merge, Work
@@ -212,16 +219,33 @@ def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]
         tasks = with_idle_cores(tasks, cores)
         cores = -(-cores // 2)  # a task that is alone takes two
     counts = ranges_for_cores(tasks, cores)
-    limit = options.memory_limit
-    if limit is None:
+    if options.memory_limit is None:
         return [part for task, n in zip(tasks, counts, strict=True) for part in split_task(task, n)]
     at_once = (engine.in_process and engine.cores) or 1
-    memory = _key_memory(limit, at_once)
+    memory = _key_memory(options.memory_limit, at_once)
     counts = [max(n, m) for n, m in zip(counts, ranges_for_memory(tasks, memory), strict=True)]
     parts = [split_task(task, n) for task, n in zip(tasks, counts, strict=True)]
     whole = sum(n > 1 and len(ranges) == 1 for n, ranges in zip(counts, parts, strict=True))
     _tell([len(part) for part in parts], whole, options.engine.notify)
     return [replace(task, key_memory=memory) for part in parts for task in part]
+
+
+def one_after_another(tasks: Iterable[Task], options: Options) -> list[Task]:
+    """The tasks of rows, as this process reads them: each alone, by two threads where it can.
+
+    Those whose keys do not fit into the memory that the user allows are read in several passes,
+    unless single keys are looked for: others are not held.
+
+    Raises:
+        EngineError: the memory that the user allows is not enough for anything.
+    """
+    tasks = [replace(task, decode_ahead=(os.cpu_count() or 1) > 1) for task in tasks]
+    if options.memory_limit is None or options.key:
+        return tasks
+    memory = _key_memory(options.memory_limit, 1)
+    counts = [min(n, MOST_RANGES) for n in ranges_for_memory(tasks, memory)]
+    _tell(counts, 0, options.engine.notify)
+    return [replace(task, passes=n) for task, n in zip(tasks, counts, strict=True)]
 
 
 def _key_memory(limit: int, at_once: int) -> int:

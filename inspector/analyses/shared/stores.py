@@ -20,7 +20,7 @@ from inspector.analyses.shared.data_tables import listed_problems, table_work
 from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
 from inspector.analyses.shared.opening import MORE_LOOKS, Opened, missing_files, restores
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.run import Run, one_after_another
 from inspector.codec import Message
 from inspector.decode.row_hash import HASH, hash_digits, row_hash
 from inspector.discovery.checkpoint import Checkpoint
@@ -109,7 +109,8 @@ def selected_tasks(run: Run) -> list[Task]:
     Raises:
         CheckpointError: no store can have such rows.
     """
-    return narrowed(run, plan(run.checkpoint, run.version, history=False))
+    tasks = narrowed(run, plan(run.checkpoint, run.version, history=False))
+    return one_after_another(tasks, run.options)
 
 
 def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -26,6 +29,7 @@ from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.exceptions import EngineError
 from inspector.passes.ahead import make_ahead
 from inspector.passes.store_reader import open_stores
+from inspector.render.report import Report
 from tests.cases import FIXTURES
 
 AGG = str(FIXTURES / "agg_update" / "checkpoint")
@@ -107,18 +111,120 @@ def report(path: str, told: list[str], **options: Any) -> Mapping[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("cores", [4, 8])
-def test_reports_do_not_depend_on_how_many_cores_there_are(
-    cores: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With few a second thread decodes, with many there are ranges too."""
-    expected = report(AGG, [], workers=1)
-    made = mock.Mock(side_effect=make_ahead)
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
+    """Every file is worth a thread; counts those that are made by one."""
+    counted = mock.Mock(side_effect=make_ahead)
     monkeypatch.setattr(splitting, "SPLIT_BYTES", 1)
     monkeypatch.setattr("inspector.passes.ahead.LARGE", 1)
-    monkeypatch.setattr("inspector.passes.observe.make_ahead", made)
+    monkeypatch.setattr("inspector.passes.ahead.make_ahead", counted)
+    monkeypatch.setattr("inspector.passes.store_reader.make_ahead", counted)
+    return counted
+
+
+@pytest.mark.parametrize("cores", [4, 8])
+def test_reports_do_not_depend_on_how_many_cores_there_are(cores: int, made: mock.Mock) -> None:
+    """With few a second thread decodes, with many there are ranges too."""
+    expected = report(AGG, [], workers=1)
+    assert not made.called
     assert report(AGG, [], workers=cores) == expected
     assert made.called
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("join_left_outer_v3", "join_left_outer_v4", "join_left_outer_snapshots_v4"),
+        *("tws_event", "tws_undeclared", "tws_processing_avro", "tws_processing_snapshots"),
+    ],
+)
+def test_stores_that_share_files_are_decoded_by_a_thread_of_their_own(
+    name: str, made: mock.Mock
+) -> None:
+    path = str(FIXTURES / f"rocksdb_{name}" / "checkpoint")
+    expected = report(path, [], workers=1)
+    assert not made.called
+    assert report(path, [], workers=4) == expected
+    assert made.called
+
+
+def test_a_file_that_cannot_be_read_is_the_same_problem_on_many_cores(
+    made: mock.Mock, tmp_path: Path
+) -> None:
+    """It is one of each store that shares it; what stood before is not in the report."""
+    shutil.copytree(FIXTURES / "rocksdb_join_left_outer_v3" / "checkpoint", tmp_path / "c")
+    file = max((tmp_path / "c" / "state" / "0" / "0").glob("5*.changelog"))
+    file.write_bytes(file.read_bytes()[:-30])
+    expected = report(str(tmp_path / "c"), [], workers=1)
+    assert expected["problems"]
+    assert report(str(tmp_path / "c"), [], workers=4) == expected
+    assert made.called
+
+
+def of_rows(name: str, command: str, told: list[str], **options: Any) -> Mapping[str, Any]:
+    """The report of a command about rows; ``history`` of all that some value compares so."""
+    chosen = api.Options(engine=EngineOptions(LOCAL, notify=told.append), **options)
+    path = str(FIXTURES / name / "checkpoint")
+    made: Report
+    if command == "diff":
+        made = api.diff(path, options=chosen, from_batch=2)
+    elif command == "history":
+        made = api.history(path, replace(chosen, where=(SOME_VALUE[name],)))
+    else:
+        made = api.rows(path, chosen)
+    found: Mapping[str, Any] = made.to_dict()
+    return found
+
+
+SOME_VALUE = {
+    "agg_update": "count>0",
+    "rocksdb_agg_update_snapshots": "count>0",
+    "rocksdb_session_window": "count>0",
+    "rocksdb_join_left_outer_v3": "ad>=0",
+    "rocksdb_join_left_outer_snapshots_v4": "ad>=0",
+    "rocksdb_tws_event": "expiryTimestampMs>0",
+}
+
+
+@pytest.mark.parametrize("command", ["rows", "diff", "history"])
+@pytest.mark.parametrize("name", SOME_VALUE)
+def test_neither_a_memory_limit_nor_a_second_core_changes_rows(
+    name: str, command: str, made: mock.Mock
+) -> None:
+    told: list[str] = []
+    with mock.patch.object(os, "cpu_count", return_value=1):
+        expected = of_rows(name, command, told)
+    assert expected["rows"]
+    assert not made.called
+    with mock.patch.object(os, "cpu_count", return_value=2):
+        assert of_rows(name, command, told) == expected
+    assert made.called
+    assert not told
+    with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
+        assert of_rows(name, command, told, memory_limit=300 << 20) == expected
+    assert any("are read in up to" in line for line in told)
+
+
+def test_rows_of_one_key_are_read_in_one_pass() -> None:
+    told: list[str] = []
+    with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
+        found = of_rows("agg_update", "rows", told, key="user=user-001", memory_limit=300 << 20)
+    assert found == of_rows("agg_update", "rows", told, key="user=user-001")
+    assert not told
+
+
+def test_checkpoints_with_other_partitions_are_compared_in_passes(tmp_path: Path) -> None:
+    """A unit of several partitions takes the passes of all of them together."""
+    old, new = FIXTURES / "agg_update" / "checkpoint", tmp_path / "new"
+    shutil.copytree(old, new)
+    shutil.rmtree(new / "state" / "0" / "1")
+    told: list[str] = []
+    options = api.Options(engine=EngineOptions(LOCAL, notify=told.append))
+    expected = api.diff(str(old), str(new), options).to_dict()
+    with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
+        found = api.diff(str(old), str(new), replace(options, memory_limit=300 << 20)).to_dict()
+    assert found == expected
+    assert told
 
 
 @pytest.mark.parametrize("path", [AGG, TIMERS, *ROCKS])
