@@ -32,7 +32,6 @@ from inspector.checkpoint.search import Found
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.engines.engine import Engine, Work
 from inspector.exceptions import EngineError, InspectorError
-from inspector.kernel.loader import SLOW_KERNEL
 from inspector.render.report import Report
 from inspector.render.stored import report_from_json, report_json
 from inspector.schemas import batch_of, specs_in
@@ -123,8 +122,7 @@ class _Job:
 
     def _place_with(self, place: Found, answer: Answer) -> Audited:
         for note in answer["notes"]:
-            # Which kernel the workers run the engine has said of all of them.
-            if note not in self._said and SLOW_KERNEL not in note:
+            if note not in self._said:
                 self._said.add(note)
                 self._options.engine.notify(note)
         report = report_from_json(zlib.decompress(answer["report"]).decode())
@@ -146,7 +144,9 @@ def _run(
     """What is made of checkpoints; nothing of one that fails: the driver opens it, and says why."""
     for spec in map(json.loads, specs_in(batches)):
         notes: list[str] = []
-        own = replace(options, engine=EngineOptions(LOCAL, notify=notes.append))
+        # Which kernel the workers run the engine has said of all of them.
+        engine = EngineOptions(LOCAL, notify=notes.append, tells_kernel=False)
+        own = replace(options, engine=engine)
         with suppress(Exception):
             answer = make(Found(spec["path"], is_root=spec["is_root"]), own)
             yield batch_of(ANSWERS, [answer | {"number": spec["number"], "notes": notes}])

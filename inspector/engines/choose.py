@@ -49,6 +49,8 @@ class EngineOptions:
         io: how workers read: ``fsspec``, or ``hadoop`` by the file systems that Spark has.
         notify: is called with one line: the choice and its reason, where ``auto`` chose Spark or
             could not; what a user has to know about Spark's workers.
+        tells_kernel: whether a slow kernel is told of; not where an engine has said it of all
+            workers.
         verbose: report the choice of this process too, where nothing asks for Spark.
         watch: is entered while tasks run, with a function that says how far they are.
         tune_workers: take imported modules out of the garbage collections of Spark's Python
@@ -66,6 +68,7 @@ class EngineOptions:
     watch: Watch = field(default=_no_watch, compare=False)
     tune_workers: bool | None = None
     verbose: bool = field(default=False, compare=False)
+    tells_kernel: bool = field(default=True, compare=False)
 
     @property
     def chooses_work(self) -> bool:

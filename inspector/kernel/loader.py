@@ -76,16 +76,13 @@ def kernel() -> Kernel:
     return load(os.environ.get(ENVIRONMENT, ""))
 
 
-SLOW_KERNEL = "the Python kernel reads the state, many times slower than the compiled one"
-
-
 def slow_kernel_text() -> str:
     """Why the kernel of this process is the Python one, and what that means."""
     if os.environ.get(ENVIRONMENT) == PYTHON:
         reason = f"{ENVIRONMENT}={PYTHON} asks for it"
     else:
         reason = "the compiled one was not built when this package was installed"
-    return f"{SLOW_KERNEL}: {reason}"
+    return f"the Python kernel reads the state, many times slower than the compiled one: {reason}"
 
 
 def kernel_name() -> str:

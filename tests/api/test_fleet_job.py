@@ -23,6 +23,7 @@ from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.engines.engine import BatchFunction, Engine, Merge, Work
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
+from inspector.kernel.loader import PYTHON
 from inspector.render.display import Display
 from inspector.render.fleet import Form, document
 from tests.analyses.shared.test_report_cache import body, copy_of
@@ -184,6 +185,17 @@ def test_the_secret_of_the_cache_is_there_before_an_executor_needs_it(tmp_path: 
     assert all(audited(paths, Watching(), api.Options(cache=str(cache))).values())
     assert secrets == [(cache / cache_files.SECRET).read_bytes()]
     assert len(secrets[0]) == 32
+
+
+def test_which_kernel_executors_have_is_for_the_engine_to_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("inspector.analyses.shared.run.kernel_name", lambda: PYTHON)
+    options, said = told(api.Options())
+    assert all(audited(FEW, Executors(), options).values())
+    assert not said
+    api.audit(FEW[0], options)
+    assert [line for line in said if "Python kernel" in line]
 
 
 def test_no_secret_is_written_into_a_checkpoint(tmp_path: Path) -> None:

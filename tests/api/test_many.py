@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from inspector import api
-from inspector.exceptions import NotACheckpointError
+from inspector.exceptions import CheckpointError, NotACheckpointError
 from tests.cases import FIXTURES
 
 
@@ -31,6 +32,20 @@ def test_patterns_and_folders_are_searched(path: Path, recursive: bool) -> None:
     assert [each.path for each in found] == [str(FIXTURES / "agg_append" / "checkpoint")]
     assert found[0].result is not None
     assert found[0].result.summary["batch_id"] == 4
+
+
+@pytest.mark.parametrize("folder", ["second", "second/state/kept", "linked/kept"])
+def test_a_cache_in_one_of_them_is_refused_before_any_is_read(folder: str, tmp_path: Path) -> None:
+    roots = [tmp_path / "first", tmp_path / "second"]
+    for root in roots:
+        shutil.copytree(FIXTURES / "agg_append" / "checkpoint", root)
+    (tmp_path / "linked").symlink_to(roots[1] / "state")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(CheckpointError, match="the folder of the cache lies in the checkpoint"):
+        next(api.audit_many(roots, api.Options(cache=str(tmp_path / folder)), at_once=1))
+    assert sorted(tmp_path.rglob("*")) == before
+    outside = api.Options(cache=str(tmp_path / "kept"))
+    assert all(each.result is not None for each in api.audit_many(roots, outside))
 
 
 def test_what_an_audit_takes_by_keyword_each_of_them_takes() -> None:

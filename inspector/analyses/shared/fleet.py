@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from inspector.analyses.shared.opening import Recalled, begin
 from inspector.analyses.shared.options import Options
+from inspector.analyses.shared.report_cache import check_of_many
 from inspector.checkpoint.search import Found, is_pattern, search
 from inspector.checkpoint.urls import absolute
 from inspector.engines.engine import CHECKPOINTS, HADOOP, Engine, Measure
@@ -154,7 +155,10 @@ def run_all(
 
     Raises:
         EngineError: an engine that is requested cannot be had.
+        CheckpointError: the folder of the cache lies in a checkpoint.
     """
+    if options.cache is not None:
+        check_of_many(options.cache, options.storage_options)
     engines = SharedEngines(options.engine, options.workers)
     quiet = replace(options, engine=without_progress(options.engine))
     fleet = _Fleet(engines, quiet, make, at_once or engines.at_once)

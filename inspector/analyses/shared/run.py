@@ -132,7 +132,7 @@ class Run(Opened):
     ) -> Iterator[pa.RecordBatch]:
         """Batches of tasks, while the user is told how far they are."""
         engine = self.options.engine
-        if measure().unit == BYTES and kernel_name() == PYTHON:
+        if engine.tells_kernel and measure().unit == BYTES and kernel_name() == PYTHON:
             engine.notify(f"engine: {slow_kernel_text()}")
         with engine.watch(measure):
             try:
