@@ -34,6 +34,8 @@ TOLERATED = 0.05
 RANGE = 15
 """Seconds by which a row of the right side of the join may follow one of the left."""
 PACE = 20
+STARTS = 2
+"""Batches in which Python's workers start, so that those after them begin on time."""
 LATE = 4
 """Seconds that a batch may begin late for two runs to have the same clock."""
 AT_ONCE = 3
@@ -42,8 +44,11 @@ AT_ONCE = 3
 Query = Callable[[DataFrame, str], DataFrame]
 
 
-def write_input(folder: Path, seed: int) -> None:
-    """Files of events, each some seconds later than the one before, so that no row is late."""
+def write_input(folder: Path, seed: int, *, clocked: bool) -> None:
+    """Files of events, each some seconds later than the one before, so that no row is late.
+
+    Where batches have to begin on time, the first of them bring one event each.
+    """
     chance = random.Random(seed)
     folder.mkdir(parents=True)
     for batch in range(BATCHES):
@@ -55,7 +60,7 @@ def write_input(folder: Path, seed: int) -> None:
                 else chance.randrange(batch * ROWS + 1),
                 "at": BEGIN + batch * SECONDS + chance.randrange(SECONDS),
             }
-            for row in range(ROWS)
+            for row in range(1 if clocked and batch < STARTS else ROWS)
         ]
         text = "\n".join(json.dumps(row) for row in rows)
         path = folder / f"{batch:03}.json"
@@ -173,8 +178,7 @@ def run(spark: SparkSession, source: Path, made: Query, value: str, to: Path) ->
         query.trigger(availableNow=True).start().awaitTermination()
         return
     started = query.trigger(processingTime=f"{PACE} seconds").start()
-    batches = 1 if to.name == "first" else BATCHES
-    while sum(1 for _ in to.glob("commits/[0-9]")) < batches:
+    while sum(1 for _ in to.glob("commits/[0-9]")) < BATCHES:
         if started.exception() is not None:
             raise RuntimeError(str(started.exception()))
         time.sleep(0.2)
@@ -191,8 +195,10 @@ def sum_by_version(rows: Iterable[Mapping[str, Any]], name: str) -> dict[int, in
 
 def clock_difference(root: Path) -> float:
     """By how many seconds the batches of a query were not :data:`PACE` apart, at the most."""
-    logs = (root / "offsets" / str(batch) for batch in range(BATCHES))
-    times = [json.loads(log.read_text().splitlines()[1])["batchTimestampMs"] for log in logs]
+    logs = (root / "offsets" / str(batch) for batch in range(STARTS, BATCHES))
+    times: list[int] = [
+        json.loads(log.read_text().splitlines()[1])["batchTimestampMs"] for log in logs
+    ]
     return max(abs(b - a - PACE * 1000) for a, b in pairwise(times)) / 1000
 
 
@@ -274,13 +280,12 @@ def main(folder: Path, names: list[str]) -> int:
         runs = {}
         for name in names or CASES:
             base, values, _ = CASES[name]
-            write_input(folder / name / "input", list(CASES).index(name))
             query, _, provider = name.partition("-")
             session = spark.newSession()
             session.conf.set("spark.sql.streaming.stateStore.providerClass", PROVIDERS[provider])
             made = FUNCTIONS.get(query) or counts(query)
-            if made in CLOCKED:  # Python's workers take long to start, and batches wait for it
-                run(session, folder / name / "input", made, base, folder / name / "first")
+            seed = list(CASES).index(name)
+            write_input(folder / name / "input", seed, clocked=made in CLOCKED)
             for value in (base, *values):
                 arguments = (session, folder / name / "input", made, value, folder / name / value)
                 runs[name, value] = pool.submit(run, *arguments)

@@ -92,16 +92,21 @@ def _delay(operator: Operator, store: str, old: int | None, delay: int) -> Scena
 
 
 def delay_of(checkpoint: Checkpoint) -> int | None:
-    """The watermark delay of the query, ms, by its schemas; None where they give none, or several.
+    """The watermark delay of the query, ms, by its schemas; None where they give none, or several."""
+    delays = delays_of(checkpoint)
+    return delays.pop() if len(delays) == 1 else None
 
-    ``EventTimeWatermark`` writes it into the metadata of the column (2.1 to 4.3).
+
+def delays_of(checkpoint: Checkpoint) -> set[int]:
+    """The watermark delays, ms, that the schemas of the state give.
+
+    ``EventTimeWatermark`` writes each into the metadata of its column (2.1 to 4.3).
     """
-    delays = {
+    delays = (
         column.metadata[WATERMARK_KEY]
         for operator in checkpoint.query
         for schema in operator.schemas.values()
         for column in (*schema.key.fields, *schema.value.fields)
         if WATERMARK_KEY in column.metadata
-    }
-    delay = delays.pop() if len(delays) == 1 else None
-    return delay if isinstance(delay, int) else None
+    )
+    return {delay for delay in delays if isinstance(delay, int)}

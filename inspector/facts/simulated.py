@@ -208,11 +208,15 @@ def _pairs(old: Int64s, new: Int64s) -> tuple[Int64s, Int64s]:
     """Positions of columns that are the same in both, each of them once."""
     _, kinds = np.unique(np.hstack((old, new)), axis=1, return_inverse=True)
     kinds, size = kinds.reshape(-1), len(kinds.reshape(-1))
-    codes = []
-    for part in (kinds[: old.shape[1]], kinds[old.shape[1] :]):
+    columns = old.shape[1]
+
+    def codes(part: Int64s) -> Int64s:
         order = np.argsort(part, kind="stable")
         ranks = np.empty(len(part), np.int64)
         ranks[order] = np.arange(len(part)) - np.searchsorted(part[order], part[order])
-        codes.append(part * size + ranks)
-    _, same_old, same_new = np.intersect1d(*codes, assume_unique=True, return_indices=True)
-    return same_old, same_new
+        return part * size + ranks
+
+    _, same_old, same_new = np.intersect1d(
+        codes(kinds[:columns]), codes(kinds[columns:]), assume_unique=True, return_indices=True
+    )
+    return same_old.astype(np.int64), same_new.astype(np.int64)

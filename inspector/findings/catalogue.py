@@ -536,9 +536,11 @@ WATERMARK_FLAT = Kind(
     "wait for it; or there is none yet, as one of several sources never brought data. The "
     "evidence names the sources whose offsets stand still meanwhile, if others "
     "move: with policy min the slowest source with a watermark holds it back. Where none stands "
-    "still, the event times do not advance.",
+    "still, the event times do not advance. It is information where it moves, and is far behind "
+    "event times that the state shows: a source whose clock, data or delay is late holds it back.",
     thresholds=f"At least {_AT.data_batches} batches with new data that did not move it "
-    "(`data_batches`).",
+    f"(`data_batches`); or {_AT.behind_hours:g} hour behind the newest event time less the longest "
+    "delay that a schema gives (`behind_hours`).",
     to_do="bring data to the source that stands still, or remove it from the query; where none "
     "does, look at the event times of the new data",
     source="WatermarkTracker.updateWatermark (2.4 to 4.3)",
@@ -588,7 +590,9 @@ WATERMARK_AHEAD = Kind(
     "or of the year 50000 comes of times in a wrong unit: windows and delays then last a thousand "
     "times as long, or a thousandth.",
     thresholds=f"More than {_AT.ahead_hours:.0f} hours (`ahead_hours`): a wrong time zone "
-    "makes 14 at most, and data that is read again has its times in the past. Of a wrong unit: "
+    "makes 14 at most, and data that is read again has its times in the past. From "
+    f"{_AT.ahead_noted:g} hour on (`ahead_noted`) it is information, and a warning where new data "
+    "did not move it. Of a wrong unit: "
     "where a thousand times, or a thousandth of, its time since 1970 is within ten years of the "
     "clock.",
     to_do="filter rows whose event time is in the future out before withWatermark, such as "
@@ -739,7 +743,9 @@ FAR_EXPIRY = Kind(
     "event carries a wrong time. Until then they stay.",
     thresholds=f"At least {_AT.far_days:g} days (`far_days`), and {_AT.far_share:.0%} of the "
     f"store's rows (`far_share`). A warning from {_AT.far_warned:g} days on (`far_warned`); less "
-    "is information.",
+    f"is information. It is information, too, where none of the store's rows was removed, and the "
+    f"first goes after {_AT.far_spans:g} times the history that can be read (`far_spans`), and "
+    f"{_AT.far_hours:g} hour (`far_hours`): a gap of a day in a history of minutes.",
     to_do="compare the unit of the time that sets the expiry with what Spark expects: "
     "setTimeoutTimestamp and timers take milliseconds; filter event times in the future before "
     "withWatermark",

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.restart import Restart
+from inspector.discovery.what_if import delays_of
 from inspector.exceptions import MissingVersionError
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings.cost_inputs import KeyWords, file_costs, store_costs
@@ -23,6 +24,7 @@ from inspector.findings.integrity import (
 from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
 from inspector.findings.rule_inputs import (
+    NewestTime,
     join_lifetime,
     newest_times,
     store_lifetimes,
@@ -72,9 +74,14 @@ def judge(  # noqa: PLR0913 - what findings rest on
             findings += judge_variable(variable, thresholds)
         if operator.name in JOIN:
             findings += judge_join(join_lifetime(checkpoint, operator, version, facts), thresholds)
-    findings += _watermark(checkpoint, version, facts, thresholds)
+    lengths = {}
     for costs in store_costs(checkpoint, version, facts, key_words):
         findings += judge_costs(costs, thresholds)
+        if costs.windows is not None:
+            lengths[StoreName(costs.operator_id, costs.store_name)] = costs.windows.length_ms
+    findings += _watermark(
+        checkpoint, version, newest_times(checkpoint, facts, lengths), thresholds
+    )
     findings += judge_heap(heap_bytes, thresholds)
     reported = (
         finding for finding in findings if thresholds.reports(finding.kind.id, finding.rows)
@@ -125,14 +132,15 @@ def _placements(facts: Facts) -> dict[StoreName, dict[int, MisplacedKeys]]:
 
 
 def _watermark(
-    checkpoint: Checkpoint, version: int, facts: Facts, thresholds: Thresholds
+    checkpoint: Checkpoint, version: int, newest: Sequence[NewestTime], thresholds: Thresholds
 ) -> Iterator[Finding]:
     clocks: dict[int, BatchClock] = dict(checkpoint.logs.clocks.items())
     yield from judge_watermark(
         clocks,
         version - 1,
-        newest_times(checkpoint, facts),
+        newest,
         dict(checkpoint.logs.sources.items()),
+        delay_ms=max(delays_of(checkpoint), default=None),
         by_slowest=checkpoint.conf(version, "multipleWatermarkPolicy") != "max",
         thresholds=thresholds,
     )

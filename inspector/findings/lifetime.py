@@ -49,6 +49,8 @@ class StoreLifetime:
         inserts: puts of keys that were not there, over the window.
         quiet: versions at its end that put rows, and none of a new key.
         growing: whether its bytes grow; None where too few versions are there to tell.
+        span_ms: by the batch clock, from the oldest version that can be read to the judged one;
+            None where an entry of the log is missing.
         expiring: when the rows expire, by the clock that they go by; now_ms: what it reads.
         doubt: why the watermark is not known, where it is None; empty where Spark has removed the
             entry, or never wrote one.
@@ -72,6 +74,7 @@ class StoreLifetime:
     inserts: int = 0
     quiet: int = 0
     growing: bool | None = None
+    span_ms: int | None = None
     expiring: Expiring | None = None
     now_ms: int | None = None
     doubt: str = ""
@@ -211,20 +214,27 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
 
 
 def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """Rows whose own deadline lies years ahead of the clock that they go by."""
+    """Rows whose own deadline lies years ahead of the clock that they go by.
+
+    Or so far ahead of it that none of those that can be read came near to it.
+    """
     far, now = life.expiring, life.now_ms
     if far is None or now is None:
         return
     limit = now + round(thresholds.far_days * _DAY_MS)
     late = {bucket: rows for bucket, rows in far.rows.items() if bucket * far.width >= limit}
     rows = sum(late.values())
-    if not rows or rows < thresholds.far_share * life.newest.rows:
+    alone = not rows or rows < thresholds.far_share * life.newest.rows
+    if alone:
+        late, rows = _none_near(life, far, now, thresholds), life.newest.rows
+    if not late:
         return
     size = sum(far.bytes[bucket] for bucket in late)
     ahead = min(late) * far.width - now
-    noun, cause = _FAR.get(life.rule.row_kind, _FAR_ROWS)
+    noun, cause, question = _FAR.get(life.rule.row_kind, _FAR_ROWS)
     if life.rule.expiry and life.rule.expiry.clock is Clock.TIMEOUT:
-        noun, cause = _FAR_TIMEOUTS
+        noun, cause, question = _FAR_TIMEOUTS
+    until, near = time_ms_text(now + ahead), ahead < _DAY_MS
     warned = ahead >= thresholds.far_warned * _DAY_MS
     finding = catalogue.FAR_EXPIRY.of_store(
         life,
@@ -235,29 +245,40 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         cause.format(
             count_text(rows, noun),
             duration_text(ahead),
-            time_ms_text(now + ahead).partition("T")[0],
-        ),
+            until if near else until.partition("T")[0],
+            "at" if near else "in",
+        )
+        + ("; no row has gone yet." if alone else question),
     )
     yield finding if warned else replace(finding, severity=Severity.INFO)
 
 
+def _none_near(
+    life: StoreLifetime, far: Expiring, now: int, thresholds: Thresholds
+) -> Mapping[int, int]:
+    """All rows, by bucket, where even the first to go does not go for long; else nothing.
+
+    A delay, a gap or a timeout of a month is what it is meant to be, or a month too long: nothing
+    of it can be seen in an hour of history, but that the state only grows until then.
+    """
+    young = life.window < thresholds.window_versions or life.span_ms is None
+    known = sum(far.rows.values()) == life.newest.rows and life.rule.row_kind is not RowKind.TIMER
+    if young or life.removals or life.growing is False or not known:
+        return {}
+    least = max(thresholds.far_hours * _DAY_MS / 24, thresholds.far_spans * (life.span_ms or 0))
+    return far.rows if min(far.rows, default=0) * far.width - now >= least else {}
+
+
+_WRONG_UNIT = ": a wrong unit? Spark takes ms."
 _FAR_ROWS = (
     "row",
-    (
-        "The watermark has to advance by {1} (to {2}) before {0} can go: look at the delay of "
-        "withWatermark, the window or time range, and their units."
-    ),
+    "The watermark has to advance by {1} (to {2}) before {0} can go",
+    ": look at the delay of withWatermark, the window, gap or time range, and their units.",
 )
-_FAR_TIMEOUTS = (
-    "timeout",
-    "The expiry of {0} lies {1} ahead (in {2}): a wrong unit? Spark takes ms.",
-)
+_FAR_TIMEOUTS = ("timeout", "The expiry of {0} lies {1} ahead ({3} {2})", _WRONG_UNIT)
 _FAR = {
-    RowKind.TTL_VALUE: ("value", "The TTL of {0} ends {1} ahead (in {2}): a wrong unit?"),
-    RowKind.TIMER: (
-        "timer",
-        "The expiry of {0} lies {1} ahead (in {2}): a wrong unit? Spark takes ms.",
-    ),
+    RowKind.TTL_VALUE: ("value", "The TTL of {0} ends {1} ahead ({3} {2})", ": a wrong unit?"),
+    RowKind.TIMER: ("timer", *_FAR_TIMEOUTS[1:]),
 }
 
 

@@ -53,6 +53,7 @@ def store_lifetimes(
             inserts=sum(version_facts.inserts for version_facts in result),
             quiet=_quiet(versions),
             growing=growing.get(name),
+            span_ms=_span(checkpoint.clock(min(versions, default=version)), clock),
             window=len(result),
             leftovers=_totals(facts, name),
             provable=facts.provable(name),
@@ -75,6 +76,12 @@ def _quiet(versions: Mapping[int, VersionFacts]) -> int:
     newest_first = (versions[version] for version in sorted(versions, reverse=True))
     steady = takewhile(lambda facts: facts.updates and not facts.inserts, newest_first)
     return sum(not facts.rebased for facts in steady)
+
+
+def _span(first: BatchClock | None, last: BatchClock | None) -> int | None:
+    times = [clock.timestamp_ms for clock in (first, last) if clock is not None]
+    known = [time for time in times if time is not None]
+    return known[1] - known[0] if len(known) > 1 else None
 
 
 def _expiring(
@@ -190,28 +197,47 @@ def _watermark(clock: BatchClock) -> int | None:
     return clock.watermark_ms or clock.next_watermark_ms or clock.watermark_ms
 
 
+EVENT_TIME = "event time"
+
+
 class NewestTime(NamedTuple):
     """The newest time by which the rows of a store go.
 
     Attributes:
         millis: epoch milliseconds. what: what kind of time it is: ``window end``.
+        event_ms: the event time that some row had at the least; None where that is not known.
+        store_name: of the store.
     """
 
     millis: int
     what: str
+    event_ms: int | None = None
+    store_name: str = ""
 
 
-def newest_times(checkpoint: Checkpoint, facts: Facts) -> list[NewestTime]:
-    """The newest time in each store whose rows go by the watermark, or may."""
+def newest_times(
+    checkpoint: Checkpoint, facts: Facts, lengths: Mapping[StoreName, int] = MappingProxyType({})
+) -> list[NewestTime]:
+    """The newest time in each store whose rows go by the watermark, or may.
+
+    Args:
+        checkpoint: with its rules.
+        facts: of all tasks.
+        lengths: ms of the windows of aggregations.
+    """
     result: list[NewestTime] = []
     for operator in checkpoint.operators:
         for store, rule in operator.rules.items():
             field = rule.expiry or rule.event_time
-            ages = facts.sums(Ages).get(StoreName(operator.operator_id, store))
+            name = StoreName(operator.operator_id, store)
+            ages = facts.sums(Ages).get(name)
             if field is None or field.clock is not Clock.WATERMARK or ages is None:
                 continue
             if ages.newest_ms is not None:
-                result.append(NewestTime(ages.newest_ms, _what(field.name)))
+                what, newest = _what(field.name), ages.newest_ms
+                length = 0 if what == EVENT_TIME else lengths.get(name)
+                event = None if length is None else newest - length
+                result.append(NewestTime(newest, what, event, store))
     return result
 
 
@@ -221,7 +247,7 @@ def _what(field_name: str) -> str:
         return "timer"
     if field_name == deduplicate_within_watermark.FIELD:
         return "expiry time (event time and delay)"
-    return "window end" if field_name.endswith(".end") else "event time"
+    return "window end" if field_name.endswith(".end") else EVENT_TIME
 
 
 def _first(versions: dict[int, VersionFacts]) -> VersionFacts:

@@ -52,6 +52,13 @@ class Thresholds:
         180.0, "SS218", "Days by which rows expire after the clock that they go by."
     )
     far_warned: float = _at(730.0, "SS218", "Days from which on it is a warning.")
+    far_spans: float = _at(
+        10.0,
+        "SS218",
+        "Times the history that can be read by which the first row of a store expires, where "
+        "none has gone yet.",
+    )
+    far_hours: float = _at(1.0, "SS218", "Hours that this is at the least.")
     far_share: float = _at(0.01, "SS218", "Share of a store's rows that expire so late.")
     data_batches: int = _at(
         3,
@@ -70,6 +77,16 @@ class Thresholds:
         "SS211",
         "Hours by which the watermark is ahead of the batch clock. A wrong time zone makes 14 at "
         "most, and the event times of a replay lie in the past.",
+    )
+    behind_hours: float = _at(
+        1.0,
+        "SS206",
+        "Hours by which a watermark that moves is behind the newest event times and its delay.",
+    )
+    ahead_noted: float = _at(
+        1.0,
+        "SS211",
+        "Hours from which on it is information, or a warning where new data does not move it.",
     )
     skew_ratio: float = _at(
         3.0, "SS302", "Rows of the largest partition over those of the smaller half."

@@ -93,6 +93,7 @@ def judge_watermark(
     newest: Sequence[NewestTime],
     sources: Sources | None = None,
     *,
+    delay_ms: int | None = None,
     by_slowest: bool = True,
     thresholds: Thresholds = DEFAULTS,
 ) -> Iterator[Finding]:
@@ -104,6 +105,7 @@ def judge_watermark(
         newest: the newest time in each store whose rows go by the watermark; empty if no operator
             waits for it.
         sources: where the sources stood, by batch.
+        delay_ms: the longest delay of withWatermark that is known.
         by_slowest: of several watermarks the least counts
             (``spark.sql.streaming.multipleWatermarkPolicy`` is ``min``).
         thresholds: from when on.
@@ -111,7 +113,11 @@ def judge_watermark(
     ahead = list(_ahead(clocks, batch, thresholds))
     yield from ahead
     flat = flat_end(clocks, batch)
-    if ahead or flat is None or not newest or flat.with_data < thresholds.data_batches:
+    if ahead or flat is None or not newest:
+        return
+    if flat.with_data < thresholds.data_batches:
+        if by_slowest and delay_ms is not None:
+            yield from _behind(flat.last, newest, delay_ms, thresholds)
         return
     standing, moving = _standing(flat, sources or {})
     watermark = flat.last.watermark_ms
@@ -128,6 +134,30 @@ def judge_watermark(
     words.append(f"the newest {latest.what} in the state is {time_ms_text(latest.millis)}")
     next_step, cause = _advice(standing if moving and by_slowest else [], bool(watermark))
     yield Finding(WATERMARK_FLAT, Certainty.PROVEN, "; ".join(words), next_step, cause=cause)
+
+
+def _behind(
+    last: BatchClock, newest: Sequence[NewestTime], delay_ms: int, thresholds: Thresholds
+) -> Iterator[Finding]:
+    """A watermark that moves, but far behind event times that are in the state."""
+    events = [time for time in newest if time.event_ms is not None]
+    latest = max((time.event_ms or 0 for time in events), default=0)
+    watermark = last.next_watermark_ms
+    if not watermark or latest - delay_ms - watermark < thresholds.behind_hours * MS_PER_HOUR:
+        return
+    lag = duration_text(latest - delay_ms - watermark)
+    times = (f"{time_ms_text(time.event_ms or 0)} in {time.store_name}" for time in events)
+    yield Finding(
+        WATERMARK_FLAT,
+        Certainty.PROVEN,
+        f"the watermark is {time_ms_text(watermark)}, and the newest event times that the state "
+        f"shows are {', '.join(times)}; the delay is {duration_text(delay_ms)}",
+        "compare the event times, the clocks and the delays of the sources: the watermark is the "
+        "least of theirs, so all state waits for the slowest one",
+        cause=f"The watermark is {lag} behind the newest event times, less its delay: the slowest "
+        "source holds it back.",
+        severity=Severity.INFO,
+    )
 
 
 def _advice(standing: Sequence[Standing], has_watermark: bool) -> tuple[str, str]:
@@ -214,15 +244,17 @@ def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Findi
             cause=f"The watermark is {time_ms_text(watermark)}: seconds were taken for "
             "milliseconds, so windows and delays last a thousand times as long.",
         )
-    if ahead <= least:
+    noted = round(thresholds.ahead_noted * MS_PER_HOUR)
+    if ahead <= noted:
         return
+    near = ahead <= least
     flat = flat_end(clocks, batch) if last.watermark_ms else None
     stuck = flat is not None and flat.with_data >= thresholds.data_batches
     words = [
         f"the watermark is {time_ms_text(watermark)}, {duration_text(ahead)} ahead of the batch "
         f"clock {time_ms_text(last.timestamp_ms)}"
     ]
-    jump = _jump(clocks, batch, least)
+    jump = _jump(clocks, batch, noted if near else least)
     if jump is not None:
         words.append(f"the data of batch {jump} brought it there")
     if flat is not None and stuck:
@@ -244,9 +276,10 @@ def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Findi
         cause=f"The watermark is {duration_text(ahead)} ahead of the batch clock: milliseconds "
         "were taken for seconds, so windows and delays last a thousandth."
         if is_other_unit
-        else f"Event times in the future moved the watermark {duration_text(ahead)} ahead of the "
-        f"batch clock, and it never goes back, so {late}.",
-        severity=Severity.ERROR if stuck else Severity.WARNING,
+        else f"Event times in the future{' or of another time zone' if near else ''} moved the "
+        f"watermark {duration_text(ahead)} ahead of the batch clock, and it never goes back, so "
+        f"{late}.",
+        severity=Severity(Severity.WARNING + stuck - near),
     )
 
 

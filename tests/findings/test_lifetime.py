@@ -103,6 +103,36 @@ def test_a_key_that_every_event_makes_anew_is_the_cause(
     assert ("SS217" in ids) is found
 
 
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, True),
+        ({"span_ms": 6_000_000}, True),
+        ({"span_ms": 9_000_000}, False),
+        ({"span_ms": None}, False),
+        ({"removals": 1}, False),
+        ({"growing": False}, False),
+        ({"window": 4}, False),
+        ({"newest": VersionFacts(rows=13)}, False),
+    ],
+)
+def test_rows_of_which_the_first_goes_in_a_day_are_information_in_a_history_of_minutes(
+    changes: dict[str, object], *, found: bool
+) -> None:
+    now = 1_704_067_200_000
+    buckets = Counter({(now + day * 86_400_000) // Width.HOUR: 6 for day in (1, 2)})
+    given = {
+        "expiring": Expiring(width=Width.HOUR, rows=buckets, bytes=buckets),
+        "now_ms": now,
+        "span_ms": 60_000,
+        "newest": VersionFacts(rows=12),
+    }
+    result = judged(**given | changes)
+    assert [(one.kind.id, one.severity) for one in result] == [("SS218", Severity.INFO)] * found
+    words = "The watermark has to advance by 1 d (to 2024-01-02) before 12 rows can go; no row has"
+    assert all(words in one.cause for one in result)
+
+
 YEAR = 366 * 86_400_000
 
 

@@ -147,13 +147,47 @@ def test_the_last_batch_may_have_brought_it_there() -> None:
 
 
 @pytest.mark.parametrize("ahead", [-1000, 0, 14, 23.9])
-def test_time_zones_and_replays_are_not_ahead(ahead: float) -> None:
+def test_time_zones_and_replays_are_no_warning(ahead: float) -> None:
     marks = [round(n * 1000 + 1e9 + ahead * HOUR) for n in range(5)]
     known = clocks(*marks, start=10**9)
-    assert not list(judge_watermark(known, 4, EVENTS))
-    lower = Thresholds(ahead_hours=0.0)
+    result = list(judge_watermark(known, 4, EVENTS))
+    assert [(one.kind.id, one.severity) for one in result] == [("SS211", Severity.INFO)] * (
+        ahead > 1
+    )
+    assert all("or of another time zone" in one.cause for one in result)
+    lower = Thresholds(ahead_hours=0.0, ahead_noted=0.0)
     found = [one.kind.id for one in judge_watermark(known, 4, EVENTS, thresholds=lower)]
     assert found == ["SS211"] * (ahead > 0.1)
+
+
+def test_a_clock_that_is_hours_ahead_is_warned_about_once_data_does_not_move_it() -> None:
+    marks = (0, 1000, *(11 * HOUR,) * 4)
+    (finding,) = judge_watermark(clocks(*marks), 5, EVENTS)
+    assert (finding.kind.id, finding.severity) == ("SS211", Severity.WARNING)
+    assert "the data of batch 1 brought it there" in finding.evidence
+
+
+@pytest.mark.parametrize(
+    ("event_ms", "more", "found"),
+    [
+        (6 * HOUR, {}, True),
+        (2 * HOUR, {}, False),
+        (None, {}, False),
+        (6 * HOUR, {"delay_ms": None}, False),
+        (6 * HOUR, {"by_slowest": False}, False),
+    ],
+)
+def test_event_times_far_before_the_watermark_show_a_source_that_holds_it_back(
+    event_ms: int | None, more: dict[str, Any], *, found: bool
+) -> None:
+    known = clocks(1000, 2000, 3000, start=6 * HOUR)
+    last = known[2]
+    known[2] = BatchClock(last.batch_id, last.timestamp_ms, 3000, True, True, 4000)
+    times = [NewestTime(6 * HOUR, "event time", event_ms, "left")]
+    given = {"delay_ms": HOUR + 1000} | more
+    result = list(judge_watermark(known, 2, times, **given))
+    assert [(one.kind.id, one.severity) for one in result] == [("SS206", Severity.INFO)] * found
+    assert all("4 h 59 min behind the newest event times" in one.cause for one in result)
 
 
 def test_where_it_was_ahead_all_along_nothing_is_said_of_when() -> None:
