@@ -92,7 +92,7 @@ def _delay(operator: Operator, store: str, old: int | None, delay: int) -> Scena
 
 
 def delay_of(checkpoint: Checkpoint) -> int | None:
-    """The watermark delay of the query, ms, by its schemas; None where they give none, or several."""
+    """The watermark delay of the query, ms, by its schemas; None without one, or of several."""
     delays = delays_of(checkpoint)
     return delays.pop() if len(delays) == 1 else None
 

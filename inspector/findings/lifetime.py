@@ -222,7 +222,9 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if far is None or now is None:
         return
     limit = now + round(thresholds.far_days * _DAY_MS)
-    late = {bucket: rows for bucket, rows in far.rows.items() if bucket * far.width >= limit}
+    late: Mapping[int, int] = {
+        bucket: rows for bucket, rows in far.rows.items() if bucket * far.width >= limit
+    }
     rows = sum(late.values())
     alone = not rows or rows < thresholds.far_share * life.newest.rows
     if alone:

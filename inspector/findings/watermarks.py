@@ -87,7 +87,7 @@ def flat_end(clocks: Clocks, batch: int) -> Flat | None:
     return Flat(run[-1], last, sum(clock.has_new_data is True for clock in run[1:]))
 
 
-def judge_watermark(
+def judge_watermark(  # noqa: PLR0913 - what findings rest on
     clocks: Clocks,
     batch: int,
     newest: Sequence[NewestTime],
