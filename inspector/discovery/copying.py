@@ -8,6 +8,7 @@ operators and their schemas. An appended batch is the last entries once more, wi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -21,14 +22,16 @@ from inspector.checkpoint.trees import Entry
 from inspector.checkpoint.urls import is_local, join_path, translate
 from inspector.codec import Message
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.exceptions import CheckpointError, InspectorError
-from inspector.model import DEFAULT_STORE
+from inspector.exceptions import CheckpointError, InspectorError, SourceNotWholeError
+from inspector.model import DEFAULT_STORE, BatchId
 from inspector.providers.common_names import hadoop_sums_name
 
 RECORD = "_inspector.json"
 """Where a copy says how it was made; Spark reads no file of this name."""
 
 SOURCES = "sources"
+_LOG_OFFSET = re.compile(r'\{"logOffset":(\d{1,18})\}')
+"""Of a source of files: the newest entry of its log (``FileStreamSourceOffset``)."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,32 @@ def small_files(
             folder = _Folder.of(storage, path.rpartition("/")[0])
             first += folder.files(path.rpartition("/")[2])
     return SmallFiles(tuple(first), (*root.files(QUERY_METADATA), *newest))
+
+
+def check_file_logs(checkpoint: Checkpoint, batch: int) -> None:
+    """Refuse sources of files of whose log a part is gone.
+
+    They read it from the newest compact entry on (``CompactibleFileStreamLog.allFiles``).
+
+    Raises:
+        SourceNotWholeError: says which entry is missing.
+        OSError: the storage does not answer.
+    """
+    for source in checkpoint.logs.sources.get(BatchId(batch), ()):
+        newest = _LOG_OFFSET.match(source.offset or "")
+        if newest is None:
+            continue
+        folder = f"{SOURCES}/{source.name}"
+        names = _Folder.of(checkpoint.storage, folder).entries
+        for entry in range(int(newest[1]), -1, -1):
+            if f"{entry}.compact" in names:
+                break
+            if str(entry) not in names:
+                raise SourceNotWholeError(
+                    f"{folder}/{entry} is missing, which names files that the source has read: the "
+                    "query would not start, or read them again. Restore it from a backup first",
+                    checkpoint.root,
+                )
 
 
 @dataclass(frozen=True)

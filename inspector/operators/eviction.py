@@ -40,6 +40,7 @@ class Effect:
         return f"Refused. {self.words}" if self.refused else self.words
 
 
+_OTHERS = "With --operator rows of another operator can be evicted."
 _CALLED = (
     "In the first batch Spark calls the function for each of these keys with hasTimedOut; what "
     "comes out is what the function does then."
@@ -61,8 +62,7 @@ _JOIN = (
 )
 _EMITTED = (
     "Results would be lost: a row that the watermark has not removed still has to be emitted, or "
-    "is part of a complete result. Let the watermark pass it, or choose the keys of another "
-    "operator with --operator."
+    f"is part of a complete result. Let the watermark pass it. {_OTHERS}"
 )
 _HIDDEN = (
     "Nothing changes: Spark hides a value whose TTL has passed from the processor. Its row in the "
@@ -73,7 +73,9 @@ _OF_PROCESSOR = (
     "without the others, or without a timer, is not known. Call clear() or deleteTimer() in it, or "
     "handle.deleteIfExists() for a variable that it no longer declares."
 )
-_UNKNOWN = "What the query does with this state is not known, so nothing is evicted from it."
+_UNKNOWN = (
+    f"What the query does with this state is not known, so nothing is evicted from it. {_OTHERS}"
+)
 
 
 def way_of(name: str, value: StructType | None) -> str:
@@ -112,7 +114,7 @@ def effect_of(name: str, rule: StoreRule, way: str, *, expired: bool) -> Effect:
     if name in global_limit.NAMES:
         return Effect(
             "The only row of a limit is its counter: without it the query emits rows beyond its "
-            "limit.",
+            f"limit. {_OTHERS}",
             refused=True,
         )
     if name in transform_with_state.NAMES:

@@ -52,10 +52,12 @@ class Choice:
     Attributes:
         of_block: of the live records of a block those to evict, by why; each at most once.
         keys: of each store those of which it evicts none but these; none where that is not known.
+        refused: the stores whose rows are counted and stay: no copy is made of them.
     """
 
     of_block: Callable[[StoreTask, RecordBlock, Int64s], Mapping[str, Int64s]]
     keys: Mapping[str, Collection[bytes]] = field(default_factory=dict)
+    refused: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -146,9 +148,6 @@ class _Folder:
         if form is None:
             for _ in entries:
                 raise AssertionError("rows are evicted and no version is appended")
-        elif self._destination is None:
-            self._bytes += sum(map(len, form.chunks(entries)))
-            self._files += 1
         else:
             self._write_with_sums(form, entries)
         yield from self._found
@@ -193,8 +192,11 @@ class _Folder:
                 self._write(hadoop_sums_name(name), [hadoop_sums_of(content)])
 
     def _write(self, name: str, chunks: Iterable[bytes]) -> None:
-        assert self._destination is not None
-        self._bytes += self._destination.write(f"{self._folder.directory}/{name}", chunks)
+        """Write a file; a plan counts its bytes only."""
+        if self._destination is None:
+            self._bytes += sum(map(len, chunks))
+        else:
+            self._bytes += self._destination.write(f"{self._folder.directory}/{name}", chunks)
         self._files += 1
 
     # -- rows --------------------------------------------------------------------------------------
@@ -227,21 +229,15 @@ class _Folder:
             by_class = self._choice.of_block(store, block, live)
             gone = np.concatenate([np.empty(0, np.int64), *by_class.values()])
             for name, rows in by_class.items():
-                shown = KEYS_SHOWN - evicted[name].rows if name in evicted else KEYS_SHOWN
-                self._note_keys(reader, name, block, rows[: max(0, shown)])
-                evicted[name] = evicted.get(name, Evicted(name)) + Evicted.of(name, block, rows)
+                before = evicted.get(name, Evicted(name))
+                self._note_keys(reader, name, block, rows[: max(0, KEYS_SHOWN - before.rows)])
+                evicted[name] = before + Evicted.of(name, block, rows)
             changed = np.union1d(expired.others(store, block, live), gone)
             kept = np.setdiff1d(live, changed)
             prints += RowPrints.of(block, kept)
             if request.compact:
                 yield from records_of(block, kept)
-            if store.family is not None:
-                changes = expired.changes(store, block, changed, gone)
-            elif request.timer is not None:
-                changes = timeouts(block, gone, request.timer)
-            else:
-                changes = removals(block, gone[:0] if request.compact else gone)
-            for entries, rows_made in changes:
+            for entries, rows_made in self._changes(store, block, changed, gone):
                 prints += RowPrints.of_rows(rows_made)
                 yield from entries
         for entries, rows_made in expired.lists(store):
@@ -255,6 +251,18 @@ class _Folder:
         at = reader.store, self._version
         self._found += [Observed(*at, prints), *(Observed(*at, e) for e in evicted.values())]
         self._found += [ReadProblem.observe(problem, *at) for problem in reader.problems]
+
+    def _changes(
+        self, store: StoreTask, block: RecordBlock, changed: Int64s, gone: Int64s
+    ) -> Iterable[Changes]:
+        """What is written of the rows that change; nothing where that is refused."""
+        if store.store_name in self._choice.refused:
+            return ()
+        if store.family is not None:
+            return self._expired.changes(store, block, changed, gone)
+        if self._request.timer is not None:
+            return timeouts(block, gone, self._request.timer)
+        return removals(block, gone[:0] if self._request.compact else gone)
 
     def _note_keys(self, reader: StoreReader, name: str, block: RecordBlock, rows: Int64s) -> None:
         for key, value in records_of(block, rows):

@@ -229,7 +229,9 @@ FAMILIES = {
     "timers": Family(
         _processed("EventTime", timed=True), "append", evicts=False, tables=True, since=(4, 0)
     ),
-    "ttl": Family(_values(), "append", evicts=False, tables=True, since=(4, 0)),
+    "ttl": Family(
+        _values(), "append", evicts=False, conf={_NO_DATA: "false"}, tables=True, since=(4, 0)
+    ),
     "expired": Family(
         _values(),
         "append",

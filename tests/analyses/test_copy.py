@@ -19,6 +19,7 @@ from inspector import api
 from inspector.api import CheckpointError, Options, Report
 from inspector.checkpoint import destination
 from inspector.decode.frames import inflate, sniff
+from inspector.encode.side_sums import hadoop_sums_of
 from inspector.exceptions import SourceNotWholeError
 from inspector.model import Redact
 from tests import cases
@@ -248,7 +249,34 @@ def test_the_bytes_of_an_erased_key_are_in_no_file_of_the_copy(tmp_path: Path) -
         data = path.read_bytes()
         raw = b"".join(inflate(iter([data]), sniff(data) or "lz4"))
         assert bytes.fromhex(victim) not in raw
-    assert any("No state file of the copy holds the bytes" in note for note in report.notes)
+    assert any(note.startswith("Erased (1 row)") for note in report.notes)
+
+
+def changelogs_with(root: Path, key: bytes) -> set[int]:
+    paths = (root / "state").rglob("*.changelog")
+    return {
+        int(path.stem)
+        for path in paths
+        if key in b"".join(inflate(iter([path.read_bytes()]), "lz4"))
+    }
+
+
+def test_a_copy_says_which_files_still_hold_a_key_that_is_removed(tmp_path: Path) -> None:
+    root = checkpoint("rocksdb_dedup_event_time")
+    victim = rows(root)[0][3]
+    options = Options(key=f"hex:{victim}")
+    report = api.copy(str(root), str(tmp_path / "copy"), options)
+    (note,) = (note for note in report.notes if note.startswith("Removed, not erased (1 row)"))
+    *before, appended = sorted(changelogs_with(tmp_path / "copy", bytes.fromhex(victim)))
+    assert f"the changelog of version {appended} holds the keys" in note
+    assert max(before) < appended
+    assert f"up to version {appended - 1} were copied" in note
+
+
+def test_a_key_whose_timer_is_set_is_not_erased(tmp_path: Path) -> None:
+    options = Options(key=f"hex:{rows(checkpoint(LEFT))[0][3]}")
+    report = api.copy(str(checkpoint(LEFT)), str(tmp_path / "copy"), options, plan=True)
+    assert any(note.startswith("Not erased (1 row by timeout)") for note in report.notes)
 
 
 def test_a_plan_writes_nothing_and_says_what_would_happen(tmp_path: Path) -> None:
@@ -267,8 +295,27 @@ def test_a_plan_says_what_would_be_refused(tmp_path: Path) -> None:
     report = api.copy(
         str(checkpoint("join_left_outer")), str(tmp_path / "copy"), options, plan=True
     )
-    effects = {row["effect"] for row in report.tables[1].rows}
-    assert all(effect.startswith("Refused. A row of a join") for effect in effects)
+    evictions = list(report.tables[1].rows)
+    assert all(row["effect"].startswith("Refused. A row of a join") for row in evictions)
+    assert {row["way"] for row in evictions} == {"refused"}
+    assert report.summary["evicted_rows"] == 0
+    assert report.summary["refused_rows"] == sum(row["rows"] for row in evictions) > 0
+    assert "would refuse to write" in report.notes[-1]
+    assert report.fails
+
+
+def test_a_plan_has_the_bytes_and_keys_of_the_copy(tmp_path: Path) -> None:
+    """Checksum files of the appended version too, where the others have them."""
+    root = tmp_path / "source"
+    shutil.copytree(checkpoint(LEFT), root)
+    for path in [path for path in (root / "state").rglob("*.delta") if path.is_file()]:
+        path.with_name(f".{path.name}.crc").write_bytes(hadoop_sums_of(path.read_bytes()))
+    plan = api.copy(str(root), str(tmp_path / "copy"), evict="leftovers", plan=True)
+    report = api.copy(str(root), str(tmp_path / "copy"), evict="leftovers")
+    stores = [path for path in (tmp_path / "copy/state/0").glob("[0-9]*/*") if path.is_file()]
+    assert any(path.name.endswith(".crc") for path in stores)
+    assert plan.summary["copy_state_bytes"] == sum(path.stat().st_size for path in stores)
+    assert [list(t.rows) for t in plan.tables] == [list(t.rows) for t in report.tables]
 
 
 def test_info_says_how_a_copy_was_made(tmp_path: Path) -> None:
@@ -295,6 +342,8 @@ def refusal(root: Path, dest: Path, options: Options | None = None, **own: Any) 
         ("session_window", "key.sessionStartTime!=null", "Results would be lost"),
         ("agg_append", "key.window.end!=null", "Results would be lost"),
         ("rocksdb_tws_event", "key.key.value!=null", "whose TTL has passed are evicted"),
+        ("rocksdb_tws_undeclared", "key.index>=0", "store amounts: 27 rows cannot be evicted"),
+        ("rocksdb_join_left_outer_v4", "key.field0!=null", "rows of joins are not evicted"),
     ],
 )
 def test_rows_whose_loss_would_be_wrong_are_refused(
@@ -329,6 +378,72 @@ def test_a_batch_without_its_commit_is_refused(tmp_path: Path) -> None:
     assert not api.copy(
         str(root), str(tmp_path / "copy"), Options(batch=newest), stopped=True
     ).fails
+
+
+def test_files_of_a_batch_that_runs_are_refused(tmp_path: Path) -> None:
+    root = tmp_path / "source"
+    shutil.copytree(checkpoint(LEFT), root)
+    newest = max(int(path.stem) for path in (root / "state/0/0").glob("*.delta"))
+    shutil.copy(root / f"state/0/0/{newest}.delta", root / f"state/0/0/{newest + 1}.delta")
+    words = refusal(root, tmp_path / "copy", evict="leftovers")
+    assert f"state files of version {newest + 1}, which no batch has committed" in words
+    assert api.copy(str(root), str(tmp_path / "copy"), stopped=True).summary["written"]
+
+
+def test_a_query_that_goes_on_meanwhile_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, write = tmp_path / "source", destination.Destination.write
+    shutil.copytree(checkpoint(LEFT), root)
+    newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
+
+    def beside(self: Any, relative: str, chunks: Iterator[bytes]) -> int:
+        shutil.copy(root / f"offsets/{newest}", root / f"offsets/{newest + 1}")
+        return write(self, relative, chunks)
+
+    monkeypatch.setattr(destination.Destination, "write", beside)
+    assert "has run a batch while it was copied" in refusal(root, tmp_path / "copy", stopped=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["source"]
+
+
+@pytest.mark.parametrize(("newest", "gone"), [(5, "5"), (5, "2"), (11, "9.compact")])
+def test_a_source_whose_log_has_gaps_is_refused(newest: int, gone: str, tmp_path: Path) -> None:
+    root = tmp_path / "source"
+    shutil.copytree(checkpoint("agg_update"), root)
+    entry = max((root / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    entry.with_name(f".{entry.name}.crc").unlink(missing_ok=True)
+    lines = entry.read_text("utf-8").splitlines()
+    entry.write_text(
+        "\n".join([*lines[:2], json.dumps({"logOffset": newest}, separators=(",", ":"))])
+    )
+    log = root / "sources/0"
+    log.mkdir(parents=True, exist_ok=True)
+    for number in range(9 if newest > 9 else 0, newest + 1):
+        (log / ("9.compact" if number == 9 else str(number))).write_text("v1\n")
+    api.copy(str(root), str(tmp_path / "whole"))
+    (log / gone).unlink()
+    words = refusal(root, tmp_path / "copy")
+    assert f"sources/0/{gone.partition('.')[0]} is missing" in words
+    assert run("copy", root, tmp_path / "copy").code == 4
+
+
+def test_metadata_that_no_restart_needs_is_said_and_no_failure(tmp_path: Path) -> None:
+    root = tmp_path / "source"
+    shutil.copytree(checkpoint(LEFT), root)
+    (root / "state/0/_metadata/metadata").unlink()
+    report = api.copy(str(root), str(tmp_path / "copy"))
+    assert report.summary["written"]
+    assert report.complete
+    assert any("metadata is missing" in note for note in report.notes)
+
+
+def test_a_copy_that_would_not_restart_is_given_up(tmp_path: Path) -> None:
+    root = tmp_path / "source"
+    shutil.copytree(checkpoint(LEFT), root)
+    (root / "metadata").unlink()
+    words = refusal(root, tmp_path / "copy")
+    assert words.startswith(f"{root}: no query would restart from a copy of it")
+    assert [path.name for path in tmp_path.iterdir()] == ["source"]
 
 
 def test_a_damaged_chain_is_refused_and_damage_beside_it_is_left_out(tmp_path: Path) -> None:
@@ -366,7 +481,10 @@ def test_nothing_to_evict_is_exit_code_1_and_leaves_no_copy(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     "options",
-    [["--evict", "nonsense"], ["--evict", "rows"], ["--plan"], ["--by", "removal"]],
+    [
+        *(["--evict", "nonsense"], ["--evict", "rows"], ["--plan"], ["--by", "removal"]),
+        ["--evict", "leftovers", "--operator", "7"],
+    ],
 )
 def test_options_that_do_not_fit_are_usage_errors(options: list[str], tmp_path: Path) -> None:
     assert run("copy", checkpoint(LEFT), tmp_path / "copy", *options).code == 2

@@ -33,8 +33,15 @@ from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.urls import is_local, spell_root
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.copying import RECORD, CopyRecord, SmallFile, small_files
+from inspector.discovery.copying import (
+    RECORD,
+    CopyRecord,
+    SmallFile,
+    check_file_logs,
+    small_files,
+)
 from inspector.discovery.restart import restart_of
+from inspector.discovery.store_schemas import UNKNOWN_OPERATOR
 from inspector.discovery.tasks import Request
 from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
 from inspector.estimates.heap import of_rows
@@ -53,7 +60,7 @@ from inspector.model import (
     Redact,
     StoreName,
 )
-from inspector.operators.eviction import REMOVAL
+from inspector.operators.eviction import REMOVAL, TIMEOUT
 from inspector.passes.copying import KEYS_SHOWN
 from inspector.passes.key_filter import KeyFilter
 from inspector.providers.chain import chain_for
@@ -75,6 +82,21 @@ EARLIER = (
     "lost; a foreachBatch or Kafka sink writes its rows once more."
 )
 PLAN = "Nothing was written: this is a plan."
+REFUSED = f"{PLAN} Without --plan the command would refuse to write the copy, for the reason above."
+ERASED = (
+    "Erased ({rows}): no state file of the copy holds these bytes, as every partition is one "
+    "snapshot that was written anew. {source}"
+)
+REMOVED = (
+    "Removed, not erased ({rows}): the tables and changelogs up to version {before} were copied as "
+    "they are and hold keys and values, the changelog of version {version} holds the keys. They "
+    "are gone when Spark has compacted the tables and cleaned up these versions. {source}"
+)
+WAITING = (
+    "Not erased ({rows} by timeout): keys and values are in the copy until the function has "
+    "removed them and Spark has cleaned up the versions before; --by removal does not wait for "
+    "the function. {source}"
+)
 NOTHING = "There is nothing to evict, so nothing was written."
 _HARMLESS = (
     *(*NO_FAULT, LOST_METADATA),
@@ -90,8 +112,13 @@ class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
     rows: Annotated[t.Rows, t.Rank(1)]
     row_bytes: Annotated[t.RowBytes, t.Rank(2)]
     evicted: Annotated[t.Count, "Rows that were evicted.", t.Rank(3)]
-    files: Annotated[t.Count, "Files of the store, checksum files included.", t.Rank(22)]
-    file_bytes: Annotated[t.Bytes, "Their bytes on storage.", t.Rank(21)]
+    files: Annotated[
+        t.Count | None,
+        "Files of the store, checksum files included. Of stores that share their files the first "
+        "has them.",
+        t.Rank(22),
+    ]
+    file_bytes: Annotated[t.Bytes | None, "Their bytes on storage.", t.Rank(21)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +128,11 @@ class EvictionRow(t.StoreRow, table="evictions"):
     operator_id: Annotated[t.OperatorId, t.Rank(1)]
     store_name: Annotated[t.StoreName | None, t.Rank(2)]
     class_: Annotated[t.Text, "The class of leftovers; `rows` where they were named.", t.Rank(3)]
-    way: Annotated[t.Text, "`removal`, or `timeout` where their timer is set.", t.Rank(4)]
+    way: Annotated[
+        t.Text,
+        "`removal`, `timeout` where their timer is set, or, in a plan, `refused`.",
+        t.Rank(4),
+    ]
     rows: Annotated[t.Count, "How many rows.", t.Rank(5)]
     row_bytes: Annotated[t.RowBytes, t.Rank(23)]
     disk_bytes: Annotated[
@@ -258,8 +289,13 @@ class _Copy:
                 run.checkpoint.root,
             )
         self._ways = {} if eviction is None else eviction.ways(run)
+        if eviction is not None and eviction.operator_id is not None and not self._ways:
+            numbers = ", ".join(str(o.operator_id) for o in run.checkpoint.operators) or "none"
+            raise CheckpointError(
+                f"it has no operator {eviction.operator_id}, it has {numbers}", run.checkpoint.root
+            )
         used = {way.way for way in self._ways.values() if not way.effect.refused}
-        self._erases = eviction is not None and bool(eviction.keys) and used == {REMOVAL}
+        self._erases = eviction is not None and bool(eviction.keys) and REMOVAL in used
         # Behind a chain, a removal would leave the bytes in the files of the chain.
         self._compact = compact or (self._erases and can_compact)
 
@@ -282,8 +318,10 @@ class _Copy:
                 planned = copy_facts(self._run, tasks)
                 rows = _evicted_rows(planned)
                 if plan or not any(rows.values()):
-                    notes = [PLAN if any(rows.values()) else NOTHING]
-                    return self._report(planned, facts, notes=notes, wrote=False)
+                    refused = any(n and self._is_refused(name) for name, n in rows.items())
+                    note = REFUSED if refused else PLAN if any(rows.values()) else NOTHING
+                    erasure = () if refused else self._erasure(planned)
+                    return self._report(planned, facts, notes=[*erasure, note], wrote=False)
             if first or not eviction.keys:
                 self._check_effects(rows)
         try:
@@ -307,6 +345,7 @@ class _Copy:
         Raises:
             CheckpointError: says why, and what to do.
             EngineError: only Spark reads the files.
+            SourceNotWholeError: the log of a source of files is not whole.
         """
         checkpoint, root, logs = self._checkpoint, self._checkpoint.root, self._checkpoint.logs
         if self._run.engine.reader is not None:
@@ -332,6 +371,7 @@ class _Copy:
                 "query runs, or ended within a batch; stop it, and add --stopped",
                 root,
             )
+        check_file_logs(checkpoint, self._version - 1)
 
     def _check_whole(self, facts: Facts) -> None:
         """Refuse a state that Spark would not load, or not as it was written.
@@ -346,15 +386,18 @@ class _Copy:
             )
             to_do = (
                 "; nothing was written"
-                if damage[0].slug in UNSEEN
-                else "; nothing was written. Copy a batch before the damage (--batch); the command "
-                "verify lists all of it"
+                if damage[0].slug in (*UNSEEN, UNKNOWN_OPERATOR)
+                else "; nothing was written. Copy a batch that can be restored (--batch); the "
+                "command verify lists all that is wrong"
             )
             raise SourceNotWholeError(
                 f"{damage[0].message}{more}{to_do}",
                 damage[0].path or self._checkpoint.root,
                 damage[0].offset,
             )
+
+    def _is_refused(self, name: StoreName) -> bool:
+        return self._ways[name].effect.refused
 
     def _check_effects(self, rows: Mapping[StoreName, int]) -> None:
         """Refuse to evict rows whose loss would make results, or the state, wrong.
@@ -385,12 +428,11 @@ class _Copy:
         appended = work.unique_ids is not None
         with new_folder(self._dest, self._options, storage) as place:
             done = copy_facts(self._run, [task.into(place.url, place.options) for task in tasks])
+            self._check_effects(_evicted_rows(done))
             for problem in done.problems:
                 raise SourceNotWholeError(problem.message, problem.path, problem.offset)
-            if self._eviction is not None:
-                self._check_effects(_evicted_rows(done))
-                if not done.of(Evicted):
-                    raise _NothingError(done)
+            if self._eviction is not None and not done.of(Evicted):
+                raise _NothingError(done)
             small = small_files(self._checkpoint, batch, self._dest, unique_ids=work.unique_ids)
             self._write_small(place, small.first)
             record = self._record(done, appended=appended)
@@ -443,7 +485,7 @@ class _Copy:
                     f"operator {store.operator_id}, store {store.store_name}, partition "
                     f"{store.partition_id}: the copy does not hold the rows that it should, so it "
                     "was given up; the source is as it was",
-                    place.url,
+                    spell_root(self._dest),
                 )
         for problem in (*read.problems, *_damage(run, read)):
             raise SourceNotWholeError(problem.message, problem.path, problem.offset)
@@ -471,18 +513,25 @@ class _Copy:
         """
         restart = restart_of(open_checkpoint(place.url, self._options))
         if not restart.possible:
-            raise SourceNotWholeError(restart.sentence, place.url)
+            raise SourceNotWholeError(
+                f"no query would restart from a copy of it, so that it was given up. "
+                f"{restart.sentence} Restore that from a backup of the checkpoint first.",
+                self._checkpoint.root,
+            )
 
     # -- the report ----------------------------------------------------------------------------
 
     def _report(self, done: Facts, facts: Facts, *, notes: Sequence[str], wrote: bool) -> Report:
         files = done.sums(WrittenFiles).values()
-        evicted = sum(_evicted_rows(done).values())
+        by_store = _evicted_rows(done)
+        refused = sum(rows for name, rows in by_store.items() if self._is_refused(name))
+        evicted = sum(by_store.values()) - refused
         summary = {
             "destination": spell_root(self._dest),
             "written": wrote,
             **({"appended_batch": self._version} if evicted else {}),
             **({} if self._eviction is None else {"evicted_rows": evicted}),
+            **({"refused_rows": refused} if refused else {}),
             "rows": sum(prints.rows for prints in done.sums(RowPrints).values()),
             "source_state_bytes": sum(file_bytes(self._checkpoint).values()),
             "copy_state_bytes": sum(written.bytes for written in files),
@@ -492,9 +541,18 @@ class _Copy:
             *self._evictions(done),
         )
         problems = [p for p in self._run.problems(facts) if p.slug in READABLE]
-        notes = [*self._effects(done), *notes]
-        report = self._run.subject(problems).report("copy", tables, summary, notes=notes)
-        return replace(report, nothing_done=self._eviction is not None and not evicted)
+        subject = self._run.subject(problems)
+        # What the copy needs was read: all else of the source is said, and no failure.
+        others = [
+            f"{p.path or self._checkpoint.root}: {p.message}"
+            for p in subject.problems
+            if p.slug not in READABLE
+        ]
+        subject = replace(subject, problems=[p for p in subject.problems if p.slug in READABLE])
+        notes = [*others, *self._effects(done), *notes]
+        report = subject.report("copy", tables, summary, notes=notes)
+        idle = self._eviction is not None and not evicted
+        return replace(report, nothing_done=idle or bool(refused))
 
     def _effects(self, done: Facts) -> Iterator[str]:
         """What each way does to the results, with the operators that it is done in."""
@@ -508,14 +566,14 @@ class _Copy:
     def _rows(self, done: Facts) -> Iterator[CopiedRow]:
         written, evicted = done.sums(WrittenFiles), _evicted_rows(done)
         for name, prints in sorted(done.sums(RowPrints).items()):
-            files = written.get(name, WrittenFiles())
+            files = written.get(name)
             yield CopiedRow(
                 **store_ids(self._checkpoint, name),
                 rows=prints.rows,
                 row_bytes=prints.key_bytes + prints.value_bytes,
                 evicted=evicted.get(name, 0),
-                files=files.files,
-                file_bytes=files.bytes,
+                files=None if files is None else files.files,
+                file_bytes=None if files is None else files.bytes,
             )
 
     def _evictions(self, done: Facts) -> Iterator[Table]:
@@ -534,7 +592,7 @@ class _Copy:
                     EvictionRow(
                         **store_ids(checkpoint, name),
                         class_=kind,
-                        way=self._ways[name].way,
+                        way="refused" if self._is_refused(name) else self._ways[name].way,
                         rows=fact.rows,
                         row_bytes=size,
                         disk_bytes=round(disk * size / (row_bytes + size)),
@@ -550,7 +608,9 @@ class _Copy:
         redact = self._run.options.redact or Redact.NONE
         words = StoreWords(self._checkpoint, redact)
         shown_keys: dict[tuple[StoreName, str], int] = {}
-        for observed in done.of(EvictedKey):
+        for observed in sorted(
+            done.of(EvictedKey), key=lambda seen: (seen.store.name, seen.fact.leftover_class)
+        ):
             fact, name = observed.fact, observed.store.name
             group = name, fact.leftover_class
             shown_keys[group] = shown_keys.get(group, 0) + 1
@@ -567,27 +627,27 @@ class _Copy:
                 )
 
     def _notes(self, done: Facts) -> list[str]:
-        notes: list[str] = []
+        notes = list(self._erasure(done))
         logs, batch = self._checkpoint.logs, self._version - 1
         if logs.last_committed is not None and batch < logs.last_committed:
             notes.append(EARLIER.format(batch=batch))
-        if self._erases:
-            notes.append(self._erasure(sum(_evicted_rows(done).values())))
         place = spell_root(self._dest)
         return [*notes, f"The copy is {place}: set checkpointLocation to it. {STOPPED}"]
 
-    def _erasure(self, rows: int) -> str:
-        """Where the bytes of the keys that were named are gone, and where they are not."""
-        these = short_count_text(rows, "row")
-        if self._compact:
-            gone = f"No state file of the copy holds the bytes of the {these} that were evicted"
-        else:
-            gone = (
-                f"The {these} that were evicted are not in the newest version of the copy; the "
-                "files before it hold their bytes until Spark has written new ones and removed "
-                "these"
-            )
-        return f"{gone}; {self._checkpoint.root} has them as before, and so may its backups."
+    def _erasure(self, done: Facts) -> Iterator[str]:
+        """Where the bytes of the rows that were named are gone, and where they are not."""
+        if self._eviction is None or not self._eviction.keys:
+            return
+        for way, words in ((REMOVAL, ERASED if self._compact else REMOVED), (TIMEOUT, WAITING)):
+            counts = _evicted_rows(done).items()
+            rows = sum(count for name, count in counts if self._ways[name].way == way)
+            if rows:
+                yield words.format(
+                    rows=short_count_text(rows, "row"),
+                    before=self._version,
+                    version=self._version + 1,
+                    source=f"{self._checkpoint.root} has them as before, and so may its backups.",
+                )
 
 
 class _NothingError(Exception):

@@ -128,8 +128,9 @@ class EvictTask(Message):
 
     Attributes:
         copy: what is copied.
-        stores: from which rows are evicted, by name. classes: of leftovers; none for the rows that
-            the task names. certainties: of the leftovers.
+        stores: from which rows are evicted, by name. refused: those of them whose rows are only
+            counted, as they must stay. classes: of leftovers; none for the rows that the task
+            names. certainties: of the leftovers.
         resolution: what all partitions together say of leftovers.
         leftovers: of each store the class of each key, in hex, where the driver knows them; None
             where the task has to find them.
@@ -137,6 +138,7 @@ class EvictTask(Message):
 
     copy: CopyTask
     stores: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     certainties: tuple[Certainty, ...] = ()
     resolution: Resolution = field(default_factory=Resolution)
@@ -178,7 +180,7 @@ def _choice(request: EvictTask) -> Choice:
             return {ROWS: rows} if len(rows) else {}
         return _of_class(block, rows, leftovers.get(store.store_name, {}))
 
-    return Choice(of_block, leftovers)
+    return Choice(of_block, leftovers, request.refused)
 
 
 def _of_class(
@@ -310,6 +312,7 @@ def with_eviction(
             request,
             copy=replace(request.copy, task=named, timer=timer),
             stores=tuple(store.store_name for store in stores),
+            refused=tuple(s.store_name for s in stores if ways[s.name].effect.refused),
             classes=classes,
             certainties=eviction.certainties,
             resolution=facts.resolution if known is None else Resolution(),
