@@ -103,6 +103,29 @@ def idle_after(batch: int) -> list[Row]:
     return regulars(batch) if batch < 3 else []
 
 
+def later(minutes: int, since: int = 0) -> Feed:
+    """New users, whose events are so many minutes off from a batch on, or in that batch alone."""
+
+    def feed(batch: int) -> list[Row]:
+        if batch < since or (since and batch > since):
+            return comers(batch)
+        at = START + timedelta(minutes=batch + minutes)
+        shifted = {"ts": at.isoformat(), "raw": at.isoformat()}
+        return [row | shifted for row in comers(batch)]
+
+    return feed
+
+
+def old_after(batch: int) -> list[Row]:
+    """A source that delivers the data of days ago from the fourth batch on."""
+    return later(-4000)(batch) if batch > 3 else comers(batch)
+
+
+def two_hot(batch: int) -> list[Row]:
+    """New users, and two with eleven of twelve events."""
+    return [event(batch, n, ("a", "b")[n % 2] if n % 12 else f"v{batch}-{n}") for n in range(60)]
+
+
 @dataclass(frozen=True)
 class Query:
     """A query: what it makes of two streams of events, and how it runs.
@@ -268,6 +291,15 @@ def union_of(late: str) -> Build:
     def build(events: DataFrame, others: DataFrame) -> DataFrame:
         rows = events.withWatermark("ts", late).union(others.withWatermark("ts", late))
         return rows.groupBy(expr(MINUTE), "user").count()
+
+    return build
+
+
+def chained(columns: list[str]) -> Build:
+    """Windows over events without their duplicates."""
+
+    def build(events: DataFrame, others: DataFrame) -> DataFrame:
+        return distinct(columns, LATENESS)(events, others).groupBy(expr(MINUTE), "user").count()
 
     return build
 
@@ -560,6 +592,60 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         ),
         "agg_window_no_watermark",
     ),
+    "agg_month_delay": (
+        Query(grouped(MINUTE, "user", late="30 days")),
+        "agg_window_no_watermark",
+    ),
+    "session_day": (
+        Query(grouped("session_window(ts, '1 day')", "user", late=LATENESS), mode="append"),
+        "session_long_gap",
+    ),
+    "dedup_week": (
+        Query(distinct(["id"], within="7 days"), mode="append"),
+        "dedup_no_watermark",
+    ),
+    "group_month_timeout": (
+        Query(
+            functions(
+                EVENT_TIME,
+                keeping(lambda state, newest: state.setTimeoutTimestamp(newest + 30 * 86_400_000)),
+            )
+        ),
+        "group_far_timeout",
+    ),
+    "join_clock_skew": (
+        Query(joined(SOON, how="left"), comers, later(-360), mode="append"),
+        "join_idle_side",
+    ),
+    "union_clock_skew": (
+        Query(union_of(LATENESS), comers, later(-360)),
+        "union_idle_source",
+    ),
+    "agg_device_ahead": (
+        Query(BY_USER.build, later(720, since=3)),
+        "agg_window_no_watermark",
+    ),
+    "agg_time_zone": (
+        Query(BY_USER.build, later(480)),
+        "agg_window_no_watermark",
+    ),
+    "agg_old_data": (
+        Query(BY_USER.build, old_after),
+        "agg_window_no_watermark",
+    ),
+    "chain_dedup_without_time": (
+        Query(chained(["id"]), mode="append"),
+        Query(chained(["id", "ts"]), mode="append"),
+    ),
+    "join_two_hot_keys": (
+        Query(joined(SOON, "10 minutes", "10 minutes"), two_hot, few, mode="append"),
+        "join_hot_key",
+    ),
+    "agg_second_key": (
+        Query(grouped("user", "date_format(ts, 'yyyy-MM-dd HH:mm:ss')", late=LATENESS)),
+        "agg_window_no_watermark",
+    ),
+    "died_in_first_batch": (Query(BY_USER.build, fails_at=0), "agg_window_no_watermark"),
     "agg_window_no_watermark": (
         Query(grouped(MINUTE, "user")),
         Query(BY_USER.build),

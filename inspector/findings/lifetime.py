@@ -251,6 +251,11 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
             "at" if near else "in",
         )
         + ("; no row has gone yet." if alone else question),
+        next_step="shorten the delay, gap, timeout or TTL if the query can do with less: until the "
+        "first rows go the state only grows. If it is meant to be so long, size the state for it: "
+        "inspector simulate says what another one would hold"
+        if alone
+        else catalogue.FAR_EXPIRY.to_do,
     )
     yield finding if warned else replace(finding, severity=Severity.INFO)
 

@@ -161,6 +161,19 @@ CAUSES: dict[str, str] = {
     "agg_truncated_time": r"No grouping column carries a watermark, so no group is ever removed",
     "agg_other_time": r"No grouping column carries a watermark, so no group is ever removed",
     "agg_ms_as_seconds": r"The watermark is 56,\d+ years ahead .*: milliseconds were taken for",
+    "agg_month_delay": r"has to advance by 29 d .*before 160 rows can go; no row has gone",
+    "session_day": r"watermark has to advance by 23 h .*before 160 rows can go; no row has gone",
+    "dedup_week": r"watermark has to advance by 13 d .*before 160 rows can go; no row has gone",
+    "group_month_timeout": r"expiry of 160 timeouts lies 29 d ahead .*; no row has gone",
+    "join_clock_skew": r"watermark is 6 h .*behind the newest event times, .* slowest source",
+    "union_clock_skew": r"watermark is 6 h .*behind the newest event times, .* slowest source",
+    "agg_device_ahead": r"Event times in the future .* moved the watermark 11 h ahead",
+    "agg_time_zone": r"or of another time zone moved the watermark 7 h .*ahead of the batch clock",
+    "agg_old_data": r"New data arrives, but no event time in it is newer than those before",
+    "chain_dedup_without_time": r"None of the columns of dropDuplicates carries a watermark",
+    "join_two_hot_keys": r"One key has 50 % of the rows of the join's left side",
+    "agg_second_key": r"160 of 160 puts were of new keys: the key is unique to each event",
+    "died_in_first_batch": r"Not finished: batch 0 was planned at .*nothing has been committed",
     "agg_seconds_as_ms": r"The watermark is 1970-01-21.*: seconds were taken for milliseconds",
 }
 """Trouble -> what the first two lines of 80 columns say."""
@@ -172,7 +185,13 @@ TWINS = (
     *("union_idle_source", "session_long_gap", "group_no_timeout", "group_far_timeout"),
     *("group_years_timeout", "group_same_value", "group_fat_value", "tws_map"),
     *("tws_value_without_ttl", "tws_far_ttl", "tws_timers_gather", "rocksdb_zips"),
-    *("group_text", "dedup_uuid", "join_null_key", "agg_window_no_watermark"),
+    *(
+        "chain_dedup_without_time",
+        "group_text",
+        "dedup_uuid",
+        "join_null_key",
+        "agg_window_no_watermark",
+    ),
     *("rocksdb_agg_no_watermark", "rocksdb_dedup_no_watermark", "rocksdb_join_no_range"),
 )
 """Troubles with a twin of their own; the others have that of another."""
