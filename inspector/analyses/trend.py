@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.options import LIMIT, STORAGE, Options, View
+from inspector.analyses.shared.options import ENGINE, LIMIT, STORAGE, Options, View
+from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.exceptions import CheckpointError
 from inspector.render import audit_history
 from inspector.render import tabular as t
@@ -90,7 +91,7 @@ class CommitRow(t.Row, table="commits"):
     audited_ms: Annotated[t.TimeMs, "The last audit.", t.Rank(7)]
 
 
-@analysis(uses=(STORAGE,), tables=(GrowthRow, StandingRow, CommitRow))
+@analysis(uses=(STORAGE, ENGINE), tables=(GrowthRow, StandingRow, CommitRow))
 def trend(
     path: str,
     options: Options | None = None,
@@ -98,16 +99,20 @@ def trend(
     days: Annotated[
         int, View("Compute the growth over this many days before the newest audit.", minimum=1)
     ] = DAYS,
+    history_format: Annotated[
+        str, View("Format of the history, as it was written.", metavar="FORMAT")
+    ] = audit_history.PARQUET,
     limit: Annotated[int, LIMIT] = 0,
 ) -> Report:
     """Trends of many audits: what grew most, how old findings are, which queries do not commit.
 
-    PATH is the folder that ``audit --history`` writes to. Audits of a part of a checkpoint, or of
-    a batch chosen with --batch, are left out.
+    PATH is what ``audit --history`` writes to: a folder, or a table of a catalog. Audits of
+    a part of a checkpoint, or of a batch chosen with --batch, are left out.
 
     Args:
         path: the history.
-        options: of its storage.
+        options: of its storage; a Spark that they choose reads it.
+        history_format: ``parquet``, or one that Spark has a source for.
         days: the period of growth, back from the newest audit.
         limit: rows of each table at the most; 0 for all.
 
@@ -115,7 +120,12 @@ def trend(
         CheckpointError: there is no history at the path.
         EngineError, OSError: it cannot be read.
     """
-    table = audit_history.read(path, (options or Options()).storage_options)
+    options = options or Options()
+    engine = options.engine if history_format != audit_history.PARQUET else None
+    if options.engine not in (EngineOptions(), EngineOptions(LOCAL)):
+        engine = options.engine
+    history = audit_history.HistoryTable(path, options.storage_options, history_format, engine)
+    table = history.read()
     if table is None:
         raise CheckpointError(
             "got no audits at this path, expected a folder that --history has written", path

@@ -369,8 +369,10 @@ class TypedMethods:
         self,
         *,
         days: int = ...,
+        history_format: str = ...,
         limit: int = ...,
         storage_options: Mapping[str, str] = ...,
+        engine: EngineOptions | str = ...,
     ) -> Report: ...
     def verify(
         self,

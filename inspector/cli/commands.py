@@ -91,7 +91,7 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
     pages = Pages(analysis, parsed)
     if pages.wanted:
         keywords["page"] = True
-    record = record_of(analysis, parsed, keywords)
+    record = record_of(analysis, parsed, keywords, options.engine)
     report = analysis.function(*arguments, options, **keywords)
     pages.add(report)
     fail_on = parsed.get("fail_on", NEVER)

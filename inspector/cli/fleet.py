@@ -61,7 +61,7 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
         form = Form(
             analysis.name, parsed["output"], display_of(parsed), parsed["details"], spool.keep
         )
-        fleet = _Fleet(analysis, parsed, form, pages, shown)
+        fleet = _Fleet(analysis, parsed, options, form, pages, shown)
         members = list(fleet.members(checked, options))
         if options.cache is not None:
             counts = f"{len(fleet.recalled):,} of {len(members) + fleet.left_out:,}"
@@ -88,12 +88,18 @@ class _Fleet:
     """The run of an analysis on many checkpoints."""
 
     def __init__(
-        self, analysis: Analysis, parsed: dict[str, Any], form: Form, pages: Pages, shown: Shown
+        self,
+        analysis: Analysis,
+        parsed: dict[str, Any],
+        options: Options,
+        form: Form,
+        pages: Pages,
+        shown: Shown,
     ) -> None:
         self._analysis = analysis
         self._own = own_options(analysis, parsed) | ({"page": True} if pages.wanted else {})
         self._pages = pages
-        self._record = record_of(analysis, parsed, self._own)
+        self._record = record_of(analysis, parsed, self._own, options.engine)
         self._fail_on: str = parsed.get("fail_on", NEVER)
         self._form = form
         self._at_once: int | None = parsed["at_once"]

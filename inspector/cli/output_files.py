@@ -30,6 +30,7 @@ from inspector.render.report import Report
 from inspector.render.text import message_lines
 
 if TYPE_CHECKING:
+    from inspector.engines.choose import EngineOptions
     from inspector.render.audit_history import Record
 
 
@@ -63,10 +64,18 @@ def history_options(analysis: Analysis) -> Iterator[click.Option]:
             help="Append the results to a table of Parquet files in this folder, on any storage."
             " inspector trend PATH reports on it.",
         )
+        yield click.Option(
+            ["--history-format"],
+            metavar="FORMAT",
+            default="parquet",
+            show_default=True,
+            help="Format of the history: parquet, or one that Spark writes (--engine spark), such"
+            " as delta or iceberg; PATH may then be a table of a catalog: audits.ops.state.",
+        )
 
 
 def record_of(
-    analysis: Analysis, parsed: Mapping[str, Any], keywords: dict[str, Any]
+    analysis: Analysis, parsed: Mapping[str, Any], keywords: dict[str, Any], engine: EngineOptions
 ) -> Record | None:
     """What a run adds to a history; None without ``--history``.
 
@@ -74,23 +83,35 @@ def record_of(
         analysis: that runs.
         parsed: what the command line has.
         keywords: keywords of the analysis, to which those are added that the history knows.
+        engine: where the analysis runs, whose Spark writes what is no Parquet.
 
     Raises:
         click.UsageError: the history would lie in a checkpoint.
+        EngineError: Spark has no such format.
         OSError: it cannot be read.
     """
-    folder = parsed["history"] if analysis.remembered else None
-    if folder is None:
+    if not analysis.remembered:
         return None
-    from inspector.render.audit_history import Proofs, Record  # noqa: PLC0415 - for few
+    folder, form = parsed["history"], parsed["history_format"]
+    if folder is None:
+        if form != "parquet":
+            raise click.UsageError("--history-format is for --history")
+        return None
+    from inspector.render.audit_history import (  # noqa: PLC0415 - for few
+        PARQUET,
+        HistoryTable,
+        Proofs,
+        Record,
+    )
 
     for path in parsed["paths"]:
         outside(path, folder)
     options = dict(parsed["storage_option"] or {})
+    table = HistoryTable(folder, options, form, None if form == PARQUET else engine)
     if keywords.get("subset") is not None:
-        keywords["proofs"] = Proofs.in_history(folder, options)
+        keywords["proofs"] = Proofs.in_history(table)
     newest = parsed["batch"] is None and parsed["state_version"] is None
-    return Record(folder, options, analysis.name, is_newest=newest)
+    return Record(table, analysis.name, is_newest=newest)
 
 
 @contextmanager

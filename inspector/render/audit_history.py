@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -25,8 +25,15 @@ from inspector.exceptions import CheckpointError
 from inspector.model import Subset
 from inspector.render.report import Report
 
+if TYPE_CHECKING:
+    from inspector.engines.choose import EngineOptions
+    from inspector.engines.spark_tables import SparkTable
+
 DAY = "day"
 """The column by which the files are partitioned, in UTC."""
+
+PARQUET = "parquet"
+"""The format of a history that this process writes."""
 
 UNREADABLE = "failed"
 """The level of a checkpoint of which nothing could be read."""
@@ -171,19 +178,66 @@ def append(path: str, rows: Sequence[Row], options: Mapping[str, str]) -> None:
         Destination(path, options).write(name, [content.getvalue()])
 
 
+class HistoryTable:
+    """Where a history lies, and who writes and reads it: this process, or Spark.
+
+    Args:
+        path: the folder; for Spark also the name of a table in a catalog.
+        options: of the storage's driver, for this process.
+        form: :data:`PARQUET`, or a format that the session has a source for.
+        engine: chooses Spark; None for files of this process.
+
+    Raises:
+        EngineError: there is no such Spark, or it has no such format.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        options: Mapping[str, str],
+        form: str = PARQUET,
+        engine: EngineOptions | None = None,
+    ) -> None:
+        self.path, self._options = path, options
+        self._spark: SparkTable | None = None
+        if engine is not None:
+            from inspector.engines.spark_tables import SparkTable  # noqa: PLC0415 - needs PySpark
+
+            self._spark = SparkTable(path, form, engine)
+
+    def append(self, rows: Sequence[Row]) -> None:
+        """Add the rows of one run.
+
+        Raises:
+            EngineError, OSError: they cannot be written.
+        """
+        if self._spark is None:
+            append(self.path, rows, self._options)
+        elif rows:
+            table = pa.Table.from_pylist(list(rows), schema=schema())
+            days = table["audited"].cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
+            self._spark.append(table.append_column(DAY, days), DAY)
+
+    def read(self) -> pa.Table | None:
+        """All rows; None if there is no audit yet.
+
+        Raises:
+            CheckpointError, EngineError, OSError: it cannot be read.
+        """
+        return read(self.path, self._options) if self._spark is None else self._spark.read(schema())
+
+
 class Record:
     """The rows of one run, which are added to a history at its end.
 
     Args:
-        path, options: of the history.
+        table: the history.
         command: that runs.
         is_newest: it judges the newest batches, and none that its user chose.
     """
 
-    def __init__(
-        self, path: str, options: Mapping[str, str], command: str, *, is_newest: bool
-    ) -> None:
-        self._place, self._command, self._is_newest = (path, options), command, is_newest
+    def __init__(self, table: HistoryTable, command: str, *, is_newest: bool) -> None:
+        self._table, self._command, self._is_newest = table, command, is_newest
         self._audited = datetime.now(timezone.utc)
         self._rows: list[Row] = []
 
@@ -199,9 +253,9 @@ class Record:
         """Add the rows to the history.
 
         Raises:
-            OSError: it cannot be written.
+            EngineError, OSError: it cannot be written.
         """
-        append(self._place[0], self._rows, self._place[1])
+        self._table.append(self._rows)
 
 
 def read(path: str, options: Mapping[str, str]) -> pa.Table | None:
@@ -216,18 +270,23 @@ def read(path: str, options: Mapping[str, str]) -> pa.Table | None:
 
     system, folder = connect(absolute(path), options)
     try:
-        files = (system or glob).glob(f"{folder.rstrip('/')}/{DAY}=*/*.parquet")
-        if not files:
-            return None
-        table: pa.Table = ds.dataset(
-            files, schema(), format="parquet", filesystem=system
-        ).to_table()
+        found = (system or glob).glob
+        # Not all files of a Delta table are of its newest version.
+        is_delta = bool(found(f"{folder.rstrip('/')}/_delta_log"))
+        files = [] if is_delta else found(f"{folder.rstrip('/')}/{DAY}=*/*.parquet")
+        table: pa.Table | None = None
+        if files:
+            table = ds.dataset(files, schema(), format="parquet", filesystem=system).to_table()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise CheckpointError(
             f"got files that are not a history of audits: {error}", path
         ) from None
     except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
         raise translate_error(error, spell_root(path), options) from None
+    if is_delta:
+        raise CheckpointError(
+            "got a Delta table, which Spark reads: --history-format delta --engine spark", path
+        )
     return table
 
 
@@ -247,14 +306,22 @@ class Proofs:
     place: str | None = None
 
     @classmethod
-    def in_history(cls, path: str, options: Mapping[str, str]) -> Proofs:
+    def in_history(
+        cls, history: str | HistoryTable, options: Mapping[str, str] | None = None
+    ) -> Proofs:
         """Those that a history has; none if there is no history yet.
+
+        Args:
+            history: the folder, or a table.
+            options: of the folder's storage.
 
         Raises:
             EngineError: no driver for the path.
             OSError: it cannot be read.
         """
-        table = read(path, options)
+        if isinstance(history, str):
+            history = HistoryTable(history, options or {})
+        path, table = history.path, history.read()
         if table is None:
             return cls(place=path)
         names = ["command", "checkpoint", "subset", "subsets", "problems", "audited", "is_part"]

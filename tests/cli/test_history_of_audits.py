@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from tests.cli.support import checkpoint_of, copy_of, run, tree
 
@@ -48,6 +49,19 @@ def test_many_checkpoints_are_one_file_those_that_fail_included(tmp_path: Path) 
 def test_an_earlier_batch_is_a_part(tmp_path: Path) -> None:
     run("audit", HEALTHY, "--batch", "3", "--history", tmp_path)
     assert pd.read_parquet(tmp_path)["is_part"].all()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--history", "{0}", "--history-format", "delta"), "use --engine spark"),
+        (("--history-format", "delta"), "--history-format is for --history"),
+    ],
+)
+def test_a_format_of_sparks_takes_spark(given: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    outcome = run("audit", HEALTHY, *(each.format(tmp_path / "h") for each in given))
+    assert (outcome.code, said in outcome.err) == (2, True)
+    assert not (tmp_path / "h").exists()
 
 
 def test_nothing_is_written_into_a_checkpoint(tmp_path: Path) -> None:

@@ -1,0 +1,117 @@
+"""Small tables that a Spark session appends to and reads, in any format that it has."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from inspector.engines import session as sessions
+from inspector.engines.choose import EngineOptions, requested_engine
+from inspector.exceptions import EngineError
+
+_ABSENT = re.compile(
+    r"PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND|DELTA_\w*(?:NOT_FOUND|NOT_EXIST)|is not a Delta table"
+)
+"""What Spark and Delta say of a table that nobody has written yet."""
+
+
+class SparkTable:
+    """A table by its path, or by its name in a catalog (``catalog.schema.table``).
+
+    Args:
+        place: the path or name, as Spark takes it.
+        form: of Spark's ``DataFrameWriter.format``.
+        options: where the session is, or how one is started.
+
+    Raises:
+        EngineError: they choose no Spark, it cannot be had, or it has no such format.
+    """
+
+    _PACKAGES: ClassVar[dict[str, str]] = {
+        "delta": "io.delta:delta-spark_{scala}",
+        "iceberg": "org.apache.iceberg:iceberg-spark-runtime-{spark}_{scala}",
+    }
+
+    def __init__(self, place: str, form: str, options: EngineOptions) -> None:
+        session = getattr(requested_engine(options, None), "session", None)
+        if session is None:
+            raise EngineError(f"tables of format {form} are Spark's: use --engine spark")
+        self._session: Any = session
+        self._place, self._form = place, form
+        self._is_named = re.fullmatch(r"\w+(\.\w+)+", place) is not None
+        self._frame()  # before the work whose results are to be written
+
+    def append(self, rows: pa.Table, partition: str) -> None:
+        """Add rows in one commit, partitioned by a column; a table that is not there is made.
+
+        Raises:
+            EngineError: Spark cannot write it.
+        """
+        schema = from_arrow_schema(rows.schema)
+        frame = self._session.createDataFrame(rows.to_pylist(), schema).coalesce(1)
+        writer = frame.write.format(self._form).mode("append").partitionBy(partition)
+        try:
+            if self._is_named:
+                writer.saveAsTable(self._place)
+            else:
+                writer.save(self._place)
+        except Exception as error:  # noqa: BLE001 - sources raise whatever their makers liked
+            raise self._failure(error) from None
+
+    def read(self, schema: pa.Schema) -> pa.Table | None:
+        """Columns of the table, null where it lacks one; None if it is not there.
+
+        Raises:
+            EngineError: Spark cannot read it.
+        """
+        frame = self._frame()
+        if frame is None:
+            return None
+        # Times cross as numbers: as such they depend on no time zone of this process.
+        plain = pa.schema(
+            [(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in schema]
+        )
+        columns = [
+            (F.unix_micros if pa.types.is_timestamp(f.type) else F.col)(f.name).alias(f.name)
+            for f in schema
+            if f.name in frame.columns
+        ]
+        try:
+            rows = [row.asDict() for row in frame.select(*columns).collect()]
+        except Exception as error:  # noqa: BLE001 - as above
+            raise self._failure(error) from None
+        return pa.Table.from_pylist(rows, schema=plain).cast(schema)
+
+    def _frame(self) -> DataFrame | None:
+        reader = self._session.read
+        try:
+            frame: DataFrame = (
+                reader.table(self._place)
+                if self._is_named
+                else reader.format(self._form).load(self._place)
+            )
+            frame.schema  # noqa: B018 - over Connect nothing is looked up before
+        except Exception as error:  # noqa: BLE001 - as above
+            if _ABSENT.search(str(error)):
+                return None
+            raise self._failure(error) from None
+        return frame
+
+    def _failure(self, error: Exception) -> EngineError:
+        said = sessions.message_of(error, self._session)
+        if "DATA_SOURCE_NOT_FOUND" not in str(error):
+            return EngineError(f"Spark, on the table {self._place}: {said}")
+        spark = ".".join(self._session.version.split(".")[:2])
+        package = self._PACKAGES.get(self._form, "").format(
+            spark=spark, scala="2.12" if spark.startswith("3.") else "2.13"
+        )
+        add = f"add {package}" if package else "add its package"
+        return EngineError(
+            f"this Spark has no data source {self._form}: {add} "
+            "(--conf spark.jars.packages=..., or spark.jars)"
+        )
