@@ -6,19 +6,23 @@ reports exist at the same time as runs: what is kept of each is made where it wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from inspector.analyses.shared.opening import Recalled, begin
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.report_cache import check_of_many
+from inspector.checkpoint.logs import OFFSETS
+from inspector.checkpoint.roots import above
 from inspector.checkpoint.search import Found, is_pattern, search
-from inspector.checkpoint.urls import absolute
+from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.urls import absolute, is_local, spell_root, translate
 from inspector.engines.engine import CHECKPOINTS, HADOOP, Engine, Measure
 from inspector.engines.shared import SharedEngines, without_progress
-from inspector.exceptions import EngineError, InspectorError
+from inspector.exceptions import CheckpointError, EngineError, InspectorError
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.verdict import Level
 from inspector.render.report import Report
@@ -158,12 +162,35 @@ def run_all(
         CheckpointError: the folder of the cache lies in a checkpoint.
     """
     if options.cache is not None:
-        check_of_many(options.cache, options.storage_options)
+        _check_cache(options.cache, options.storage_options)
     engines = SharedEngines(options.engine, options.workers)
     quiet = replace(options, engine=without_progress(options.engine))
     fleet = _Fleet(engines, quiet, make, at_once or engines.at_once)
     with options.engine.watch(fleet.measure):
         yield from fleet.run(candidates, ahead)
+
+
+def _check_cache(folder: str, options: Mapping[str, str]) -> None:
+    """See that a cache of many checkpoints lies in none, before the first of them is read.
+
+    Raises:
+        CheckpointError: it does. What cannot be seen is for each of them.
+    """
+    resolved = str(Path(translate(folder).target).resolve()) if is_local(folder) else folder
+    for root in (resolved.rstrip("/"), *(root for root, _ in above(resolved))):
+        in_checkpoint = False
+        with suppress(OSError, InspectorError):
+            in_checkpoint = all(map(Storage.open(root, options).exists, ("metadata", OFFSETS)))
+        if in_checkpoint:
+            raise cache_inside(folder)
+
+
+def cache_inside(folder: str) -> CheckpointError:
+    """The error that the folder of a cache lies in a checkpoint."""
+    return CheckpointError(
+        "the folder of the cache lies in the checkpoint, which is never written to",
+        spell_root(folder),
+    )
 
 
 class _Fleet(Generic[T]):

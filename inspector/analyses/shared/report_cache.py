@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cache
 from hashlib import blake2b
@@ -19,16 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import inspector
+from inspector.analyses.shared.fleet import cache_inside
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint.cache_files import CacheFiles, cache_files
 from inspector.checkpoint.logfile import MOVED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
-from inspector.checkpoint.roots import STATE, above, is_root_with, resolve_root
+from inspector.checkpoint.roots import STATE, is_root_with, resolve_root
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Tree
-from inspector.checkpoint.urls import is_local, spell_root, translate
+from inspector.checkpoint.urls import is_local, translate
 from inspector.engines.engine import HADOOP
-from inspector.exceptions import CheckpointError, EngineError, InspectorError
+from inspector.exceptions import EngineError, InspectorError
 from inspector.findings.catalogue import HOT_KEY, OVERSIZED_VALUE
 from inspector.kernel.loader import kernel_name
 from inspector.model import LIMITS, Redact
@@ -165,21 +165,6 @@ class ReportCache:
         return tree
 
 
-def check_of_many(folder: str, options: Mapping[str, str]) -> None:
-    """See that a cache of many checkpoints lies in none, before the first of them is read.
-
-    Raises:
-        CheckpointError: it does. What cannot be seen is for :func:`check_outside`.
-    """
-    resolved = str(Path(translate(folder).target).resolve()) if is_local(folder) else folder
-    for root in (resolved.rstrip("/"), *(root for root, _ in above(resolved))):
-        in_checkpoint = False
-        with suppress(OSError, InspectorError):
-            in_checkpoint = all(map(Storage.open(root, options).exists, ("metadata", OFFSETS)))
-        if in_checkpoint:
-            raise _inside(folder)
-
-
 def check_outside(checkpoint: str, folder: str) -> None:
     """See that a cache does not lie in a checkpoint.
 
@@ -191,14 +176,7 @@ def check_outside(checkpoint: str, folder: str) -> None:
     if is_local(checkpoint) and is_local(folder):
         places = [str(Path(place).resolve()) for place in places]
     if root.protocol == target.protocol and f"{places[1]}/".startswith(f"{places[0]}/"):
-        raise _inside(folder)
-
-
-def _inside(folder: str) -> CheckpointError:
-    return CheckpointError(
-        "the folder of the cache lies in the checkpoint, which is never written to",
-        spell_root(folder),
-    )
+        raise cache_inside(folder)
 
 
 def listing_hash(tree: Tree, now_ms: int) -> str | None:
