@@ -227,7 +227,7 @@ def write_store_table(table: StoreTable, path: Path, form: str) -> int:
 def write_parquet(report: Report, target: str, *, force: bool) -> None:
     """Write a report's own table as Parquet."""
     with written([Path(target)], force=force) as (file,):
-        pq.write_table(arrow_table(report), file)
+        pq.write_table(arrow_table(report, structs=False), file)
 
 
 def _write_report(report: Report, path: Path, form: str) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from inspector.decode.arrow_types import arrow_type
 from inspector.render.report_data import ReportData
 from inspector.render.tabular import Column, Unit
 
@@ -25,25 +29,82 @@ _TYPES: dict[Unit, pa.DataType] = {
 }
 
 
-def arrow_table(report: ReportData, name: str | None = None) -> pa.Table:
+def arrow_table(report: ReportData, name: str | None = None, *, structs: bool = True) -> pa.Table:
     """One table of a report.
 
     Args:
         report: whose rows are read.
         name: of the table; the command's own if it is None.
+        structs: keys and values of the state are of their types, as in Spark, where all are of
+            one; else they are JSON texts.
 
     Returns:
-        Its rows with a type for each unit; nested values are JSON texts, ``x_ms`` is the timestamp
-        ``x``. The schema's metadata names ``command`` and ``checkpoint``.
+        Its rows with a type for each unit; other nested values are JSON texts, ``x_ms`` is the
+        timestamp ``x``. The schema's metadata names ``command`` and ``checkpoint``.
 
     Raises:
         KeyError: the report has no such table.
     """
     table = report.primary if name is None else {t.name: t for t in report.tables}[name]
-    schema = pa.schema(columns_of(table.columns))
-    batch = record_batch_of(schema, table.columns, table.rows)
+    schema, rows = pa.schema(columns_of(table.columns)), list(table.rows)
+    batch = record_batch_of(schema, table.columns, rows)
     metadata = {"checkpoint": report.checkpoint, "command": report.command}
-    return pa.Table.from_batches([batch.replace_schema_metadata(metadata)])
+    made = pa.Table.from_batches([batch.replace_schema_metadata(metadata)])
+    for position, column in enumerate(table.columns if structs else ()):
+        if column.unit is Unit.VALUE:
+            typed = _state_values(report, column.name, rows)
+            made = made if typed is None else made.set_column(position, column.name, typed)
+    return made
+
+
+def _state_values(report: ReportData, name: str, rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Keys or values of one type; None of several, where they are hidden, or do not fit it."""
+    stores: set[Any] = {(row.get("operator_id"), row.get("store_name")) for row in rows}
+    schemas = [report.schemas.get(store) for store in stores]
+    of_stores = [schema.key if name == "key" else schema.value for schema in schemas if schema]
+    try:
+        kinds = {arrow_type(data_type) for data_type in of_stores}
+        if len(of_stores) < len(stores) or len(kinds) != 1:
+            return None
+        (kind,) = kinds
+        return pa.array([_typed(row.get(name), kind) for row in rows], kind)
+    except (KeyError, TypeError, ValueError, ArithmeticError, pa.ArrowException):
+        return None
+
+
+def _typed(value: Any, kind: Any) -> Any:
+    """A value of JSON as Arrow takes it for a type.
+
+    Raises:
+        KeyError, TypeError, ValueError, ArithmeticError: it is none of that type.
+    """
+    is_ = pa.types
+    if value is None:
+        return None
+    if is_.is_struct(kind):
+        return {member.name: _typed(value[member.name], member.type) for member in kind}
+    if is_.is_map(kind):
+        listed = isinstance(value, list)
+        pairs = [(of["key"], of["value"]) for of in value] if listed else value.items()
+        return [(_typed(k, kind.key_type), _typed(v, kind.item_type)) for k, v in pairs]
+    if is_.is_list(kind):
+        return [_typed(member, kind.value_type) for member in value]
+    if is_.is_timestamp(kind) or is_.is_date32(kind):
+        unit: Any = "D" if is_.is_date32(kind) else kind.unit
+        return int(np.datetime64(value.removesuffix("Z"), unit).astype(np.int64))
+    if is_.is_binary(kind):
+        return base64.b64decode(value, validate=True)
+    return _WORDS.get(kind.id, lambda word: word)(value)
+
+
+_WORDS: dict[int, Callable[[Any], Any]] = {
+    pa.lib.Type_DECIMAL128: Decimal,
+    pa.lib.Type_FLOAT: float,
+    pa.lib.Type_DOUBLE: float,
+    pa.lib.Type_INT64: int,
+    pa.lib.Type_INT32: int,
+}
+"""Leaves that JSON words otherwise than Arrow: numbers that it has no way to say, keys of maps."""
 
 
 def columns_of(columns: Iterable[Column]) -> list[tuple[str, pa.DataType]]:

@@ -31,7 +31,8 @@ class Report(ReportData):
     def to_arrow(self, table: str | None = None) -> pa.Table:
         """One table as Arrow, by its name; the command's own by default.
 
-        Numbers are 64 bit, ``x_ms`` is the timestamp ``x``, nested values are JSON texts.
+        Numbers are 64 bit, ``x_ms`` is the timestamp ``x``. Keys and values of the state have their
+        types, as in Spark, where all rows are of stores with one; else they are JSON texts.
 
         Raises:
             KeyError: there is no such table; says which there are.

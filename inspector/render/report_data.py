@@ -14,6 +14,7 @@ from inspector.model import READABLE, Problem
 from inspector.render.tabular import Table
 
 if TYPE_CHECKING:
+    from inspector.checkpoint.state_schema import StateSchema
     from inspector.render.page.model import LineChart, Page
 
 _LONGEST_PATH = 120
@@ -76,6 +77,7 @@ class ReportData:
         nothing_done: what it was asked to change is not there, which fails as a finding does.
         rules: the kinds of findings that it judges by; empty for those of the catalogue.
         charts: how the state grew, for pages and notebooks.
+        schemas: of the state, by operator and store; empty in reports of audits.
     """
 
     command: str
@@ -97,6 +99,7 @@ class ReportData:
     nothing_done: bool = False
     rules: Sequence[Kind] = ()
     charts: Sequence[LineChart] = ()
+    schemas: Mapping[tuple[int, str], StateSchema] = field(default_factory=dict, repr=False)
 
     @property
     def primary(self) -> Table:

@@ -7,10 +7,14 @@ import json
 import sys
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from inspector import api
+from inspector.cli.export_files import write_parquet
 from inspector.exceptions import EngineError, InspectorError
+from inspector.model import Redact
 from inspector.render.renderers import render
 from tests.cli.support import COMMANDS, checkpoint_of, copy_of
 
@@ -47,6 +51,28 @@ def test_every_table_becomes_arrow_and_pandas_in_any_order() -> None:
     assert report.to_pandas("counts").shape == (counts.num_rows, counts.num_columns)
     with pytest.raises(KeyError, match="no table 'nothing' in this report, it has diff, counts"):
         report.to_arrow("nothing")
+
+
+@pytest.mark.parametrize("case", ["agg_append", "join_left_outer", "rocksdb_tws_processing"])
+def test_keys_and_values_have_the_types_that_an_export_has(case: str) -> None:
+    path = str(checkpoint_of(case))
+    for table in api.export("rows", path):
+        store = table.name.partition(".")[2]
+        made = api.rows(path, api.Options(store_name=store)).to_arrow()
+        exported = pa.Table.from_batches(table.batches, table.schema)
+        for name in ("key", "value"):
+            assert made.schema.field(name).type == exported.schema.field(name).type
+            values = (sorted(map(repr, of.column(name).to_pylist())) for of in (made, exported))
+            assert next(values) == next(values)
+
+
+def test_keys_of_several_types_and_hidden_ones_are_texts(tmp_path: Any) -> None:
+    chained = str(checkpoint_of("dedup_after_join"))
+    assert pa.types.is_string(api.rows(chained).to_arrow().schema.field("key").type)
+    hidden = api.Options(redact=Redact.HASH)
+    assert pa.types.is_string(api.rows(LEAK, hidden).to_arrow().schema.field("key").type)
+    write_parquet(api.rows(LEAK), str(tmp_path / "rows.parquet"), force=False)
+    assert pa.types.is_string(pq.read_schema(tmp_path / "rows.parquet").field("key").type)
 
 
 def test_rows_that_are_gone_are_an_error_and_not_an_empty_table() -> None:

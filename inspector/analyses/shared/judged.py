@@ -162,6 +162,12 @@ class Subject:
             part=self.part,
             rules=rules,
             charts=charts,
+            # Reports of audits are kept as JSON, and show a few keys as examples.
+            schemas={
+                (operator.operator_id, store): schema
+                for operator in (self.checkpoint.operators if command != "audit" else ())
+                for store, schema in operator.schemas.items()
+            },
         )
 
 
