@@ -304,19 +304,21 @@ def test_tables_are_of_one_batch_or_not_there(
             assert any(counts(told).values())
 
 
-@pytest.mark.parametrize("command", WRITTEN)
+@pytest.mark.parametrize(
+    ("command", "batches"), [("export", SLOWLY), ("export", TOO_SLOW), ("leftovers", SLOWLY)]
+)
 @pytest.mark.usefixtures("spark")
-def test_what_executors_write_is_of_one_batch_or_not_there(command: str, tmp_path: Path) -> None:
-    for batches in (SLOWLY, TOO_SLOW):
-        folder = tmp_path / str(batches.numerator)
-        query = endless(folder)
-        words = [*WRITTEN[command], str(query.root), "-O", str(folder / "out"), "--engine", "spark"]
-        with before_each_request(slowed(query, batches)):
-            told = run_command(*words, "--io", "hadoop")
-        assert "problem: " not in told.err
-        assert (told.code, OUTPACED in told.err) in ((0, False), (4, True))
-        assert (folder / "out").exists() == (told.code == 0)
-        assert batches is SLOWLY or told.code == 4
+def test_what_executors_write_is_of_one_batch_or_not_there(
+    command: str, batches: Fraction, tmp_path: Path
+) -> None:
+    query = endless(tmp_path)
+    words = [*WRITTEN[command], str(query.root), "-O", str(tmp_path / "out"), "--engine", "spark"]
+    with before_each_request(slowed(query, batches)):
+        told = run_command(*words, "--io", "hadoop")
+    assert "problem: " not in told.err
+    assert (told.code, OUTPACED in told.err) in ((0, False), (4, True))
+    assert (tmp_path / "out").exists() == (told.code == 0)
+    assert batches is SLOWLY or told.code == 4
 
 
 def counts(report: Any) -> dict[str, int]:
