@@ -67,12 +67,12 @@ def _state_values(report: ReportData, name: str, rows: Sequence[Mapping[str, Any
         if len(of_stores) < len(stores) or len(kinds) != 1:
             return None
         (kind,) = kinds
-        return pa.array([_typed(row.get(name), kind) for row in rows], kind)
+        return pa.array([_convert(row.get(name), kind) for row in rows], kind)
     except (KeyError, TypeError, ValueError, ArithmeticError, pa.ArrowException):
         return None
 
 
-def _typed(value: Any, kind: Any) -> Any:
+def _convert(value: Any, kind: Any) -> Any:
     """A value of JSON as Arrow takes it for a type.
 
     Raises:
@@ -82,13 +82,13 @@ def _typed(value: Any, kind: Any) -> Any:
     if value is None:
         return None
     if is_.is_struct(kind):
-        return {member.name: _typed(value[member.name], member.type) for member in kind}
+        return {member.name: _convert(value[member.name], member.type) for member in kind}
     if is_.is_map(kind):
         listed = isinstance(value, list)
         pairs = [(of["key"], of["value"]) for of in value] if listed else value.items()
-        return [(_typed(k, kind.key_type), _typed(v, kind.item_type)) for k, v in pairs]
+        return [(_convert(k, kind.key_type), _convert(v, kind.item_type)) for k, v in pairs]
     if is_.is_list(kind):
-        return [_typed(member, kind.value_type) for member in value]
+        return [_convert(member, kind.value_type) for member in value]
     if is_.is_timestamp(kind) or is_.is_date32(kind):
         unit: Any = "D" if is_.is_date32(kind) else kind.unit
         return int(np.datetime64(value.removesuffix("Z"), unit).astype(np.int64))
