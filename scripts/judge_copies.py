@@ -221,9 +221,10 @@ class Judge:
             verdict.evicted = evictions["summary"]["evicted_rows"]
             if family.expired:
                 counts = [self.counts(place, VARIABLES) for place in (twin, evicted)]
-                verdict.expect(
-                    holds=counts[0] == counts[1], otherwise=f"Spark counts {counts} rows"
-                )
+                # 4.2 itself leaves values that expired while no query declared them.
+                kept, rest = (0 if count is None else count for count in counts)
+                holds = kept > rest if self.release == (4, 2) else kept == rest
+                verdict.expect(holds=holds, otherwise=f"Spark counts {counts} rows")
             if family.by_timeout:
                 verdict.expect(
                     holds=verdict.called == verdict.evicted,

@@ -473,6 +473,23 @@ def test_a_copy_that_is_not_what_it_should_be_is_given_up(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("name", ["metadata", "offsets/9", "state/0/0/_metadata/schema"])
+def test_small_files_are_read_back(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = destination.Destination.write
+
+    def changing(self: Any, relative: str, chunks: Iterator[bytes]) -> int:
+        if relative == name:
+            chunks = iter([b"".join(chunks).replace(b"0", b"1")])
+        return write(self, relative, chunks)
+
+    monkeypatch.setattr(destination.Destination, "write", changing)
+    words = refusal(checkpoint("agg_update"), tmp_path / "copy")
+    assert f"{name}: the copy does not hold what was written" in words
+    assert not list(tmp_path.iterdir())
+
+
 def test_nothing_to_evict_is_exit_code_1_and_leaves_no_copy(tmp_path: Path) -> None:
     outcome = run("copy", checkpoint("agg_update"), tmp_path / "copy", "--evict", "leftovers")
     assert (outcome.code, list(tmp_path.iterdir())) == (1, [])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Annotated, Literal
 
 from inspector import __version__
@@ -31,6 +33,7 @@ from inspector.checkpoint.destination import Destination, check_new, new_folder
 from inspector.checkpoint.logfile import UNSEEN
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import Selection
+from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import is_local, spell_root
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.copying import (
@@ -434,9 +437,8 @@ class _Copy:
             if self._eviction is not None and not done.of(Evicted):
                 raise _NothingError(done)
             small = small_files(self._checkpoint, batch, self._dest, unique_ids=work.unique_ids)
-            self._write_small(place, small.first)
-            record = self._record(done, appended=appended)
-            place.write(RECORD, [record.to_json().encode()])
+            record = self._record(done, appended=appended).to_json().encode()
+            self._write_small(place, (*small.first, SmallFile(RECORD, content=record)))
             self._check_rows(place, done, self._version + appended)
             self._check_log()
             self._write_small(place, small.last)
@@ -444,8 +446,23 @@ class _Copy:
         return done
 
     def _write_small(self, place: Destination, files: Sequence[SmallFile]) -> None:
+        """Write them, and read them back: of most a query would use another content, or none.
+
+        Raises:
+            SourceNotWholeError: one holds something else.
+        """
+        copy = Storage.open(place.url, self._options)
         for file in files:
-            place.write(file.path, file.chunks(self._checkpoint.storage))
+            written, read = blake2b(), blake2b()
+            chunks = _digest(file.chunks(self._checkpoint.storage), written)
+            size = place.write(file.path, chunks)
+            deque(_digest(copy.stream(file.path, size=size), read), maxlen=0)
+            if written.digest() != read.digest():
+                raise SourceNotWholeError(
+                    f"{file.path}: the copy does not hold what was written, so it was given up; "
+                    "the source is as it was",
+                    spell_root(self._dest),
+                )
 
     def _record(self, done: Facts, *, appended: bool) -> CopyRecord:
         return CopyRecord(
@@ -660,6 +677,12 @@ class _NothingError(Exception):
     def __init__(self, done: Facts) -> None:
         super().__init__()
         self.done = done
+
+
+def _digest(chunks: Iterable[bytes], digest: blake2b) -> Iterator[bytes]:
+    for chunk in chunks:
+        digest.update(chunk)
+        yield chunk
 
 
 def _evicted_rows(done: Facts) -> dict[StoreName, int]:
