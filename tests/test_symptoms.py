@@ -231,3 +231,10 @@ def test_a_log_of_another_checkpoint_is_told_apart(tmp_path: Path) -> None:
     said = run("explain", str(log), str(checkpoint_of("trouble_skew"))).out
     assert "This one records 5: the text is of another.\n" in said
     assert "No operator of this checkpoint has it: the text is of another.\n" in said
+
+
+@pytest.mark.parametrize(
+    "text", ["bananas are yellow", "hello world", "spark version", "how to install java", "disk"]
+)
+def test_what_no_entry_has_is_not_found(text: str) -> None:
+    assert docs.lookup(text) is None

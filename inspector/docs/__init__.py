@@ -8,10 +8,12 @@ of the third level such as a finding, an error class, a command or a word of the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Set
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
+from math import log
 
 _COMMANDS = "reference/commands"
 
@@ -85,6 +87,8 @@ _MESSAGES = "In messages: "
 """The same of words in messages, of releases without classes too; ``...`` stands for anything."""
 _WORDS = "In words: "
 """The same of what people call it, which in a log would be found everywhere."""
+_SYMPTOMS = "reference/symptoms"
+_TO_DO = "**What to do.**"
 _MOST_WORDS = 12
 """What a person says of a trouble is not longer; anything longer is a message or a log."""
 _BETWEEN = 300
@@ -97,6 +101,21 @@ _OUTERMOST = "stream_failed"
 _OUTER = ("query terminated", "task failed 4 times", "executor lost")
 """The same of symptoms."""
 _MOST_NEAR = 8
+_LEAST_SHARED = 2
+"""Words that something said and an entry have in common, by their stems, at the least."""
+_LEAST_SCORE = 0.5
+"""The weight of those words among all that were said, at the least; rare ones weigh more."""
+_ENDING = re.compile(r"(?:ing|ed|es|s)$")
+_STEM = 6
+_WORD = re.compile(r"[a-z0-9]+")
+_STOP_WORDS = frozenset(
+    _WORD.findall(
+        "a an and are at be by can do does every for from get gets has have how i in is it its me "
+        "my no not of on or our s so that the their then there they this to too up was we what "
+        "when while why will with you after before some any but java lang org apache spark "
+        "exception error"
+    )
+)
 _MOST_NAMES = 3
 _SEVERITY = re.compile("Severity \\w+; ")
 _ENTRY_LEVEL = 3
@@ -142,6 +161,7 @@ def lookup(topic: str) -> str | None:
     entries = _entries_of_name(requested) or _in_message(topic)
     if not entries and (beginning := requested.rstrip("_.*…")) != requested:
         entries = [*_family(beginning), *_entries_of_name(beginning)]
+    entries = entries or _by_words(requested)
     return _plain("\n".join(dict.fromkeys(entries))) if entries else None
 
 
@@ -220,6 +240,41 @@ def _in_message(message: str) -> list[str]:
     if titles:
         entries.append(f"Also in this text: {', '.join(titles)}.\n")
     return entries
+
+
+def _by_words(text: str) -> list[str]:
+    """The symptoms that have most of the words of what a person says, in whichever order."""
+    asked = _stems(text)
+    if not _LEAST_SHARED <= len(asked) <= _MOST_WORDS:
+        return []
+    stems = _stems_of_symptoms()
+    often = Counter(stem for of_entry in stems.values() for stem in of_entry)
+
+    def weight(shared: Set[str]) -> float:
+        return sum(log(1 + len(stems) / (1 + often[stem])) for stem in shared)
+
+    scores = {
+        entry: weight(asked & of_entry) / weight(asked)
+        for entry, of_entry in stems.items()
+        if len(asked & of_entry) >= _LEAST_SHARED
+    }
+    best = sorted(scores, key=lambda entry: -scores[entry])[:_MOST_ENTRIES]
+    return [entry for entry in best if scores[entry] >= max(_LEAST_SCORE, scores[best[0]] * 0.8)]
+
+
+@cache
+def _stems_of_symptoms() -> dict[str, Set[str]]:
+    """Each symptom, and the words of its names, of what people say and of what it means."""
+    return {
+        text: _stems(" ".join((*names, *(line for line in lines if not line.startswith(_TO_DO)))))
+        for names, text in _entries_of(read_page(_SYMPTOMS))
+        for lines in [text.splitlines()[1:]]
+    }
+
+
+def _stems(text: str) -> Set[str]:
+    words = set(_WORD.findall(text.casefold())) - _STOP_WORDS
+    return {_ENDING.sub("", word)[:_STEM] for word in words}
 
 
 def near(topic: str) -> list[str]:
