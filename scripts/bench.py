@@ -23,8 +23,13 @@ again) and measures
 * long histories of one partition with a fifth of ``--keys``: ``--history-versions`` against a tenth
   of them, with deltas only and with snapshots (``benchmark/history.py``);
 * the second audit of a fleet of ``--fleet`` checkpoints with a cache against the first: requests
-  and processor time, where one in twenty has a new batch (``benchmark/again.py``);
-* the start of ``inspector info`` against ``python -c 'import pyarrow, fsspec, click'``.
+  and processor time, where one in twenty has a new batch; and the estimate of an audit against what
+  the store counts (``benchmark/again.py``);
+* the peak memory of the process that audits ``--fleet`` checkpoints against that for a tenth of
+  them, on Spark unless told otherwise, and what one of ``--files`` small files costs
+  (``benchmark/many.py``);
+* the starts of ``inspector info`` and of a small ``audit`` against
+  ``python -c 'import pyarrow, numpy'``.
 
 With ``--engine spark`` it measures the audit on one and on two cores of Spark, against Spark's
 ``statestore`` source in the same session, and the memory of its Python workers
@@ -49,7 +54,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 # The folder of this script, and then the package.
-from benchmark import again, copying, history, on_spark, operators, stages  # noqa: E402
+from benchmark import again, copying, history, many, on_spark, operators, stages  # noqa: E402
 from benchmark.checkpoint import ROW_BYTES, Made, Size, kept  # noqa: E402
 from benchmark.processes import Run, Runs, cores, warm_memory  # noqa: E402
 from benchmark.shapes import WINDOWED_COUNT  # noqa: E402
@@ -59,7 +64,7 @@ SPARK_OVERHEAD = 688_000_000 / 3_000_000 - 96
 """Bytes a row costs beside its UnsafeRows, by Spark 4.3's ``stateOnCurrentVersionSizeBytes``
 (688 MB for 3 million rows of 96 bytes)."""
 
-IMPORTS = "import pyarrow, fsspec, click"
+IMPORTS = "import pyarrow, numpy"
 WARM_BYTES = 2 << 30  # more than an audit here takes, and what Spark's heap begins with
 
 
@@ -182,21 +187,30 @@ def measure_start(runs: Runs) -> dict[str, Any]:
     often = Runs(3 * runs.repeat, runs.warm_bytes // 8)  # a start takes little memory
     fixture = str(WINDOWED_COUNT.fixture)
     imports = often.best([sys.executable, "-c", IMPORTS])
-    info = often.best([sys.executable, "-m", "inspector", "info", fixture])
-    ratio = info.wall_s / imports.wall_s
+    command = [sys.executable, "-m", "inspector"]
+    starts = {name: often.best([*command, name, fixture]) for name in ("info", "audit")}
     table(
         "start-up",
         ("process", "wall s", "cpu s"),
         [
             (f"python -c '{IMPORTS}'", f"{imports.wall_s:.3f}", f"{imports.cpu_s:.3f}"),
-            ("inspector info", f"{info.wall_s:.3f}", f"{info.cpu_s:.3f}"),
-            ("x", f"{ratio:.2f}", f"{info.cpu_s / imports.cpu_s:.2f}"),
+            *(
+                (
+                    f"inspector {name}",
+                    *(
+                        f"{mine:.3f}, {mine / base:.2f} x"
+                        for mine, base in zip(run[:2], imports[:2], strict=True)
+                    ),
+                )
+                for name, run in starts.items()
+            ),
         ],
     )
-    return {"imports_s": round(imports.wall_s, 3), "info_s": round(info.wall_s, 3)} | {
-        "info_per_imports": round(ratio, 2),
-        "info_per_imports_cpu": round(info.cpu_s / imports.cpu_s, 2),
-    }
+    ratios = {f"{name}_s": round(run.wall_s, 3) for name, run in starts.items()}
+    for name, run in starts.items():
+        ratios[f"{name}_per_imports"] = round(run.wall_s / imports.wall_s, 2)
+        ratios[f"{name}_per_imports_cpu"] = round(run.cpu_s / imports.cpu_s, 2)
+    return {"imports_s": round(imports.wall_s, 3)} | ratios
 
 
 # --- the rest --------------------------------------------------------------------------------
@@ -229,6 +243,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--operator-keys", type=int, default=2_000_000, help="of each other one")
     parser.add_argument("--history-versions", type=int, default=1_000, help="ten or more")
     parser.add_argument("--fleet", type=int, default=1_000, help="checkpoints of a fleet")
+    parser.add_argument("--files", type=int, default=20_000, help="of some hundred bytes")
     parser.add_argument("--partitions", type=int, help="2; 16 with --engine spark")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--engine", choices=("local", "spark"), default="local")
@@ -245,7 +260,7 @@ def options() -> argparse.Namespace:
     if given.smoke:
         given.keys, given.versions, given.partitions, given.repeat = 2_000, 3, 2, 1
         given.operator_keys, given.history_versions = 2_000, 10
-        given.no_spark, given.fleet = True, 3
+        given.no_spark, given.fleet, given.files = True, 3, 40
     return given
 
 
@@ -269,6 +284,8 @@ def measure(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
         "growth": measure_growth(folder, base, 3 if given.smoke else 10, runs),
         "history": history.measure(folder, given.keys // 5, given.history_versions, runs),
         "again": again.measure(folder, given.fleet),
+        "many": many.measure_fleet(folder, given.fleet, runs, spark),
+        "small_files": many.measure_files(folder, given.files, runs),
     } | about(made)
 
 

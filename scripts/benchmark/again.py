@@ -42,6 +42,7 @@ def measure(folder: Path, checkpoints: int) -> dict[str, Any]:
     requests = serve(base)
     options = api.Options(cache=str(base / "cache"))
     api.audit("objects://fleet/0")  # what is imported is no part of it
+    estimate = _estimate("objects://fleet/0", requests)
     first = _audit(options, requests)
     changed = max(1, round(CHANGED * checkpoints))
     for number in range(changed):
@@ -60,7 +61,24 @@ def measure(folder: Path, checkpoints: int) -> dict[str, Any]:
             ("second", f"{checkpoints:,}", f"{changed:,}", *_cells(second), *shares),
         ],
     )
-    return {"first": first, "second": second, "ratios": ratios}
+    return {"first": first, "second": second, "ratios": ratios, "estimate": estimate}
+
+
+def _estimate(path: str, requests: Requests) -> dict[str, float]:
+    """What an audit was estimated to request, against what it did."""
+    summary = api.audit(path, estimate=True).summary
+    told = {"lists": summary["list_requests"], "gets": summary["get_requests"]}
+    requests.kinds.clear()
+    api.audit(path)
+    kinds = requests.kinds
+    seen = {"lists": kinds["LIST"], "gets": kinds["GET"] + kinds["HEAD"]}
+    ratios = {name: round(told[name] / count, 3) for name, count in seen.items()}
+    table(
+        "an estimate, against what a store counts",
+        ("requests", "estimated", "counted", "x"),
+        [(name, f"{told[name]}", f"{n}", f"{ratios[name]:.2f}") for name, n in seen.items()],
+    )
+    return ratios
 
 
 def _make(base: Path, checkpoints: int) -> list[Path]:
