@@ -104,13 +104,16 @@ def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
 
 
 def selected_tasks(run: Run) -> list[Task]:
-    """The tasks of a run, narrowed to the rows that its options name.
+    """The tasks of a run, narrowed to the rows that its options name, as this process reads them.
 
     Raises:
         CheckpointError: no store can have such rows.
     """
-    tasks = narrowed(run, plan(run.checkpoint, run.version, history=False))
-    return one_after_another(tasks, run.options)
+    return one_after_another(_tasks(run), run.options)
+
+
+def _tasks(run: Run) -> list[Task]:
+    return narrowed(run, plan(run.checkpoint, run.version, history=False))
 
 
 def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
@@ -353,7 +356,7 @@ def store_tasks(
     raw, mode = table_options.raw, table_options.mode
     return {
         store: [TypedTask(task, names[store[0]], changes, first, raw, mode) for task in tasks]
-        for store, tasks in by_store(selected_tasks(run)).items()
+        for store, tasks in by_store(_tasks(run)).items()  # executors have other tasks beside each
     }
 
 
