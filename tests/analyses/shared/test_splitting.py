@@ -176,6 +176,11 @@ def of_rows(name: str, command: str, told: list[str], **options: Any) -> Mapping
     return found
 
 
+def in_passes(told: list[str]) -> bool:
+    """Whether passes were told of; the slow kernel says so always."""
+    return any("are read in up to" in line for line in told)
+
+
 SOME_VALUE = {
     "agg_update": "count>0",
     "rocksdb_agg_update_snapshots": "count>0",
@@ -199,10 +204,10 @@ def test_neither_a_memory_limit_nor_a_second_core_changes_rows(
     with mock.patch.object(os, "cpu_count", return_value=2):
         assert of_rows(name, command, told) == expected
     assert made.called
-    assert not told
+    assert not in_passes(told)
     with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
         assert of_rows(name, command, told, memory_limit=300 << 20) == expected
-    assert any("are read in up to" in line for line in told)
+    assert in_passes(told)
 
 
 def test_rows_of_one_key_are_read_in_one_pass() -> None:
@@ -210,7 +215,7 @@ def test_rows_of_one_key_are_read_in_one_pass() -> None:
     with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
         found = of_rows("agg_update", "rows", told, key="user=user-001", memory_limit=300 << 20)
     assert found == of_rows("agg_update", "rows", told, key="user=user-001")
-    assert not told
+    assert not in_passes(told)
 
 
 def test_checkpoints_with_other_partitions_are_compared_in_passes(tmp_path: Path) -> None:
@@ -224,7 +229,7 @@ def test_checkpoints_with_other_partitions_are_compared_in_passes(tmp_path: Path
     with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
         found = api.diff(str(old), str(new), replace(options, memory_limit=300 << 20)).to_dict()
     assert found == expected
-    assert told
+    assert in_passes(told)
 
 
 @pytest.mark.parametrize("path", [AGG, TIMERS, *ROCKS])
