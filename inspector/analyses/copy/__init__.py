@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import groupby, islice
 from typing import Annotated, Literal
 
 from inspector import __version__
@@ -51,6 +52,7 @@ from inspector.estimates.heap import of_rows
 from inspector.exceptions import CheckpointError, EngineError, SourceNotWholeError
 from inspector.facts.copied import Evicted, EvictedKey, RowPrints, WrittenFiles
 from inspector.facts.expired import LeftoverClass
+from inspector.facts.fact import Observed
 from inspector.findings.catalogue import WRONG_PARTITION
 from inspector.findings.judge import judge_integrity
 from inspector.merge.collect import Facts
@@ -622,20 +624,18 @@ class _Copy:
             yield EvictedKeyRow.table("some of the evicted keys", list(self._keys(done)))
 
     def _keys(self, done: Facts) -> Iterator[EvictedKeyRow]:
-        redact = self._run.options.redact or Redact.NONE
-        words = StoreWords(self._checkpoint, redact)
-        shown_keys: dict[tuple[StoreName, str], int] = {}
-        for observed in sorted(
-            done.of(EvictedKey), key=lambda seen: (seen.store.name, seen.fact.leftover_class)
-        ):
-            fact, name = observed.fact, observed.store.name
-            group = name, fact.leftover_class
-            shown_keys[group] = shown_keys.get(group, 0) + 1
-            if shown_keys[group] <= KEYS_SHOWN:
+        words = StoreWords(self._checkpoint, self._run.options.redact or Redact.NONE)
+
+        def group(seen: Observed[EvictedKey]) -> tuple[StoreName, str]:
+            return seen.store.name, seen.fact.leftover_class
+
+        for (name, kind), keys in groupby(sorted(done.of(EvictedKey), key=group), group):
+            for observed in islice(keys, KEYS_SHOWN):
+                fact = observed.fact
                 (key,) = words.keys(name, [fact.key])
                 yield EvictedKeyRow(
                     **store_ids(self._checkpoint, name),
-                    class_=fact.leftover_class,
+                    class_=kind,
                     partition_id=observed.store.partition_id,
                     key=key,
                     key_hex=words.hex(fact.key),
