@@ -28,7 +28,10 @@ PACKAGE = ROOT / "inspector"
 ONLY_IMPORTERS = {
     "fsspec": {"checkpoint/drivers.py"},
     "click": {"cli/"},
-    "pyspark": {"engines/spark.py", "engines/session.py", "engines/hadoop.py", "spark/"},
+    "pyspark": {
+        *("engines/spark.py", "engines/session.py", "engines/hadoop.py"),
+        *("engines/spark_tables.py", "spark/"),
+    },
     "rich": {"render/display.py", "render/fitting.py", "cli/"},
     "jinja2": {"render/"},
 }
@@ -148,7 +151,7 @@ def test_a_library_has_few_importers(library: str) -> None:
         assert importers, f"nobody imports {library}: drop its rule"
 
 
-STATE_FILE = re.compile(r"(?<!\.is)\.(delta|snapshot|changelog|sst|crc)\b|\bSSTs\b")
+STATE_FILE = re.compile(r"(?<!\.is)(?<!\bio)\.(delta|snapshot|changelog|sst|crc)\b|\bSSTs\b")
 """What only a provider may know: how state files, and checksum files beside them, are named."""
 
 

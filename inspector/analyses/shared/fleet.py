@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from inspector.analyses.shared.opening import Recalled, begin
-from inspector.analyses.shared.options import Options
+from inspector.analyses.shared.options import Options, cache_inside
 from inspector.checkpoint.logs import OFFSETS
 from inspector.checkpoint.roots import above
 from inspector.checkpoint.search import Found, is_pattern, search
 from inspector.checkpoint.storage import Storage
-from inspector.checkpoint.urls import absolute, is_local, spell_root, translate
+from inspector.checkpoint.urls import absolute, is_local, translate
 from inspector.engines.engine import CHECKPOINTS, HADOOP, Engine, Measure
 from inspector.engines.shared import SharedEngines, without_progress
-from inspector.exceptions import CheckpointError, EngineError, InspectorError
+from inspector.exceptions import EngineError, InspectorError
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.verdict import Level
 from inspector.render.report import Report
@@ -183,14 +183,6 @@ def _check_cache(folder: str, options: Mapping[str, str]) -> None:
             in_checkpoint = all(map(Storage.open(root, options).exists, ("metadata", OFFSETS)))
         if in_checkpoint:
             raise cache_inside(folder)
-
-
-def cache_inside(folder: str) -> CheckpointError:
-    """The error that the folder of a cache lies in a checkpoint."""
-    return CheckpointError(
-        "the folder of the cache lies in the checkpoint, which is never written to",
-        spell_root(folder),
-    )
 
 
 class _Fleet(Generic[T]):

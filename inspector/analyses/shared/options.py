@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from inspector.checkpoint.urls import spell_root
 from inspector.engines.choose import AUTO, IO, LOCAL, NAMES, EngineOptions
+from inspector.exceptions import CheckpointError
 from inspector.model import Redact, TimeoutKind
 
 
@@ -382,3 +384,11 @@ SHARED: Group = (
     *redacting(Redact.NONE),
 )
 """Every option that analyses share; each accepts some of them."""
+
+
+def cache_inside(folder: str) -> CheckpointError:
+    """The error that the folder of a cache lies in a checkpoint."""
+    return CheckpointError(
+        "the folder of the cache lies in the checkpoint, which is never written to",
+        spell_root(folder),
+    )

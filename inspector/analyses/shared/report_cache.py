@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import inspector
-from inspector.analyses.shared.fleet import cache_inside
-from inspector.analyses.shared.options import Options
+from inspector.analyses.shared.options import Options, cache_inside
 from inspector.checkpoint.cache_files import CacheFiles, cache_files
 from inspector.checkpoint.logfile import MOVED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS

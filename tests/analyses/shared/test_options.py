@@ -30,7 +30,7 @@ def test_every_option_is_in_one_group() -> None:
     assert set(names) - of_engine == {each.name for each in fields(Options)} - {"engine"}
     assert {name.removeprefix("engine.") for name in of_engine} == {
         each.name for each in fields(EngineOptions)
-    } - {"session", "notify", "watch", "tune_workers", "verbose"}
+    } - {"session", "notify", "watch", "tune_workers", "tells_kernel", "verbose"}
     assert set(ENGINE) <= set(WORK)
 
 
