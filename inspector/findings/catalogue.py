@@ -537,7 +537,7 @@ WATERMARK_FLAT = Kind(
     "evidence names the sources whose offsets stand still meanwhile, if others "
     "move: with policy min the slowest source with a watermark holds it back. Where none stands "
     "still, the event times do not advance. It is information where it moves, and is far behind "
-    "event times that the state shows: a source whose clock, data or delay is late holds it back.",
+    "event times that the state shows: as a rule a source whose clock, data or delay is late.",
     thresholds=f"At least {_AT.data_batches} batches with new data that did not move it "
     f"(`data_batches`); or {_AT.behind_hours:g} hour behind the newest event time less the longest "
     "delay that a schema gives (`behind_hours`).",
