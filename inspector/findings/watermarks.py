@@ -154,8 +154,8 @@ def _behind(
         f"shows are {', '.join(times)}; the delay is {duration_text(delay_ms)}",
         "compare the event times, the clocks and the delays of the sources: the watermark is the "
         "least of theirs, so all state waits for the slowest one",
-        cause=f"The watermark is {lag} behind the newest event times, less its delay: as a rule one "
-        "source is late.",
+        cause=f"The watermark is {lag} behind the newest event times, less its delay: as a rule "
+        "one source is late.",
         severity=Severity.INFO,
     )
 
