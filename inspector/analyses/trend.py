@@ -121,10 +121,11 @@ def trend(
         EngineError, OSError: it cannot be read.
     """
     options = options or Options()
-    engine = options.engine if history_format != audit_history.PARQUET else None
-    if options.engine not in (EngineOptions(), EngineOptions(LOCAL)):
-        engine = options.engine
-    history = audit_history.HistoryTable(path, options.storage_options, history_format, engine)
+    in_process = options.engine in (EngineOptions(), EngineOptions(LOCAL))
+    by_spark = history_format != audit_history.PARQUET or not in_process
+    history = audit_history.HistoryTable(
+        path, options.storage_options, history_format, options.engine if by_spark else None
+    )
     table = history.read()
     if table is None:
         raise CheckpointError(
