@@ -78,6 +78,16 @@ def test_a_state_that_does_not_grow_has_no_rate_to_alarm_anybody() -> None:
     assert max(row["bytes_per_hour"] for row in growths) <= 0
 
 
+def test_keys_that_stay_are_information_where_the_store_does_not_grow() -> None:
+    (found,) = [
+        finding
+        for finding in api.audit(str(checkpoint_of("fmgws_timer_only"))).findings
+        if finding.kind.id == "SS201"
+    ]
+    assert found.severity is api.Severity.INFO
+    assert found.cause.endswith("; the store does not grow.")
+
+
 def test_versions_that_some_partition_cannot_restore_are_no_growth() -> None:
     found = certain(checkpoint_of("snapshots_cleaned"))
     # Batch 10 is the oldest whose clock the offset log still has.
