@@ -238,3 +238,17 @@ def test_a_log_of_another_checkpoint_is_told_apart(tmp_path: Path) -> None:
 )
 def test_what_no_entry_has_is_not_found(text: str) -> None:
     assert docs.lookup(text) is None
+
+
+def test_of_what_is_not_answered_the_nearest_symptoms_are_named() -> None:
+    said = "interval join never evicts"
+    assert docs.lookup(said) is None
+    assert "join state grows" in docs.near(said)
+    outcome = run("explain", said)
+    assert outcome.code == 2
+    assert "no symptom has most of its words; the nearest topics are " in outcome.err
+
+
+def test_words_of_people_are_an_index_and_not_read() -> None:
+    assert "In words: " in PAGE
+    assert "In words: " not in (docs.lookup("OOM killed pods") or "In words: ")

@@ -191,8 +191,9 @@ def _of_checkpoint(text: str, path: str) -> str:
 
 
 def _unknown_text(topic: str) -> str:
-    topics = near(topic)
-    hint = f"did you mean {', '.join(topics)}?" if topics else "inspector explain lists all topics"
+    topics = ", ".join(near(topic))
+    hint = f"did you mean {topics}?" if topics else "inspector explain lists all topics"
     if len(topic.split()) > _MOST_WORDS:
-        return f"the text has no error class and no words that are known here; {hint}"
+        hint = f"the nearest topics are {topics}" if topics else hint
+        return f"the text has no error class, and no symptom has most of its words; {hint}"
     return f"unknown topic {topic[:_SHOWN]!r}; {hint}"

@@ -79,7 +79,8 @@ DATA = ("reference/report.schema.json", "how-to/grafana.json", "how-to/Dockerfil
 _FENCE = re.compile(r"^\s*```")
 _HEADING = re.compile(r"^(#{1,6}) (.+)$")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]*?)([\w-]+)\.md(?:#[\w-]*)?\)")
-_COMMENT = re.compile(r"^<!--.*-->\n", re.MULTILINE)
+_NO_TEXT = re.compile(r"^(?:<!--.*-->|In words: .*\n?)\n", re.MULTILINE)
+"""What is there for programs: who asked in words of their own need not read all others."""
 _CODE = re.compile(r"`([^`]+)`")
 _ALSO = "In Spark: "
 """How a line of an entry begins whose code words are names of the entry too."""
@@ -101,17 +102,27 @@ _OUTERMOST = "stream_failed"
 _OUTER = ("query terminated", "task failed 4 times", "executor lost")
 """The same of symptoms."""
 _MOST_NEAR = 8
-_LEAST_SHARED = 2
-"""Words that something said and an entry have in common, by their stems, at the least."""
 _LEAST_SCORE = 0.5
-"""The weight of those words among all that were said, at the least; rare ones weigh more."""
-_ENDING = re.compile(r"(?:ing|ed|es|s)$")
+"""The weight of the words that something said and an entry share, by their stems, among all that
+were said; rare ones weigh more."""
+_HINT_SCORE = 0.2
+"""The same of an entry that is named as a hint."""
+_ALMOST = 0.8
+"""The part of the best score that others have which are answers too."""
+_IN_TEXT = 0.5
+"""The weight of a word that only the text of an entry has, beside those that people say."""
+_IN_ORDER = 0.25
+"""What a phrase adds that was said as people say it."""
+_UNKNOWN = 12
+"""The symptoms that a word counts as having which none has: it says little."""
+_ENDING = re.compile(r"(?:ing|ed|es|s|e)$")
+_DOUBLED = re.compile(r"(.)\1$")
 _STEM = 6
 _WORD = re.compile(r"[a-z0-9]+")
 _STOP_WORDS = frozenset(
     _WORD.findall(
         "a an and are at be by can do does every for from get gets has have how i in is it its me "
-        "my no not of on or our s so that the their then there they this to too up was we what "
+        "my no not of on one or our s so that the their then there they this to too up was we what "
         "when while why will with you after before some any but java lang org apache spark "
         "exception error"
     )
@@ -213,7 +224,7 @@ def _first_sentence(text: str) -> str:
 
 
 def _in_message(message: str) -> list[str]:
-    """The entries of the classes and of the words in a message, a log or what a person says.
+    """The entries of the classes and of the words in a message or a log.
 
     Of a stack trace those of the last cause come first, and of those the longest words; at most
     :data:`_MOST_ENTRIES`, and a line that names the others.
@@ -222,14 +233,11 @@ def _in_message(message: str) -> list[str]:
     inner = [name for name in names if name != _OUTERMOST]
     entries = [text for name in inner for text in _entries_of_name(name)]
     line = " ".join(message.casefold().split())
-    said = len(line.split()) <= _MOST_WORDS
     ranked: dict[str, tuple[int, int]] = {}
-    for words, text, of_people in _messages():
-        if said or not of_people:
-            ends = [match.end() for match in words.finditer(line)]
-            if ends:
-                rank = line.count(_CAUSE, 0, ends[-1]), len(words.pattern)
-                ranked[text] = max(rank, ranked.get(text, rank))
+    for words, text in _phrases(_MESSAGES):
+        if ends := [match.end() for match in words.finditer(line)]:
+            rank = line.count(_CAUSE, 0, ends[-1]), len(words.pattern)
+            ranked[text] = max(rank, ranked.get(text, rank))
     symptoms = sorted(ranked, key=lambda text: ranked[text], reverse=True)
     inside = [text for text in symptoms if _names(text[4:].partition("\n")[0])[0] not in _OUTER]
     if not entries and not inside and _OUTERMOST in names:
@@ -244,47 +252,68 @@ def _in_message(message: str) -> list[str]:
 
 def _by_words(text: str) -> list[str]:
     """The symptoms that have most of the words of what a person says, in whichever order."""
-    asked = _stems(text)
-    if not _LEAST_SHARED <= len(asked) <= _MOST_WORDS:
+    scores = _scores(text)
+    most = max(scores.values(), default=0)
+    if most < _LEAST_SCORE:
         return []
-    stems = _stems_of_symptoms()
-    often = Counter(stem for of_entry in stems.values() for stem in of_entry)
+    return [entry for entry in list(scores)[:_MOST_ENTRIES] if scores[entry] >= most * _ALMOST]
 
-    def weight(shared: Set[str]) -> float:
-        return sum(log(1 + len(stems) / (1 + often[stem])) for stem in shared)
 
-    scores = {
-        entry: weight(asked & of_entry) / weight(asked)
-        for entry, of_entry in stems.items()
-        if len(asked & of_entry) >= _LEAST_SHARED
-    }
-    best = sorted(scores, key=lambda entry: -scores[entry])[:_MOST_ENTRIES]
-    return [entry for entry in best if scores[entry] >= max(_LEAST_SCORE, scores[best[0]] * 0.8)]
+def _scores(text: str) -> dict[str, float]:
+    """The part of what a person says that each symptom has; the most first."""
+    line = " ".join(text.split())
+    asked = _stems(line)
+    if not asked or len(line.split()) > _MOST_WORDS:
+        return {}
+    symptoms = _stems_of_symptoms()
+    often = Counter(stem for said, told in symptoms.values() for stem in said | told)
+
+    def weight(stems: Set[str]) -> float:
+        return sum(log(1 + len(symptoms) / (often[stem] or _UNKNOWN)) for stem in stems)
+
+    scores: dict[str, float] = {}
+    for entry, (said, told) in symptoms.items():
+        shared = asked & (said | told)
+        score = (weight(shared & said) + _IN_TEXT * weight(shared - said)) / weight(asked)
+        # One word alone is a hint and no answer.
+        scores[entry] = score if len(shared) > 1 else min(score, _LEAST_SCORE / 2)
+    for words, entry in _phrases(_WORDS):
+        if words.search(line):
+            scores[entry] = max(scores.get(entry, 0), _LEAST_SCORE) + _IN_ORDER
+    return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
 
 @cache
-def _stems_of_symptoms() -> dict[str, Set[str]]:
-    """Each symptom, and the words of its names, of what people say and of what it means."""
-    return {
-        text: _stems(" ".join((*names, *(line for line in lines if not line.startswith(_TO_DO)))))
-        for names, text in _entries_of(read_page(_SYMPTOMS))
-        for lines in [text.splitlines()[1:]]
-    }
+def _stems_of_symptoms() -> dict[str, tuple[Set[str], Set[str]]]:
+    """Each symptom, and the words of its names and of people, then those of what it means."""
+    symptoms = {}
+    for names, text in _entries_of(read_page(_SYMPTOMS)):
+        lines = text.splitlines()[1:]
+        said = " ".join((*names, *(line for line in lines if line.startswith((_WORDS, _MESSAGES)))))
+        told = " ".join(line for line in lines if not line.startswith(_TO_DO))
+        symptoms[text] = _stems(said), _stems(told)
+    return symptoms
 
 
 def _stems(text: str) -> Set[str]:
     words = set(_WORD.findall(text.casefold())) - _STOP_WORDS
-    return {_ENDING.sub("", word)[:_STEM] for word in words}
+    return {_DOUBLED.sub(r"\1", _ENDING.sub("", word))[:_STEM] for word in words}
 
 
 def near(topic: str) -> list[str]:
-    """Topics that are spelt almost like one that there is not, or begin so; the nearest first."""
+    """Topics that are spelt almost like one that there is not, begin so, or have some words of it.
+
+    The nearest come first.
+    """
     spelled = {name.casefold(): name for name in (*map(_stem, PAGES), *_entry_names())}
     requested = topic.strip().strip("[]").casefold().rstrip(".*…")
     entries = dict.fromkeys(get_close_matches(requested, spelled, n=5, cutoff=0.6))
     if len(requested) > 2:  # two letters begin half of all
         entries |= dict.fromkeys(name for name in spelled if name.startswith(requested))
-    return [spelled[name] for name in entries][:_MOST_NEAR]
+    names = [spelled[name] for name in entries]
+    hints = [text for text, score in _scores(requested).items() if score >= _HINT_SCORE]
+    titles = (_names(text[4:].partition("\n")[0])[0] for text in hints[:_MOST_ENTRIES])
+    return list(dict.fromkeys([*names, *titles]))[:_MOST_NEAR]
 
 
 def contents() -> str:
@@ -320,15 +349,14 @@ def _entries() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 
 @cache
-def _messages() -> list[tuple[re.Pattern[str], str, bool]]:
-    """Words in lower case, the entry that explains them, and whether only people say them."""
+def _phrases(begin: str) -> list[tuple[re.Pattern[str], str]]:
+    """Words in lower case that lines which begin so have, and the entry that explains them."""
     between = f".{{0,{_BETWEEN}}}?"
     return [
-        (re.compile(between.join(map(re.escape, words.casefold().split(" ... ")))), text, of_people)
+        (re.compile(between.join(map(re.escape, words.casefold().split(" ... ")))), text)
         for page in PAGES
         for _, text in _entries_of(read_page(page))
         for line in text.splitlines()
-        for begin, of_people in ((_MESSAGES, False), (_WORDS, True))
         if line.startswith(begin)
         for words in _CODE.findall(line)
     ]
@@ -385,7 +413,7 @@ def _stem(name: str) -> str:
 
 def _plain(page: str) -> str:
     """A page whose links say the topic, since there is nothing to click on."""
-    return _LINK.sub(_without_link, _COMMENT.sub("", page))
+    return _LINK.sub(_without_link, _NO_TEXT.sub("", page))
 
 
 def _without_link(link: re.Match[str]) -> str:
