@@ -292,8 +292,8 @@ class _Walk:
         ]
         foreign = [file for file in files if file.kind is FileKind.OTHER]
         if foreign:
-            several = f", the first of {len(foreign):,}" if foreign[1:] else ""
-            message = f"got a file of a name that no state store gives{several}; it is not counted"
+            first = f", the first of {len(foreign):,}" if foreign[1:] else ""
+            message = f"got a file whose name no state store gives{first}; it is not counted"
             self._found.append(Problem(FOREIGN, message, foreign[0].path, store=store))
         return StoreLayout(store, directory, tuple(files))
 

@@ -36,11 +36,11 @@ MISSING_DELTA = Kind(
     Severity.ERROR,
     "missing delta",
     "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS",
-    means="A delta lies between the snapshot (or the empty version 0) and a later version, and is "
-    "not there. No version from that delta on can be loaded until the next snapshot. Spark fails "
-    "when a task loads such a version, and its cleanup of old files stops with a warning in the "
-    "executor's log. Where a snapshot of the same version is there, that can be loaded, and what "
-    "it changed is lost.",
+    means="A delta between the snapshot (or the empty version 0) and a later version is missing. "
+    "No version from that delta on can be loaded until the next snapshot. Spark fails when a task "
+    "loads such a version, and its cleanup of old files stops with a warning in the executor's "
+    "log. Where a snapshot of the same version is there, that can be loaded, and what it changed "
+    "is lost.",
     to_do="restore the file from a backup or an earlier object version; without it the "
     "versions up to the next snapshot cannot be loaded",
     source="HDFSBackedStateStoreProvider.loadMap, filesForVersion (2.3 to 4.3). A `foreachBatch` "
@@ -49,8 +49,8 @@ MISSING_DELTA = Kind(
     cause="A delta file is missing, so no state version from it on can be loaded until the next "
     "snapshot.",
     command="verify",
-    proof="By the listing alone: every version between the oldest one that can be restored and "
-    "the judged one needs a delta of its number, and this one is in no folder.",
+    proof="By the listing alone: every version between the oldest one that can be restored and the "
+    "judged one needs a delta of its number, and this file does not exist.",
     explains=Explains(
         ("SS105",),
         "a version cannot be put together where a delta of its chain is missing",
@@ -83,16 +83,17 @@ REPLAY_DEPTH = Kind(
     "replay too deep",
     "spark.sql.streaming.stateStore.minDeltasForSnapshot",
     means="A task that loads the newest version, after a restart or on another executor, has to "
-    "read the newest snapshot and then every delta after it, one after the other. Here these are "
-    "many: Spark's maintenance has made no snapshot for long. It makes one only of a version that "
-    "is in the executor's memory, and where it fails, the query goes on without.",
+    "read the newest snapshot and then every delta after it, one after the other. Here there are "
+    "many: Spark's maintenance has made no snapshot for a long time. It makes one only of a "
+    "version that is in the executor's memory, and if that fails, the query goes on without one.",
     thresholds=f"At least {_AT.replay_deltas} deltas after the newest snapshot of a "
     "partition (`replay_deltas`): with a batch each second a sound query has up to 70.",
     to_do="look for maintenance errors in the executors' logs, and let the query run longer than "
     "spark.sql.streaming.stateStore.maintenanceInterval (60 s) at a time; a lower "
     "minDeltasForSnapshot makes snapshots more often",
     source="HDFSBackedStateStoreProvider.doMaintenance, doSnapshot (2.3 to 4.3)",
-    cause="A restart has to replay many deltas, because no snapshot was made for long.",
+    cause="A restart has to replay many deltas, because there has been no snapshot for a long "
+    "time.",
     command="files",
     proof="By the listing: the deltas above the newest snapshot are counted in each partition.",
 )
@@ -104,7 +105,7 @@ SNAPSHOT_DIFFERS = Kind(
     means="A snapshot holds other rows than the replay of the deltas up to its version. One of "
     "them was not written by this run of this query: something else writes to the checkpoint, or "
     "a batch that had failed ran again with another output mode or other code.",
-    to_do="find out what else writes to the checkpoint, and whether the query was changed when a "
+    to_do="find out what else writes to the checkpoint, and whether the query was changed after a "
     "batch had failed: Spark loads the snapshot, whatever its deltas say",
     source="HDFSBackedStateStoreProvider.fetchFiles, loadMap (2.3 to 4.3), RocksDB.load (3.2 to "
     "4.3): where both exist Spark takes the snapshot",
@@ -179,12 +180,12 @@ CHANGED_DURING_SCAN = Kind(
     "files changed during the scan",
     "spark.sql.streaming.minBatchesToRetain",
     means="The query runs, and Spark's cleanup removed files between their listing and their "
-    "reading. They are listed and read again, and where the judged batch can no longer be restored "
-    "the newest one is judged in its place: then the report is whole, and this is information. "
-    "Where the cleanup is faster than two looks, the last ones leave out the versions before that. "
-    "A warning is what was gone at every look, or a query that removes versions faster than they "
-    "can be read at all: what hangs on that is not in the report. Nothing is wrong with the "
-    "checkpoint.",
+    "reading. They are listed and read again, and where the judged batch can no longer be "
+    "restored the newest one is judged instead: then the report is whole, and this is "
+    "information. Where the cleanup is faster than two looks, the last ones leave out the "
+    "versions before that. It is a warning if a file was gone at every look, or if the query "
+    "removes versions faster than they can be read at all: what depends on them is missing from "
+    "the report. Nothing is wrong with the checkpoint.",
     to_do="run this again; where a large checkpoint loses files each time, inspect a copy of it, "
     "or one partition at a time",
     source="HDFSBackedStateStoreProvider.doMaintenance, cleanup (2.3 to 4.3): files older than "
@@ -193,7 +194,7 @@ CHANGED_DURING_SCAN = Kind(
     "missing.",
     command="files",
     proof="A file that the listing of its folder had was not there when it was opened, and the "
-    "folder was listed again: what the second look says is judged.",
+    "folder was listed again: the second listing is what is judged.",
 )
 PARTITION_COUNT = Kind(
     "SS109",
@@ -225,16 +226,16 @@ BAD_CHECKSUM = Kind(
     "checksum file does not match",
     "org.apache.hadoop.fs.ChecksumException",
     means="A checksum file beside a state file, Hadoop's `.NAME.crc` or the `NAME.crc` of Spark "
-    "4.1, says something else than the file's bytes do. The file itself may be whole: a checksum "
-    "file can be older than what it stands beside.",
-    to_do="compare the file with a backup; where the file is as it should be, "
-    "the checksum file is stale and can go",
+    "4.1, does not match the file's bytes. The file itself may be whole: a checksum file can be "
+    "older than the file beside it.",
+    to_do="compare the file with a backup; where the file is as it should be, the checksum file is "
+    "stale and can be deleted",
     source="ChecksumFileSystem (Hadoop, local disks), ChecksumCheckpointFileManager (Spark 4.1; "
     "from 4.2 on not for this provider)",
     cause="A checksum file does not match the state file beside it.",
     command="verify",
     proof="The checksum is computed from the file's bytes and compared with the one beside it. "
-    "Which of the two is stale is not known by that.",
+    "That does not show which of the two is stale.",
 )
 LOG_CONTRADICTION = Kind(
     "SS111",
@@ -258,9 +259,9 @@ CHANGED_FILE = Kind(
     Severity.ERROR,
     "log, metadata or schema changed since it was written",
     "org.apache.hadoop.fs.ChecksumException",
-    means="The bytes of a small file are not those that Hadoop's `.NAME.crc` beside it was made "
-    "of. Spark 4.3 reads its logs without that comparison, and runs by what they say now. Such "
-    "an entry is ignored: a batch whose entry it is has no clock, a store whose schema "
+    means="The bytes of a small file are not those that Hadoop's `.NAME.crc` beside it was "
+    "computed from. Spark 4.3 reads its logs without checking that, and acts on what they say "
+    "now. Such an entry is ignored: a batch whose entry it is has no clock, a store whose schema "
     "it is has no rule.",
     to_do="restore the file from a backup; one that was edited on purpose is read again when its "
     "`.NAME.crc` is removed",
@@ -278,8 +279,8 @@ ABSENT_REMOVALS = Kind(
     means="A delta removes keys that the version before it does not have. Spark writes a removal "
     "only for a key that it holds, so one of the files is not of this chain: it was copied from "
     "another partition or query, exchanged with another version, or a file before it was changed.",
-    to_do="compare the partition's deltas with a backup; Spark loads them as they lie here, "
-    "whatever they hold",
+    to_do="compare the partition's deltas with a backup; Spark loads them as they are, whatever "
+    "they hold",
     source="HDFSBackedStateStoreProvider.HDFSBackedStateStore.remove (2.3 to 4.3): a removal goes "
     "to the delta only where the map had the key",
     cause="State files are not of one chain: a delta removes keys that were never there.",
@@ -295,8 +296,9 @@ FOREIGN_FOLDER = Kind(
     means="A folder among the stores of a partition, or state files beside them, that belong to no "
     "store of the operator: a backup or a copy that somebody made. The stores of an operator are "
     "named by its metadata (Spark 4.0 and later); before, only a join has named ones. Spark never "
-    "opens such a folder, and nothing in it is part of any number here. Or a file in the folder of "
-    "a store, of a name that Spark gives none: a copy, or a state file that was renamed.",
+    "opens such a folder, and nothing in it is part of any number here. It can also be a file in "
+    "a store's folder with a name that Spark never gives: a copy, or a state file that was "
+    "renamed.",
     to_do="move it out of the checkpoint, once nobody needs it there",
     source="StateStoreId.storeCheckpointLocation (2.3 to 4.3), OperatorStateMetadata "
     "(stateStoreInfo, 4.0 to 4.3)",
@@ -311,12 +313,13 @@ ACCESS_DENIED = Kind(
     "access denied",
     "java.nio.file.AccessDeniedException",
     means="The storage refused files or folders: there is no permission to read them, or the "
-    "credentials are wrong or have run out. Whether they are sound is not known, nor whether "
+    "credentials are wrong or have expired. Whether the files are sound is not known, nor whether "
     "Spark, which has credentials of its own, can read them.",
     to_do="renew the credentials or ask for permission to read, and run this again; nothing says "
     "that a file is damaged",
     source="any storage, with Spark 2.3 to 4.3: HTTP 401 and 403, POSIX permissions",
-    cause="The storage denies access to a part of the checkpoint, which this report is without.",
+    cause="The storage denies access to a part of the checkpoint, which is missing from this "
+    "report.",
     command="verify",
     proof="By the storage's own answer to a request, which the table of problems has.",
 )
@@ -329,11 +332,11 @@ STORAGE_SILENT = Kind(
     "Whether the file or folder is sound is not known.",
     to_do="check the connection and the storage, and run this again; nothing says that a file is "
     "damaged",
-    source="any storage, with Spark 2.3 to 4.3: timeouts, closed connections, HTTP 5xx, faults of "
-    "a disk",
-    cause="The storage did not give a part of the checkpoint, which this report is without.",
+    source="any storage, with Spark 2.3 to 4.3: timeouts, closed connections, HTTP 5xx, disk "
+    "faults",
+    cause="The storage did not return a part of the checkpoint, which is missing from this report.",
     command="verify",
-    proof="By the storage's own answer, or by none within the limit of time.",
+    proof="By the storage's own answer, or by no answer within the time limit.",
 )
 FOREIGN_RECORDS = Kind(
     "SS118",
@@ -345,8 +348,8 @@ FOREIGN_RECORDS = Kind(
     "reached, a row comes in that was too late, a timer is set in the past. The file was exchanged "
     "with another version, copied from another partition or query, or changed. Each of these rests "
     "on a premise of the topic `proofs`; where the query may refute it, nothing is reported.",
-    to_do="compare the partition's deltas with a backup; Spark loads them as they lie here, "
-    "whatever they hold",
+    to_do="compare the partition's deltas with a backup; Spark loads them as they are, whatever "
+    "they hold",
     source="StreamingDeduplicateExec, StreamingDeduplicateWithinWatermarkExec, StateStoreSaveExec, "
     "WatermarkSupport, GroupStateImpl (2.4 to 4.3)",
     cause="State files are not of the batches whose numbers they have.",
@@ -360,12 +363,12 @@ UNFINISHED_REPARTITION = Kind(
     "repartitioning not finished",
     "STREAMING_UNFINISHED_REPARTITION_DETECTED",
     means="The newest entry of `offsets` gives the state another number of partitions, and has no "
-    "commit: Spark's repartitioning of the checkpoint was broken off, or is running. The version "
-    "before it is whole and is what is judged here. Spark 4.3 refuses to start the query "
+    "commit: Spark's repartitioning of the checkpoint was interrupted, or is still running. The "
+    "version before it is whole and is what is judged here. Spark 4.3 refuses to start the query "
     "(STREAMING_UNFINISHED_REPARTITION_DETECTED), and to repartition to any other number.",
     to_do="run the repartitioning again, to the same number of partitions, and let it finish "
-    "before the query is started; Spark repartitions no HDFS-backed state, so that its entry of "
-    "`offsets` was changed: restore it from a backup",
+    "before the query is started; Spark does not repartition HDFS-backed state: there the entry "
+    "of `offsets` was changed by something else, so restore it from a backup",
     source="MicroBatchExecution.checkUnfinishedRepartitionBatch, OfflineStateRepartitionRunner "
     "(4.3)",
     cause="A repartitioning of the checkpoint has not finished, and the query cannot start.",
@@ -378,9 +381,9 @@ REFUSED_RESTART = Kind(
     Severity.ERROR,
     "restart that Spark refuses",
     "STREAM_FAILED",
-    means="Every file of the state can be read, and Spark refuses the checkpoint all the same: the "
-    "log of a file source is not there, or the snapshots have the format of another release. It is "
-    "information where only a later release than may run the query refuses it.",
+    means="Every file of the state can be read, but Spark refuses the checkpoint: the log of a "
+    "file source is not there, or the snapshots have the format of another release. It is "
+    "information if only a release later than the one that runs the query refuses it.",
     to_do="restore what is missing from a backup; snapshots of checkpoint format 2 that Spark 4.0 "
     "wrote are read by Spark 4.0 alone, so that a later release needs a new checkpoint",
     source="FileStreamSource.getBatch (2.3 to 4.3), RocksDBCheckpointMetadata.readFromFile (4.0 to "
@@ -397,8 +400,8 @@ STRAY_VERSIONS = Kind(
     "HDFSBackedStateStoreProvider.doMaintenance",
     means="A partition has a file of a version that no batch has made, behind a gap: it was copied "
     "there or renamed. A restart does not read it. But in an HDFS-backed store maintenance takes "
-    "it for the newest version, does not find the files before it, and removes no old version any "
-    "more.",
+    "it for the newest version, does not find the files before it, and no longer removes old "
+    "versions.",
     to_do="move the file out of the checkpoint while the query is stopped",
     source="HDFSBackedStateStoreProvider.cleanup, filesForVersion (2.3 to 4.3); a query of Spark "
     "4.3 with such a delta kept every version of its partition",
@@ -444,11 +447,11 @@ PAST_WATERMARK = Kind(
     "expired rows still present",
     "outputMode",
     certainties=_PROVEN_OR_INFERRED,
-    means="The clock of a batch that ran covered these rows, so that the operator's rule says they "
-    "should have gone, and they are still there. For an aggregation or session window this is "
+    means="The clock of a batch that ran covered these rows, so that by the operator's rule they "
+    "should be gone, and they are still there. For an aggregation or session window this is "
     "complete mode, which keeps every group; the output mode is not in the checkpoint, so the "
-    "finding is inferred. With a rule of `--operator-rule` or `--join-retention` it is "
-    "proven by that rule.",
+    "finding is inferred. With a rule of `--operator-rule` or `--join-retention` it is proven by "
+    "that rule.",
     to_do="use append or update mode where the groups of the past are not needed; otherwise size "
     "the executors for all of them",
     source="StateStoreSaveExec, SessionWindowStateStoreSaveExec, WatermarkSupport (2.3 to 4.3)",
@@ -470,16 +473,16 @@ TIMEOUT_KEPT = Kind(
     "(`rearmed`). A key without a timer is never called again unless new data arrives for it. "
     "Proven ones are an error and inferred ones a warning; keys with a new timer are a warning "
     "where that happens again and again with their state unchanged, else information.",
-    to_do="call state.remove() in the branch where state.hasTimedOut. A function that means to "
-    "keep a key after its timeout sets a new one there; such keys are `rearmed`, and reported "
-    "as long as no data comes for them",
+    to_do="call state.remove() in the branch where state.hasTimedOut. A function that keeps a key "
+    "after its timeout on purpose sets a new one there; such keys are `rearmed`, and reported as "
+    "long as no data comes for them",
     source="FlatMapGroupsWithStateExec.processTimedOutState, InputProcessor.onIteratorCompletion "
     "(2.4 to 4.3); FlatMapGroupsInPandasWithStateExec (3.4 to 4.3)",
     cause="The timeout of keys fired, and the function kept them.",
     command="leftovers",
-    proof="From the records of each key, batch by batch: the timer lay before the clock of a "
-    "batch that ran, and the record of that batch stands where Spark writes those of timeouts, "
-    "behind all records of new data; or the batch had no new data. Where either is open it is "
+    proof="From the records of each key, batch by batch: the timer lay before the clock of a batch "
+    "that ran, and the record of that batch stands where Spark writes those of timeouts, behind "
+    "all records of new data; or the batch had no new data. If neither is certain, it is "
     "inferred. The premises are a topic of their own: `proofs`.",
     explains=Explains(
         ("SS204", "SS210"),
@@ -497,7 +500,7 @@ NO_REMOVES = Kind(
     "and neither the checkpoint nor its user says by which rule its rows should go.",
     thresholds=f"At least {_AT.window_versions} versions whose changes are known "
     "(`window_versions`), and more rows in the newest than in the oldest.",
-    to_do="if you know when its rows should go, say so with --operator-rule, such as "
+    to_do="if you know when its rows should be removed, say so with --operator-rule, such as "
     "'0=key.window<=watermark'; then those that stayed too long are found",
     source="StateOperatorProgress.numRowsRemoved is the same number (3.2 to 4.3)",
     cause="The store only gains rows, and none was ever removed.",
@@ -566,7 +569,7 @@ NO_WATERMARK = Kind(
     "would say so is missing or in doubt, it is undecided, and information.",
     thresholds=f"At least {_AT.data_batches} batches with new data (`data_batches`).",
     to_do="check that data with event times arrives from every source",
-    source="WatermarkTracker.updateWatermark (2.4 to 4.3): 0 is recorded as long as there is none",
+    source="WatermarkTracker.updateWatermark (2.4 to 4.3): 0 is recorded while there is none",
     cause="There is no watermark yet, so nothing can expire.",
     command="timeline",
     proof="From the log: every entry of `offsets` up to the judged batch has the watermark 0, "
@@ -574,7 +577,7 @@ NO_WATERMARK = Kind(
     concerns=Concerns.BY_WATERMARK,
     explains=Explains(
         ("SS202", "SS204", "SS205", "SS209"),
-        "rows that go by the watermark cannot go as long as there is none",
+        "rows that go by the watermark cannot go while there is none",
     ),
 )
 WATERMARK_AHEAD = Kind(
@@ -615,9 +618,9 @@ EXPIRED_TTL = Kind(
     "values past their TTL still present",
     "numValuesRemovedDueToTTLExpiry",
     means="The TTL of these values of a state variable ran out by the clock of a batch that ran, "
-    "and they are still in the state. The processor does not get them any more: they only take "
-    "room. Spark removes such values at the end of every batch, but only of variables that the "
-    "processor declares in that run: while a variable is not declared its values stay, and the "
+    "and they are still in the state. The processor no longer sees them: they only take up space. "
+    "Spark removes such values at the end of every batch, but only of variables that the "
+    "processor declares in that run: while a variable is not declared, its values stay, and the "
     "first batch of a run that declares it again removes them.",
     to_do="call handle.deleteIfExists for a variable that is not needed any more, in the init of "
     "the processor, or declare it again",
@@ -640,8 +643,8 @@ DUE_TIMER = Kind(
     "the batch, and deletes it. A timer that was set in the judged batch itself is no such timer: "
     "it may fire in the next one. Downstream of an operator that holds the watermark back it is "
     "inferred.",
-    to_do="look for what else writes to this checkpoint, and for runs of the query with other "
-    "classes than Spark's; inspector leftovers lists the timers",
+    to_do="find out what else writes to this checkpoint and whether the query ever ran with "
+    "classes other than Spark's; inspector leftovers lists the timers",
     source="TransformWithStateExec.processTimers, TimerStateImpl.getExpiredTimers (4.0 to 4.3)",
     cause="Timers whose time has come were neither fired nor deleted.",
     command="leftovers",
@@ -654,9 +657,9 @@ TIMER_WITHOUT_STATE = Kind(
     "timers of keys without state",
     "StatefulProcessorHandle.deleteTimer",
     means="Timers are set for keys that have no value in any state variable: the processor cleared "
-    "the state and left the timer. Each of them takes two rows until it fires, and then calls "
-    "handleExpiredTimer for a key of which nothing is known. It is information: a processor may "
-    "mean it so.",
+    "the state and left the timer. Each of them takes two rows until it fires, and then "
+    "handleExpiredTimer is called for a key that has no state. It is information: a processor may "
+    "do that on purpose.",
     to_do="call handle.deleteTimer for the timers of handle.listTimers where the state is cleared",
     source="TimerStateImpl, StatefulProcessorHandleImpl.deleteTimer (4.0 to 4.3): a timer goes "
     "when it has fired, or when the processor deletes it",
@@ -674,8 +677,8 @@ UNDECLARED = Kind(
     "there: nothing reads them and nothing removes them, not even a TTL. Every snapshot carries "
     "them on. Where the processor has deleted a variable with deleteIfExists, the indexes that "
     "Spark kept for it stay behind, which is information.",
-    to_do="call handle.deleteIfExists with its name in the init of the processor, once it is sure "
-    "that no later run needs it",
+    to_do="call handle.deleteIfExists with its name in the init of the processor, once you are "
+    "sure that no later run needs it",
     source="TransformWithStateOperatorProperties (operator metadata v2), "
     "StatefulProcessorHandleImpl.deleteIfExists (4.0 to 4.3)",
     cause="A state variable is kept though the processor no longer declares it.",
@@ -689,9 +692,9 @@ GROWING_ENTRIES = Kind(
     "list or map that only grows",
     "ListState.appendValue",
     certainties=_INFERRED,
-    means="Keys have many entries in a list or map state, entries were added in the window that "
-    "can be read, and none of theirs was removed. That they go on growing is inferred. A list is "
-    "read and, with a TTL, rewritten whole; a map is scanned whole by its iterator.",
+    means="Keys have many entries in a list or map state, entries were added to them in the window "
+    "that can be read, and none was removed. That they go on growing is inferred. A list is read "
+    "and, with a TTL, rewritten whole; a map is scanned whole by its iterator.",
     thresholds=f"Keys with at least {_AT.entries_per_key:,} entries, rounded up to a power of two "
     f"(`entries_per_key`), and at least {_AT.window_versions} versions whose changes are known "
     f"(`window_versions`). A warning from {_AT.entries_warned:,} entries on (`entries_warned`); "
@@ -715,13 +718,12 @@ UNIQUE_KEYS = Kind(
     "key unique to each event",
     "Dataset.groupBy",
     certainties=_INFERRED,
-    means="An aggregation or a group state is to bring the events of a key together, and here "
-    "nearly every put was of a key that was not there, and none was removed: an id of the event or "
-    "its exact time is part of the key. The state then has a row for each event.",
+    means="An aggregation or a group state is meant to bring the events of a key together. Here "
+    "nearly every put was of a new key, and no key was removed: an id of the event or its exact "
+    "time is part of the key. The state then has a row for each event.",
     thresholds=f"At least {_AT.unique_puts} puts (`unique_puts`), {_AT.unique_share:.0%} of them "
     f"of new keys (`unique_share`), over {_AT.window_versions} versions (`window_versions`).",
-    to_do="leave the column that is unique out of the grouping, or round the time in it to a "
-    "window",
+    to_do="leave the unique column out of the grouping, or round the time in it to a window",
     source="StateStoreSaveExec, FlatMapGroupsWithStateExec (2.3 to 4.3): a row for each key",
     cause="Nearly every put was of a new key: the key is unique to each event.",
     command="top",
@@ -799,13 +801,13 @@ JOIN_COPY = Kind(
     "join on a copy of the event time",
     "withWatermark",
     certainties=_INFERRED,
-    means="A field of the join key equals the event time of every row, and rows are there that a "
+    means="A field of the join key equals the event time of every row, and there are rows that a "
     "watermark on that field would have removed. So the field is a copy (a cast, a computed "
     f"column) that carries no watermark; {_accuracy_text(_JOIN_COPY)}, so it is for information.",
     thresholds="Those of SS205, and no row removed on either side.",
     to_do="join on the column of withWatermark itself, or on its window: a cast or a computed copy "
-    "of it carries no watermark, and without one on the key or a time range in the condition "
-    "rows stay for ever",
+    "of it carries no watermark, and without one on the key or a time range in the condition rows "
+    "stay forever",
     source="StreamingSymmetricHashJoinHelper, StreamingSymmetricHashJoinExec (2.3 to 4.3)",
     cause="The join uses a copy of the event time that carries no watermark, so its rows never "
     "expire.",
@@ -884,7 +886,7 @@ OVERSIZED_VALUE = Kind(
     to_do="see inspector top for the keys and inspector sizes --by field for what in them is "
     "large; bound the list, keep a count or a sketch in its place, or split the key",
     source="HDFSBackedStateStoreProvider.put (2.3 to 4.3): a value is one UnsafeRow, written whole",
-    cause="Few values in the state are far larger than all others.",
+    cause="A few values in the state are far larger than all the others.",
     command="top",
     proof="The size of every value of the judged version is measured; the median is over all of "
     "them.",
@@ -926,9 +928,9 @@ GROWING_VALUES = Kind(
     source="HDFSBackedStateStoreProvider.put (2.3 to 4.3): a value is one UnsafeRow, written whole",
     cause="The values grow with every update.",
     command="sizes",
-    proof="The bytes of all values are counted in each version, and divided by the rows. That "
-    "they go on growing is inferred. Of few values far larger than the others SS303 is reported in "
-    "its place.",
+    proof="The bytes of all values are counted in each version, and divided by the rows. That they "
+    "go on growing is inferred. If a few values are far larger than the others, SS303 is reported "
+    "instead.",
     concerns=Concerns.REWRITTEN_ROWS,
 )
 FAN_OUT = Kind(
@@ -1016,7 +1018,7 @@ SAME_VALUE = Kind(
     "read (`same_value_share`).",
     to_do="see the operator's advice under `next:` in the report: only in a group state does the "
     "user's function decide what is written, and calls update() only when the value has changed",
-    source="HDFSBackedStateStoreProvider.put (2.3 to 4.3): a put is written whatever it puts",
+    source="HDFSBackedStateStoreProvider.put (2.3 to 4.3): a put is written whatever the value",
     cause="Most updates write the value that is there already.",
     command="sharing",
     proof="During the replay each put is compared with the value that the key had: same size "
@@ -1028,7 +1030,7 @@ EMPTY_DELTAS = Kind(
     Severity.INFO,
     "empty deltas",
     "spark.sql.shuffle.partitions",
-    means="Every partition writes a delta in every batch, also where nothing has changed. Each is "
+    means="Every partition writes a delta in every batch, even where nothing has changed. Each is "
     "a file, or two with its checksum, to be written, listed and deleted: on an object store that "
     "is most of the time and the price of a batch.",
     thresholds=f"At least {_AT.empty_deltas} of them in the versions that can be read "

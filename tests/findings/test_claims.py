@@ -56,7 +56,7 @@ CLAIMS: dict[str, dict[str, str]] = {
         "It makes one only of a version that is in the executor's memory": (
             f"{SPARK}::test_a_snapshot_is_made_of_a_version_in_memory_alone"
         ),
-        "where it fails, the query goes on without": FAILS,
+        "if that fails, the query goes on without one": FAILS,
         "maintenance errors in the executors' logs": FAILS,
         "A restart has to replay many deltas": READ,
     },
@@ -91,34 +91,34 @@ CLAIMS: dict[str, dict[str, str]] = {
         )
     },
     "SS112": {
-        "Spark 4.3 reads its logs without that comparison": CHANGED,
+        "Spark 4.3 reads its logs without checking that": CHANGED,
         "changed after Spark wrote it": CHANGED,
     },
     "SS113": {
         "Spark writes a removal only for a key that it holds": (
             f"{SPARK}::test_a_removal_is_written_for_a_key_that_is_there_alone"
         ),
-        "Spark loads them as they lie here": LOADS_AS_IT_IS,
+        "Spark loads them as they are": LOADS_AS_IT_IS,
     },
     "SS114": {
         "named by its metadata (Spark 4.0 and later)": PARTITIONS,
         "Spark never opens such a folder": FOREIGN,
-        "of a name that Spark gives none": FOREIGN,
+        "with a name that Spark never gives": FOREIGN,
         "Spark ignores it": FOREIGN,
     },
     # Of this tool's own reading, and of what it does not know of Spark's.
     "SS116": {"nor whether Spark, which has credentials of its own": NO_CLAIM},
     "SS118": {
         "no release of Spark writes": "test_workloads.py::test_nothing_wrong_is_said_of_them",
-        "Spark loads them as they lie here": LOADS_AS_IT_IS,
+        "Spark loads them as they are": LOADS_AS_IT_IS,
     },
     "SS119": {
-        "Spark's repartitioning of the checkpoint was broken off": REPARTITIONED,
+        "Spark's repartitioning of the checkpoint was interrupted": REPARTITIONED,
         "Spark 4.3 refuses to start the query": REPARTITIONED,
-        "Spark repartitions no HDFS-backed state": REPARTITIONED,
+        "Spark does not repartition HDFS-backed state": REPARTITIONED,
     },
     "SS120": {
-        "Spark refuses the checkpoint all the same": REFUSED,
+        "Spark refuses the checkpoint": REFUSED,
         "Spark 4.0 wrote are read by Spark 4.0 alone": (
             f"{SPARK}::test_snapshots_of_format_2_by_spark_4_0_are_read_by_spark_4_0_alone"
         ),
@@ -151,7 +151,7 @@ CLAIMS: dict[str, dict[str, str]] = {
     "SS213": {
         "Spark fires every such timer after the new data": EXPIRED,
         # What a user's own classes do; Spark's are named for the difference.
-        "runs of the query with other classes than Spark's": NO_CLAIM,
+        "whether the query ever ran with classes other than Spark's": NO_CLAIM,
     },
     "SS214": {"Each of them takes two rows until it fires": RECORDED},
     "SS215": {
