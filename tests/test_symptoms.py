@@ -166,12 +166,12 @@ def test_a_pasted_stack_trace_may_be_longer_than_a_name_of_a_file() -> None:
     trace += "[2] sources requested by the query. Cannot continue.\n" + "\tat Frame.call\n" * 300
     outcome = run("explain", trace)
     assert outcome.code == 0
-    assert outcome.out.startswith("### sources changed")
+    assert "1 in the checkpoint, 2 in the query.\n\n### sources changed" in outcome.out
 
 
 def test_with_a_path_the_answer_is_about_that_checkpoint() -> None:
     path = str(checkpoint_of("trouble_kept_timeouts"))
-    outcome = run("explain", "state grows", path)
+    outcome = run("explain", "state grows", path, "--wide")
     assert outcome.code == 0
     assert "The timeout of 80 keys fired and the function kept them" in outcome.out
     assert "- It has SS203: " in outcome.out
@@ -210,7 +210,7 @@ def test_of_a_log_it_is_said_which_change_was_ignored_or_refused(
     log = tmp_path / "driver.log"
     log.write_text(f"{IGNORED}\n{refused}\n")
     checkpoint = troubled("trouble_agg_no_watermark")
-    said = run("explain", str(log), str(checkpoint)).out
+    said = run("explain", str(log), str(checkpoint), "--wide").out
     assert (
         "- Spark ignored `spark.sql.shuffle.partitions=5`: the checkpoint keeps `2`. "
         "This one records it, and its state has 2 partitions.\n"
@@ -220,7 +220,7 @@ def test_of_a_log_it_is_said_which_change_was_ignored_or_refused(
         "In this checkpoint it is operator 0 (stateStoreSave).\n"
     ) in said
     assert "another value schema" not in said
-    alone = run("explain", str(log)).out
+    alone = run("explain", str(log), "--wide").out
     assert "the checkpoint keeps `2`.\n" in alone
     assert "the query `n bigint`.\n" in alone
 
@@ -228,7 +228,7 @@ def test_of_a_log_it_is_said_which_change_was_ignored_or_refused(
 def test_a_log_of_another_checkpoint_is_told_apart(tmp_path: Path) -> None:
     log = tmp_path / "driver.log"
     log.write_text(f"{IGNORED}\n{REFUSED.replace('user,StringType', 'user,DateType')}\n")
-    said = run("explain", str(log), str(checkpoint_of("trouble_skew"))).out
+    said = run("explain", str(log), str(checkpoint_of("trouble_skew")), "--wide").out
     assert "This one records 5: the text is of another.\n" in said
     assert "No operator of this checkpoint has it: the text is of another.\n" in said
 
@@ -252,3 +252,32 @@ def test_of_what_is_not_answered_the_nearest_symptoms_are_named() -> None:
 def test_words_of_people_are_an_index_and_not_read() -> None:
     assert "In words: " in PAGE
     assert "In words: " not in (docs.lookup("OOM killed pods") or "In words: ")
+
+
+TRACE = """ERROR MicroBatchExecution: [STREAM_FAILED] Query [id = 1] terminated with exception:
+[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred during loading state.
+Caused by: [CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS] An error occurred
+Error reading delta file /checkpoints/orders/state/0/0/2.delta of HDFSStateStoreProvider
+Caused by: java.io.FileNotFoundException: File /orders/state/0/0/99.delta does not exist
+"""
+
+
+def test_a_class_that_names_another_gives_way_to_it() -> None:
+    text = docs.lookup(TRACE) or ""
+    assert text.startswith("### `CANNOT_READ_DELTA_FILE_NOT_EXISTS`\n")
+    assert "UNCATEGORIZED`\n\n**What it means" not in text
+
+
+def test_it_is_said_which_files_of_a_log_a_checkpoint_has() -> None:
+    said = run("explain", TRACE, str(checkpoint_of("agg_update")), "--wide").out
+    assert "- `state/0/0/2.delta` is there in this checkpoint.\n" in said
+    assert "- `state/0/0/99.delta` is not there in this checkpoint.\n" in said
+
+
+@pytest.mark.parametrize(("count", "end"), [(2, "has 2."), (1, "has 2: the text is of another.")])
+def test_sources_of_a_log_are_counted_in_the_checkpoint(count: int, end: str) -> None:
+    text = f"There are [{count}] sources in the checkpoint offsets and now there are [3] sources "
+    text += "requested by the query. Cannot continue."
+    said = run("explain", text, str(troubled("trouble_union_idle_source")), "--wide").out
+    assert f"{count} in the checkpoint, 3 in the query. This one {end}\n" in said
+    assert "SS411." not in said.partition("# In this text")[0]

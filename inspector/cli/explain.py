@@ -6,7 +6,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ import click
 from inspector import analyses
 from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
 from inspector.cli.output_files import destination, write
+from inspector.cli.terminal import ViewOption, display_of
+from inspector.discovery import checkpoint as discovery
 from inspector.docs import contents, data, lookup, near
 from inspector.plain_text import escape
 from inspector.render.first_screen import first_screen
@@ -28,7 +31,14 @@ _LONGEST = 1 << 20
 
 @click.command()
 @click.argument("words", metavar="[TOPIC] [PATH]", nargs=-1)
-def explain(words: tuple[str, ...]) -> None:
+@click.option(
+    "--wide",
+    is_flag=True,
+    cls=ViewOption,
+    help="Do not wrap lines. Piped output is otherwise wrapped at the environment variable "
+    "COLUMNS, or at 100; 0 means no wrapping.",
+)
+def explain(words: tuple[str, ...], *, wide: bool) -> None:
     """A page of the documentation, a finding, an error, a symptom, a word.
 
     TOPIC is the name of a page (tutorial), the id of a finding (SS203), an error class of this
@@ -49,18 +59,47 @@ def explain(words: tuple[str, ...]) -> None:
         ) from None
     if text is None:
         raise click.UsageError(_unknown_text(topic))
-    if changes := _changes(topic, checkpoint):
-        text = "\n".join(("# In this text", "", *map(escape, changes), "", text))
+    for_terminal = sys.stdout is not None and sys.stdout.isatty() and for_programs is None
+    # The marks of Markdown are drawn on a terminal, and read where it is piped.
+    say = markdown_text if for_terminal else escape
+    if lines := [*_changes(topic, checkpoint), *_files(topic, checkpoint)]:
+        text = "\n".join(("# In this text", "", *map(escape, lines), "", text))
     if checkpoint is not None:
-        text = _of_checkpoint(text, checkpoint)
+        text = _of_checkpoint(text, checkpoint, say)
     with destination(None, force=False) as file:
-        if file.isatty() and for_programs is None:
+        if for_terminal:
             # They take a while to import, and only terminals need them.
             from rich import console, markdown  # noqa: PLC0415
 
             console.Console(file=sys.stdout).print(markdown.Markdown(text))
         else:
-            write([text], file)
+            width = None if for_programs else display_of({"wide": wide}).width
+            write([_folded(text, width)], file)
+
+
+def _folded(text: str, width: int | None) -> str:
+    """Markdown whose paragraphs are wrapped; code, tables and headings stay as they are."""
+    if width is None:
+        return text
+    lines: list[str] = []
+    in_code = False
+    for line in text.split("\n"):
+        begin = line.lstrip(" ")
+        in_code ^= begin.startswith("```")
+        indent = " " * (len(line) - len(begin) + (2 if begin.startswith("- ") else 0))
+        is_prose = not in_code and not begin.startswith(("|", "#", "```"))
+        lines += (
+            textwrap.wrap(
+                line,
+                max(width, 20),
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            if is_prose and begin
+            else [line]
+        )
+    return "\n".join(lines)
 
 
 def _is_checkpoint(word: str) -> bool:
@@ -101,6 +140,17 @@ _REFUSED = (
     ),
 )
 """``StateSchemaCompatibilityChecker``: key or value, the schema of the state, and the query's."""
+_SOURCES = re.compile(
+    r"There are \[(\d+)\] sources in the checkpoint offsets and now there are \[(\d+)\]"
+)
+"""``OffsetSeq.toStreamProgress`` (2.1 to 4.3)."""
+_FILE = re.compile(
+    r"(?<![\w-])(state/\d+/\d+/(?:[\w-]+/)?\w[\w-]*\.(?:delta|snapshot|changelog|zip|sst)"
+    r"|(?:offsets|commits)/\d+)(?![\w./-]*\w)"
+)
+_MOST_FILES = 5
+_AUDITED = re.compile(r"SS[1-3]\d\d")
+"""Findings of an audit; the others compare a checkpoint with another query."""
 _FIELD = re.compile(r"StructField\(([^(),]+),|StructType(?=\()|,(?:true|false)\)")
 _SPELLINGS = {"Long": "bigint", "Integer": "int", "Short": "smallint", "Byte": "tinyint"}
 
@@ -118,10 +168,19 @@ def _changes(text: str, checkpoint: str | None) -> list[str]:
         for part, old, new in pattern.findall(text)
         if _ddl(old) != _ddl(new)
     )
-    if not ignored and not refused:
+    sources = dict.fromkeys(_SOURCES.findall(text))
+    if not ignored and not refused and not sources:
         return []
     confs, stores = _confs_and_stores(checkpoint) if checkpoint is not None else ({}, [])
     lines = []
+    for old, new in sources:
+        line = f"- Spark refused other sources: {old} in the checkpoint, {new} in the query."
+        if checkpoint is not None:
+            positions = discovery.open_checkpoint(checkpoint).logs.sources
+            count = len(positions[max(positions)]) if positions else 0
+            of_another = "" if count == int(old) else ": the text is of another"
+            line += f" This one has {count}{of_another}."
+        lines.append(line)
     for key, session, recorded in ignored:
         conf = SHUFFLE_PARTITIONS if key == _PARTITIONS else key
         line = f"- Spark ignored `{conf}={session}`: the checkpoint keeps `{recorded}`."
@@ -145,6 +204,18 @@ def _changes(text: str, checkpoint: str | None) -> list[str]:
             )
         lines.append(line)
     return lines
+
+
+def _files(text: str, checkpoint: str | None) -> list[str]:
+    """Which files that a log names this checkpoint has."""
+    names = list(dict.fromkeys(_FILE.findall(text)))[-_MOST_FILES:]
+    if checkpoint is None or not names:
+        return []
+    storage = discovery.open_checkpoint(checkpoint).storage
+    return [
+        f"- `{name}` is {'there' if storage.exists(name) else 'not there'} in this checkpoint."
+        for name in names
+    ]
 
 
 def _ddl(schema: str) -> str:
@@ -171,18 +242,18 @@ def _confs_and_stores(path: str) -> tuple[dict[str, str], Sequence[Mapping[str, 
     return {row["conf"]: row["value"] for row in tables["confs"]}, tables["stores"]
 
 
-def _of_checkpoint(text: str, path: str) -> str:
+def _of_checkpoint(text: str, path: str, say: Callable[[str], str]) -> str:
     """An answer with the path in its commands, and with what this checkpoint has of its causes."""
     report = analyses.load("audit").function(path)
     ids = {finding.kind.id: finding for finding in report.findings}
-    causes = dict.fromkeys(re.findall(r"SS\d{3}", text))
-    lines = [f"# This checkpoint: {markdown_text(path)}", ""]
+    causes = dict.fromkeys(_AUDITED.findall(text))
+    lines = [f"# This checkpoint: {say(path)}", ""]
     for line in first_screen(report):
-        said = markdown_text(line.text.removesuffix(line.code) if line.code else line.text)
+        said = say(line.text.removesuffix(line.code) if line.code else line.text)
         lines += [f"{said}`{line.code}`" if line.code else said, ""]
     for id_ in causes:
         if id_ in ids:
-            lines.append(f"- It has {id_}: {markdown_text(ids[id_].cause)}")
+            lines.append(f"- It has {id_}: {say(ids[id_].cause)}")
     absent = [id_ for id_ in causes if id_ not in ids]
     if absent:
         lines.append(f"- It does not have {', '.join(absent)}.")

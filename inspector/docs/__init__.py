@@ -97,8 +97,8 @@ _BETWEEN = 300
 _CAUSE = "caused by:"
 _MOST_ENTRIES = 3
 _CLASS = re.compile(r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z][A-Z0-9_]*)?|SS\d{3})\b")
-_OUTERMOST = "stream_failed"
-"""The class that every failed query has: its message names the one that matters."""
+_OUTER_CLASSES = ("cannot_load_state_store.uncategorized", "stream_failed")
+"""Classes whose message names what matters below it; the second is of every failed query."""
 _OUTER = ("query terminated", "task failed 4 times", "executor lost")
 """The same of symptoms."""
 _MOST_NEAR = 8
@@ -229,10 +229,11 @@ def _in_message(message: str) -> list[str]:
     Of a stack trace those of the last cause come first, and of those the longest words; at most
     :data:`_MOST_ENTRIES`, and a line that names the others.
     """
-    names = dict.fromkeys(name.casefold() for name in _CLASS.findall(message))
-    inner = [name for name in names if name != _OUTERMOST]
-    entries = [text for name in inner for text in _entries_of_name(name)]
     line = " ".join(message.casefold().split())
+    names = dict.fromkeys(name.casefold() for name in _CLASS.findall(message))
+    inner = [name for name in names if name not in _OUTER_CLASSES]
+    inner.sort(key=lambda name: line.count(_CAUSE, 0, line.rfind(name)), reverse=True)
+    entries = [text for name in inner for text in _entries_of_name(name)]
     ranked: dict[str, tuple[int, int]] = {}
     for words, text in _phrases(_MESSAGES):
         if ends := [match.end() for match in words.finditer(line)]:
@@ -240,8 +241,9 @@ def _in_message(message: str) -> list[str]:
             ranked[text] = max(rank, ranked.get(text, rank))
     symptoms = sorted(ranked, key=lambda text: ranked[text], reverse=True)
     inside = [text for text in symptoms if _names(text[4:].partition("\n")[0])[0] not in _OUTER]
-    if not entries and not inside and _OUTERMOST in names:
-        entries = _entries_of_name(_OUTERMOST)
+    outer = [name for name in _OUTER_CLASSES if name in names]
+    if not entries and not inside and outer:
+        entries = _entries_of_name(outer[0])
     symptoms = inside or ([] if entries else symptoms)
     titles = [_names(text[4:].partition("\n")[0])[0] for text in symptoms[_MOST_ENTRIES:]]
     entries = [*dict.fromkeys([*entries, *symptoms[:_MOST_ENTRIES]])]

@@ -17,14 +17,29 @@ from tests.cli.support import checkpoint_of, run
 
 
 def test_without_a_topic_all_are_listed() -> None:
-    outcome = run("explain")
+    outcome = run("explain", "--wide")
     assert (outcome.code, outcome.out, outcome.err) == (0, docs.contents(), "")
 
 
 @pytest.mark.parametrize("topic", ["tutorial", "reference/findings", "SS203", "TruncatedError"])
 def test_a_topic_is_printed_as_markdown(topic: str) -> None:
-    outcome = run("explain", topic)
+    outcome = run("explain", topic, "--wide")
     assert (outcome.code, outcome.out, outcome.err) == (0, docs.lookup(topic), "")
+
+
+@pytest.mark.parametrize(("columns", "width"), [("", 100), ("60", 60), ("0", None)])
+def test_what_is_piped_is_wrapped(
+    columns: str, width: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    text = docs.lookup("reference/metrics") or ""
+    lines = run("explain", "reference/metrics").out.splitlines()
+    prose = [line for line in lines if not line.startswith(("|", "#", " "))]
+    assert max(map(len, prose)) <= (width or 10_000)
+    assert [line for line in lines if line.startswith("|")] == [
+        line for line in text.splitlines() if line.startswith("|")
+    ]
+    assert " ".join("\n".join(lines).split()) == " ".join(text.split())
 
 
 def test_an_unknown_topic_is_a_usage_error_with_its_neighbours() -> None:
