@@ -10,10 +10,10 @@ import enum
 import os
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, NewType
 
 from inspector.exceptions import LimitError
+from inspector.light_dataclasses import dataclass
 
 Version = NewType("Version", int)
 BatchId = NewType("BatchId", int)

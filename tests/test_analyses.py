@@ -34,7 +34,7 @@ TOY = '''
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from inspector.light_dataclasses import dataclass
 from typing import Annotated
 
 from inspector.analyses.shared.data_tables import driver_table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, NewType
 
 import pytest
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from inspector.codec import Message
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.light_dataclasses import dataclass
 from inspector.model import BatchClock, Problem, StoreFile, StoreId
 
 Number = NewType("Number", int)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from operator import add
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.light_dataclasses import dataclass
 from inspector.sums import Sums, sum_of
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from inspector.analyses.rows import rows as live_rows
@@ -27,6 +26,7 @@ from inspector.findings.preflight import (
 )
 from inspector.findings.restart_rules import RELEASES, RULES, Restarts, release_of
 from inspector.findings.verdict import Cause, Level, Verdict, level_of
+from inspector.light_dataclasses import dataclass
 from inspector.operators.transform_with_state import TTL_FIELD
 from inspector.render import tabular as t
 from inspector.render.report import Report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -30,6 +29,7 @@ from inspector.facts.expiring import Expiring, Width
 from inspector.facts.join_times import KeyTimeVotes
 from inspector.facts.versions import VersionFacts
 from inspector.findings.verdict import TOO_SHORT
+from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.model import StoreName, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule

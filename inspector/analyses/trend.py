@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.options import ENGINE, LIMIT, STORAGE, Options, View
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.exceptions import CheckpointError
+from inspector.light_dataclasses import dataclass
 from inspector.render import audit_history
 from inspector.render import tabular as t
 from inspector.render.fleet_rows import short_names

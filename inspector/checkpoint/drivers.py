@@ -11,13 +11,13 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from inspector.checkpoint.urls import missing_driver, translate, typed_options
 from inspector.credentials import redact
 from inspector.exceptions import EngineError
+from inspector.light_dataclasses import dataclass
 
 S3_CONNECTIONS = 64
 

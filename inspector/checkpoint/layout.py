@@ -14,7 +14,7 @@ that somebody made, is no part of the state: Spark never opens it, and nothing o
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metadata
@@ -22,6 +22,7 @@ from inspector.checkpoint.names import Classify
 from inspector.checkpoint.roots import STATE, Selection, is_numbered, is_root_with, not_a_checkpoint
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
+from inspector.light_dataclasses import dataclass
 from inspector.model import DEFAULT_STORE, JOIN_STORES, FileKind, Problem, StoreFile, StoreId
 
 _METADATA = "_metadata"

@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 
 from inspector.checkpoint.logfile import (
@@ -33,6 +33,7 @@ from inspector.checkpoint.logfile import (
 )
 from inspector.checkpoint.names import MAX_INT, number
 from inspector.exceptions import DecodeError
+from inspector.light_dataclasses import dataclass
 
 _CLOCKS = frozenset({"batchWatermarkMs", "batchTimestampMs"})
 OFFSETS_NEWEST = 2

@@ -27,11 +27,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from inspector.credentials import redact
 from inspector.exceptions import InspectorError
+from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits
 from inspector.plain_text import escape
 

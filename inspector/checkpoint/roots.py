@@ -7,13 +7,13 @@ and, for queries with state, ``state``; a copied ``state`` folder alone will do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from inspector.checkpoint.names import MAX_INT, Classify, number
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.checkpoint.urls import absolute
 from inspector.exceptions import NotACheckpointError
+from inspector.light_dataclasses import dataclass
 from inspector.model import DEFAULT_STORE, Version, is_store
 
 STATE = "state"

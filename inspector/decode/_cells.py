@@ -7,7 +7,7 @@ is read, so the readers here need no further test.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s
 from inspector.exceptions import LimitError
+from inspector.light_dataclasses import dataclass
 from inspector.sparktypes import AtomicType, DataType, DecimalType, storage_type
 
 WORD = 8

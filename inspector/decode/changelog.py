@@ -21,11 +21,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 from inspector.decode.records import Scanned, scan_blocks
 from inspector.exceptions import DecodeError, TruncatedError
+from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits
 
 NEWEST_VERSION = 4

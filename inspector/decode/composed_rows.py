@@ -10,7 +10,6 @@ byte for byte.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from inspector.arrays import Bools, Int64s, UInt64s
 from inspector.decode._cells import WORD, bitset_bytes, numbers_at, reserved_bytes
 from inspector.exceptions import RowError
+from inspector.light_dataclasses import dataclass
 from inspector.sparktypes import DataType, storage_type
 
 _BITS = 64

@@ -20,7 +20,6 @@ them (4.0 on).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +29,7 @@ from inspector.arrays import Bools, Int64s
 from inspector.decode._cells import numbers_at
 from inspector.decode.composed_rows import Column, Rows, columns_of, compose_rows, constant
 from inspector.exceptions import DecodeError, NoSchemaError, RecordError
+from inspector.light_dataclasses import dataclass
 from inspector.sparktypes import BINARY, AtomicType, DataType, StructType, storage_type
 from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s
 from inspector.decode._cells import bitset_bytes, numbers_at, reserved_bytes
+from inspector.light_dataclasses import dataclass
 from inspector.sparktypes import (
     SLOT_BYTES,
     DataType,

@@ -19,7 +19,6 @@ array that the slot is in.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -41,6 +40,7 @@ from inspector.decode._cells import (
 from inspector.decode.arrow_types import arrow_type
 from inspector.exceptions import DecodeError, LimitError
 from inspector.kernel.loader import kernel
+from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits
 from inspector.sparktypes import (
     INT64_KINDS,

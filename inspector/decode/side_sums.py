@@ -16,10 +16,10 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from dataclasses import dataclass
 from typing import Protocol
 
 from inspector.exceptions import DecodeError, TruncatedError
+from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits, above_limit
 
 _HADOOP_HEADER = struct.Struct(">4si")

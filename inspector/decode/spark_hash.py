@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from inspector.arrays import Bools, Int64s
 from inspector.kernel.loader import kernel
 from inspector.kernel.programs import BOOLEAN, BYTES, DOUBLE, FIELDS, FLOAT, NOTHING
+from inspector.light_dataclasses import dataclass
 from inspector.sparktypes import (
     AtomicType,
     DataType,

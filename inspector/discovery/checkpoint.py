@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, StoreLayout, discover
@@ -22,6 +22,7 @@ from inspector.discovery.user_schemas import (
 )
 from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import CheckpointError, InspectorError
+from inspector.light_dataclasses import dataclass
 from inspector.model import (
     KINDS_OF_STATE,
     BatchClock,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.decode.frames import sniff
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind, StoreFile
 from inspector.operators.join import VALUE_STORES
 

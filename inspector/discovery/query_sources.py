@@ -8,7 +8,6 @@ later). In v1 it shows in the form of the offset, which is the source's own JSON
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 
 from inspector.checkpoint.log_entries import parse_offsets
 from inspector.checkpoint.logfile import json_object, split_log
@@ -16,6 +15,7 @@ from inspector.checkpoint.logs import OFFSETS
 from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import InspectorError
+from inspector.light_dataclasses import dataclass
 
 FILES, KAFKA = "files", "Kafka topics"
 NO_OFFSET = "no offset yet"

@@ -21,7 +21,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
@@ -31,6 +30,7 @@ from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_r
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.placement import partition_count, was_left
 from inspector.exceptions import LimitError, NoSchemaError, RowError
+from inspector.light_dataclasses import dataclass
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
 from inspector.providers.chain import FileNames, StoreFiles
 from inspector.quantities import short_count_text

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from inspector.decode.changelog import LineageItem
 from inspector.encode.frames import compress_blocks
 from inspector.encode.records import Record, changelog, frame_records
+from inspector.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

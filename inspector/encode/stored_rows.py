@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -13,6 +12,7 @@ from inspector.decode.composed_rows import Column, columns_of, compose_rows
 from inspector.decode.encoded_rows import FAMILY_BYTES, Spans
 from inspector.encode.records import Record, row_checksum_of
 from inspector.exceptions import DecodeError
+from inspector.light_dataclasses import dataclass
 from inspector.sparktypes import LONG, StructType
 from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 

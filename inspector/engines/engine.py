@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
+from inspector.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

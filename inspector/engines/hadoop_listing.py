@@ -14,7 +14,6 @@ import shutil
 import uuid
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -23,6 +22,7 @@ from inspector.checkpoint.roots import STATE
 from inspector.checkpoint.staged import SCHEME, name_of, stage_folder, url_of
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import EngineError
+from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS
 
 HALF_MS_NS = 500_000

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from inspector.engines.engine import BatchFunction, Engine, Merge, Work
+from inspector.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import pyarrow as pa

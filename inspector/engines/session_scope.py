@@ -14,9 +14,10 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+from inspector.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from inspector.engines.hadoop_listing import Listing

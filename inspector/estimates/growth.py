@@ -7,10 +7,11 @@ that evicts a lot, or a burst, does not bend it as least squares would.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from inspector.light_dataclasses import dataclass
 
 MOST_POINTS = 512
 """Points that are used: the pairs are squared. More are thinned out evenly."""

@@ -8,7 +8,9 @@ JDK 24) are not modelled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from inspector.light_dataclasses import dataclass
 
 COMPRESSED_UP_TO = 32 << 30
 """A JVM whose heap is smaller has compressed object pointers, unless they were switched off."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 import tempfile
 import time
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from inspector.discovery.tasks import Request, StoreTask, Task
+from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind, StoreFile, Version
 from inspector.passes.run import run_tasks
 from inspector.schemas import task_batch

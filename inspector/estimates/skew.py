@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from inspector.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from inspector.facts.fact import Fact, Observed, StoreSum, fact
+from inspector.light_dataclasses import dataclass
 from inspector.model import Problem, StoreId
 from inspector.state.compare import SnapshotDifference
 

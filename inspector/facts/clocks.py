@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from inspector.arrays import Bools, Int64s
+from inspector.light_dataclasses import dataclass
 from inspector.model import BatchClock, TimeoutKind
 from inspector.state.replay import NO_CLOCK
 

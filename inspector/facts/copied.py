@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from inspector.arrays import Int64s, UInt64s
 from inspector.decode.records import RecordBlock
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.kernel.loader import kernel
+from inspector.light_dataclasses import dataclass
 from inspector.sums import Sums, either, sum_by
 
 _MIX, _TURN = np.uint64(0x9E3779B97F4A7C15), np.uint64(31)

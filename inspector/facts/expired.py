@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s
 from inspector.facts.clocks import Clocks, first_step_at, running_max
+from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import NO_CLOCK, StateMap

@@ -9,9 +9,9 @@ partitions of a store, and the zero of a sum.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
+from inspector.light_dataclasses import dataclass
 from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS
 from inspector.sums import Sums

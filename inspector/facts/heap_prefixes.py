@@ -7,7 +7,7 @@ key without its last field, to the keys that begin with them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from inspector.arrays import Int64s, count_by, longer
 from inspector.facts.fact import VersionSum, fact
 from inspector.facts.sizes import SizeCounts
 from inspector.kernel.loader import kernel
+from inspector.light_dataclasses import dataclass
 from inspector.state.change import Change
 from inspector.state.replay import StateMap
 

@@ -8,14 +8,13 @@ the key does not carry the watermark. A copy of the event time looks the same un
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from inspector.arrays import chunks
 from inspector.decode.rows import Int64Path
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.facts.joins import ROWS_AT_ONCE
+from inspector.light_dataclasses import dataclass
 from inspector.model import BatchClock
 from inspector.operators.rule import ExpiryField
 from inspector.sparktypes import StructType

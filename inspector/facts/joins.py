@@ -7,7 +7,6 @@ and never removed; a counter without rows keeps its key for ever.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from inspector.arrays import Int64s, chunks
 from inspector.facts.fact import StoreSum, fact
 from inspector.kernel.loader import kernel
+from inspector.light_dataclasses import dataclass
 from inspector.sparktypes import StructType
 from inspector.state.replay import StateMap
 

@@ -9,13 +9,13 @@ when it was put is late and never comes.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from inspector.arrays import Bools, Int64s, weigh
 from inspector.facts.expiring import expiry_ms
 from inspector.facts.fact import Fact, fact
+from inspector.light_dataclasses import dataclass
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField, Scenario
 from inspector.state.change import Change, TouchedKeys

@@ -5,12 +5,13 @@ from __future__ import annotations
 import enum
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from inspector.arrays import Int64s
 from inspector.facts.fact import Fact, Observed, fact
+from inspector.light_dataclasses import dataclass
 from inspector.state.replay import StateMap
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.metrics import METRICS, Metric, Value, Values
+from inspector.light_dataclasses import dataclass
 from inspector.quantities import count_text
 
 TOLERANCE = 0.1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from math import gcd
 
 from inspector.estimates.skew import skew
@@ -11,6 +10,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import Thresholds
+from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty
 from inspector.operators.rewrites import rewrite_advice
 from inspector.quantities import bytes_text, count_text, long_duration_text, share_text

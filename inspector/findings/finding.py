@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, cast
 
+from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty
 
 

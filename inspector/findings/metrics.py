@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from inspector.findings.verdict import StateGrowth, Verdict
+from inspector.light_dataclasses import dataclass
 from inspector.operators.user_rules import parse_duration
 from inspector.quantities import bytes_text, long_duration_text, number_of
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from inspector.exceptions import CheckpointError
 from inspector.findings.finding import Kind, Severity
+from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty
 
 RELEASES = ("3.5", "4.0", "4.1", "4.2", "4.3")

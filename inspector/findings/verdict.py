@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from inspector.discovery.restart import Restart
 from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
+from inspector.light_dataclasses import dataclass
 from inspector.model import READABLE, Problem
 
 TOO_SHORT = (

@@ -8,13 +8,13 @@ future moves it there for good, and all later data is behind it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from inspector.checkpoint.log_entries import SourceOffset
 from inspector.findings.catalogue import WATERMARK_AHEAD, WATERMARK_FLAT
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.rule_inputs import NewestTime
 from inspector.findings.thresholds import DEFAULTS, Thresholds
+from inspector.light_dataclasses import dataclass
 from inspector.model import BatchClock, Certainty
 from inspector.quantities import count_text, duration_text
 from inspector.time_text import time_ms_text

@@ -14,7 +14,6 @@ The key of an entry is an internal one: a user key and 8 bytes, sequence number 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from inspector.kernel.layout import (
     MORE,
     OVER_LIMIT,
 )
+from inspector.light_dataclasses import dataclass
 
 _INTERNAL = 8
 _HASHED_BLOCK = 1 << 16

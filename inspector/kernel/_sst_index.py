@@ -10,12 +10,12 @@ is larger than the one before (zigzag), if the entry shares a part of its key wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from inspector.kernel._arguments import octets, same_length, writable
+from inspector.light_dataclasses import dataclass
 
 _MOST = 1 << 61
 

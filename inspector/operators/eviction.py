@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from inspector.light_dataclasses import dataclass
 from inspector.operators import (
     aggregation,
     deduplicate,

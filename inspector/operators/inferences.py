@@ -9,7 +9,8 @@ are reported as undecided, its findings for information.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from inspector.light_dataclasses import dataclass
 
 WARNS = 0.95
 """Share of right ones from which on an inference is worth a warning."""

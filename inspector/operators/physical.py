@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from inspector.light_dataclasses import dataclass
 from inspector.operators import (
     aggregation,
     deduplicate,

@@ -8,7 +8,8 @@ proof may be wrong on them. Where the bytes of a batch contradict a premise, it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from inspector.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from inspector.light_dataclasses import dataclass
 from inspector.model import TimeoutKind
 from inspector.sparktypes import StructField, StructType
 

@@ -24,10 +24,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.state_schema import ColumnFamily, StateSchema
+from inspector.light_dataclasses import dataclass
 from inspector.operators.rule import (
     Clock,
     ExpiryField,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ from inspector.arrays import Int64s
 from inspector.codec import Message
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.light_dataclasses import dataclass
 from inspector.model import StoreFile
 from inspector.passes.binary_columns import keys_of, repeat, values_of
 from inspector.passes.key_filter import filter_of, select_records

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import reduce
 from typing import Any
@@ -19,6 +18,7 @@ import pyarrow as pa
 from inspector.arrays import Bools
 from inspector.decode.arrow_types import arrow_type
 from inspector.exceptions import CheckpointError
+from inspector.light_dataclasses import dataclass
 from inspector.passes.key_values import plain_value, text_value
 from inspector.schemas import compute
 from inspector.sparktypes import DataType, StructType, storage_type, to_ddl, unique_names

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import CheckpointError
 from inspector.kernel.loader import kernel
+from inspector.light_dataclasses import dataclass
 from inspector.passes.conditions import (
     KEY,
     SHOWN,

@@ -11,7 +11,6 @@ the flags of joins are read from the files, block by block.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from inspector.facts.join_times import KeyTimeVotes, RowsTimedByKey, RowsTimedIn
 from inspector.facts.joins import MatchedRows, compare_index, compare_side
 from inspector.facts.sizes import FieldSizes
 from inspector.facts.variables import GroupingKeys, KeyPlace, entries_of, timers_without_state
+from inspector.light_dataclasses import dataclass
 from inspector.model import JOIN_TIMED_ROW_STORES
 from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times, matched_field
 from inspector.operators.rule import RowPart

@@ -8,9 +8,9 @@ prefers the snapshot to load it; the delta alone shows what its batch changed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from inspector.exceptions import MissingVersionError
+from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind, StoreFile
 
 

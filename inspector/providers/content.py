@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import UnsupportedProviderError
+from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind, StoreFile
 from inspector.providers.chain import Chain
 from inspector.providers.common_names import main_path

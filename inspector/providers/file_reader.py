@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
@@ -14,6 +13,7 @@ from inspector.decode.frames import DEFAULT_CODEC, codec_of, has_checksums, infl
 from inspector.decode.records import RecordBlock
 from inspector.decode.side_sums import HadoopSum, SideSum, SparkSum
 from inspector.exceptions import DecodeError, InspectorError
+from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind, StoreFile
 from inspector.providers.common_names import main_path
 from inspector.providers.options import ReadOptions, Report

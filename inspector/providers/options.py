@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from inspector.light_dataclasses import dataclass
 from inspector.model import StoreFile
 from inspector.sparktypes import StructType
 from inspector.sparktypes.key_encoders import KeyEncoder

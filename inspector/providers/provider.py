@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from inspector.checkpoint.storage import Storage, parts_of
+from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import FileNames, StoreFiles
 from inspector.providers.content import StoreContent

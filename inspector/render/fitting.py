@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from inspector.light_dataclasses import dataclass
 from inspector.quantities import short_count_text
 from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.display import STYLES, Display

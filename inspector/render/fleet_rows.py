@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
 from inspector.findings.metrics import Passed
 from inspector.findings.verdict import Level, Verdict
+from inspector.light_dataclasses import dataclass
 from inspector.quantities import bytes_rate_text, bytes_text, short_count_text
 from inspector.render.first_screen import first_screen, growth_text
 from inspector.render.report_data import ReportData

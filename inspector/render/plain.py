@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from inspector.findings.finding import Finding
+from inspector.light_dataclasses import dataclass
 from inspector.model import Problem
 from inspector.render import tabular as t
 from inspector.render.report_data import ReportData

@@ -19,12 +19,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cache
 from itertools import islice
 from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from inspector.exceptions import InspectorError
+from inspector.light_dataclasses import dataclass
 
 R = TypeVar("R", bound="Row")
 

@@ -7,7 +7,6 @@ times in UTC, nulls named; in CSV structs are JSON. Each table becomes a folder 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -22,6 +21,7 @@ from inspector.analyses.shared.stores import check_there, store_tasks, table_nam
 from inspector.engines import session as sessions
 from inspector.engines.spark import SparkEngine
 from inspector.exceptions import EngineError, InspectorError, OutpacedError
+from inspector.light_dataclasses import dataclass
 from inspector.model import Problem
 from inspector.passes.problem_mode import COLUMN, problem_of_text
 from inspector.passes.typed_rows import run_typed_rows, typed_schema

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from inspector.light_dataclasses import dataclass
 
 _TYPE = "keyStateEncoderType"
 _MOST_COLUMNS = 1 << 16

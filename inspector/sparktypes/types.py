@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from inspector.exceptions import DecodeError
+from inspector.light_dataclasses import dataclass
 
 SLOT_BYTES = 8
 """Every field of an UnsafeRow has a slot of this many bytes."""

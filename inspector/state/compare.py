@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
 from inspector.arrays import Int64s, chunks, longer
 from inspector.decode.records import REMOVED, RecordBlock
+from inspector.light_dataclasses import dataclass
 from inspector.state.replay import StateMap
 from inspector.sums import Sums
 

@@ -9,13 +9,13 @@ history starts from, or one behind a file that could not be read) a record is a 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
 import numpy as np
 
 from inspector.arrays import Bools, Int8s, Int64s, UInt64s, longer
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
+from inspector.light_dataclasses import dataclass
 
 _UNSEEN, _LIVE, _ABSENT = 0, 1, 2
 _UNKNOWN_SIZE = -1

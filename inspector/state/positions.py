@@ -9,13 +9,13 @@ to learn, per key, the position of its last record (8 bytes a key), once more to
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
 from inspector.arrays import Int64s, longer
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
+from inspector.light_dataclasses import dataclass
 
 _FILE_SHIFT = 40
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from inspector.arrays import Bools, Int32s, Int64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
+from inspector.light_dataclasses import dataclass
 from inspector.state.events import value_hashes
 from inspector.state.positions import Positions, positions_of
 

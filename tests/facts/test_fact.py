@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from inspector.facts.fact import ALL_PARTITIONS, FACT_TYPES, Fact, Observed, fact
 from inspector.facts.joins import MatchedRows
 from inspector.facts.top import TopBy, TopKey
 from inspector.facts.versions import VersionFacts
+from inspector.light_dataclasses import dataclass
 from inspector.model import StoreId, StoreName
 
 LEFT, RIGHT = StoreId(1, "s", 3), StoreId(1, "s", 4)

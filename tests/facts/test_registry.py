@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cache
 from random import Random
 from typing import Any, get_args, get_origin, get_type_hints
@@ -30,6 +30,7 @@ from inspector.facts.registry import (
     facts_schema,
 )
 from inspector.facts.top import TopBy, TopKey
+from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts, collect
 from inspector.merge.ranges import combining
 from inspector.model import StoreId, StoreName

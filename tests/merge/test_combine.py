@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from inspector.discovery.tasks import Request
 from inspector.engines.engine import BatchFunction, Engine, Merge, Work
 from inspector.engines.local import LocalEngine
 from inspector.facts.registry import facts_schema
+from inspector.light_dataclasses import dataclass
 from inspector.merge import ranges
 from inspector.passes.run import run_tasks
 from inspector.render.renderers import render

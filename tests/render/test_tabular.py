@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 import pytest
 
 from inspector.exceptions import InspectorError
+from inspector.light_dataclasses import dataclass
 from inspector.render import tabular as t
 from inspector.render.tabular import Column, StreamedRows, Unit
 

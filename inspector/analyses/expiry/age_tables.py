@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import store_ids
@@ -14,6 +13,7 @@ from inspector.facts.join_times import RowsTimedByKey
 from inspector.facts.joins import JoinCheck, MatchedRows
 from inspector.facts.leftover_facts import LeftoverAge
 from inspector.findings.rule_inputs import retention
+from inspector.light_dataclasses import dataclass
 from inspector.model import StoreName
 from inspector.operators.join import VALUE_STORES
 from inspector.render import tabular as t

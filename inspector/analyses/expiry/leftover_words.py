@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from inspector.analyses.expiry.age_tables import DiskShares
@@ -18,6 +17,7 @@ from inspector.estimates.heap_layout import Layout
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover, LeftoverCount
 from inspector.facts.timed_out import AMONG_DATA, BEFORE, HELD_BACK, NO_LOG_ENTRY
+from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK, reasons_of
 from inspector.model import Redact, StoreName

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any
 
@@ -14,6 +13,7 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.unknown_watermarks import operator_holding_back
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import LeftoverAge
+from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import reasons_of
 from inspector.model import BatchClock, Redact, StoreName, TimeoutKind

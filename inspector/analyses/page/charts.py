@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from inspector.analyses.expiry.age_tables import AGE_WORDS
 from inspector.analyses.shared.judged import Judged
@@ -11,6 +10,7 @@ from inspector.analyses.shared.state_growth import whole_stores
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.sizes import FieldSizes
 from inspector.facts.versions import VersionFacts
+from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.model import DEFAULT_STORE, StoreId, StoreName
 from inspector.operators.rule import RowPart

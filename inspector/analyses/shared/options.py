@@ -6,12 +6,13 @@ import enum
 import inspect
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from inspector.checkpoint.urls import spell_root
 from inspector.engines.choose import AUTO, IO, LOCAL, NAMES, EngineOptions
 from inspector.exceptions import CheckpointError
+from inspector.light_dataclasses import dataclass
 from inspector.model import Redact, TimeoutKind
 
 

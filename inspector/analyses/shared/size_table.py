@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.versions import VersionFacts
+from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.model import StoreId
 from inspector.render import tabular as t

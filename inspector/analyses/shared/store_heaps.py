@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from inspector.analyses.shared.common import operator_names
@@ -22,6 +22,7 @@ from inspector.estimates.heap_layout import Layout
 from inspector.exceptions import CheckpointError
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.versions import VersionFacts
+from inspector.light_dataclasses import dataclass
 from inspector.model import BatchId, StoreId, StoreName
 
 HeapByVersion = dict[StoreName, dict[int, int]]

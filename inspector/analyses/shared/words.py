@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import pyarrow as pa
 
 from inspector.analyses.shared.common import operator_names
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.light_dataclasses import dataclass
 from inspector.model import Problem, Redact, StoreName
 from inspector.render import tabular as t
 from inspector.render.values import RowWords

@@ -6,7 +6,6 @@ Behind each block lie 5 bytes: the type of its compression and its checksum.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -25,6 +24,7 @@ from inspector.decode.sst.footer import (
 )
 from inspector.exceptions import FrameError, LimitError
 from inspector.kernel.loader import kernel
+from inspector.light_dataclasses import dataclass
 from inspector.model import Limits, above_limit
 
 _SUM = np.arange(1, TRAILER)  # behind the byte of the type

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from inspector.decode.sst.blocks import RawBlocks
 from inspector.exceptions import DecodeError, RecordError
 from inspector.kernel.layout import BAD_BLOCK, BAD_ENTRY, BAD_ORDER, ENTRY, FULL, MORE, OVER_LIMIT
 from inspector.kernel.loader import kernel
+from inspector.light_dataclasses import dataclass
 from inspector.model import Limits, above_limit
 
 DELETION, VALUE, MERGE, SINGLE_DELETION, RANGE_DELETION = 0, 1, 2, 7, 15

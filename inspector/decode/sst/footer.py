@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 import google_crc32c
@@ -40,6 +39,7 @@ import xxhash
 
 from inspector.arrays import Int64s
 from inspector.exceptions import DecodeError, RecordError, TruncatedError
+from inspector.light_dataclasses import dataclass
 
 
 class Source(Protocol):

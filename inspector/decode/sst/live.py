@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -22,6 +21,7 @@ from inspector.decode.sst.table import RangeDeletion, Table
 from inspector.exceptions import DecodeError, RecordError
 from inspector.kernel.layout import MORE
 from inspector.kernel.loader import kernel
+from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits, above_limit
 
 DELIMITER = b","

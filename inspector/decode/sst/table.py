@@ -12,7 +12,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
@@ -34,6 +33,7 @@ from inspector.decode.sst.metaindex import (
 )
 from inspector.exceptions import DecodeError, LimitError, RecordError
 from inspector.kernel.loader import kernel
+from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits, above_limit
 
 _TYPES = ("binary search", "hash search", "two levels", "binary search with first keys")

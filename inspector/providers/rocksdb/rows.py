@@ -8,7 +8,6 @@ replaced and removed as any row is, and no list is held.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import google_crc32c
@@ -28,6 +27,7 @@ from inspector.decode.encoded_rows import (
 )
 from inspector.decode.records import REMOVED, RecordBlock, Scanned
 from inspector.exceptions import RecordError, RowError
+from inspector.light_dataclasses import dataclass
 from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.lists import ListLengths, Places
 

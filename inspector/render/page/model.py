@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from inspector.light_dataclasses import dataclass
 from inspector.render.tabular import Table
 
 MOST_ROWS = 400
