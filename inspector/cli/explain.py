@@ -74,10 +74,10 @@ def explain(words: tuple[str, ...], *, wide: bool) -> None:
             console.Console(file=sys.stdout).print(markdown.Markdown(text))
         else:
             width = None if for_programs else display_of({"wide": wide}).width
-            write([_folded(text, width)], file)
+            write([_fold(text, width)], file)
 
 
-def _folded(text: str, width: int | None) -> str:
+def _fold(text: str, width: int | None) -> str:
     """Markdown whose paragraphs are wrapped; code, tables and headings stay as they are."""
     if width is None:
         return text

@@ -24,6 +24,9 @@ WORDS = 3
 FOLDED = (Unit.TEXT, Unit.VALUE)
 """Units of columns whose cells may take several lines; a number stays on one."""
 
+LONGEST_VALUE = 400
+"""Characters of a key or value that are shown where not every column is; a list may have 60,000."""
+
 _LEVELS = ("error", "warning", "info", "ok", "unreadable")
 
 
@@ -37,6 +40,7 @@ class Drawn:
         cells: of every row.
         natural: the width that shows every cell on one line.
         least: the width that it needs at least.
+        is_cut: whether a cell has only the begin of its value.
     """
 
     column: Column
@@ -44,6 +48,7 @@ class Drawn:
     cells: Sequence[str]
     natural: int
     least: int
+    is_cut: bool = False
 
 
 def drawn_table(table: Table, display: Display) -> Iterator[str]:
@@ -57,10 +62,11 @@ def drawn_table(table: Table, display: Display) -> Iterator[str]:
     shown = measured if display.every_column else _fitting(measured, display.width or 0)
     yield from _draw(shown, display)
     missing = len(table.columns) - len(shown)
-    if missing:
-        yield from display.text(
-            f"({short_count_text(missing, 'more column')} with --wide)", "quiet"
-        )
+    more = [short_count_text(missing, "more column")] if missing else []
+    if any(drawn.is_cut for drawn in shown):
+        more.append("whole values")
+    if more:
+        yield from display.text(f"({' and '.join(more)} with --wide)", "quiet")
 
 
 def _candidates(table: Table, display: Display) -> list[Column]:
@@ -69,6 +75,10 @@ def _candidates(table: Table, display: Display) -> list[Column]:
 
 def _measure(column: Column, rows: Sequence[Mapping[str, object]], display: Display) -> Drawn:
     cells = [cell_text(column, row.get(column.name)) for row in rows]
+    longest = max(map(len, cells))
+    is_cut = not display.every_column and column.unit is Unit.VALUE and longest > LONGEST_VALUE
+    if is_cut:
+        cells = [c if len(c) <= LONGEST_VALUE else f"{c[:LONGEST_VALUE]}..." for c in cells]
     widest = max(map(cell_len, cells))
     if display.width is None:
         # One line and one word for each column: what is piped is searched and cut.
@@ -78,7 +88,7 @@ def _measure(column: Column, rows: Sequence[Mapping[str, object]], display: Disp
     natural = max(widest, *map(cell_len, head))
     folded = max((display.width or 0) // WORDS, *map(cell_len, head))
     least = min(natural, folded) if column.unit in FOLDED else natural
-    return Drawn(column, head, cells, natural, least)
+    return Drawn(column, head, cells, natural, least, is_cut)
 
 
 def wrapped_head(head: str, width: int) -> Sequence[str]:

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from inspector.render.display import Display
-from inspector.render.fitting import drawn_table, wrapped_head
+from inspector.render.fitting import LONGEST_VALUE, drawn_table, wrapped_head
 from inspector.render.tabular import Column, Table, Unit
 from tests.render.samples import table as hostile_table
 
@@ -96,3 +96,25 @@ def test_what_is_hostile_is_escaped_at_any_width(width: int | None) -> None:
 def test_a_head_takes_as_few_lines_as_it_can() -> None:
     assert wrapped_head("SAME VALUE PUTS", 10) == ["SAME VALUE", "PUTS"]
     assert wrapped_head("SAME VALUE PUTS", 1) == ["SAME", "VALUE", "PUTS"]
+
+
+def test_a_long_value_is_cut_where_not_every_column_is_shown() -> None:
+    value = {"buf": "x" * 2000}
+    made = Table(
+        "t",
+        "title",
+        (Column("key", Unit.VALUE), Column("text")),
+        [
+            {"key": value, "text": "y" * 500},
+            {"key": {"buf": "short"}, "text": "z"},
+        ],
+    )
+    lines = "".join(drawn_table(made, Display(80)))
+    assert lines.endswith("(whole values with --wide)\n")
+    assert lines.count("x") == LONGEST_VALUE - len('{"buf": "')
+    assert lines.count("y") == 500
+    assert '{"buf": "short"}' in lines
+    for display in (Display(None), Display(80, wide=True)):
+        whole = "".join(drawn_table(made, display))
+        assert whole.count("x") == 2000
+        assert "whole values" not in whole
