@@ -35,6 +35,26 @@ def chunks(array: ArrayT, most: int) -> Iterator[ArrayT]:
         yield array[start : start + most]  # type: ignore[misc]
 
 
+def distinct(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The distinct numbers of an array, in order; ``np.unique`` imports masked arrays first."""
+    return tally(numbers)[0]
+
+
+def tally(numbers: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Int64s]:
+    """The distinct numbers of an array in order, and how many there are of each."""
+    ordered = np.sort(numbers)
+    first = np.ones(len(ordered), np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    starts = np.flatnonzero(first)
+    return ordered[starts], np.diff(starts, append=len(ordered))
+
+
+def median(numbers: npt.NDArray[Any]) -> float:
+    """The median of an array that is not empty; ``np.median`` imports masked arrays first."""
+    ordered = np.sort(numbers)
+    return float((ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2)
+
+
 def count_by(numbers: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Counter[int]:
     """How many there are of each number."""
     return Counter(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))

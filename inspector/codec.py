@@ -18,6 +18,8 @@ from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from inspector.light_dataclasses import hints_of
+
 T = TypeVar("T", bound="Message")
 
 
@@ -133,7 +135,7 @@ def _mapping(key: Any, value: Any) -> _Codec:
 
 def _record(cls: Any) -> _Codec:
     """Of a dataclass, by name: an engine finds the files of a task in its text."""
-    hints = get_type_hints(cls)
+    hints = hints_of(cls)
     codecs = {f.name: _codec(hints[f.name]) for f in fields(cls)}
     # A task has a thousand files: what JSON has as it is passes without a call.
     converted = {name: codec for name, codec in codecs.items() if codec is not _PLAIN}

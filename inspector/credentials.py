@@ -11,7 +11,6 @@ whatever it writes.
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,6 +55,10 @@ _SECRET_NAME = re.compile(r"key|secret|token|pass|pwd|sas|sig|credential|connect
 _HARMLESS_NAME = re.compile(r"keytab|path|provider|enable|keepalive|key[_-]?schema", re.I)
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _OPENING = ("--storage-option", "--conf")
+
+_ENTITIES = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
+)  # as html.escape, whose module takes as long to import as this one
 
 _lock = Lock()
 _known: dict[str, None] = {}
@@ -161,5 +164,5 @@ def _spellings(secret: str) -> Iterator[str]:
     """A secret as it stands, and as URLs, JSON and HTML spell it."""
     for plain in {secret, unquote(secret)}:
         if len(plain) >= SHORTEST:
-            yield from (plain, quote(plain), quote(plain, safe=""), html.escape(plain))
+            yield from (plain, quote(plain), quote(plain, safe=""), plain.translate(_ENTITIES))
             yield from (json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1])

@@ -8,9 +8,13 @@ A command imports some two hundred classes: that was a third of the time of a sh
 from __future__ import annotations
 
 import dataclasses
+import inspect
+import sys
 from collections.abc import Callable
+from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
@@ -30,6 +34,23 @@ else:
             return cls
 
         return decorate if cls is None else decorate(cls)
+
+
+def hints_of(cls: type) -> dict[str, Any]:
+    """The types of a class's fields by their names, with what ``Annotated`` adds.
+
+    As :func:`typing.get_type_hints`, which compiles ``int`` anew for each of a thousand fields.
+    """
+    return {
+        name: eval(_code(hint), vars(sys.modules[base.__module__]))
+        for base in reversed(cls.__mro__)
+        for name, hint in inspect.get_annotations(base).items()
+    }
+
+
+@cache
+def _code(hint: str) -> CodeType:
+    return compile(hint, "<hint>", "eval")
 
 
 def _add_methods(cls: type, *, frozen: bool, eq: bool) -> None:

@@ -7,7 +7,7 @@ import mmap
 import numpy as np
 import pytest
 
-from inspector.arrays import GrowingArray, longer
+from inspector.arrays import GrowingArray, distinct, longer, median, tally
 
 
 @pytest.mark.parametrize("fill", [0, -1])
@@ -53,3 +53,13 @@ def test_an_array_grows_where_memory_cannot(monkeypatch: pytest.MonkeyPatch) -> 
     growing = GrowingArray(np.int32)
     growing.reserve(1)[:2] = 5, 6
     assert growing.reserve(100_000)[:3].tolist() == [5, 6, 0]
+
+
+@pytest.mark.parametrize("numbers", [[], [4], [3, 1, 3, 2, 1, 3], [2.5, -1.0, 2.5]], ids=str)
+def test_distinct_numbers_and_their_median_are_those_of_numpy(numbers: list[float]) -> None:
+    array = np.array(numbers)
+    values, counts = np.unique(array, return_counts=True)
+    assert distinct(array).tolist() == values.tolist()
+    assert [part.tolist() for part in tally(array)] == [values.tolist(), counts.tolist()]
+    if numbers:
+        assert median(array) == np.median(array)

@@ -7,11 +7,15 @@ import dataclasses
 import inspect
 import pickle
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_type_hints
 
 import pytest
 
 from inspector import light_dataclasses
+from inspector.codec import Message
+from inspector.facts.fact import FACT_TYPES, Fact
+from inspector.facts.registry import facts_schema
+from inspector.render.tabular import StoreRow
 
 
 def library(**options: bool) -> Callable[[type], type]:
@@ -129,6 +133,18 @@ def test_a_value_that_holds_itself_can_be_shown() -> None:
 def test_a_value_travels() -> None:
     assert pickle.loads(pickle.dumps(Node("x"))) == Node("x")  # noqa: S301 - our own bytes
     assert {Node("x", ()): 1}[Node("x", ())] == 1  # type: ignore[arg-type]
+
+
+def test_hints_are_those_of_the_standard_library() -> None:
+    classes: list[type] = [
+        Fact,
+        *FACT_TYPES.values(),
+        *Message.__subclasses__(),
+        *StoreRow.__subclasses__(),
+    ]
+    assert facts_schema().names[-1] in FACT_TYPES, "all are declared"
+    for cls in classes:
+        assert light_dataclasses.hints_of(cls) == get_type_hints(cls, include_extras=True)
 
 
 def test_methods_of_the_class_are_kept() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from inspector.arrays import distinct, median
 from inspector.light_dataclasses import dataclass
 
 MOST_POINTS = 512
@@ -58,14 +59,14 @@ def growth(times_ms: Sequence[int], values: Sequence[int]) -> Growth | None:
     """
     if len(times_ms) < 2 or times_ms[-1] <= times_ms[0]:
         return None
-    chosen = np.unique(np.linspace(0, len(times_ms) - 1, MOST_POINTS).round().astype(np.int64))
+    chosen = distinct(np.linspace(0, len(times_ms) - 1, MOST_POINTS).round().astype(np.int64))
     times = np.array(times_ms, np.float64)[chosen]
     sizes = np.array(values, np.float64)[chosen]
     first, second = np.triu_indices(len(times), 1)
     apart = times[second] - times[first]
     ahead = apart > 0
     slopes = (sizes[second] - sizes[first])[ahead] / apart[ahead]
-    per_hour = float(np.median(slopes)) * MS_PER_HOUR
+    per_hour = median(slopes) * MS_PER_HOUR
     return Growth(per_hour, values[-1], times_ms[-1], len(times_ms))
 
 
@@ -142,7 +143,7 @@ def _grows(values: _Floats) -> bool:
     half = len(values) // 2 - 1
     records = np.diff(np.maximum.accumulate(values))[half:] > 0
     higher = newest.max() > before.max() and newest.min() > before.min()
-    if not higher or values[-1] <= np.median(before) or records.sum() < _RECORDS:
+    if not higher or values[-1] <= median(before) or records.sum() < _RECORDS:
         return False
     steps = np.diff(values)[half:]
     error = float(steps.std(ddof=1)) / len(steps) ** 0.5
@@ -156,7 +157,7 @@ def _grows(values: _Floats) -> bool:
 def _step(values: Sequence[int]) -> float:
     """What one version changes, usually; 0 of a series that never moves."""
     steps = np.abs(np.diff(np.asarray(values)))
-    return float(np.median(steps[steps > 0])) if steps.any() else 0.0
+    return median(steps[steps > 0]) if steps.any() else 0.0
 
 
 def _last_bottom(values: Sequence[int]) -> int:
@@ -172,7 +173,7 @@ def sparkline(values: Sequence[int], width: int = 60) -> str:
     """The values as a line of bars from 0 to their greatest; at most ``width`` of them."""
     if not values:
         return ""
-    positions = np.unique(np.linspace(0, len(values) - 1, width).round().astype(np.int64))
+    positions = distinct(np.linspace(0, len(values) - 1, width).round().astype(np.int64))
     chosen = [values[position] for position in positions.tolist()]
     top = max(chosen)
     if top <= 0:

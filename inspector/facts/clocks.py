@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from inspector.arrays import Bools, Int64s
+from inspector.arrays import Bools, Int64s, distinct
 from inspector.light_dataclasses import dataclass
 from inspector.model import BatchClock, TimeoutKind
 from inspector.state.replay import NO_CLOCK
@@ -62,7 +62,7 @@ def first_step_at(times: Int64s, since: Int64s, targets: Int64s) -> Int64s:
         targets: times that are looked for.
     """
     steps = np.full(len(targets), -1, np.int64)
-    for start in np.unique(since).tolist():
+    for start in distinct(since).tolist():
         chosen, after = np.flatnonzero(since == start), running_max(times[start:])
         positions = np.searchsorted(after, targets[chosen], side="left")
         steps[chosen] = np.where(positions < len(after), positions + start, -1)
@@ -86,7 +86,7 @@ def first_due(times: Int64s, since: Int64s, timers: Int64s) -> tuple[Int64s, Int
     """
     first = np.full(len(timers), len(times) - 1, np.int64)
     often = np.ones(len(timers), np.int64)
-    for put in np.unique(since).tolist():
+    for put in distinct(since).tolist():
         chosen, after = np.flatnonzero(since == put), times[put + 1 :]
         if not len(after):
             continue

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inspector.arrays import Int64s, count_by, longer
+from inspector.arrays import Int64s, count_by, longer, tally
 from inspector.facts.fact import VersionSum, fact
 from inspector.facts.sizes import SizeCounts
 from inspector.kernel.loader import kernel
@@ -83,7 +83,7 @@ class LivePrefixes:
         self._keys = had - gone + self._count(ids[now & ~outlives])
         live = self._keys > 0
         new = live & (had - gone == 0)
-        sizes, counts = np.unique(self._keys[live], return_counts=True)
+        sizes, counts = tally(self._keys[live])
         return PrefixFacts(
             prefixes=int(live.sum()),
             prefix_bytes=int(self._bytes[live].sum()),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inspector.arrays import Int64s, chunks
+from inspector.arrays import Int64s, chunks, distinct
 from inspector.facts.fact import StoreSum, fact
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
@@ -146,7 +146,7 @@ def without_index(
     for chunk in (part for group in np.split(order, cuts) for part in chunks(group, ROWS_AT_ONCE)):
         data, ends = state.joined_keys(chunk)
         sizes = np.diff(ends)
-        for size in np.unique(sizes).tolist():
+        for size in distinct(sizes).tolist():
             alike = chunk[sizes == size]
             if not schema.fields or size % WORD or size < least_size(schema):
                 yield alike, None, alike

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from inspector.arrays import Int64s, chunks
+from inspector.arrays import Int64s, chunks, distinct
 from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
 from inspector.facts.fact import Fact, fact
 from inspector.light_dataclasses import dataclass
@@ -256,7 +256,7 @@ class _Observer:
             yield np.arange(len(leftovers.ids))
             return
         conditions = 2 * leftovers.kind_step + leftovers.either
-        for condition in np.unique(conditions).tolist():
+        for condition in distinct(conditions).tolist():
             yield np.flatnonzero(conditions == condition)
 
     def _count(self, portion: Int64s) -> LeftoverCount:
@@ -326,7 +326,7 @@ class _Observer:
         steps = self._leftovers.kind_step
         if not limit or steps is None or self._state.tracking.keys is None:
             return self._first_of(np.arange(len(self._size)), limit)
-        of_steps = [np.flatnonzero(steps == step) for step in np.unique(steps).tolist()]
+        of_steps = [np.flatnonzero(steps == step) for step in distinct(steps).tolist()]
         return np.concatenate([self._first_of(portion, limit) for portion in of_steps])
 
     def _first_of(self, ids: Int64s, limit: int) -> Int64s:

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache, lru_cache
 from itertools import chain, pairwise
-from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +38,7 @@ import pyarrow as pa
 import inspector.facts
 from inspector.exceptions import UnknownFactError
 from inspector.facts.fact import FACT_TYPES, Fact, Observed
+from inspector.light_dataclasses import hints_of
 from inspector.model import StoreId
 from inspector.schemas import STORE_COLUMNS, array_of, validity
 
@@ -187,7 +188,7 @@ def struct_of(cls: Any) -> Column:
 
 @cache
 def _struct(cls: Any) -> Column:
-    hints = get_type_hints(cls)
+    hints = hints_of(cls)
     columns = [(f.name, column_of(hints[f.name])) for f in fields(cls)]
     make = _keyword_maker(cls) if any(f.kw_only for f in fields(cls)) else cls
     arrow: Any = pa.struct([(name, column.type) for name, column in columns])

@@ -9,7 +9,7 @@ from dataclasses import field
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import count_by
+from inspector.arrays import count_by, tally
 from inspector.decode.field_sizes import RowBytes
 from inspector.facts.fact import Fact, fact
 from inspector.light_dataclasses import dataclass
@@ -51,8 +51,7 @@ class SizeCounts(Sums):
     @classmethod
     def of(cls, sizes: npt.NDArray[np.int64]) -> SizeCounts:
         """The counts of some sizes."""
-        distinct, counts = np.unique(sizes, return_counts=True)
-        return cls(count_by(distinct, counts))
+        return cls(count_by(*tally(sizes)))
 
 
 class LiveSizes:

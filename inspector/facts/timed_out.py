@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import Bools, Int64s
+from inspector.arrays import Bools, Int64s, distinct
 from inspector.facts.clocks import Clocks, first_due
 from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
 from inspector.facts.inherited import RecordMakers
@@ -164,7 +164,7 @@ class _TimedOut:
         """
         puts = self._puts()
         groups, kind_step, is_either, is_timeout = self._groups(puts)
-        for group in np.unique(groups[is_timeout]).tolist():
+        for group in distinct(groups[is_timeout]).tolist():
             portion = np.flatnonzero(is_timeout & (groups == group))
             yield self._answer(puts.ids[portion], kind_step[portion], is_either[portion], group)
 

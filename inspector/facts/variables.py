@@ -18,7 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from inspector.arrays import Int64s, chunks, count_by
+from inspector.arrays import Int64s, chunks, count_by, distinct, tally
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.facts.joins import ROWS_AT_ONCE, WORD, least_size, number_rows, without_index
 from inspector.kernel.loader import kernel
@@ -107,8 +107,8 @@ def timers_without_state(
     live = np.flatnonzero(timers.live[: len(timers)])
     bare = live[(owners[live] >= 0) & ~np.isin(owners[live], with_state)]
     sizes = timers.key_size[bare].astype(np.int64) + timers.value_size[bare]
-    keys = len(np.unique(owners[live]))
-    without = len(np.unique(owners[bare]))
+    keys = len(distinct(owners[live]))
+    without = len(distinct(owners[bare]))
     return TimersWithoutState(len(live), len(bare), int(sizes.sum()), without, keys)
 
 
@@ -121,7 +121,7 @@ def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[
     added = np.bincount(owners[live & in_window], minlength=len(keys))
     removed = np.bincount(owners[is_known & ~state.live[: len(state)]], minlength=len(keys))
     grown = entries[(added > 0) & (removed == 0)]
-    powers = np.unique(np.frexp(grown.astype(np.float64))[1] - 1, return_counts=True)
+    powers = tally(np.frexp(grown.astype(np.float64))[1] - 1)
     yield EntriesPerKey(
         int((entries > 0).sum()),
         int(entries.sum()),

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, distinct
 from inspector.checkpoint.logfile import UNSEEN
 from inspector.codec import Message
 from inspector.decode.records import RecordBlock
@@ -189,7 +189,7 @@ class _Unit:
             )
             if part.filter is not None
         ]
-        met = np.unique(np.concatenate([np.empty(0, np.int64), *kept]))
+        met = distinct(np.concatenate([np.empty(0, np.int64), *kept]))
         names = ("added", "removed", "changed")
         kept_ids = {name: getattr(differ, name) for name in names}
         return replace(differ, **{name: ids[np.isin(ids, met)] for name, ids in kept_ids.items()})

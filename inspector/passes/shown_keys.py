@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, distinct
 from inspector.checkpoint.logfile import VANISHED_SLUG
 from inspector.checkpoint.urls import is_local
 from inspector.discovery.tasks import StoreTask, Task
@@ -75,7 +75,7 @@ def with_keys(
             showing.append(item)
         else:
             yield item
-    ids = np.unique(np.array([id_of(item.fact.key) for item in showing], np.int64))
+    ids = distinct(np.array([id_of(item.fact.key) for item in showing], np.int64))
     keys = _keys(ids, state, applied, reader) if showing else {}
     for item in showing:
         key = keys.get(id_of(item.fact.key))
@@ -89,8 +89,8 @@ def _keys(
     """The keys of some ids that could be read, file by file."""
     steps = np.where(state.put_step[ids] == BEFORE_WINDOW, state.base_step, state.put_step[ids])
     keys: dict[int, bytes] = {}
-    reader.expect([applied[step] for step in np.unique(steps).tolist()])
-    for step in np.unique(steps).tolist():
+    reader.expect([applied[step] for step in distinct(steps).tolist()])
+    for step in distinct(steps).tolist():
         own_ids, file = ids[steps == step], applied[step]
         try:
             keys.update(_in_file(own_ids, state, file, reader))

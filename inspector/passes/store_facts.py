@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, distinct
 from inspector.decode.field_sizes import RowBytes, measure_rows
 from inspector.decode.rows import count_flags
 from inspector.discovery.tasks import StoreTask, Task
@@ -67,7 +67,7 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
     variables = [store.store_name for store in stores if store.family is not Family.TIMERS]
     if not all(name in read for name in variables):
         return  # that a key has no state is known only if every variable is
-    all_ids = np.unique(
+    all_ids = distinct(
         np.concatenate(
             [
                 *(read[n].owners[read[n].state.live[: len(read[n].state)]] for n in variables),

@@ -22,10 +22,10 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import field, fields, replace
 from functools import cache
 from itertools import islice
-from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin
 
 from inspector.exceptions import InspectorError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, hints_of
 
 R = TypeVar("R", bound="Row")
 
@@ -229,7 +229,7 @@ def values(row: Row) -> Mapping[str, Any]:
 @cache
 def _columns(cls: Any) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
     """The columns of a class, and those that ``--raw`` adds."""
-    hints = get_type_hints(cls, include_extras=True)
+    hints = hints_of(cls)
     declared = [_column(flags.name.rstrip("_"), _marks(hints[flags.name])) for flags in fields(cls)]
     plain = tuple(column for column, raw in declared if not raw)
     return plain, tuple(column for column, raw in declared if raw)

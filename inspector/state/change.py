@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import Bools, Int64s
+from inspector.arrays import Bools, Int64s, tally
 from inspector.kernel.layout import NUMBERS, OUTCOMES, SIZES, SUMS
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
@@ -197,7 +197,7 @@ def _count_large(keys: TouchedKeys, more: list[dict[int, int]]) -> None:
         for counts, sizes in zip(
             more, (keys.key_size, values, keys.key_size + values), strict=True
         ):
-            large, result = np.unique(sizes[live & moved & (sizes >= _SMALL)], return_counts=True)
+            large, result = tally(sizes[live & moved & (sizes >= _SMALL)])
             for size, count in zip(large.tolist(), result.tolist(), strict=True):
                 counts[size] = counts.get(size, 0) + rows * count
                 if not counts[size]:

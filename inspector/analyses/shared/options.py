@@ -7,12 +7,12 @@ import inspect
 import types
 from collections.abc import Mapping
 from dataclasses import field, fields, replace
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from inspector.checkpoint.urls import spell_root
 from inspector.engines.choose import AUTO, IO, LOCAL, NAMES, EngineOptions
 from inspector.exceptions import CheckpointError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, hints_of
 from inspector.model import Redact, TimeoutKind
 
 
@@ -314,9 +314,11 @@ class Options:
         return (self.key,) if isinstance(self.key, str) else tuple(self.key)
 
 
+_HINTS = hints_of(Options)
+
+
 def _group(*names: str) -> Group:
-    hints = get_type_hints(Options, include_extras=True)
-    group = (parameter(name, hints[name], getattr(Options, name, None)) for name in names)
+    group = (parameter(name, _HINTS[name], getattr(Options, name, None)) for name in names)
     return tuple(item for item in group if item is not None)
 
 

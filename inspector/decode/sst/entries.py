@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, distinct
 from inspector.decode.sst.blocks import RawBlocks
 from inspector.exceptions import DecodeError, RecordError
 from inspector.kernel.layout import BAD_BLOCK, BAD_ENTRY, BAD_ORDER, ENTRY, FULL, MORE, OVER_LIMIT
@@ -167,7 +167,7 @@ class EntryReader:
         return block
 
     def _check_types(self, types: Int64s, offset: int) -> None:
-        unread = set(np.unique(types).tolist()) - set(self._types)
+        unread = set(distinct(types).tolist()) - set(self._types)
         if unread:
             kind = min(unread)
             name = _UNREAD.get(kind, "an unknown one")

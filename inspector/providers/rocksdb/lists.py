@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inspector.arrays import Bools, Int32s, Int64s, longer
+from inspector.arrays import Bools, Int32s, Int64s, distinct, longer
 from inspector.decode.encoded_rows import Spans
 from inspector.kernel.loader import kernel
 
@@ -88,7 +88,7 @@ class ListLengths:
             self._lengths = longer(self._lengths, room).astype(np.int32, copy=False)
         lengths = self._lengths
         result: Int32s = np.empty(len(ids), np.int32)
-        if len(np.unique(ids)) == len(ids):
+        if len(distinct(ids)) == len(ids):
             result[:] = lengths[ids]
             lengths[ids] = np.where(merged, result + counts, counts)
             return result
