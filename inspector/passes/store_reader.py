@@ -31,14 +31,14 @@ class StoreReader:
     """Reads the state files of one store by its provider, and keeps the problems it meets.
 
     Attributes:
-        store: the store. problems: what was met; the caller reports them.
+        store: the store.
         provider: the one that wrote the files. storage: where they lie.
     """
 
     def __init__(self, task: Task, storage: Storage, store: StoreTask) -> None:
         self.storage = storage if isinstance(storage, TaskFiles) else TaskFiles(storage)
         self.store = task.store_id(store)
-        self.problems: list[Problem] = []
+        self._problems: dict[Problem, None] = {}  # each pass over the same files meets them
         self._fit = task.request.fit
         self._decode_ahead = task.decode_ahead
         self._begun: set[str] = set()
@@ -58,6 +58,15 @@ class StoreReader:
         self._files = self.provider.reader(
             self.storage, options, store.files, store.side_files, self.report
         )
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What was met, each once; the caller reports them."""
+        return list(self._problems)
+
+    @problems.setter
+    def problems(self, problems: list[Problem]) -> None:
+        self._problems = dict.fromkeys(problems)
 
     @property
     def raw_bytes(self) -> int:
@@ -167,11 +176,11 @@ class StoreReader:
         if slug == SIDE_SLUG and of_state and not self._fit:
             slug = ChecksumError.slug
         path, version = (None, None) if file is None else (file.path, file.version)
-        self._note(Problem(slug, message, path, offset, self.store, version))
+        self._problems[Problem(slug, message, path, offset, self.store, version)] = None
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Keep the problems of another reader of this store, less those of files that have one."""
-        reported = {(result.slug, result.path) for result in self.problems}
+        reported = {(result.slug, result.path) for result in self._problems}
         self.problems += [
             result for result in problems if (result.slug, result.path) not in reported
         ]
@@ -185,12 +194,7 @@ class StoreReader:
         if not isinstance(error, READ_ERRORS):
             raise error
         result = problem(error, file.path)
-        self._note(replace(result, store=self.store, version=file.version))
-
-    def _note(self, noted: Problem) -> None:
-        """Keep a problem, which each pass over the same files meets, once."""
-        if noted not in self.problems:
-            self.problems.append(noted)
+        self._problems[replace(result, store=self.store, version=file.version)] = None
 
     def row(self, kind: str, version: int | None) -> dict[str, Any]:
         """The columns that every row about this store has."""
