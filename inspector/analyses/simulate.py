@@ -22,7 +22,7 @@ from inspector.facts.expiring import Expiring
 from inspector.facts.simulated import SimulatedRows
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import dataclass
-from inspector.model import StoreName, TimeoutKind
+from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES, StoreName, TimeoutKind
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.rule import Scenario, WhatIf
 from inspector.operators.user_rules import parse_duration
@@ -40,6 +40,9 @@ _CHANGES = {
 }
 _LATE = "what was dropped as late would have been kept, and is in no file; exact if nothing was"
 _BEFORE = "rows that went before the oldest version would still be there"
+_COUNTERS = dict(zip(JOIN_COUNT_STORES, JOIN_ROW_STORES, strict=True))
+_COUNTER_BYTES = 16
+"""A row of one long: null bits and the number."""
 FOOTNOTE = (
     "The same input, batch by batch, as the versions that can be read show it. Exact: by the "
     "clocks of the real rows, with nothing missing. At least: rows that went before the oldest "
@@ -167,8 +170,19 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
         for name, by_kind in judged.facts.merged(SimulatedRows).items()
         if name not in kept
     }
+    counted = {
+        name: name._replace(store_name=_COUNTERS[name.store_name])
+        for name in stores
+        if name.store_name in _COUNTERS
+    }
+    then |= {
+        name: {version: _counters(of_rows) for version, of_rows in then[rows].items()}
+        for name, rows in counted.items()
+        if rows in then
+    }
 
     def scenario(name: StoreName) -> Scenario | str:
+        name = counted.get(name, name) if name in then else name
         operators = judged.checkpoint.operators
         operator = next(o for o in operators if o.operator_id == name.operator_id)
         planned = scenario_of(judged.checkpoint, operator, name.store_name, change)
@@ -244,6 +258,14 @@ def _row(
         peak_batch_id=peak - 1 if then else None,
         certainty=certainty,
         why=why,
+    )
+
+
+def _counters(rows: SimulatedRows) -> SimulatedRows:
+    """The counters of a join's rows: one for each join key."""
+    count = rows.join_keys
+    return replace(
+        rows, rows=count, key_bytes=rows.join_key_bytes, value_bytes=count * _COUNTER_BYTES
     )
 
 

@@ -15,18 +15,22 @@ import numpy as np
 from inspector.arrays import Bools, Int64s, weigh
 from inspector.facts.expiring import expiry_ms
 from inspector.facts.fact import Fact, fact
+from inspector.facts.joins import number_rows, without_index
+from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField, Scenario
+from inspector.sparktypes import StructType
 from inspector.state.change import Change, TouchedKeys
 from inspector.state.replay import NO_CLOCK, StateMap
 from inspector.sums import Sums, either, sum_by
 
 _NEVER = int(np.iinfo(np.int64).max)
-_COLUMNS = 6
-_START, _DEADLINE, _KEY, _VALUE, _REAL, _GONE = range(_COLUMNS)
+_COLUMNS = 7
+_START, _DEADLINE, _KEY, _VALUE, _REAL, _JOINED, _GONE = range(_COLUMNS)
 """Of a row: the step that put it (-1: none), its deadline as changed, its sizes, its deadline as it
-was, and whether its operator's rule has removed it."""
+was, the number of its join key, and whether its operator's rule has removed it."""
+_NO_JOIN = -1
 
 
 @fact("simulated")
@@ -38,6 +42,8 @@ class SimulatedRows(Sums, Fact):
         stores: partitions. whole: those of them of which no row is missing because it went before
             the oldest version that can be read.
         timeout_kind: the clock that timers follow in it, where no more is known of them.
+        join_keys: in a store of a join's rows, the keys that a counter would have.
+        join_key_bytes: their sizes.
     """
 
     rows: int = 0
@@ -46,6 +52,8 @@ class SimulatedRows(Sums, Fact):
     stores: int = 0
     whole: int = 0
     timeout_kind: TimeoutKind | None = sum_by(either, None)
+    join_keys: int = 0
+    join_key_bytes: int = 0
 
     def merge_key(self, version: int) -> Hashable:
         """Those of one version and one clock add."""
@@ -53,11 +61,12 @@ class SimulatedRows(Sums, Fact):
 
 
 class Simulation:
-    """Follows one store of one partition; 48 bytes for each key.
+    """Follows one store of one partition; 56 bytes for each key, 24 more for each row of a join.
 
     Args:
         scenario: what is changed. expiry: the rule that the rows go by, if there is one.
-        clocks: of the batches.
+        clocks: of the batches. key: schema of the keys, from which rows that change theirs have
+            their join key.
     """
 
     def __init__(
@@ -65,9 +74,14 @@ class Simulation:
         scenario: Scenario,
         expiry: ExpiryField | None,
         clocks: Iterable[BatchClock],
+        key: StructType | None = None,
     ) -> None:
         self._scenario, self._expiry = scenario, expiry
         self._batches = {clock.batch_id: clock for clock in clocks}
+        self._key = key if scenario.moved else None
+        self._join_keys = kernel().Interner()
+        self._sizes: dict[int, int] = {}  # of the join keys, by number
+        self._ended: list[Int64s] = []  # of a join: number of the key, begin and end of each row
         self._open = np.full((_COLUMNS, 0), -1, np.int64)
         self._removed: list[Int64s] = []  # where rows move: those that the rule removed
         self._clocks: list[int] = []  # of each version, as it was
@@ -132,7 +146,7 @@ class Simulation:
     def observe(self) -> Iterator[tuple[int, SimulatedRows]]:
         """The rows of each version, by the versions that were replayed."""
         self._close_all(len(self._versions))
-        totals = np.cumsum(self._more, axis=1).T[:-1]
+        totals = np.cumsum(np.vstack((self._more, self._counters())), axis=1).T[:-1]
         shift = self._scenario.clock_shift_ms
         # What went before the first version had a deadline that its clock had reached; the first
         # clock that is known is not before it.
@@ -141,8 +155,48 @@ class Simulation:
         for step, (version, total) in enumerate(zip(self._versions, totals, strict=True)):
             reached = first > 0 and self._clocks[step] + shift >= first + later
             whole = self._from_empty or (shift >= 0 and not later) or reached
-            rows, keys, values = map(int, total)
-            yield version, SimulatedRows(rows, keys, values, 1, int(whole), self._scenario.kind)
+            rows, keys, values, *of_counters = map(int, total)
+            kind = self._scenario.kind
+            yield version, SimulatedRows(rows, keys, values, 1, int(whole), kind, *of_counters)
+
+    def _counters(self) -> Int64s:
+        """Join keys that begin with a version less those that end, and their bytes.
+
+        A counter is there from the first row of its key to the last; one batch may remove a row
+        and put another.
+        """
+        more = np.zeros((2, self._more.shape[1]), np.int64)
+        rows = np.hstack([np.zeros((3, 0), np.int64), *self._ended])
+        rows = rows[:, (rows[0] != _NO_JOIN) & (rows[1] < rows[2])]
+        if not rows.size:
+            return more
+        number, start, end = rows[:, np.lexsort((rows[1], rows[0]))]
+        # Ends of one key never pass the begin of the next one, if each has a range of its own.
+        span = more.shape[1]
+        reach = np.maximum.accumulate(number * span + end)
+        first = np.ones(len(number), np.bool_)
+        first[1:] = number[1:] * span + start[1:] > reach[:-1]
+        begins = np.flatnonzero(first)
+        last = np.append(begins[1:], len(number)) - 1
+        sizes = np.array([self._sizes[key] for key in number[begins].tolist()], np.int64)
+        for at, sign in ((start[begins], 1), (reach[last] - number[last] * span, -1)):
+            for row, weights in zip(more, (np.ones(len(at)), sizes), strict=True):
+                row += sign * weigh(at, weights, span)
+        return more
+
+    def _joined(self, ids: Int64s, state: StateMap) -> Int64s:
+        """The numbers of the join keys of rows."""
+        numbers = np.full(len(ids), _NO_JOIN, np.int64)
+        if self._key is None or not len(ids):
+            return numbers
+        order = np.argsort(ids)
+        for alike, words, _ in without_index(state, ids, self._key):
+            if words is not None:
+                of_words = number_rows(self._join_keys, words)
+                numbers[order[np.searchsorted(ids, alike, sorter=order)]] = of_words
+                size = words.shape[1] * words.itemsize
+                self._sizes |= dict.fromkeys(np.unique(of_words).tolist(), size)
+        return numbers
 
     def _clock(self, version: int) -> int:
         """What the clock read in the batch of a version; that before it where it is not known."""
@@ -174,6 +228,7 @@ class Simulation:
         rows = np.zeros((_COLUMNS, len(ids)), np.int64)
         rows[_START], rows[_DEADLINE], rows[_REAL] = step, deadline, real
         rows[_KEY], rows[_VALUE] = state.key_size[ids], state.value_size[ids]
+        rows[_JOINED] = self._joined(ids, state)
         return rows
 
     def _close_all(self, step: int) -> None:
@@ -189,7 +244,7 @@ class Simulation:
 
     def _end(self, rows: Int64s, step: int) -> None:
         """End what is known of rows at a version; at their deadline, if that comes before."""
-        start, deadline, keys, values, real, gone = rows
+        start, deadline, keys, values, real, joined, gone = rows
         clocks = np.asarray(self._clocks)
         changed = clocks + self._scenario.clock_shift_ms
         ends = np.maximum(np.searchsorted(changed, deadline), start)
@@ -199,6 +254,8 @@ class Simulation:
             due = np.searchsorted(clocks, real) + 1
             ends = np.where((gone == 0) & (due < step), step, ends)
         ends = np.minimum(ends, step)
+        if self._key is not None:
+            self._ended.append(np.vstack((joined, start, ends)))
         for at, sign in ((start, 1), (ends, -1)):
             for row, weights in zip(self._more, (np.ones(len(start)), keys, values), strict=True):
                 row += sign * weigh(at, weights, len(row))

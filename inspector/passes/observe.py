@@ -153,7 +153,8 @@ class StorePass:
         self._prefixes = LivePrefixes(fields) if fields else None
         self._rewrites = Rewrites() if task.request.rewrites else None
         self._simulations = [
-            Simulation(scenario, store.expiry, task.clocks) for scenario in store.scenarios
+            Simulation(scenario, store.expiry, task.clocks, schemas(store)[0])
+            for scenario in store.scenarios
         ]
         self.life = Lifetime(task, store, reader.store, self.state)
         self._crossed = CrossChecks(task, store)

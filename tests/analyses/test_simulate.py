@@ -10,6 +10,7 @@ from inspector import api
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.what_if import delay_of
 from inspector.exceptions import CheckpointError
+from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES
 from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, run
 from tests.profiles import sampled
@@ -75,13 +76,33 @@ def test_a_join_that_waits_long_keeps_all_rows_that_came_under_whichever_index(c
     options = api.Options(join_retention=("left=0s", "right=0s"))
     delay = {"watermark_delay": "1000d", "old_delay": "10s"}
     batches = api.simulate(str(checkpoint_of(case)), options, **delay).tables[1].rows
-    for store in {row["store_name"] for row in batches}:
+    counters = {
+        (row["store_name"].partition("-")[0], row["batch_id"]): row["rows_then"]
+        for row in batches
+        if row["store_name"] in JOIN_COUNT_STORES
+    }
+    for store in {row["store_name"] for row in batches} - {*JOIN_COUNT_STORES}:
         of_store = [row for row in batches if row["store_name"] == store]
         came: set[tuple[str, str]] = set()
         for row in of_store:
             came |= joined_rows(case, store, row["batch_id"] + 1)
             assert row["rows_then"] == len(came)
+            if store in JOIN_ROW_STORES:
+                side = store.partition("-")[0]
+                assert counters[side, row["batch_id"]] == len({key for key, _ in came})
         assert of_store[-1]["rows"] < len(came)
+
+
+@pytest.mark.parametrize("case", ["join_left_outer", "join_window_key", "rocksdb_join_left_outer"])
+def test_a_join_with_the_delay_that_it_has_keeps_its_counters(case: str) -> None:
+    # So long that no rule removes a row, and each goes when it went.
+    options = api.Options(join_retention=("left=1000d", "right=1000d"))
+    delay = {"watermark_delay": "10s", "old_delay": "10s"}
+    report = api.simulate(str(checkpoint_of(case)), options, **delay)
+    of_counters = [row for row in report.tables[1].rows if row["store_name"] in JOIN_COUNT_STORES]
+    assert of_counters
+    for row in of_counters:
+        assert (row["rows_then"], row["row_bytes_then"]) == (row["rows"], row["row_bytes"])
 
 
 def test_a_timeout_would_have_removed_the_keys_that_leak() -> None:
