@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,9 +70,9 @@ def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
     outside(run.checkpoint.root, output)
     if not run.engine.in_process:
         check_format(form)
-    of_engine = _write_files if run.engine.in_process else _by_spark
+    of_engine = partial(_write_files, analysis) if run.engine.in_process else _by_spark
     problems = of_one_version(
-        lambda: of_engine(analysis, run, content, form, parsed, keywords), run.begin_anew
+        lambda: of_engine(run, content, form, parsed, keywords), run.begin_anew
     )
     for line in message_lines(problems, quiet=parsed["quiet"]):
         click.echo(line, err=True)
@@ -105,7 +106,6 @@ def _write_files(
 
 
 def _by_spark(
-    _analysis: Analysis,
     run: Run,
     content: str,
     form: str,

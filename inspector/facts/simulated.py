@@ -184,7 +184,7 @@ class Simulation:
                 row += sign * weigh(at, weights, span)
         return more
 
-    def _joined(self, ids: Int64s, state: StateMap) -> Int64s:
+    def _join_numbers(self, ids: Int64s, state: StateMap) -> Int64s:
         """The numbers of the join keys of rows."""
         numbers = np.full(len(ids), _NO_JOIN, np.int64)
         if self._key is None or not len(ids):
@@ -228,7 +228,7 @@ class Simulation:
         rows = np.zeros((_COLUMNS, len(ids)), np.int64)
         rows[_START], rows[_DEADLINE], rows[_REAL] = step, deadline, real
         rows[_KEY], rows[_VALUE] = state.key_size[ids], state.value_size[ids]
-        rows[_JOINED] = self._joined(ids, state)
+        rows[_JOINED] = self._join_numbers(ids, state)
         return rows
 
     def _close_all(self, step: int) -> None:

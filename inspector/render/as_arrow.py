@@ -46,15 +46,14 @@ def arrow_table(report: ReportData, name: str | None = None, *, structs: bool = 
         KeyError: the report has no such table.
     """
     table = report.primary if name is None else {t.name: t for t in report.tables}[name]
-    schema, rows = pa.schema(columns_of(table.columns)), list(table.rows)
-    batch = record_batch_of(schema, table.columns, rows)
+    rows = list(table.rows)
+    arrays = []
+    for column, (_, kind) in zip(table.columns, columns_of(table.columns), strict=True):
+        is_typed = structs and column.unit is Unit.VALUE
+        typed = _state_values(report, column.name, rows) if is_typed else None
+        arrays.append(_array(column, rows, kind) if typed is None else typed)
     metadata = {"checkpoint": report.checkpoint, "command": report.command}
-    made = pa.Table.from_batches([batch.replace_schema_metadata(metadata)])
-    for position, column in enumerate(table.columns if structs else ()):
-        if column.unit is Unit.VALUE:
-            typed = _state_values(report, column.name, rows)
-            made = made if typed is None else made.set_column(position, column.name, typed)
-    return made
+    return pa.Table.from_arrays(arrays, list(map(_name, table.columns)), metadata=metadata)
 
 
 def _state_values(report: ReportData, name: str, rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -117,10 +116,7 @@ def record_batch_of(
 ) -> pa.RecordBatch:
     """Rows as a batch of a schema that begins with these columns; the others are null."""
     listed = list(rows)
-    arrays = [
-        pa.array(_cells(column, listed, schema.field(i).type), schema.field(i).type)
-        for i, column in enumerate(columns)
-    ]
+    arrays = [_array(column, listed, schema.field(i).type) for i, column in enumerate(columns)]
     more = [pa.nulls(len(listed), field.type) for field in list(schema)[len(arrays) :]]
     return pa.RecordBatch.from_arrays([*arrays, *more], schema=schema)
 
@@ -129,9 +125,9 @@ def _name(column: Column) -> str:
     return column.name.removesuffix("_ms") if column.unit is Unit.TIME_MS else column.name
 
 
-def _cells(column: Column, rows: Sequence[Mapping[str, Any]], kind: pa.DataType) -> list[Any]:
+def _array(column: Column, rows: Sequence[Mapping[str, Any]], kind: pa.DataType) -> Any:
     values = [row.get(column.name) for row in rows]
-    return list(map(_word, values)) if pa.types.is_string(kind) else values
+    return pa.array(map(_word, values) if pa.types.is_string(kind) else values, kind)
 
 
 def _word(value: Any) -> str | None:
