@@ -19,6 +19,8 @@ _MILLIS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 _YEAR_MS = 365.25 * 86_400_000
 _ONE_UNIT = 10
 """From so many of its largest unit on a duration, or a rate, has no smaller one."""
+_YEARS = 2
+"""Durations from here on are in years."""
 _ALL_DIGITS = 1_000_000
 """Counts from which on a person reads millions."""
 _IRREGULAR = {"query": "queries", "entry": "entries", "has": "have", "is": "are", "was": "were"}
@@ -134,10 +136,11 @@ def long_duration_text(millis: int) -> str:
 def duration_text(millis: int) -> str:
     """The same, ``2 d 4 h``, but from ten of the largest unit on with that alone: ``628 d``.
 
-    From ten years on it is in years.
+    From two years on it is in years.
     """
-    if abs(millis) >= 10 * _YEAR_MS:
-        return f"{millis / _YEAR_MS:,.0f} years"
+    years = millis / _YEAR_MS
+    if abs(years) >= _YEARS:
+        return f"{years:,.{0 if abs(years) > _ONE_UNIT - 0.5 else 1}f} years"
     amount, *words = long_duration_text(millis).split(" ")
     if abs(int(amount)) >= _ONE_UNIT:
         del words[1:]
