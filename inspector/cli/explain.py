@@ -27,6 +27,7 @@ _MOST_WORDS = 3
 """A topic has not more; anything longer is a message."""
 _SHOWN = 80
 _LONGEST = 1 << 20
+_PATH = re.compile(r"[.~]{0,2}/\S{1,4000}")
 
 
 @click.command()
@@ -50,6 +51,14 @@ def explain(words: tuple[str, ...], *, wide: bool) -> None:
     """
     checkpoint = next((word for word in words if _is_checkpoint(word)), None)
     topic = " ".join(_text(word) for word in words if word != checkpoint)
+    if words and not topic.strip():
+        raise click.UsageError(
+            "there is no text; beside a checkpoint say what was seen, such as 'state grows'"
+        )
+    last = words[-1] if len(words) > 1 and checkpoint is None else ""
+    # A pasted message may end with the path of a file.
+    if _PATH.fullmatch(last) and not _FILE.search(last) and not os.path.exists(last):
+        raise click.UsageError(f"there is nothing at {escape(last)}")
     try:
         for_programs = data(topic)
         text = for_programs or (lookup(topic) if words else contents())

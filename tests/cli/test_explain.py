@@ -49,6 +49,17 @@ def test_an_unknown_topic_is_a_usage_error_with_its_neighbours() -> None:
     assert "inspector explain lists all topics" in run("explain", "xyzzy").err
 
 
+def test_a_path_without_a_checkpoint_or_a_text_is_not_passed_over() -> None:
+    outcome = run("explain", "state grows", "/no/such/checkpoint")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "there is nothing at /no/such/checkpoint" in outcome.err
+    outcome = run("explain", checkpoint_of("agg_update"))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "there is no text; beside a checkpoint say what was seen" in outcome.err
+    pasted = "java.io.FileNotFoundException: /checkpoints/orders/state/0/0/2.delta"
+    assert run("explain", *pasted.split(" ")).code == 0
+
+
 def test_a_terminal_gets_it_rendered() -> None:
     parent, child = pty.openpty()
     done = subprocess.run(
