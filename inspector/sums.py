@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, fields
 from functools import cache, reduce
 from operator import add
@@ -96,4 +96,11 @@ def _sum_counters(counters: Sequence[Counter[Any]]) -> Counter[Any]:
     for counter in counters:
         for key, count in counter.items():
             total[key] = total.get(key, 0) + count
-    return Counter({key: count for key, count in total.items() if count > 0})
+    return counter_of({key: count for key, count in total.items() if count > 0})
+
+
+def counter_of(counts: Mapping[T, int] | Iterable[tuple[T, int]]) -> Counter[T]:
+    """The counter of some counts, as it is; ``Counter`` first asks what it is given."""
+    counter: Counter[T] = Counter()
+    dict.update(counter, counts)
+    return counter

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 from inspector.checkpoint.trees import Entry
 
@@ -100,18 +99,21 @@ def chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
                 return
 
 
-@contextmanager
-def _open(path: str) -> Iterator[tuple[int, int]]:
-    file = os.open(path, _FLAGS)
-    try:
-        status = os.fstat(file)
+class _open:  # noqa: N801 - a context manager; one by contextlib takes as long as the open
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, _FLAGS)
+
+    def __enter__(self) -> tuple[int, int]:
+        status = os.fstat(self._file)
+        if stat.S_ISREG(status.st_mode):
+            return self._file, status.st_size
+        os.close(self._file)
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError("it is a folder, not a file")
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("it is neither a file nor a folder")
-        yield file, status.st_size
-    finally:
-        os.close(file)
+        raise OSError("it is neither a file nor a folder")
+
+    def __exit__(self, *_error: object) -> None:
+        os.close(self._file)
 
 
 def _special(name: str, path: str) -> Entry:

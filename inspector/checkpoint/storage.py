@@ -11,7 +11,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -386,18 +385,30 @@ class Storage:
 
         return Pending(begin, self.full_path(relative))
 
-    @contextmanager
-    def _guard(self, relative: str) -> Iterator[None]:
+    def _guard(self, relative: str) -> _Guard:
         """Let only errors of this package and ``OSError`` with a path out of a driver."""
-        try:
-            yield
-        except (InspectorError, MemoryError):
-            raise
-        except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
-            failure = translate_error(error, self.full_path(relative), self.options)
-            if isinstance(failure, PermissionError):
-                note_refusal(self._fs)
-            raise failure from None
+        return _Guard(lambda error: self._translate(error, relative))
+
+    def _translate(self, error: Exception, relative: str) -> OSError:
+        failure = translate_error(error, self.full_path(relative), self.options)
+        if isinstance(failure, PermissionError):
+            note_refusal(self._fs)
+        return failure
+
+
+class _Guard:
+    """A context manager; one by contextlib takes as long as to open a small file."""
+
+    def __init__(self, translate: Callable[[Exception], OSError]) -> None:
+        self._translate = translate
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        # Drivers raise whatever their makers liked.
+        if isinstance(error, Exception) and not isinstance(error, (InspectorError, MemoryError)):
+            raise self._translate(error) from None
 
 
 def parts_of(size: int) -> int:

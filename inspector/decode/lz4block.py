@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import xxhash
 
@@ -44,7 +45,6 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
         FrameError: a header or checksum is wrong, or LZ4 data is corrupt.
         LimitError: a block is larger than ``limits.frame_bytes``.
     """
-    codec = RawCodec("lz4_raw", "LZ4")
     blocks = _kernel_blocks()
     room = min(_AT_ONCE, limits.frame_bytes)
     ended = False
@@ -55,7 +55,7 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
             raw, packed = blocks(source.window, 0, limits.frame_bytes, room)
             source.skip(packed)
         if not packed:
-            raw = _one_block(source, codec, limits)
+            raw = _one_block(source, limits)
         ended = not raw
         if raw:
             yield raw
@@ -63,7 +63,7 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
         raise TruncatedError("the LZ4 stream has no end mark", offset=source.offset)
 
 
-def _one_block(source: Source, codec: RawCodec, limits: Limits) -> bytes:
+def _one_block(source: Source, limits: Limits) -> bytes:
     """One block, decompressed and verified; empty for an end mark."""
     start = source.offset
     _, token, compressed, size, checksum = source.header(_HEADER, MAGIC, "an LZ4 block")
@@ -78,10 +78,15 @@ def _one_block(source: Source, codec: RawCodec, limits: Limits) -> bytes:
     payload = source.take(compressed, "LZ4 block")
     # A block that is too short fails by its checksum.
     stored = token & 0xF0 == _STORED
-    block = bytes(payload) if stored else codec.block(payload, size, start)
+    block = bytes(payload) if stored else _codec().block(payload, size, start)
     if xxhash.xxh32_intdigest(block, _SEED) & _CHECKSUM_BITS != checksum:
         raise FrameError("LZ4 block does not match its checksum", offset=start)
     return block
+
+
+@cache
+def _codec() -> RawCodec:
+    return RawCodec("lz4_raw", "LZ4")
 
 
 def _kernel_blocks() -> Callable[[memoryview, int, int, int], tuple[bytes, int]] | None:

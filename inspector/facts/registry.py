@@ -41,6 +41,7 @@ from inspector.facts.fact import FACT_TYPES, Fact, Observed
 from inspector.light_dataclasses import hints_of
 from inspector.model import StoreId
 from inspector.schemas import STORE_COLUMNS, array_of, validity
+from inspector.sums import counter_of
 
 for _module in pkgutil.iter_modules(inspector.facts.__path__):
     if _module.name != "registry":
@@ -298,4 +299,4 @@ def _pairs(counts: Counter[int]) -> list[int]:
 
 def _counter(numbers: Iterable[int]) -> Counter[int]:
     flat = list(numbers)
-    return Counter(dict(zip(flat[::2], flat[1::2], strict=True)))
+    return counter_of(zip(flat[::2], flat[1::2], strict=True))
