@@ -19,7 +19,7 @@ from inspector.checkpoint import patience
 from inspector.engines.java import packaged_home, provide_java
 from inspector.exceptions import EngineError
 from tests.profiles import FEW, load_profile
-from tests.spark_support import QUICK, SILENCE
+from tests.spark_support import SILENCE, start_quickly
 
 for _name in ("COLUMNS", "LINES"):
     # readline, which pytest imports, sets them below Python, so that workers and children have
@@ -96,6 +96,7 @@ def pytest_configure(config: pytest.Config) -> None:
     with suppress(EngineError):  # the fixture spark says it
         provide_java()
     packaged_home.cache_clear()  # to the tests it is one that the user gave
+    start_quickly()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As in the background of a script; the processes that the tests interrupt would inherit it.
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -228,7 +229,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             SparkSession.builder.master("local[2]")
             .config("spark.ui.enabled", "false")
             .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.extraJavaOptions", f"{QUICK} -Dlog4j2.configurationFile={quiet}")
+            .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
             .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
             .config("spark.sql.session.timeZone", "UTC")
             .config("spark.sql.shuffle.partitions", "2")

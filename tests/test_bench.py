@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +15,6 @@ from benchmark.checkpoint import Size, make
 from inspector.api import audit
 from inspector.sparktypes import parse_ddl
 from tests.encode import row
-from tests.spark_support import QUICK
 
 SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "bench.py"
 
@@ -182,10 +180,7 @@ def test_snapshots_leave_the_deltas_as_they_are(shape: shapes.Shape, tmp_path: P
 @pytest.fixture(scope="module")
 def smoke_on_spark() -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(SCRIPT), "--smoke", "--engine", "spark"]
-    quick = {**os.environ, "JAVA_TOOL_OPTIONS": QUICK}
-    return subprocess.run(
-        command, env=quick, capture_output=True, text=True, check=True, timeout=1800
-    )
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800)
 
 
 @pytest.mark.spark
