@@ -14,11 +14,10 @@ import enum
 import json
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from inspector.light_dataclasses import hints_of
+from inspector.light_dataclasses import fields, hints_of, is_dataclass
 
 T = TypeVar("T", bound="Message")
 

@@ -11,14 +11,17 @@ import dataclasses
 import inspect
 import sys
 from collections.abc import Callable
+from dataclasses import MISSING, FrozenInstanceError, field, fields, is_dataclass, replace
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NoReturn
 
+__all__ = ["MISSING", "dataclass", "field", "fields", "hints_of", "is_dataclass", "replace"]
+
 if TYPE_CHECKING:
-    from dataclasses import dataclass as dataclass
+    from dataclasses import dataclass
 else:
 
     def dataclass(cls=None, /, *, frozen=False, eq=True, order=False, kw_only=False, slots=False):
@@ -54,7 +57,7 @@ def _code(hint: str) -> CodeType:
 
 
 def _add_methods(cls: type, *, frozen: bool, eq: bool) -> None:
-    members = dataclasses.fields(cls)
+    members = fields(cls)
     methods: dict[str, Any] = {"__init__": _init(cls, members, frozen), "__repr__": _repr(members)}
     if eq:
         methods["__eq__"] = _equality(_values([m.name for m in members if m.compare]))
@@ -73,25 +76,25 @@ def _init(
 ) -> Callable[..., None]:
     """``__init__``, the one method whose parameters Python itself has to tell apart."""
     # Names that no field has.
-    scope: dict[str, Any] = {"_set_": object.__setattr__, "_missing_": dataclasses.MISSING}
+    scope: dict[str, Any] = {"_set_": object.__setattr__, "_missing_": MISSING}
     positional: list[str] = []
     by_name: list[str] = []
     body: list[str] = []
     for member in members:
         name = value = member.name
         parameter = name
-        if member.default_factory is not dataclasses.MISSING:
+        if member.default_factory is not MISSING:
             scope[f"_make_{name}_"] = member.default_factory
             parameter += "=_missing_"
             value = f"_make_{name}_()"
             if member.init:
                 value += f" if {name} is _missing_ else {name}"
-        elif member.default is not dataclasses.MISSING:
+        elif member.default is not MISSING:
             scope[f"_default_{name}_"] = member.default
             parameter += f"=_default_{name}_"
         if member.init:
             (by_name if member.kw_only else positional).append(parameter)
-        elif member.default_factory is dataclasses.MISSING:
+        elif member.default_factory is MISSING:
             continue  # its default is the class's, or __post_init__ sets it
         body.append(f"_set_(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
@@ -136,8 +139,8 @@ def _hash(values: Callable[[object], tuple[Any, ...]]) -> Callable[[object], int
 
 
 def _refuse_setting(_value: object, name: str, _new: object) -> NoReturn:
-    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
 def _refuse_deleting(_value: object, name: str) -> NoReturn:
-    raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
+    raise FrozenInstanceError(f"cannot delete field {name!r}")

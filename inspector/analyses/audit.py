@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -32,7 +31,7 @@ from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
 from inspector.facts.versions import VersionFacts
 from inspector.findings.metrics import values_of
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, fields, replace
 from inspector.model import Redact
 from inspector.render import tabular as t
 from inspector.render.gating import AuditCriteria, ComparisonRow, GateRow, wrong_options

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -27,7 +26,7 @@ from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.engines.engine import BatchFunction
 from inspector.exceptions import OutpacedError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Redact, StoreName
 from inspector.passes.diff import DiffTask, differences_of
 from inspector.passes.key_filter import KeyFilter

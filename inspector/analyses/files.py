@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import file_bytes
@@ -17,7 +16,7 @@ from inspector.checkpoint.logfile import VANISHED_SLUG, problem
 from inspector.checkpoint.patience import in_parallel
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import InspectorError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.model import FileKind, Problem, StoreFile
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.common_names import main_path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -24,7 +23,7 @@ from inspector.analyses.shared.words import ChangeRows, EventRow
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.exceptions import CheckpointError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.model import NO_TIMEOUT, Redact
 from inspector.operators.rule import Clock
 from inspector.passes.key_filter import KeyFilter

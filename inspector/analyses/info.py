@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Annotated, Any
 
@@ -20,7 +19,7 @@ from inspector.discovery.lost_files import SINCE_4_0
 from inspector.discovery.placement import was_left
 from inspector.discovery.user_schemas import GIVEN
 from inspector.exceptions import DecodeError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.operators.transform_with_state import Family, has_ttl
 from inspector.render import tabular as t
 from inspector.render.report import Report

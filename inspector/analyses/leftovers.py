@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from typing import Annotated, Any
 
@@ -50,7 +49,7 @@ from inspector.facts.expired import LeftoverClass
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
 from inspector.findings.finding import Finding, Group
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
 from inspector.model import Certainty, Redact, StoreId

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, fields
 from functools import cache
 from statistics import median
 from types import MappingProxyType
@@ -41,7 +40,7 @@ from inspector.estimates.skew import skew
 from inspector.exceptions import CheckpointError
 from inspector.facts.misplaced import Rehashed
 from inspector.facts.versions import VersionFacts
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, fields
 from inspector.merge.collect import Facts
 from inspector.model import Certainty, FileKind, StoreName
 from inspector.quantities import bytes_text, plural_of, short_count_text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from itertools import islice
 from typing import Annotated, Any
 
@@ -24,7 +23,7 @@ from inspector.analyses.shared.stores import (
     store_table,
 )
 from inspector.analyses.shared.words import StoreWords, row_chunks
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import Redact, StoreName
 from inspector.passes.key_filter import KeyFilter
 from inspector.render import tabular as t

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import store_ids, values_of_fields
@@ -19,7 +18,7 @@ from inspector.discovery.tasks import Request
 from inspector.facts.ages import RewriteRuns
 from inspector.facts.fact import Observed
 from inspector.facts.versions import COUNTS, VersionFacts
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.providers.registry import provider_by_name
 from inspector.render import tabular as t
 from inspector.render.report import Report

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 from inspector.analyses.shared import options as o
@@ -21,7 +20,7 @@ from inspector.exceptions import CheckpointError
 from inspector.facts.expiring import Expiring
 from inspector.facts.simulated import SimulatedRows
 from inspector.facts.versions import VersionFacts
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES, StoreName, TimeoutKind
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.rule import Scenario, WhatIf

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Annotated
 
 from inspector.analyses.shared.common import store_ids
@@ -18,7 +17,7 @@ from inspector.analyses.shared.words import add_problems
 from inspector.decode.field_sizes import FieldBytes, RowBytes, nested_fields
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.model import StoreName
 from inspector.operators.rule import RowPart
 from inspector.passes.run import run_fields

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import groupby
 from typing import Annotated
 
@@ -21,7 +20,7 @@ from inspector.estimates.skew import skew
 from inspector.facts.fact import Observed
 from inspector.facts.top import TopBy, TopKey, merge_top
 from inspector.facts.versions import VersionFacts
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.merge.collect import Facts
 from inspector.model import Redact, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 from inspector.analyses.shared import options as o
@@ -19,7 +18,7 @@ from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError
 from inspector.facts.checks import ChecksPassed
 from inspector.findings.judge import judge_integrity
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.merge.collect import Facts
 from inspector.model import FileKind, StoreName, Subset
 from inspector.providers.common_names import main_path

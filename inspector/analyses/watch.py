@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
 from time import monotonic, sleep
 from typing import Annotated, Any
 
@@ -29,7 +28,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding
 from inspector.findings.metrics import values_of
 from inspector.findings.verdict import level_of
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.merge.collect import Facts, collect
 from inspector.operators.user_rules import parse_duration
 from inspector.passes.follow import Followed

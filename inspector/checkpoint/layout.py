@@ -14,7 +14,6 @@ that somebody made, is no part of the state: Spark never opens it, and nothing o
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metadata
@@ -22,7 +21,7 @@ from inspector.checkpoint.names import Classify
 from inspector.checkpoint.roots import STATE, Selection, is_numbered, is_root_with, not_a_checkpoint
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.model import DEFAULT_STORE, JOIN_STORES, FileKind, Problem, StoreFile, StoreId
 
 _METADATA = "_metadata"

@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from itertools import islice
 
 from inspector.checkpoint.logfile import (
@@ -33,7 +32,7 @@ from inspector.checkpoint.logfile import (
 )
 from inspector.checkpoint.names import MAX_INT, number
 from inspector.exceptions import DecodeError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 
 _CLOCKS = frozenset({"batchWatermarkMs", "batchTimestampMs"})
 OFFSETS_NEWEST = 2

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
 from typing import NamedTuple, TypeVar
 
 from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, default_of, full_key
@@ -33,7 +32,7 @@ from inspector.checkpoint.names import MAX_BATCH, number
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.exceptions import DecodeError, InspectorError, LimitError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import BatchClock, BatchId, Problem
 
 T = TypeVar("T")

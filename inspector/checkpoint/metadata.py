@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
 
 from inspector.checkpoint.logfile import (
     json_object,
@@ -30,7 +29,7 @@ from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.exceptions import DecodeError, InspectorError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import BatchId, Problem
 
 QUERY_METADATA = "metadata"

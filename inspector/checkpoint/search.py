@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from fnmatch import fnmatchcase
 from itertools import islice
 from typing import TypeAlias
@@ -22,7 +21,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.checkpoint.urls import is_local, translate
 from inspector.exceptions import InspectorError, LimitError, NotACheckpointError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 
 ANY_FOLDERS = "**"
 """The part of a pattern that stands for any number of folders, also for none."""

@@ -24,14 +24,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 
 from inspector.checkpoint.logfile import json_object, problem
 from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.exceptions import DecodeError, InspectorError, TruncatedError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import DEFAULT_STORE, Problem
 from inspector.sparktypes import StructType, parse_schema_json, unknown_type
 from inspector.sparktypes.key_encoders import KeyEncoder

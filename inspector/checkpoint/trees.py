@@ -9,12 +9,11 @@ there or compact what they keep, and a LIST for each folder that is read costs m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import datetime, timezone
 from operator import attrgetter
 from typing import Any
 
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import Problem
 
 NOT_A_FILE = "not-a-file"

@@ -23,12 +23,11 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from types import MappingProxyType
 
 from inspector.checkpoint import staged
 from inspector.credentials import redact
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 
 EXTRAS: Mapping[str, str] = MappingProxyType(
     {"s3": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "az": "azure"}

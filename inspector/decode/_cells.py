@@ -7,7 +7,6 @@ is read, so the readers here need no further test.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s
 from inspector.exceptions import LimitError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.sparktypes import AtomicType, DataType, DecimalType, storage_type
 
 WORD = 8

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 import google_crc32c
@@ -24,7 +23,7 @@ from inspector.arrays import Int64s
 from inspector.exceptions import RecordError, TruncatedError
 from inspector.kernel.layout import BAD_KEY_LENGTH, BAD_KIND, FULL, MORE, OVER_LIMIT, SPAN
 from inspector.kernel.loader import kernel
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.model import LIMITS, Limits, above_limit
 
 REMOVED = -1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
 from functools import cached_property
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, StoreLayout, discover
@@ -22,7 +21,7 @@ from inspector.discovery.user_schemas import (
 )
 from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import CheckpointError, InspectorError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import (
     KINDS_OF_STATE,
     BatchClock,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
 
 from inspector.checkpoint.logfile import json_object, split_log
 from inspector.checkpoint.logs import COMMITS, MAX_FORMAT, OFFSETS
@@ -23,7 +22,7 @@ from inspector.checkpoint.urls import is_local, join_path, translate
 from inspector.codec import Message
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import CheckpointError, InspectorError, SourceNotWholeError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import DEFAULT_STORE, BatchId
 from inspector.providers.common_names import hadoop_sums_name
 

@@ -9,7 +9,6 @@ how its rows should go, and that nothing was found there is no good news.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, PartitionLayout, StoreLayout
 from inspector.checkpoint.metadata import OperatorMetadata
@@ -19,7 +18,7 @@ from inspector.checkpoint.state_schema import (
     read_state_schema,
 )
 from inspector.checkpoint.storage import Storage
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.model import Problem, StoreName
 from inspector.operators.physical import PHYSICAL
 from inspector.operators.transform_with_state import has_several_values

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 
 from inspector.checkpoint.urls import is_local
 from inspector.codec import Message
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import BatchClock, Certainty, KeyRange, StoreFile, StoreId, Subset, TimeoutKind
 from inspector.operators.rule import ExpiryField, Scenario, WhatIf
 from inspector.operators.transform_with_state import Family

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
 
 from inspector.checkpoint.layout import Layout
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.exceptions import CheckpointError, DecodeError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import StoreName
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json, unknown_type
 

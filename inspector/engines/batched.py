@@ -8,7 +8,6 @@ the last partition of one checkpoint is read. (24 checkpoints of the fixtures, `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
 from hashlib import blake2b
 from threading import Condition
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.schemas import array_of, parts_of
 
 OWNERS = "owners"

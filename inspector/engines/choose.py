@@ -6,14 +6,13 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field
 from importlib.util import find_spec
 from typing import Any
 
 from inspector.engines.engine import FSSPEC, HADOOP, Engine, Measure, Watch
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.quantities import bytes_text
 
 LOCAL_SPARK_BYTES = 16 << 30

@@ -13,13 +13,12 @@ the heaps of several add.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import NamedTuple
 
 from inspector.estimates.heap_layout import Layout, set_slots, table_slots
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.versions import VersionFacts
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, fields
 from inspector.sums import Sums
 
 RETAINED_BY_DEFAULT = 2

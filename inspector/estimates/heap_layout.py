@@ -8,9 +8,7 @@ JDK 24) are not modelled.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 
 COMPRESSED_UP_TO = 32 << 30
 """A JVM whose heap is smaller has compressed object pointers, unless they were switched off."""

@@ -9,7 +9,6 @@ and how many parts it takes, is asked of the provider.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
 
 from inspector.checkpoint.logs import COMMITS, MOST_ENTRIES, OFFSETS
 from inspector.checkpoint.metadata import QUERY_METADATA
@@ -17,7 +16,7 @@ from inspector.checkpoint.names import MAX_INT, number
 from inspector.checkpoint.roots import STATE, Selection
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, fields, replace
 from inspector.model import DEFAULT_STORE, FileKind, StoreFile
 from inspector.providers.common_names import hadoop_sums_name, main_path
 from inspector.providers.provider import Listing, Provider

@@ -14,13 +14,12 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import field, replace
 
 import numpy as np
 
 from inspector.arrays import Int64s, count_by, regroup, weigh
 from inspector.facts.fact import Fact, fact
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import NO_CLOCK, StateMap

@@ -7,7 +7,6 @@ key without its last field, to the keys that begin with them.
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from inspector.arrays import Int64s, count_by, longer, tally
 from inspector.facts.fact import VersionSum, fact
 from inspector.facts.sizes import SizeCounts
 from inspector.kernel.loader import kernel
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.state.change import Change
 from inspector.state.replay import StateMap
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from inspector.arrays import Int64s, chunks, distinct
 from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
 from inspector.facts.fact import Fact, fact
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, fields, replace
 from inspector.model import Certainty, TimeoutKind
 from inspector.state.replay import NO_CLOCK, StateMap
 

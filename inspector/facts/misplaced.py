@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import field
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from inspector.arrays import Bools, Int64s, UInt8s, chunks, count_by, regroup, w
 from inspector.decode.records import RecordBlock
 from inspector.decode.spark_hash import RowHash
 from inspector.facts.fact import StoreSum, VersionSum, fact
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.state.replay import StateMap
 
 KEYS_AT_ONCE = 65_536

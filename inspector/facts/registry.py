@@ -27,7 +27,6 @@ import pkgutil
 import types
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
 from functools import cache, lru_cache
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, Union, get_args, get_origin
@@ -38,7 +37,7 @@ import pyarrow as pa
 import inspector.facts
 from inspector.exceptions import UnknownFactError
 from inspector.facts.fact import FACT_TYPES, Fact, Observed
-from inspector.light_dataclasses import hints_of
+from inspector.light_dataclasses import fields, hints_of, is_dataclass
 from inspector.model import StoreId
 from inspector.schemas import STORE_COLUMNS, array_of, validity
 from inspector.sums import counter_of

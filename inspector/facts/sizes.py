@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from inspector.arrays import count_by, tally
 from inspector.decode.field_sizes import RowBytes
 from inspector.facts.fact import Fact, fact
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.operators.rule import RowPart
 from inspector.state.change import Change
 from inspector.sums import Sums, either, sum_by

@@ -11,7 +11,6 @@ whether it is one under the other clock too (``either``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
 from inspector.facts.inherited import RecordMakers
 from inspector.facts.timer_runs import TimerRuns
 from inspector.facts.timers import EVENT, PROCESSING, Calls, TimerPremises, is_timer
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 

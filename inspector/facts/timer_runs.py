@@ -6,7 +6,6 @@ Kept per key while the versions pass, under each clock that the timers may follo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from inspector.arrays import Bools, Int32s, Int64s, longer
 from inspector.facts.clocks import first_due, running_max
 from inspector.facts.fact import Fact, fact
 from inspector.facts.timers import Calls, TimerPremises, TimerRecords, is_timer
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from inspector.sums import Sums, either, sum_by

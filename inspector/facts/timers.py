@@ -9,7 +9,6 @@ What may be concluded from what is listed in :mod:`inspector.operators.premises`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from operator import or_
 from typing import NamedTuple
 
@@ -18,7 +17,7 @@ import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s
 from inspector.facts.fact import VersionSum, fact
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
 from inspector.state.change import Change
 from inspector.state.replay import NO_CLOCK, StateMap

@@ -5,13 +5,12 @@ from __future__ import annotations
 import enum
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 import numpy as np
 
 from inspector.arrays import Int64s
 from inspector.facts.fact import Fact, Observed, fact
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.state.replay import StateMap
 
 

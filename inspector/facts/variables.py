@@ -12,7 +12,6 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from functools import partial
 from itertools import pairwise
 
@@ -22,7 +21,7 @@ from inspector.arrays import Int64s, chunks, count_by, distinct, tally
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.facts.joins import ROWS_AT_ONCE, WORD, least_size, number_rows, without_index
 from inspector.kernel.loader import kernel
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.sparktypes import StructType
 from inspector.state.replay import BEFORE_WINDOW, StateMap
 from inspector.sums import least, sum_by

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field, fields
-
 from inspector.facts.fact import VersionSum, fact
 from inspector.facts.sizes import LiveSizes, SizeCounts
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, fields
 from inspector.state.change import Change, ChangeSums
 from inspector.state.replay import StateMap
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import field
 from typing import Any, Protocol, cast
 
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import Certainty
 
 

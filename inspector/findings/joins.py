@@ -9,14 +9,13 @@ on a copy of the event time means the times to be equal, and has no use for a ra
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 
 from inspector.facts.joins import JoinCheck
 from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import StoreName
 from inspector.quantities import count_text, duration_text
 

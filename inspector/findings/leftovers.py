@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from types import MappingProxyType
 
 from inspector.facts.expired import LeftoverClass
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Severity
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import RowKind
 from inspector.quantities import count_text

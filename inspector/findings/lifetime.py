@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any
 
 from inspector.facts.ages import Ages
@@ -19,7 +18,7 @@ from inspector.findings.leftovers import (
     judge_open,
 )
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, default_of, full_key
 from inspector.checkpoint.logs import COMMITS, OFFSETS
@@ -23,7 +22,7 @@ from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.query_sources import FILES, KAFKA, NO_OFFSET, QuerySource
 from inspector.discovery.restart import restart_of
 from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, rule_of
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.model import Problem
 from inspector.operators.transform_with_state import TTL_FIELD, Properties
 from inspector.sparktypes import (

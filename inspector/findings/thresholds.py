@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field, fields
 from typing import Any
 
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, fields
 from inspector.quantities import number_of
 
 _ID = re.compile(r"SS[123]\d\d")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
 
 from inspector.facts.variables import EntriesPerKey, TimersWithoutState
 from inspector.facts.versions import VersionFacts
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.operators.transform_with_state import Family
 from inspector.quantities import count_text
 

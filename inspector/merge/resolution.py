@@ -10,7 +10,6 @@ around it may show, which is worth what that inference was measured to be, and e
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
 from typing import NamedTuple
 
 from inspector.codec import Message
@@ -19,7 +18,7 @@ from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import JudgedLeftover, LeftoverT
 from inspector.facts.timed_out import AMONG_DATA, BY_BOTH, HELD_BACK
 from inspector.facts.timer_runs import TimerCalls
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Certainty, StoreName, TimeoutKind
 from inspector.operators.inferences import INFERENCES
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from itertools import chain
 from typing import Any, cast
 
@@ -23,7 +22,7 @@ from inspector.encode.stored_rows import Entry, StoredRows
 from inspector.facts.checks import ReadProblem
 from inspector.facts.copied import Evicted, EvictedKey, RowPrints, WrittenFiles
 from inspector.facts.fact import Observed
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import FileKind, StoreFile
 from inspector.operators.transform_with_state import is_helper
 from inspector.passes.binary_columns import records_of

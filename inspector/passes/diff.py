@@ -10,7 +10,6 @@ of one range at a time, and 28 bytes of each that differs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from inspector.codec import Message
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.model import FileKind, Problem, StoreFile
 from inspector.passes.binary_columns import keys_of, repeat, values_of
 from inspector.passes.key_filter import BoundFilter, filter_of, select_records

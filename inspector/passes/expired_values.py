@@ -8,7 +8,6 @@ which entries go is written anew with them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from inspector.decode.composed_rows import Column, columns_of
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask
 from inspector.encode.stored_rows import Entry, join_rows, split
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.operators.transform_with_state import Family, variable_of
 from inspector.passes.binary_columns import records_of
 from inspector.sparktypes import DataType, parse_schema_json

@@ -8,7 +8,6 @@ that a task for a newer version reads the deltas that came since.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.checks import ReadProblem
 from inspector.facts.fact import Observed
 from inspector.facts.registry import fact_batches
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Problem, StoreFile, StoreId
 from inspector.passes.observe import StorePass
 from inspector.passes.run import tasks_in

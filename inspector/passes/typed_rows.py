@@ -8,7 +8,6 @@ state schema is not known they are the UnsafeRow bytes. What cannot be read is a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import pyarrow as pa
 from inspector.codec import Message
 from inspector.decode.rows import RowDecoder
 from inspector.discovery.tasks import Task
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import Problem, ProblemMode
 from inspector.passes.changes import ChangesTask, changes_of
 from inspector.passes.looked_at import Look, once

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
 
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import StoreFile
 from inspector.sparktypes import StructType
 from inspector.sparktypes.key_encoders import KeyEncoder

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from inspector.checkpoint.storage import Storage, parts_of
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import FileNames, StoreFiles
 from inspector.providers.content import StoreContent

@@ -17,7 +17,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
 from functools import partial
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
@@ -25,7 +24,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from inspector.checkpoint.storage import SMALL_BYTES, Storage
 from inspector.checkpoint.urls import is_local
 from inspector.exceptions import LimitError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import LIMITS, StoreFile
 
 AHEAD = 32

@@ -10,12 +10,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.metrics import BY_NAME, Passed
 from inspector.findings.verdict import Level
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.plain_text import escape
 from inspector.render.report_data import ReportData
 

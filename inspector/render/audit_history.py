@@ -10,7 +10,6 @@ import glob
 import io
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from inspector.checkpoint.drivers import connect
 from inspector.checkpoint.patience import translate_error
 from inspector.checkpoint.urls import absolute, spell_root
 from inspector.exceptions import CheckpointError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import Subset
 from inspector.render.report import Report
 

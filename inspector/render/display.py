@@ -7,11 +7,10 @@ what is piped can be searched line by line.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.plain_text import escape
 
 if TYPE_CHECKING:

@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from inspector.findings.verdict import Level
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.plain_text import escape
 from inspector.quantities import short_count_text
 from inspector.render.as_csv import csv_line

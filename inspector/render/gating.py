@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any
 
 from inspector.exceptions import CheckpointError
 from inspector.findings.baseline import TOLERANCE, Comparison, Earlier, Trend, compare, earlier_of
 from inspector.findings.metrics import Gate, Passed, apply_gates, parse_gates
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.quantities import number_of
 from inspector.render import tabular as t
 from inspector.render.plain import AuditFindingRow

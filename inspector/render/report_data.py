@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from inspector.findings.baseline import Comparison, failing
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.metrics import Gate, Passed
 from inspector.findings.verdict import Level, Verdict, level_of
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import READABLE, Problem
 from inspector.render.tabular import Table
 

@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import field, fields, replace
 from functools import cache
 from itertools import islice
 from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin
 
 from inspector.exceptions import InspectorError
-from inspector.light_dataclasses import dataclass, hints_of
+from inspector.light_dataclasses import dataclass, field, fields, hints_of, replace
 
 R = TypeVar("R", bound="Row")
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any
 
 from inspector.exceptions import DecodeError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 
 SLOT_BYTES = 8
 """Every field of an UnsafeRow has a slot of this many bytes."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from inspector.arrays import Bools, Int64s, tally
 from inspector.kernel.layout import NUMBERS, OUTCOMES, SIZES, SUMS
 from inspector.kernel.loader import kernel
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 
 _SMALL = 1 << 14
 """Sizes in bytes below which rows are counted by the kernel, in a table of that length."""

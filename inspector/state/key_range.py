@@ -9,14 +9,13 @@ keys that someone made for one range would make its pass large.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
 
 import numpy as np
 
 from inspector.arrays import Int64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import KeyRange
 
 _ALL_BITS = -1

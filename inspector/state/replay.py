@@ -12,7 +12,6 @@ Identity is Spark's: a put of a present key keeps the *key object* and replaces 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,7 @@ from inspector.kernel.layout import (
     TOUCH,
 )
 from inspector.kernel.loader import kernel
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.model import NO_TIMEOUT
 from inspector.state.change import Adder, Change, RecordCounts, TouchedKeys
 from inspector.state.key_range import RangeFilter

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from hashlib import blake2b
 from itertools import groupby, islice
 from typing import Annotated, Literal
@@ -55,7 +54,7 @@ from inspector.facts.expired import LeftoverClass
 from inspector.facts.fact import Observed
 from inspector.findings.catalogue import WRONG_PARTITION
 from inspector.findings.judge import judge_integrity
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.merge.collect import Facts
 from inspector.model import (
     KINDS_OF_STATE,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from inspector.engines.engine import Work
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import Leftover
 from inspector.facts.registry import fact_batches, facts_in
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
 from inspector.model import Certainty, FileKind, StoreId, StoreName

@@ -23,13 +23,12 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 from inspector.analyses.shared.options import Group, Option, Parameter, parameter
 from inspector.discovery.tasks import Request
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import MISSING, dataclass, field, fields
 from inspector.model import ProblemMode
 from inspector.render.tabular import Row
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from inspector.discovery.tasks import Request, Task
 from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError
 from inspector.facts.registry import facts_in
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
 from inspector.model import Problem, ProblemMode, Redact

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -25,7 +24,7 @@ from inspector.engines.shared import SharedEngines, without_progress
 from inspector.exceptions import EngineError, InspectorError
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.verdict import Level
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.render.report import Report
 
 T = TypeVar("T")

@@ -7,7 +7,6 @@ which clocks, what could not be read, and that it is about a part of the checkpo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,7 @@ from inspector.exceptions import CheckpointError
 from inspector.findings.finding import Finding, Kind
 from inspector.findings.thresholds import Thresholds
 from inspector.findings.verdict import Verdict
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import KINDS_OF_STATE, Problem, StoreFile, Subset
 from inspector.render.report import Report
 from inspector.render.report_data import Part

@@ -13,7 +13,6 @@ these too, that is said, and no damage.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from inspector.analyses.shared.judged import Subject, thresholds_of
@@ -31,7 +30,7 @@ from inspector.discovery.verified_files import RememberedFiles
 from inspector.engines.engine import Engine, Reader
 from inspector.engines.shared import SharedEngines
 from inspector.exceptions import CheckpointError, EngineError, MissingVersionError, OutpacedError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import LIMITS_FAULT, Problem
 from inspector.operators.user_rules import UserRules
 from inspector.providers.chain import restorable_versions

@@ -6,13 +6,12 @@ import enum
 import inspect
 import types
 from collections.abc import Mapping
-from dataclasses import field, fields, replace
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from inspector.checkpoint.urls import spell_root
 from inspector.engines.choose import AUTO, IO, LOCAL, NAMES, EngineOptions
 from inspector.exceptions import CheckpointError
-from inspector.light_dataclasses import dataclass, hints_of
+from inspector.light_dataclasses import dataclass, field, fields, hints_of, replace
 from inspector.model import Redact, TimeoutKind
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
 
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.store_heaps import HeapByVersion
@@ -12,7 +11,7 @@ from inspector.discovery.placement import partition_count
 from inspector.estimates.growth import MS_PER_HOUR, Growth, Trend, growth, trend
 from inspector.facts.versions import VersionFacts
 from inspector.findings.verdict import StateGrowth, StateSize
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import StoreName
 from inspector.sums import sum_or_none
 

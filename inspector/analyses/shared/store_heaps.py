@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 
 from inspector.analyses.shared.common import operator_names
@@ -22,7 +21,7 @@ from inspector.estimates.heap_layout import Layout
 from inspector.exceptions import CheckpointError
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.versions import VersionFacts
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.model import BatchId, StoreId, StoreName
 
 HeapByVersion = dict[StoreName, dict[int, int]]

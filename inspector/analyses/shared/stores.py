@@ -9,7 +9,6 @@ error: whoever can begin anew with the newest one does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -28,7 +27,7 @@ from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
 from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError, OutpacedError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import DEFAULT_STORE, Problem, ProblemMode, StoreName, is_store
 from inspector.passes.changes import ChangesTask, changes_of
 from inspector.passes.key_filter import KeyFilter, check_filter

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.judged import Judged
@@ -17,7 +16,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Concerns, Finding, Severity
 from inspector.findings.judge import judge
 from inspector.findings.verdict import Cause, StateSize, Verdict, level_of, main_finding
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.merge.collect import Facts
 from inspector.model import Redact, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from typing import Any
 
 from inspector.decode.sst.blocks import Blocks
 from inspector.decode.sst.footer import Footer, Handle, Varints, read_handle
 from inspector.exceptions import RecordError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 
 INDEX = "rocksdb.index"
 RANGE_DELETIONS = "rocksdb.range_del"

@@ -14,7 +14,6 @@ Spark makes of its records, and read as all others are.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -24,7 +23,7 @@ from inspector.decode.avro import AvroRows, range_fields
 from inspector.decode.encoded_rows import Spans, pieces_of, sizes_at
 from inspector.decode.unsafe_rows import write_row
 from inspector.exceptions import DecodeError, RecordError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.sparktypes import BINARY, StructField, StructType
 from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 

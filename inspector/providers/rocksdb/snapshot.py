@@ -13,14 +13,13 @@ import zipfile
 import zlib
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import IO
 
 from inspector.checkpoint.logfile import json_object, long_field, object_field, split_log
 from inspector.checkpoint.storage import Storage
 from inspector.decode.sst.table import open_table
 from inspector.exceptions import DecodeError, InspectorError, TruncatedError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.model import LIMITS, FileKind, StoreFile, above_limit
 from inspector.plain_text import escape
 from inspector.providers.file_reader import check_identity

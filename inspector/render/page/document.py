@@ -14,7 +14,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -25,7 +24,7 @@ from markupsafe import escape as markup_escape
 
 from inspector.findings.finding import Finding, Kind
 from inspector.findings.verdict import Level, Verdict
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.plain_text import escape
 from inspector.quantities import bytes_text, sentence
 from inspector.render.as_json import LISTED, render_json

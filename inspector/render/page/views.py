@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
 from itertools import groupby, islice
 from typing import Any
 
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.quantities import bytes_text, duration_text
 from inspector.render.cells import NUMBERS, UNKNOWN, about, about_time, cell_text, summary_text
 from inspector.render.page.model import (
