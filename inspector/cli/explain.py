@@ -90,24 +90,15 @@ def _fold(text: str, width: int | None) -> str:
     """Markdown whose paragraphs are wrapped; code, tables and headings stay as they are."""
     if width is None:
         return text
+    wrapper = textwrap.TextWrapper(max(width, 20), break_long_words=False, break_on_hyphens=False)
     lines: list[str] = []
     in_code = False
     for line in text.split("\n"):
         begin = line.lstrip(" ")
         in_code ^= begin.startswith("```")
-        indent = " " * (len(line) - len(begin) + (2 if begin.startswith("- ") else 0))
-        is_prose = not in_code and not begin.startswith(("|", "#", "```"))
-        lines += (
-            textwrap.wrap(
-                line,
-                max(width, 20),
-                subsequent_indent=indent,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-            if is_prose and begin
-            else [line]
-        )
+        is_prose = begin and not in_code and not begin.startswith(("|", "#", "```"))
+        wrapper.subsequent_indent = " " * (len(line) - len(begin) + 2 * begin.startswith("- "))
+        lines += wrapper.wrap(line) if is_prose else [line]
     return "\n".join(lines)
 
 
