@@ -131,6 +131,7 @@ class Query:
     """A query: what it makes of two streams of events, and how it runs.
 
     ``endless`` is one that has batches without data for ever, as timeouts in processing time ask.
+    ``rate``: records that each batch has of a source that counts them, in place of files.
     """
 
     build: Build
@@ -141,6 +142,7 @@ class Query:
     batches: int = BATCHES
     fails_at: int | None = None
     endless: bool = False
+    rate: int = 0
 
 
 def grouped(
@@ -302,6 +304,39 @@ def chained(columns: list[str]) -> Build:
         return distinct(columns, LATENESS)(events, others).groupBy(expr(MINUTE), "user").count()
 
     return build
+
+
+def exploded(tags: int) -> Build:
+    """Each record with each of some tags, counted by minute."""
+
+    def build(events: DataFrame, _: DataFrame) -> DataFrame:
+        rows = events.withColumn("tag", expr(f"explode(sequence(1, {tags}))"))
+        return rows.withWatermark("ts", LATENESS).groupBy(expr(MINUTE), "value", "tag").count()
+
+    return build
+
+
+def ruled(rules: int) -> Build:
+    """Each record with each rule of a static table, without duplicates."""
+
+    def build(events: DataFrame, _: DataFrame) -> DataFrame:
+        table = events.sparkSession.range(rules).withColumnRenamed("id", "rule")
+        rows = events.withWatermark("ts", LATENESS).join(table, expr("value + rule >= 0"))
+        return rows.dropDuplicatesWithinWatermark(["value", "rule"])
+
+    return build
+
+
+def wide(build: Build) -> Build:
+    """The same with a text of 3 KB in each event."""
+    return lambda events, others: build(events.withColumn("raw", expr("repeat(raw, 120)")), others)
+
+
+def of_all(events: DataFrame, others: DataFrame) -> DataFrame:
+    """A join by a key that is the same for all."""
+    one = events.withColumn("every", expr("'all'")).withWatermark("ts", "10 minutes")
+    two = others.selectExpr("'all' other", "ts other_ts").withWatermark("other_ts", "10 minutes")
+    return one.join(two, expr("every = other AND other_ts BETWEEN ts AND ts + INTERVAL 1 MINUTE"))
 
 
 MINUTE = "window(ts, '1 minute')"
@@ -646,6 +681,39 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         "agg_window_no_watermark",
     ),
     "died_in_first_batch": (Query(BY_USER.build, fails_at=0), "agg_window_no_watermark"),
+    "agg_explode": (
+        Query(exploded(30), endless=True, rate=20),
+        Query(exploded(1), endless=True, rate=20),
+    ),
+    "dedup_static_join": (
+        Query(ruled(30), mode="append", endless=True, rate=20),
+        Query(ruled(1), mode="append", endless=True, rate=20),
+    ),
+    "join_wide_payload": (
+        Query(wide(joined(SOON, how="left")), mode="append"),
+        Query(joined(SOON, how="left"), mode="append"),
+    ),
+    "agg_wide_key": (Query(wide(grouped(MINUTE, "raw", late=LATENESS))), "join_wide_payload"),
+    "agg_latest_payload": (
+        Query(wide(grouped(MINUTE, "user", late=LATENESS, values="max_by(raw, ts) raw"))),
+        "join_wide_payload",
+    ),
+    "agg_sketch": (
+        Query(grouped(MINUTE, "user", late=LATENESS, values="approx_count_distinct(id, 0.01) ids")),
+        Query(grouped(MINUTE, "user", late=LATENESS, values="approx_count_distinct(id) ids")),
+    ),
+    "join_constant_key": (Query(of_all, mode="append"), "join_hot_key"),
+    "agg_epoch_default": (
+        Query(
+            grouped(
+                MINUTE,
+                "user",
+                late=LATENESS,
+                at="coalesce(try_to_timestamp(raw, 'dd/MM/yyyy'), timestamp_seconds(0))",
+            )
+        ),
+        "agg_window_no_watermark",
+    ),
     "agg_window_no_watermark": (
         Query(grouped(MINUTE, "user")),
         Query(BY_USER.build),
@@ -673,6 +741,13 @@ def run(spark: SparkSession, query: Query, folder: Path) -> None:
             spark.conf.set(name, value)
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     one, two = (reader.json(str(folder / name)) for name in ("one", "two"))
+    if query.rate:
+        counted = spark.readStream.format("rate-micro-batch").options(
+            rowsPerBatch=query.rate,
+            startTimestamp=int(START.timestamp() * 1000),
+            advanceMillisPerBatch=60_000,
+        )
+        one = counted.load().withColumnRenamed("timestamp", "ts")
 
     def sink(rows: DataFrame, batch: int) -> None:
         if batch == query.fails_at:

@@ -318,5 +318,6 @@ ILL: dict[str, Ill] = {
     "SS310": Ill("troubles/trouble_rocksdb_zips"),
     "SS311": Ill("4.3.0/agg_update", _killed_attempts),
     "SS312": Ill("4.3.0/agg_update", thresholds={"kept_versions": "5"}),
+    "SS313": Ill("troubles/trouble_join_wide_payload"),
 }
 """Id of each finding -> a checkpoint on which exactly it is found."""

@@ -182,6 +182,9 @@ _JSON = re.compile(r'\s*(?:-?\d+(?:\.\d+)?|\{.*\}|\[.*\]|".*"|true|false|null)\s
 _KAFKA = re.compile(r'\{"([^"\\]{1,80})":\{"\d+":-?\d+[,}]')
 """The first topic of ``{"orders":{"0":23,"1":42}}`` (``KafkaSourceOffset``)."""
 
+_RATE = re.compile(r'\{"offset":(\d{1,18}),"timestamp":\d+\}')
+"""``RatePerMicroBatchStreamOffset`` (3.3 to 4.3)."""
+
 MOST_SOURCES = 64
 """Sources kept of an entry; a query has a few."""
 
@@ -196,11 +199,14 @@ class SourceOffset:
         offset: the beginning of its offset as Spark wrote it; None as long as it has none.
         moved: whether the whole offset differs from that of the batch before; None if the entry of
             the batch before is not in the log.
+        records: that the batch reads, where both offsets count them (Kafka, rate-micro-batch); None
+            of other sources, and where Kafka has partitions that it had not.
     """
 
     name: str
     offset: str | None
     moved: bool | None
+    records: int | None = None
 
     @property
     def called(self) -> str:
@@ -228,6 +234,36 @@ def source_offsets(
             name[:NAME_CHARS],
             None if offset is None else offset[:OFFSET_CHARS],
             None if before is None else before.get(name) != offset,
+            _records((before or {}).get(name), offset),
         )
         for name, offset in islice(sources.items(), MOST_SOURCES)
     )
+
+
+def _records(before: str | None, after: str | None) -> int | None:
+    """Records between two offsets: of Kafka of each partition, of rate-micro-batch of all."""
+    if before is None or after is None:
+        return None
+    if before == after:
+        return 0
+    first, last = _positions(before), _positions(after)
+    if not last or first.keys() != last.keys():
+        return None
+    read = [position - first[place] for place, position in last.items()]
+    return sum(read) if min(read) >= 0 else None
+
+
+def _positions(offset: str) -> dict[tuple[str, str], int]:
+    """Where each partition stands; nothing of a source that counts otherwise."""
+    if rate := _RATE.fullmatch(offset):
+        return {("", ""): int(rate[1])}
+    try:
+        topics = json_object(offset) if _KAFKA.match(offset) else {}
+    except DecodeError:
+        return {}
+    return {
+        (topic, partition): position
+        for topic, partitions in topics.items()
+        for partition, position in (partitions.items() if isinstance(partitions, dict) else ())
+        if type(position) is int
+    }

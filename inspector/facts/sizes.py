@@ -98,3 +98,9 @@ class FieldSizes(Sums, Fact):
     def merge_key(self, _version: int) -> tuple[RowPart | None]:
         """Those of one side add."""
         return (self.side,)
+
+
+@fact("sampled_sizes")
+@dataclass(frozen=True)
+class SampledSizes(FieldSizes):
+    """The same of the first rows that each file puts, where those are large. Adds."""

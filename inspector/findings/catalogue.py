@@ -936,21 +936,43 @@ GROWING_VALUES = Kind(
 FAN_OUT = Kind(
     "SS309",
     Severity.INFO,
-    "each event in many windows",
+    "each event in many rows",
     "window",
     certainties=_INFERRED,
     means="Sliding windows overlap: an event is in each of those that it falls into, as many as "
-    "the window's duration has slides, and the state has a row for each of them and each key.",
-    thresholds=f"At least {_AT.windows_per_event} windows for an event (`windows_per_event`).",
+    "the window's duration has slides, and the state has a row for each of them and each key. Or "
+    "explode, flatMap or a join makes many rows of a record before the operator.",
+    thresholds=f"At least {_AT.windows_per_event} windows for an event (`windows_per_event`), or "
+    f"{_AT.rows_per_record:g} rows for a record and a window (`rows_per_record`).",
     to_do="use a longer slide or a shorter window; or aggregate by tumbling windows of the "
     "slide's duration and add those up downstream",
     source="TimeWindowResolution (2.3 to 4.3): an event is expanded to windowDuration / "
     "slideDuration rows before the aggregation",
-    cause="Each event is written to many windows.",
+    cause="Each event is written to many rows.",
     command="rows",
     proof="The length of a window is read from its key, and the slide from how far apart the ends "
     "of the live windows are: it can be shorter and not longer. That every event is in all of "
-    "them is inferred.",
+    "them is inferred. Records are counted by offsets of Kafka and of rate-micro-batch, and the "
+    "rows that their batches wrote are compared; other sources, files among them, record no count.",
+)
+WIDE_COLUMN = Kind(
+    "SS313",
+    Severity.INFO,
+    "one wide column",
+    "payload",
+    certainties=_INFERRED,
+    means="One column has most of the bytes of the state, and much in each row: a payload that is "
+    "carried along, a long text in a key, or a sketch.",
+    thresholds=f"At least {_AT.mean_value_bytes:,} bytes in a row (`mean_value_bytes`), and "
+    f"{_AT.hot_share:.0%} of the bytes (`hot_share`).",
+    to_do="select the columns that are needed before the operator, and look the payload up after "
+    "it; group or deduplicate by a hash (xxhash64, sha2) in place of a long text; allow a sketch "
+    "a larger error",
+    source="StateStore.put (2.3 to 4.3): keys and values are UnsafeRows with all columns",
+    cause="One column holds most of the bytes.",
+    command="sizes",
+    proof="The columns of the first rows that each file puts are measured, where these rows are "
+    "large; that the others are like them is inferred.",
 )
 WHOLE_UPLOADS = Kind(
     "SS310",
@@ -1115,5 +1137,6 @@ CATALOGUE = (
     WHOLE_UPLOADS,
     LEFT_FILES,
     KEPT_VERSIONS,
+    WIDE_COLUMN,
 )
 """Every finding that is made; ids never change their meaning."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from inspector.decode.field_sizes import nested_fields
 from inspector.decode.rows import RowDecoder
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.expiring import Expiring
+from inspector.facts.sizes import SampledSizes
 from inspector.facts.top import TopBy, TopKey, merge_top
 from inspector.facts.variables import EntriesPerKey, KeyEntries
 from inspector.facts.versions import VersionFacts
@@ -18,13 +21,15 @@ from inspector.findings.efficiency import (
     FileCosts,
     HotKey,
     StoreCosts,
+    WideColumn,
     Windows,
 )
 from inspector.merge.collect import Facts
-from inspector.model import KINDS_OF_STATE, FileKind, StoreName
+from inspector.model import KINDS_OF_STATE, BatchId, FileKind, StoreName
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
-from inspector.sparktypes import StructType
+from inspector.operators.rule import RowPart
+from inspector.sparktypes import StructType, unique_names, widen_timeout
 
 KeyWords = Callable[[StoreName, bytes], str]
 """Words for a key of a store, or what redaction leaves of them."""
@@ -54,6 +59,8 @@ def store_costs(
             _buffer_text(operator, name),
             _hot(facts, version, name, key_words),
             _windows(operator, name, facts),
+            *_rows_and_records(checkpoint, operator, name, versions),
+            _wide_column(operator, name, facts, versions.get(version)),
             zips,
             uploaded,
         )
@@ -114,7 +121,7 @@ def _hot(facts: Facts, version: int, name: StoreName, key_words: KeyWords) -> Ho
     counting = StoreName(name.operator_id, counters)
     counter = _first(facts, counting, TopBy.NUMBER)
     rows = facts.by_store(version).get(name, {}).get(version)
-    if counter is None or rows is None or rows.rows <= counter.amount:
+    if counter is None or rows is None or rows.rows < counter.amount:
         return None
     return HotKey(key_words(counting, counter.key), counter.amount, rows.rows, "row")
 
@@ -146,6 +153,67 @@ def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | Non
         return None
     ends = frozenset(bucket * expiring.width for bucket in expiring.rows)
     return Windows((end - start) // 1000, ends)
+
+
+def _rows_and_records(
+    checkpoint: Checkpoint,
+    operator: Operator,
+    name: StoreName,
+    versions: Mapping[int, VersionFacts],
+) -> tuple[int, int]:
+    """Rows that a store wrote, or gained, in batches whose sources count their records; those."""
+    written = records = 0
+    if operator.processor is not None or name.store_name in COUNT_STORES:
+        return written, records  # a function, or Spark, decides how many rows there are
+    each_put = operator.name in AGGREGATIONS
+    for version, facts in versions.items():
+        sources = checkpoint.logs.sources.get(BatchId(version - 1), ())
+        counts = [source.records for source in sources if source.records is not None]
+        if counts and len(counts) == len(sources) and sum(counts) and not facts.rebased:
+            # Other operators write a row anew for reasons of their own.
+            written += facts.puts if each_put else facts.inserts
+            records += sum(counts)
+    return written, records
+
+
+def _wide_column(
+    operator: Operator, name: StoreName, facts: Facts, newest: VersionFacts | None
+) -> WideColumn | None:
+    """The column with most of the bytes of large keys or values."""
+    schema = operator.schemas.get(name.store_name)
+    if schema is None or newest is None or not newest.rows:
+        return None
+    totals = {RowPart.KEY: newest.key_bytes, RowPart.VALUE: newest.value_bytes}
+    columns: dict[str, float] = {}
+    for sample in facts.merged(SampledSizes).get(name, {}).values():
+        side, rows = sample.side, sample.rows
+        if side is None or not rows.rows:
+            continue
+        of_side = schema.key if side is RowPart.KEY else widen_timeout(schema.value)
+        names = [_NUMBERED.sub("", field) for field in unique_names(of_side.fields)]
+        names += [nested.name for nested in nested_fields(of_side)]
+        for field, measured in zip(names, (*rows.fields, *rows.nested), strict=True):
+            # A field in a struct comes after it, and says more where it has nearly all of it.
+            share = measured.bytes / (sum(f.bytes for f in rows.fields) or 1)
+            columns[field] = columns.get(field, 0) + share * totals[side] / newest.rows
+    most = max(columns.values(), default=0)
+    column = [field for field, size in columns.items() if size >= _NEARLY * most]
+    if not column:
+        return None
+    size, bare = columns[column[-1]], column[-1].rpartition(".")[2]
+    kept = next((words for start, words in _KEPT.items() if bare.startswith(start)), "")
+    return WideColumn(column[-1], size, size * newest.rows / newest.row_bytes, kept)
+
+
+_NUMBERED = re.compile(r"\[\d+\]$")
+"""Of the words of ``HyperLogLogPlusPlus``: ``MS[0]``, ``MS[1]``, ..."""
+_NEARLY = 0.9
+_KEPT = {
+    "buf": " (a list, a set or a sketch)",
+    "MS": " (approx_count_distinct)",
+    "valueWithExtremumOrdering": " (max_by or min_by)",
+}
+"""Names of buffers that Spark gives -> what they are of."""
 
 
 def _uploads(checkpoint: Checkpoint, operator: Operator, name: StoreName) -> tuple[int, int]:

@@ -29,6 +29,9 @@ class StoreCosts:
         kept: what the values keep, where their operator shows it.
         hot: the key with most rows of a join's side, or most entries of a list or map.
         windows: of an aggregation by window.
+        written: rows that the store wrote, or gained, in batches whose sources count their
+            records; records: those.
+        column: the column with most of the bytes of large keys or values.
         zips: versions without a changelog at the end, of a provider that writes either; uploaded:
             bytes of the store's files for each version that is kept.
     """
@@ -43,6 +46,9 @@ class StoreCosts:
     kept: str = ""
     hot: HotKey | None = None
     windows: Windows | None = None
+    written: int = 0
+    records: int = 0
+    column: WideColumn | None = None
     zips: int = 0
     uploaded: int = 0
 
@@ -62,6 +68,21 @@ class HotKey:
     of: int
     noun: str
     bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class WideColumn:
+    """The column with most of the bytes of large keys or values, by a sample of them.
+
+    Attributes:
+        name: its path, or the name of several numbered ones. kept: what it keeps, in brackets.
+        row_bytes: of it in a row, on average. share: of the bytes of keys and values.
+    """
+
+    name: str
+    row_bytes: float
+    share: float
+    kept: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,7 +112,8 @@ def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _rewrites(costs, thresholds)
     yield from _empty(costs, thresholds)
     if not oversized:  # few keys that grow are no growth of all
-        yield from _growing_values(costs, thresholds)
+        growing = list(_growing_values(costs, thresholds))
+        yield from growing or _wide_column(costs, thresholds)
     yield from _fan_out(costs, thresholds)
     yield from _whole_uploads(costs, thresholds)
 
@@ -308,12 +330,24 @@ def _growing_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Findi
 def _fan_out(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """Windows that overlap so much that an event is in very many of them."""
     windows = costs.windows
-    if windows is None:
-        return
-    each = windows.length_ms // windows.slide_ms
-    if each < thresholds.windows_per_event:
-        return
+    each = 1 if windows is None else windows.length_ms // windows.slide_ms
     total = sum(costs.partitions.values(), VersionFacts())
+    if windows is None or each < thresholds.windows_per_event:
+        # How many rows there are of a record is more than how many windows it is in.
+        if costs.written >= max(1, thresholds.rows_per_record * each * costs.records):
+            ratio = costs.written / costs.records
+            yield catalogue.FAN_OUT.of_store(
+                costs,
+                f"{count_text(costs.written, 'row')} were written for "
+                f"{count_text(costs.records, 'record')} that the sources brought",
+                total.rows,
+                total.row_bytes,
+                f"Each input record is written to ~{ratio:,.0f} rows of the state: look at "
+                "explode, flatMap and joins before the operator.",
+                next_step="aggregate or deduplicate before the explode or the join, or keep the "
+                "array in one row",
+            )
+        return
     length, slide = (long_duration_text(ms) for ms in (windows.length_ms, windows.slide_ms))
     yield catalogue.FAN_OUT.of_store(
         costs,
@@ -322,6 +356,26 @@ def _fan_out(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         total.row_bytes,
         f"Each event is written to {each:,} windows, which are {length} long and begin every "
         f"{slide}.",
+    )
+
+
+def _wide_column(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
+    """One column with most of the bytes of large rows."""
+    column = costs.column
+    if column is None or column.share < thresholds.hot_share:
+        return
+    if column.row_bytes < thresholds.mean_value_bytes:
+        return
+    total = sum(costs.partitions.values(), VersionFacts())
+    share = share_text(column.share)
+    yield catalogue.WIDE_COLUMN.of_store(
+        costs,
+        f"{column.name!r} has ~{bytes_text(column.row_bytes)} in a row and ~{share} of the bytes "
+        f"of keys and values, by a sample of each file; {count_text(total.rows, 'row')}",
+        total.rows,
+        round(column.share * total.row_bytes),
+        f"The column {column.name!r}{column.kept} holds {share} of the bytes, "
+        f"~{bytes_text(column.row_bytes)} in each of {count_text(total.rows, 'row')}.",
     )
 
 

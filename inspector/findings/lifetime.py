@@ -115,13 +115,16 @@ def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
             next_step="see the problems of the report for the entry of the log",
         )
     elif life.watermark_ms == 0 and life.data_batches >= thresholds.data_batches:
+        newest = None if life.ages is None else life.ages.newest_ms
+        time = None if newest is None else f"the newest {expiry.name} is {time_ms_text(newest)}"
         yield catalogue.NO_WATERMARK.of_store(
             life,
             f"rows go when {expiry.name} is at or below the watermark, and the judged batch "
             f"has none after {count_text(life.data_batches, 'batch', 'batches')} with data",
             rows,
             life.newest.row_bytes,
-            f"There is no watermark yet, so none of the {count_text(rows, 'row')} can expire.",
+            f"There is no watermark yet, so none of the {count_text(rows, 'row')} can expire"
+            f"{f'; {time}' if time else ''}.",
         )
 
 

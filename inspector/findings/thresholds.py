@@ -98,7 +98,7 @@ class Thresholds:
     value_bytes: int = _at(4096, "SS303", "Bytes that the largest value has at least.")
     hot_share: float = _at(
         0.5,
-        "SS303 SS307",
+        "SS303 SS307 SS313",
         "Share of a store's bytes, or of the rows of a join's side or of the entries of a list "
         "or map, that one key has.",
     )
@@ -108,8 +108,13 @@ class Thresholds:
     value_growth: float = _at(
         2.0, "SS308", "Bytes of the mean value over those of the oldest version."
     )
-    mean_value_bytes: int = _at(1024, "SS308", "Bytes that the mean value has at least.")
+    mean_value_bytes: int = _at(
+        1024, "SS308 SS313", "Bytes that the mean value, or a column of it, has at least."
+    )
     windows_per_event: int = _at(48, "SS309", "Windows that an event is written to.")
+    rows_per_record: float = _at(
+        10.0, "SS309", "Rows of the state that are written for one record of the sources."
+    )
     zip_ratio: float = _at(
         10.0, "SS310", "Bytes uploaded over the bytes of the rows that were written."
     )

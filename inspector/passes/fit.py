@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from inspector.arrays import Int64s
+from inspector.decode.field_sizes import RowBytes, measure_rows
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_check import RowCheck
 from inspector.model import StoreFile
+from inspector.operators.rule import RowPart
 from inspector.passes.store_reader import StoreReader
 from inspector.sparktypes import StructType
 
@@ -17,8 +19,12 @@ MISFITS_LISTED = 3
 """Rows of one file that are named when they do not fit their schema; the others are counted."""
 
 
+SAMPLE_ROWS, SAMPLED_BYTES = 64, 512
+"""First rows of a file whose columns are measured, and the mean bytes from which on they are."""
+
+
 class Fit:
-    """Holds every row against its schema.
+    """Holds every row against its schema, and measures the columns of some that are large.
 
     Spark does so with the first row of a partition
     (``UnsafeRowUtils.validateStructuralIntegrity``).
@@ -26,11 +32,16 @@ class Fit:
     Args:
         key, value: schemas of the store; None where unknown, and not held against.
         reader: takes what does not fit.
+
+    Attributes:
+        sampled: what the columns of large keys and values take, in the rows that were measured.
     """
 
     def __init__(
         self, key: StructType | None, value: StructType | None, reader: StoreReader
     ) -> None:
+        self.sampled: dict[RowPart, RowBytes] = {}
+        self._schemas = {RowPart.KEY: key, RowPart.VALUE: value}
         self._checks = [
             (name, RowCheck(schema), name == "value")
             for name, schema in (("key", key), ("value", value))
@@ -41,7 +52,9 @@ class Fit:
     def check(self, file: StoreFile, blocks: Iterable[RecordBlock]) -> Iterator[RecordBlock]:
         """Pass the blocks through; report the rows that do not fit."""
         misfits = 0
-        for block in blocks:
+        for number, block in enumerate(blocks):
+            if not number:
+                self._sample(block)
             for name, check, is_value in self._checks:
                 misfits += self._of_block(file, block, name, check, is_value, misfits)
             yield block
@@ -49,6 +62,15 @@ class Fit:
             self._reader.report(
                 "bad-row", f"{misfits} rows of the file do not fit their schema", file
             )
+
+    def _sample(self, block: RecordBlock) -> None:
+        """Measure the columns of the first rows of a file, where they are large."""
+        for side, schema in self._schemas.items():
+            _, starts, lengths = puts_of(block) if side is RowPart.VALUE else _keys(block)
+            starts, lengths = starts[:SAMPLE_ROWS], lengths[:SAMPLE_ROWS]
+            if schema is not None and lengths.sum() > SAMPLED_BYTES * len(lengths):
+                measured = measure_rows(schema, block.buffer, starts, lengths)
+                self.sampled[side] = self.sampled.get(side, RowBytes()) + measured
 
     def _of_block(
         self,

@@ -25,7 +25,7 @@ from inspector.facts.heap_prefixes import LivePrefixes
 from inspector.facts.inherited import Inherited
 from inspector.facts.misplaced import MisplacedKeys, Rehashed
 from inspector.facts.simulated import Simulation
-from inspector.facts.sizes import LiveSizes
+from inspector.facts.sizes import LiveSizes, SampledSizes
 from inspector.facts.timers import CallBounds
 from inspector.facts.top import TopBy, top_keys
 from inspector.facts.versions import measure_version
@@ -356,6 +356,8 @@ class StorePass:
         for at, rows in chain.from_iterable(each.observe() for each in self._simulations):
             speaks = self._task.speaks_for_files
             yield Observed(store, at, rows if speaks else replace(rows, stores=0, whole=0))
+        for side, measured in ({} if self._fit is None else self._fit.sampled).items():
+            yield Observed(store, version, SampledSizes(side, measured))
         placement = placement_of(self._task, self._store)
         if placement is not None and self._task.request.fit:
             yield Observed(store, version, MisplacedKeys.observe(self.state, placement))

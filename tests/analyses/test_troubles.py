@@ -174,6 +174,14 @@ CAUSES: dict[str, str] = {
     "join_two_hot_keys": r"One key has 50 % of the rows of the join's left side",
     "agg_second_key": r"160 of 160 puts were of new keys: the key is unique to each event",
     "died_in_first_batch": r"Not finished: batch 0 was planned at .*nothing has been committed",
+    "agg_explode": r"Each input record is written to ~30 rows of the state: look at explode,",
+    "dedup_static_join": r"Each input record is written to ~30 rows of the state: look at .*join",
+    "join_wide_payload": r"The column 'raw' holds 97 % of the bytes, ~2.9 KiB in each of",
+    "agg_wide_key": r"The column 'raw' holds 98 % of the bytes, ~2.9 KiB in each of",
+    "agg_latest_payload": r"\(max_by or min_by\) holds 98 % of the bytes, ~2.9 KiB in each of",
+    "agg_sketch": r"The column 'MS' \(approx_count_distinct\) holds more than 99 % of the bytes",
+    "join_constant_key": r"One key has 100 % of the rows of the join's left side",
+    "agg_epoch_default": r"There is no watermark .* newest window.end is 1970-01-01T00:01:00",
     "agg_seconds_as_ms": r"The watermark is 1970-01-21.*: seconds were taken for milliseconds",
 }
 """Trouble -> what the first two lines of 80 columns say."""
@@ -192,6 +200,7 @@ TWINS = (
         "join_null_key",
         "agg_window_no_watermark",
     ),
+    *("agg_explode", "dedup_static_join", "join_wide_payload", "agg_sketch"),
     *("rocksdb_agg_no_watermark", "rocksdb_dedup_no_watermark", "rocksdb_join_no_range"),
 )
 """Troubles with a twin of their own; the others have that of another."""

@@ -57,3 +57,28 @@ def test_what_looks_like_json(offset: str, expected: bool) -> None:
 
 def test_a_long_offset_is_looked_at_in_one_go() -> None:
     assert not like_json("{" + "} " * 1_000_000 + "x")
+
+
+KAFKA = '{"orders":{"0":23,"1":42}}'
+RATE = '{"offset":20,"timestamp":1000}'
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "records"),
+    [
+        (KAFKA, '{"orders":{"0":25,"1":50}}', 10),
+        (KAFKA, KAFKA, 0),
+        (KAFKA, '{"orders":{"0":25,"1":41}}', None),  # a topic that was made anew
+        (KAFKA, '{"orders":{"0":25,"1":50,"2":9}}', None),  # where partition 2 begins is not there
+        (KAFKA, '{"orders":{"0":25,"1":"x"}}', None),
+        (KAFKA, '{"orders":{"0":25,', None),
+        (RATE, '{"offset":60,"timestamp":2000}', 40),
+        ('{"logOffset":1}', '{"logOffset":2}', None),  # of files no count is recorded
+        (None, KAFKA, None),
+    ],
+)
+def test_records_are_counted_where_offsets_count_them(
+    before: str | None, after: str, records: int | None
+) -> None:
+    (source,) = source_offsets({"0": after}, {"0": before})
+    assert source.records == records

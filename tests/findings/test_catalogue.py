@@ -90,10 +90,11 @@ def test_ids_never_change_their_meaning() -> None:
             "SS306": "heap over limit",
             "SS307": "most rows of one key",
             "SS308": "values that grow",
-            "SS309": "each event in many windows",
+            "SS309": "each event in many rows",
             "SS310": "RocksDB uploads without changelogs",
             "SS311": "temporary files that were left",
             "SS312": "many old versions",
+            "SS313": "one wide column",
         }.items()
     )
 

@@ -13,6 +13,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.efficiency import (
     HotKey,
     StoreCosts,
+    WideColumn,
     Windows,
     judge_costs,
     judge_format,
@@ -131,6 +132,27 @@ def test_an_event_in_many_windows(slide: int, *, found: bool) -> None:
     windows = Windows(1440 * 60_000, frozenset(n * slide * 60_000 for n in (3, 7, 12)))
     result = list(judge_costs(replace(COSTS, windows=windows), Thresholds()))
     assert [one.kind.id for one in result] == ["SS309"] * found
+
+
+@pytest.mark.parametrize(("written", "records", "found"), [(400, 40, True), (399, 40, False)])
+def test_a_record_in_many_rows(written: int, records: int, *, found: bool) -> None:
+    costs = replace(COSTS, written=written, records=records)
+    result = list(judge_costs(costs, Thresholds()))
+    assert [one.kind.id for one in result] == ["SS309"] * found
+    assert all("~10 rows of the state" in one.cause for one in result)
+    # Windows explain as many rows as overlap.
+    windows = Windows(120_000, frozenset({60_000, 120_000}))
+    assert not list(judge_costs(replace(costs, windows=windows), Thresholds()))
+
+
+@pytest.mark.parametrize(
+    ("bytes_", "share", "found"), [(1024, 0.5, True), (1023, 0.9, False), (9000, 0.49, False)]
+)
+def test_a_column_with_most_of_the_bytes(bytes_: int, share: float, *, found: bool) -> None:
+    column = WideColumn("raw", bytes_, share)
+    result = list(judge_costs(replace(COSTS, column=column), Thresholds()))
+    assert [one.kind.id for one in result] == ["SS313"] * found
+    assert all("'raw' holds 50 %" in one.cause for one in result)
 
 
 @pytest.mark.parametrize(
