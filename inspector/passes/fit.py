@@ -65,6 +65,9 @@ class Fit:
 
     def _sample(self, block: RecordBlock) -> None:
         """Measure the columns of the first rows of a file, where they are large."""
+        fewest = min(SAMPLE_ROWS, len(block.key_length)) if block.puts_only else 1
+        if len(block.buffer) <= SAMPLED_BYTES * fewest:
+            return  # most files, at no cost
         for side, schema in self._schemas.items():
             _, starts, lengths = puts_of(block) if side is RowPart.VALUE else _keys(block)
             starts, lengths = starts[:SAMPLE_ROWS], lengths[:SAMPLE_ROWS]
