@@ -234,6 +234,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             .config("spark.sql.session.timeZone", "UTC")
             .config("spark.sql.shuffle.partitions", "2")
             .config("spark.ui.showConsoleProgress", "false")
+            # What would be compiled, for a few rows, is interpreted.
+            .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+            .config("spark.sql.codegen.wholeStage", "false")
             .getOrCreate()
         )
         yield session
