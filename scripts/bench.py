@@ -186,9 +186,11 @@ def measure_start(runs: Runs) -> dict[str, Any]:
     """The start of the command against the imports it cannot do without."""
     often = Runs(3 * runs.repeat, runs.warm_bytes // 8)  # a start takes little memory
     fixture = str(WINDOWED_COUNT.fixture)
-    imports = often.best([sys.executable, "-c", IMPORTS])
     command = [sys.executable, "-m", "inspector"]
-    starts = {name: often.best([*command, name, fixture]) for name in ("info", "audit")}
+    names = ("info", "audit")
+    commands = [[*command, name, fixture] for name in names]
+    imports, *runs_of = often.best_of([sys.executable, "-c", IMPORTS], *commands)
+    starts = dict(zip(names, runs_of, strict=True))
     table(
         "start-up",
         ("process", "wall s", "cpu s"),

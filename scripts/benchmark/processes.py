@@ -68,8 +68,15 @@ class Runs(NamedTuple):
 
     def best(self, command: list[str]) -> Run:
         """The best of some runs of a command."""
-        runs = [self._run(command) for _ in range(self.repeat)]
-        return Run(*(min(column) for column in zip(*runs, strict=True)))
+        return self.best_of(command)[0]
+
+    def best_of(self, *commands: list[str]) -> list[Run]:
+        """The best of each, in turns: what else a machine does changes from minute to minute."""
+        turns = [[self._run(command) for command in commands] for _ in range(self.repeat)]
+        return [
+            Run(*(min(column) for column in zip(*runs, strict=True)))
+            for runs in zip(*turns, strict=True)
+        ]
 
     def _run(self, command: list[str]) -> Run:
         warm_memory(self.warm_bytes)
