@@ -52,7 +52,7 @@ def tally(numbers: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Int64s]:
 def median(numbers: npt.NDArray[Any]) -> float:
     """The median of an array that is not empty; ``np.median`` imports masked arrays first."""
     ordered = np.sort(numbers)
-    return float((ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2)
+    return float(ordered[(len(ordered) - 1) // 2]) / 2 + float(ordered[len(ordered) // 2]) / 2
 
 
 def count_by(numbers: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Counter[int]:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import MISSING, FrozenInstanceError, field, fields, is_dataclass, replace
 from functools import cache
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 __all__ = ["MISSING", "dataclass", "field", "fields", "hints_of", "is_dataclass", "replace"]
 
@@ -67,8 +67,7 @@ def _add_methods(cls: type, *, frozen: bool, eq: bool) -> None:
         if name not in cls.__dict__ or (name == "__hash__" and cls.__dict__[name] is None):
             setattr(cls, name, method)
     if frozen:
-        cls.__setattr__ = _refuse_setting  # type: ignore[assignment,method-assign]
-        cls.__delattr__ = _refuse_deleting  # type: ignore[method-assign,assignment]
+        _freeze(cls, {member.name for member in members})
 
 
 def _init(
@@ -122,7 +121,10 @@ def _values(names: list[str]) -> Callable[[object], tuple[Any, ...]]:
     # A tuple also of one value: its comparison takes an object to equal itself.
     if len(names) > 1:
         return attrgetter(*names)
-    return lambda value: tuple(getattr(value, name) for name in names)
+    if not names:
+        return lambda _value: ()
+    only = attrgetter(names[0])
+    return lambda value: (only(value),)
 
 
 def _equality(values: Callable[[object], tuple[Any, ...]]) -> Callable[[object, object], Any]:
@@ -138,9 +140,15 @@ def _hash(values: Callable[[object], tuple[Any, ...]]) -> Callable[[object], int
     return lambda value: hash(values(value))
 
 
-def _refuse_setting(_value: object, name: str, _new: object) -> NoReturn:
-    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+def _freeze(cls: type, names: Set[str]) -> None:
+    """Refuse to change fields, and in the class itself any attribute, as the standard library."""
 
+    def refuse(value: object, name: str, *new: object) -> None:
+        if type(value) is cls or name in names:
+            verb = "assign to" if new else "delete"
+            raise FrozenInstanceError(f"cannot {verb} field {name!r}")
+        parent = super(cls, value)
+        (parent.__setattr__ if new else parent.__delattr__)(name, *new)
 
-def _refuse_deleting(_value: object, name: str) -> NoReturn:
-    raise FrozenInstanceError(f"cannot delete field {name!r}")
+    cls.__setattr__ = refuse  # type: ignore[method-assign]
+    cls.__delattr__ = refuse  # type: ignore[method-assign,assignment]

@@ -162,3 +162,16 @@ def test_methods_of_the_class_are_kept() -> None:
             return "own"
 
     assert (Own(1) == Own(2), hash(Own(3)), repr(Own(4))) == (True, 5, "own")
+
+
+def test_a_subclass_that_is_not_decorated_takes_other_attributes() -> None:
+    for decorator in DECORATORS:
+        parent = decorator(frozen=True)(type("Parent", (), {"__annotations__": {"name": "str"}}))
+        child: Any = type("Child", (parent,), {})("a")
+        child.note = 1
+        assert child.note == 1
+        del child.note
+        with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'name'"):
+            child.name = "b"
+        with pytest.raises(dataclasses.FrozenInstanceError, match="cannot delete field 'name'"):
+            del child.name

@@ -104,16 +104,23 @@ class _open:  # noqa: N801 - a context manager; one by contextlib takes as long 
         self._file = os.open(path, _FLAGS)
 
     def __enter__(self) -> tuple[int, int]:
-        status = os.fstat(self._file)
-        if stat.S_ISREG(status.st_mode):
-            return self._file, status.st_size
-        os.close(self._file)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError("it is a folder, not a file")
-        raise OSError("it is neither a file nor a folder")
+        try:
+            return self._file, _size_of(self._file)
+        except BaseException:
+            os.close(self._file)
+            raise
 
     def __exit__(self, *_error: object) -> None:
         os.close(self._file)
+
+
+def _size_of(descriptor: int) -> int:
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode):
+        return status.st_size
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError("it is a folder, not a file")
+    raise OSError("it is neither a file nor a folder")
 
 
 def _special(name: str, path: str) -> Entry:

@@ -30,7 +30,7 @@ from inspector.checkpoint.logfile import (
     printable,
     split_log,
 )
-from inspector.checkpoint.names import MAX_INT, number
+from inspector.checkpoint.names import MAX_INT, MAX_LONG, number
 from inspector.exceptions import DecodeError
 from inspector.light_dataclasses import dataclass, field
 
@@ -261,9 +261,10 @@ def _positions(offset: str) -> dict[tuple[str, str], int]:
         topics = json_object(offset) if _KAFKA.match(offset) else {}
     except DecodeError:
         return {}
-    return {
+    positions = {
         (topic, partition): position
         for topic, partitions in topics.items()
         for partition, position in (partitions.items() if isinstance(partitions, dict) else ())
-        if type(position) is int
     }
+    counted = all(type(place) is int and abs(place) <= MAX_LONG for place in positions.values())
+    return positions if counted else {}

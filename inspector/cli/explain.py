@@ -55,8 +55,8 @@ def explain(words: tuple[str, ...], *, wide: bool) -> None:
         raise click.UsageError(
             "there is no text; beside a checkpoint say what was seen, such as 'state grows'"
         )
-    last = words[-1] if len(words) > 1 and checkpoint is None else ""
-    # A pasted message may end with the path of a file.
+    # A message of several words may end with the path of a file.
+    last = words[-1] if len(words) == 2 and checkpoint is None else ""
     if _PATH.fullmatch(last) and not _FILE.search(last) and not os.path.exists(last):
         raise click.UsageError(f"there is nothing at {escape(last)}")
     try:
@@ -141,12 +141,12 @@ _REFUSED = (
 )
 """``StateSchemaCompatibilityChecker``: key or value, the schema of the state, and the query's."""
 _SOURCES = re.compile(
-    r"There are \[(\d+)\] sources in the checkpoint offsets and now there are \[(\d+)\]"
+    r"There are \[(\d{1,9})\] sources in the checkpoint offsets and now there are \[(\d{1,9})\]"
 )
 """``OffsetSeq.toStreamProgress`` (2.1 to 4.3)."""
 _FILE = re.compile(
-    r"(?<![\w-])(state/\d+/\d+/(?:[\w-]+/)?\w[\w-]*\.(?:delta|snapshot|changelog|zip|sst)"
-    r"|(?:offsets|commits)/\d+)(?![\w./-]*\w)"
+    r"(?<![\w-])(state/\d{1,10}/\d{1,10}/(?:[\w-]{1,255}/)?\w[\w-]{0,255}"
+    r"\.(?:delta|snapshot|changelog|zip|sst)|(?:offsets|commits)/\d{1,19})(?![\w/-]|\.[\w./-])"
 )
 _MOST_FILES = 5
 _AUDITED = re.compile(r"SS[1-3]\d\d")
@@ -208,8 +208,10 @@ def _changes(text: str, checkpoint: str | None) -> list[str]:
 
 def _files(text: str, checkpoint: str | None) -> list[str]:
     """Which files that a log names this checkpoint has."""
+    if checkpoint is None:
+        return []
     names = list(dict.fromkeys(_FILE.findall(text)))[-_MOST_FILES:]
-    if checkpoint is None or not names:
+    if not names:
         return []
     storage = discovery.open_checkpoint(checkpoint).storage
     return [

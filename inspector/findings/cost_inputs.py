@@ -27,6 +27,7 @@ from inspector.findings.efficiency import (
 from inspector.merge.collect import Facts
 from inspector.model import KINDS_OF_STATE, BatchId, FileKind, StoreName
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
+from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import RowPart
 from inspector.sparktypes import StructType, unique_names, widen_timeout
@@ -48,6 +49,7 @@ def store_costs(
         operator = operators[name.operator_id]
         largest = _first(facts, name, TopBy.VALUE_BYTES)
         zips, uploaded = _uploads(checkpoint, operator, name)
+        windows = _windows(operator, name, facts)
         yield StoreCosts(
             name.operator_id,
             operator.name,
@@ -58,8 +60,8 @@ def store_costs(
             "" if largest is None else key_words(name, largest.key),
             _buffer_text(operator, name),
             _hot(facts, version, name, key_words),
-            _windows(operator, name, facts),
-            *_rows_and_records(checkpoint, operator, name, versions),
+            windows,
+            *_rows_and_records(checkpoint, operator, name, versions, windows),
             _wide_column(operator, name, facts, versions.get(version)),
             zips,
             uploaded,
@@ -140,9 +142,7 @@ def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | Non
     field = schema.key.fields[at[0]] if len(at) == _IN_STRUCT else None
     window = None if field is None else field.data_type
     expiring = facts.merged(Expiring).get(name, {}).get("")
-    if not isinstance(window, StructType) or expiring is None or not expiring.rows:
-        return None
-    if [part.name for part in window.fields] != ["start", "end"]:
+    if not _is_window(window) or expiring is None or not expiring.rows:
         return None
     row = RowDecoder(schema.key).decode(
         largest.key, np.zeros(1, np.int64), np.array([len(largest.key)], np.int64)
@@ -155,16 +155,27 @@ def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | Non
     return Windows((end - start) // 1000, ends)
 
 
+def _is_window(data_type: object) -> bool:
+    if not isinstance(data_type, StructType):
+        return False
+    return [part.name for part in data_type.fields] == ["start", "end"]
+
+
 def _rows_and_records(
     checkpoint: Checkpoint,
     operator: Operator,
     name: StoreName,
     versions: Mapping[int, VersionFacts],
+    windows: Windows | None,
 ) -> tuple[int, int]:
     """Rows that a store wrote, or gained, in batches whose sources count their records; those."""
     written = records = 0
     if operator.processor is not None or name.store_name in COUNT_STORES:
         return written, records  # a function, or Spark, decides how many rows there are
+    schema = operator.schemas.get(name.store_name)
+    fields = () if schema is None else schema.key.fields
+    if windows is None and any(_is_window(field.data_type) for field in fields):
+        return written, records  # in how many windows a record is cannot be told
     each_put = operator.name in AGGREGATIONS
     for version, facts in versions.items():
         sources = checkpoint.logs.sources.get(BatchId(version - 1), ())
@@ -181,14 +192,15 @@ def _wide_column(
 ) -> WideColumn | None:
     """The column with most of the bytes of large keys or values."""
     schema = operator.schemas.get(name.store_name)
-    if schema is None or newest is None or not newest.rows:
+    if schema is None or newest is None or not newest.row_bytes:
         return None
+    is_custom = operator.processor is not None or operator.name in GROUP_STATE
     totals = {RowPart.KEY: newest.key_bytes, RowPart.VALUE: newest.value_bytes}
     columns: dict[str, float] = {}
     for sample in facts.merged(SampledSizes).get(name, {}).values():
         side, rows = sample.side, sample.rows
-        if side is None or not rows.rows:
-            continue
+        if side is None or not rows.rows or (is_custom and side is RowPart.VALUE):
+            continue  # what a function keeps is one column by its nature
         of_side = schema.key if side is RowPart.KEY else widen_timeout(schema.value)
         names = [_NUMBERED.sub("", field) for field in unique_names(of_side.fields)]
         names += [nested.name for nested in nested_fields(of_side)]
@@ -196,13 +208,15 @@ def _wide_column(
             # A field in a struct comes after it, and says more where it has nearly all of it.
             share = measured.bytes / (sum(f.bytes for f in rows.fields) or 1)
             columns[field] = columns.get(field, 0) + share * totals[side] / newest.rows
-    most = max(columns.values(), default=0)
-    column = [field for field, size in columns.items() if size >= _NEARLY * most]
-    if not column:
+    if not columns:
         return None
-    size, bare = columns[column[-1]], column[-1].rpartition(".")[2]
+    column = max(columns, key=lambda field: columns[field])
+    for field, size in columns.items():
+        if field.startswith(f"{column}.") and size >= _NEARLY * columns[column]:
+            column = field
+    size, bare = columns[column], column.rpartition(".")[2]
     kept = next((words for start, words in _KEPT.items() if bare.startswith(start)), "")
-    return WideColumn(column[-1], size, size * newest.rows / newest.row_bytes, kept)
+    return WideColumn(column, size, size * newest.rows / newest.row_bytes, kept)
 
 
 _NUMBERED = re.compile(r"\[\d+\]$")

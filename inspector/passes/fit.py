@@ -22,6 +22,9 @@ MISFITS_LISTED = 3
 SAMPLE_ROWS, SAMPLED_BYTES = 64, 512
 """First rows of a file whose columns are measured, and the mean bytes from which on they are."""
 
+MOST_SAMPLES = 16
+"""Files of a store of which rows are measured: a hundred columns take 5 ms each time."""
+
 
 class Fit:
     """Holds every row against its schema, and measures the columns of some that are large.
@@ -41,6 +44,7 @@ class Fit:
         self, key: StructType | None, value: StructType | None, reader: StoreReader
     ) -> None:
         self.sampled: dict[RowPart, RowBytes] = {}
+        self._samples = 0
         self._schemas = {RowPart.KEY: key, RowPart.VALUE: value}
         self._checks = [
             (name, RowCheck(schema), name == "value")
@@ -53,10 +57,10 @@ class Fit:
         """Pass the blocks through; report the rows that do not fit."""
         misfits = 0
         for number, block in enumerate(blocks):
-            if not number:
-                self._sample(block)
             for name, check, is_value in self._checks:
                 misfits += self._of_block(file, block, name, check, is_value, misfits)
+            if not number and not misfits:
+                self._sample(block)
             yield block
         if misfits > MISFITS_LISTED:
             self._reader.report(
@@ -66,8 +70,9 @@ class Fit:
     def _sample(self, block: RecordBlock) -> None:
         """Measure the columns of the first rows of a file, where they are large."""
         fewest = min(SAMPLE_ROWS, len(block.key_length)) if block.puts_only else 1
-        if len(block.buffer) <= SAMPLED_BYTES * fewest:
+        if len(block.buffer) <= SAMPLED_BYTES * fewest or self._samples == MOST_SAMPLES:
             return  # most files, at no cost
+        self._samples += 1
         for side, schema in self._schemas.items():
             _, starts, lengths = puts_of(block) if side is RowPart.VALUE else _keys(block)
             starts, lengths = starts[:SAMPLE_ROWS], lengths[:SAMPLE_ROWS]

@@ -72,6 +72,7 @@ RATE = '{"offset":20,"timestamp":1000}'
         (KAFKA, '{"orders":{"0":25,"1":50,"2":9}}', None),  # where partition 2 begins is not there
         (KAFKA, '{"orders":{"0":25,"1":"x"}}', None),
         (KAFKA, '{"orders":{"0":25,', None),
+        (KAFKA, f'{{"orders":{{"0":25,"1":{"9" * 310}}}}}', None),  # more than a double holds
         (RATE, '{"offset":60,"timestamp":2000}', 40),
         ('{"logOffset":1}', '{"logOffset":2}', None),  # of files no count is recorded
         (None, KAFKA, None),

@@ -53,6 +53,8 @@ def test_a_path_without_a_checkpoint_or_a_text_is_not_passed_over() -> None:
     outcome = run("explain", "state grows", "/no/such/checkpoint")
     assert (outcome.code, outcome.out) == (2, "")
     assert "there is nothing at /no/such/checkpoint" in outcome.err
+    pasted = ["STREAM_FAILED", "while", "reading", "the", "file", "/data/in/part-00.parquet"]
+    assert run("explain", *pasted).code == 0, "a message that ends with a path is a message"
     outcome = run("explain", checkpoint_of("agg_update"))
     assert (outcome.code, outcome.out) == (2, "")
     assert "there is no text; beside a checkpoint say what was seen" in outcome.err
@@ -111,3 +113,22 @@ def test_a_copy_for_workers_has_commands_and_no_pages(
     )
     assert done.returncode == code, done.stderr
     assert ("has no documentation" in done.stderr) is (code == 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"offsets/{'1' * 500_000}a",
+        "offsets/1." * 50_000,
+        "/state/1/1/1.delta" * 30_000,
+        f"There are [{'1' * 5000}] sources in the checkpoint offsets and now there are [2] sources",
+    ],
+    ids=["number", "numbers", "files", "sources"],
+)
+def test_hostile_texts_have_an_answer(text: str, tmp_path: Path) -> None:
+    # In a second or less: what takes the square of the length takes an hour here.
+    message = tmp_path / "message.txt"
+    message.write_text(f"STREAM_FAILED {text}")
+    outcome = run("explain", message, checkpoint_of("agg_update"))
+    assert outcome.code == 0
+    assert len(outcome.out) < 100_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from inspector.api import audit
 from inspector.facts.checks import ChecksPassed, ReadProblem
 from tests import cases, encode
 from tests.cases import Batch, Seen, group_state, observed_in, problems_in, user
@@ -41,3 +42,21 @@ def _size(records: Sequence[Record]) -> int:
 def counted_facts(found: list[Seen]) -> list[str]:
     told = (ReadProblem, ChecksPassed)
     return sorted(repr(one) for one in found if not isinstance(one.fact, told))
+
+
+def test_columns_are_measured_of_rows_that_fit_and_later_ones_may_have_no_bytes(
+    tmp_path: Path,
+) -> None:
+    long = user("a" * 3000)
+    deltas: dict[int, list[Record]] = {
+        1: [(long, group_state(1, 5))],
+        2: [(long, None), (b"", b"")],
+    }
+    clocks = [Batch(0, 1, 1), Batch(1, 2, 2)]
+    cases.write_logs(tmp_path, clocks, {"shuffle.partitions": "1"})
+    cases.write_operator(tmp_path, 0, "flatMapGroupsWithState", "default")
+    cases.write_store(tmp_path / "state/0/0", deltas)
+    cases.write_schema(tmp_path / "state/0/0", cases.USER, cases.GROUP_STATE)
+    report = audit(str(tmp_path))
+    assert "SS106" in {finding.kind.id for finding in report.findings}
+    assert report.summary["rows"] == 1
