@@ -69,7 +69,8 @@ ARCHIVE = "INSPECTOR_TEST_ARCHIVE"
 
 FEW_CLASSES = """
 from pyspark.sql import SparkSession
-session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 assert session.range(9).groupBy("id").count().mapInArrow(lambda rows: rows, "id long").count() == 9
 session.stop()
 """
