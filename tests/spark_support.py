@@ -109,8 +109,9 @@ def start_quickly() -> None:
     archive = os.environ.get(ARCHIVE)
     if archive and not Path(archive).exists():
         made = f"{QUICK} -Xlog:disable -XX:ArchiveClassesAtExit={archive}"
-        settings = os.environ | {OPTIONS[0]: made, "SPARK_LOCAL_IP": "127.0.0.1"}
-        subprocess.run([sys.executable, "-c", FEW_CLASSES], env=settings, check=True)
+        settings = {OPTIONS[0]: made, "SPARK_LOCAL_IP": "127.0.0.1"}
+        settings |= {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        subprocess.run([sys.executable, "-c", FEW_CLASSES], env=os.environ | settings, check=True)
     options = f"{QUICK} -Xlog:disable -XX:SharedArchiveFile={archive}" if archive else QUICK
     # Executors are started by what the driver says, which takes such properties as its confs.
     os.environ[OPTIONS[0]] = f'{options} "-Dspark.executor.extraJavaOptions={options}"'
