@@ -53,8 +53,8 @@ def test_a_path_without_a_checkpoint_or_a_text_is_not_passed_over() -> None:
     outcome = run("explain", "state grows", "/no/such/checkpoint")
     assert (outcome.code, outcome.out) == (2, "")
     assert "there is nothing at /no/such/checkpoint" in outcome.err
-    pasted = ["STREAM_FAILED", "while", "reading", "the", "file", "/data/in/part-00.parquet"]
-    assert run("explain", *pasted).code == 0, "a message that ends with a path is a message"
+    message = ["STREAM_FAILED", "while", "reading", "the", "file", "/data/in/part-00.parquet"]
+    assert run("explain", *message).code == 0, "a message that ends with a path is a message"
     outcome = run("explain", checkpoint_of("agg_update"))
     assert (outcome.code, outcome.out) == (2, "")
     assert "there is no text; beside a checkpoint say what was seen" in outcome.err
