@@ -91,10 +91,11 @@ def test_facts_of_every_sixth_fixture_of_every_spark_in_one_job(engine: Any) -> 
     work = work_of(EVERY[2::6], top=3, rewrites=True, **requested)
     assert len(EVERY) > 150
     facts = assert_same_facts(engine, run_tasks, work)
-    # Of field sizes another function makes the facts; what is broken, ranges of keys, copies and
-    # simulations have tests of their own.
+    # Of field sizes another function makes the facts; what is broken, ranges of keys, copies,
+    # simulations and rows of a kilobyte have tests of their own.
     elsewhere = {"field_sizes", "call_bounds", "rows_timed_in_range", "snapshot_differs"}
     elsewhere |= {"row_prints", "written_files", "evicted", "evicted_key", "simulated"}
+    elsewhere |= {"sampled_sizes"}
     assert FACT_TYPES.keys() - elsewhere - {"problem"} == {
         kind for kind in FACT_TYPES if any(f"'kind': '{kind}'" in fact for fact in facts)
     } - {"problem"}
