@@ -155,7 +155,7 @@ NOT_AT_START = {
 """What neither a report of a local checkpoint nor its first screen needs."""
 
 
-@pytest.mark.parametrize(("command", "most"), [("info", 338), ("audit", 557)])
+@pytest.mark.parametrize(("command", "most"), [("info", 338), ("audit", 553)])
 def test_a_start_imports_few_modules_and_none_of_other_commands(
     command: str, most: int, tmp_path: Path
 ) -> None:
@@ -177,7 +177,9 @@ def test_a_start_imports_few_modules_and_none_of_other_commands(
     modules = set(done.stderr.split())
     assert "inspector.discovery.checkpoint" in modules
     assert NOT_AT_START & modules == set()
-    assert len(modules) <= most
+    # The Python twin has more modules than the C kernel, and an editable install one.
+    ours = {name for name in modules if not name.startswith(("inspector.kernel.", "__editable__"))}
+    assert len(ours) <= most
 
 
 def test_a_command_does_without_spark() -> None:
