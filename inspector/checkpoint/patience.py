@@ -189,7 +189,8 @@ _FAMILIES = (
 _STATUS_NAMES = ("status", "status_code", "code", "http_status", "HTTPStatusCode")
 _DENIED_STATUS = (401, 403)
 _DENIED = re.compile(
-    r"\b(?:40[13]\b|Forbidden|Unauthori[sz]ed|AccessDenied|Access ?Denied|InvalidAccessKeyId|"
+    r"(?<![\w/.-])40[13](?![\w/-])|"  # a number in a path is none of theirs
+    r"\b(?:Forbidden|Unauthori[sz]ed|AccessDenied|Access ?Denied|InvalidAccessKeyId|"
     r"SignatureDoesNotMatch|ExpiredToken|InvalidToken|TokenRefreshRequired|RequestTimeTooSkewed|"
     r"AuthenticationFailed|AuthorizationFailure|AuthorizationPermissionMismatch|"
     r"NoCredentials|PartialCredentials|Unable to locate credentials|invalid_grant)",
@@ -210,9 +211,13 @@ _OPERATION = re.compile(r"when calling the \w+ operation")
 
 def translate_error(error: Exception, path: str, options: Mapping[str, str]) -> OSError:
     """The error of a driver as one of Python's, worded with the place and without secrets."""
-    told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    reason = redact(told or type(error).__name__, options)
+    reason = redact(_told(error) or type(error).__name__, options)
     return family_of(error)(f"{path}: {reason}")
+
+
+def _told(error: Exception) -> str:
+    """What an error says, without the path that one of this machine has, which may say anything."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def family_of(error: Exception) -> type[OSError]:
@@ -257,7 +262,7 @@ def _is_denied(error: Exception) -> bool:
     if statuses:
         return bool(statuses & set(_DENIED_STATUS))
     return not isinstance(error, (TimeoutError, ConnectionError)) and bool(
-        _DENIED.search(f"{type(error).__name__}: {error}")
+        _DENIED.search(f"{type(error).__name__}: {_told(error)}")
     )
 
 

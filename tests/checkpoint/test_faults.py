@@ -35,6 +35,11 @@ def with_(**attributes: Any) -> Exception:
         (ConnectionResetError(), ConnectionError),
         (RuntimeError("HTTP 503 Slow Down"), OSError),
         (ValueError("got 4031 bytes"), OSError),
+        (NotADirectoryError(20, "Not a directory", "/data/403/forbidden"), NotADirectoryError),
+        (OSError("/data/run-403/offsets: broken"), OSError),
+        (OSError("/data/401/offsets: broken"), OSError),
+        (OSError("HTTP/1.1 403 at /data/offsets"), PermissionError),
+        (OSError('{"error":{"code":403,"url":"https://host/x"}}'), PermissionError),
     ],
 )
 def test_errors_have_families(error: Exception, family: type[OSError]) -> None:
