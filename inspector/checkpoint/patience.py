@@ -211,11 +211,11 @@ _OPERATION = re.compile(r"when calling the \w+ operation")
 
 def translate_error(error: Exception, path: str, options: Mapping[str, str]) -> OSError:
     """The error of a driver as one of Python's, worded with the place and without secrets."""
-    reason = redact(_told(error) or type(error).__name__, options)
+    reason = redact(_message(error) or type(error).__name__, options)
     return family_of(error)(f"{path}: {reason}")
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """What an error says, without the path that one of this machine has, which may say anything."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
@@ -262,7 +262,7 @@ def _is_denied(error: Exception) -> bool:
     if statuses:
         return bool(statuses & set(_DENIED_STATUS))
     return not isinstance(error, (TimeoutError, ConnectionError)) and bool(
-        _DENIED.search(f"{type(error).__name__}: {_told(error)}")
+        _DENIED.search(f"{type(error).__name__}: {_message(error)}")
     )
 
 
