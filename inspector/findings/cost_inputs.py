@@ -30,7 +30,7 @@ from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import RowPart
-from inspector.sparktypes import StructType, unique_names, widen_timeout
+from inspector.sparktypes import is_window, unique_names, widen_timeout
 
 KeyWords = Callable[[StoreName, bytes], str]
 """Words for a key of a store, or what redaction leaves of them."""
@@ -142,7 +142,7 @@ def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | Non
     field = schema.key.fields[at[0]] if len(at) == _IN_STRUCT else None
     window = None if field is None else field.data_type
     expiring = facts.merged(Expiring).get(name, {}).get("")
-    if not _is_window(window) or expiring is None or not expiring.rows:
+    if not is_window(window) or expiring is None or not expiring.rows:
         return None
     row = RowDecoder(schema.key).decode(
         largest.key, np.zeros(1, np.int64), np.array([len(largest.key)], np.int64)
@@ -153,12 +153,6 @@ def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | Non
         return None
     ends = frozenset(bucket * expiring.width for bucket in expiring.rows)
     return Windows((end - start) // 1000, ends)
-
-
-def _is_window(data_type: object) -> bool:
-    if not isinstance(data_type, StructType):
-        return False
-    return [part.name for part in data_type.fields] == ["start", "end"]
 
 
 def _rows_and_records(
@@ -174,7 +168,7 @@ def _rows_and_records(
         return written, records  # a function, or Spark, decides how many rows there are
     schema = operator.schemas.get(name.store_name)
     fields = () if schema is None else schema.key.fields
-    if windows is None and any(_is_window(field.data_type) for field in fields):
+    if windows is None and any(is_window(field.data_type) for field in fields):
         return written, records  # in how many windows a record is cannot be told
     each_put = operator.name in AGGREGATIONS
     for version, facts in versions.items():
@@ -204,10 +198,10 @@ def _wide_column(
         of_side = schema.key if side is RowPart.KEY else widen_timeout(schema.value)
         names = [_NUMBERED.sub("", field) for field in unique_names(of_side.fields)]
         names += [nested.name for nested in nested_fields(of_side)]
+        of_bytes = totals[side] / newest.rows / (sum(column.bytes for column in rows.fields) or 1)
         for field, measured in zip(names, (*rows.fields, *rows.nested), strict=True):
             # A field in a struct comes after it, and says more where it has nearly all of it.
-            share = measured.bytes / (sum(f.bytes for f in rows.fields) or 1)
-            columns[field] = columns.get(field, 0) + share * totals[side] / newest.rows
+            columns[field] = columns.get(field, 0) + measured.bytes * of_bytes
     if not columns:
         return None
     column = max(columns, key=lambda field: columns[field])

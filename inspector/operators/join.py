@@ -41,7 +41,7 @@ from inspector.operators.rule import (
     event_time_field,
     watermark_field,
 )
-from inspector.sparktypes import AtomicType, StructType
+from inspector.sparktypes import AtomicType, StructType, is_window
 
 NAMES = ("symmetricHashJoin",)
 SOURCE = "StreamingSymmetricHashJoinHelper, SymmetricHashJoinStateManager"
@@ -122,10 +122,8 @@ def time_fields(key: StructType) -> list[tuple[int, ...]]:
         kind = getattr(column.data_type, "kind", None)
         if isinstance(column.data_type, AtomicType) and kind in ("timestamp", "timestamp_ntz"):
             result.append((ordinal,))
-        elif isinstance(column.data_type, StructType):
-            names = [inner.name for inner in column.data_type.fields]
-            if names == ["start", "end"]:
-                result.append((ordinal, 1))
+        elif is_window(column.data_type):
+            result.append((ordinal, 1))
     return result
 
 

@@ -25,7 +25,7 @@ from inspector.operators.aggregation import NAMES as AGGREGATION
 from inspector.operators.join import NAMES as JOIN
 from inspector.operators.join import STORE_SIDES, VALUE_STORES
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, RowPart, StoreRule
-from inspector.sparktypes import AtomicType, DataType, StructType, type_name
+from inspector.sparktypes import AtomicType, DataType, StructType, is_window, type_name
 
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"(\d+)\s*(ms|min|s|m|h|d)")
@@ -243,10 +243,8 @@ def _path(names: list[str], schema: StructType) -> tuple[tuple[int, ...], DataTy
             return None
         ordinals.append(at)
         data_type = fields[at].data_type
-    if isinstance(data_type, StructType):
-        inner = [column.name for column in data_type.fields]
-        if inner == ["start", "end"]:
-            return (*ordinals, 1), data_type.fields[1].data_type, ".".join([*names, "end"])
+    if isinstance(data_type, StructType) and is_window(data_type):
+        return (*ordinals, 1), data_type.fields[1].data_type, ".".join([*names, "end"])
     return tuple(ordinals), data_type, ".".join(names)
 
 

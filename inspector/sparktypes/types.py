@@ -239,6 +239,12 @@ def unknown_type(data_type: DataType) -> str | None:
     return next((name for part in parts if (name := unknown_type(part)) is not None), None)
 
 
+def is_window(data_type: DataType | None) -> bool:
+    """Whether it is what ``window`` and ``session_window`` make: a start and an end."""
+    fields = data_type.fields if isinstance(data_type, StructType) else ()
+    return [column.name for column in fields] == ["start", "end"]
+
+
 def field_at(schema: StructType, path: Sequence[int]) -> DataType | None:
     """The type of the field that ordinals lead to; None if they lead to none."""
     result = storage_type(schema)
