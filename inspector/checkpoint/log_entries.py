@@ -21,6 +21,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from itertools import islice
 
 from inspector.checkpoint.logfile import (
@@ -61,6 +62,12 @@ class OffsetEntry:
     sources: Mapping[str, str | None] = field(default_factory=dict)
     control: str | None = None
     providers: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def positions(self) -> Mapping[str, Mapping[tuple[str, str], int]]:
+        """Where the partitions of each source stand; the entry after it is compared with them."""
+        sources = islice(self.sources.items(), MOST_SOURCES)
+        return {source: _positions(offset or "") for source, offset in sources}
 
 
 def parse_offsets(data: bytes) -> OffsetEntry:
@@ -220,33 +227,32 @@ def like_json(offset: str) -> bool:
     return _JSON.fullmatch(offset) is not None
 
 
-def source_offsets(
-    sources: Mapping[str, str | None], before: Mapping[str, str | None] | None
-) -> tuple[SourceOffset, ...]:
+def source_offsets(entry: OffsetEntry, before: OffsetEntry | None) -> tuple[SourceOffset, ...]:
     """The sources of an entry, in its order.
 
     Args:
-        sources: of :class:`OffsetEntry`.
-        before: those of the batch before; None if its entry is not there.
+        entry: of the batch.
+        before: of the batch before; None if it is not there.
     """
     return tuple(
         SourceOffset(
             name[:NAME_CHARS],
             None if offset is None else offset[:OFFSET_CHARS],
-            None if before is None else before.get(name) != offset,
-            _records((before or {}).get(name), offset),
+            None if before is None else before.sources.get(name) != offset,
+            None if before is None else _records(name, before, entry),
         )
-        for name, offset in islice(sources.items(), MOST_SOURCES)
+        for name, offset in islice(entry.sources.items(), MOST_SOURCES)
     )
 
 
-def _records(before: str | None, after: str | None) -> int | None:
+def _records(source: str, before: OffsetEntry, after: OffsetEntry) -> int | None:
     """Records between two offsets: of Kafka of each partition, of rate-micro-batch of all."""
-    if before is None or after is None:
+    offset = after.sources[source]
+    if offset is None or before.sources.get(source) is None:
         return None
-    if before == after:
+    if before.sources[source] == offset:
         return 0
-    first, last = _positions(before), _positions(after)
+    first, last = before.positions.get(source, {}), after.positions[source]
     if not last or first.keys() != last.keys():
         return None
     read = [position - first[place] for place, position in last.items()]

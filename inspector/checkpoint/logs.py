@@ -324,7 +324,7 @@ class _Planned:
         self.like_json: dict[BatchId, Mapping[str, bool]] = {}
         self.repartitions: dict[BatchId, BatchId] = {}
         self._clocks: dict[BatchId, BatchClock] = {}
-        self._before: tuple[BatchId, Mapping[str, str | None]] | None = None
+        self._before: tuple[BatchId, OffsetEntry] | None = None
         self._planned: dict[tuple[int | None, int | None, int], BatchId] = {}
 
     @property
@@ -350,8 +350,8 @@ class _Planned:
         )
         follows = self._before is not None and self._before[0] == batch - 1
         before = self._before[1] if follows and self._before is not None else None
-        self.sources[batch] = source_offsets(entry.sources, before)
-        self._before = batch, entry.sources
+        self.sources[batch] = source_offsets(entry, before)
+        self._before = batch, entry
 
     def clocks(
         self,
@@ -396,4 +396,4 @@ class _Planned:
             return any(offset is not None for offset in sources.values())
         if self._before is None or self._before[0] != batch - 1:
             return None
-        return self._before[1] != sources
+        return self._before[1].sources != sources

@@ -8,6 +8,7 @@ from inspector.checkpoint.log_entries import (
     MOST_SOURCES,
     NAME_CHARS,
     OFFSET_CHARS,
+    OffsetEntry,
     SourceOffset,
     like_json,
     source_offsets,
@@ -15,8 +16,8 @@ from inspector.checkpoint.log_entries import (
 
 
 def test_a_source_moves_or_stands_still() -> None:
-    before = {"0": "7", "1": '{"logOffset":3}', "2": None}
-    now = {"0": "9", "1": '{"logOffset":3}', "2": None}
+    before = OffsetEntry(sources={"0": "7", "1": '{"logOffset":3}', "2": None})
+    now = OffsetEntry(sources={"0": "9", "1": '{"logOffset":3}', "2": None})
     found = source_offsets(now, before)
     assert [(one.called, one.offset, one.moved) for one in found] == [
         ("source 0", "9", True),
@@ -24,7 +25,7 @@ def test_a_source_moves_or_stands_still() -> None:
         ("source 2", None, False),
     ]
     assert [one.moved for one in source_offsets(now, None)] == [None] * 3
-    assert [one.moved for one in source_offsets(now, {})] == [True, True, False]
+    assert [one.moved for one in source_offsets(now, OffsetEntry())] == [True, True, False]
 
 
 def test_a_topic_is_named() -> None:
@@ -37,7 +38,8 @@ def test_a_topic_is_named() -> None:
 def test_of_long_ones_the_beginning_is_kept_and_the_whole_is_compared() -> None:
     long = "9" * 10 * OFFSET_CHARS
     many = {f"{n:0100}": f"{long}{n}" for n in range(10 * MOST_SOURCES)}
-    found = source_offsets(many, {name: f"{offset}1" for name, offset in many.items()})
+    before = OffsetEntry(sources={name: f"{offset}1" for name, offset in many.items()})
+    found = source_offsets(OffsetEntry(sources=many), before)
     assert len(found) == MOST_SOURCES
     assert {len(one.offset or "") for one in found} == {OFFSET_CHARS}
     assert {len(one.name) for one in found} == {NAME_CHARS}
@@ -81,5 +83,6 @@ RATE = '{"offset":20,"timestamp":1000}'
 def test_records_are_counted_where_offsets_count_them(
     before: str | None, after: str, records: int | None
 ) -> None:
-    (source,) = source_offsets({"0": after}, {"0": before})
+    entries = [OffsetEntry(sources={"0": offset}) for offset in (after, before)]
+    (source,) = source_offsets(*entries)
     assert source.records == records

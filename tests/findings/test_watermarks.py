@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inspector.checkpoint.log_entries import SourceOffset, source_offsets
+from inspector.checkpoint.log_entries import OffsetEntry, SourceOffset, source_offsets
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.rule_inputs import NewestTime
 from inspector.findings.thresholds import Thresholds
@@ -72,9 +72,9 @@ FLAT = (0, 5000, 5000, 5000, 5000)
 
 def offsets(*of_batches: Sequence[str | None]) -> dict[int, tuple[SourceOffset, ...]]:
     found: dict[int, tuple[SourceOffset, ...]] = {}
-    before: dict[str, str | None] | None = None
+    before: OffsetEntry | None = None
     for batch, texts in enumerate(of_batches):
-        now = {str(place): text for place, text in enumerate(texts)}
+        now = OffsetEntry(sources={str(place): text for place, text in enumerate(texts)})
         found[batch] = source_offsets(now, before)
         before = now
     return found

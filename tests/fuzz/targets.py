@@ -18,7 +18,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from inspector.arrays import Int64s
-from inspector.checkpoint.log_entries import parse_commit, parse_offsets, source_offsets
+from inspector.checkpoint.log_entries import (
+    OffsetEntry,
+    parse_commit,
+    parse_offsets,
+    source_offsets,
+)
 from inspector.checkpoint.metadata import parse_operator_metadata
 from inspector.checkpoint.state_schema import parse_state_schema
 from inspector.decode.field_sizes import measure_rows
@@ -202,7 +207,7 @@ def logs(data: bytes) -> None:
     """Entries of the logs of offsets and commits, and operator metadata."""
     with suppress(DecodeError):
         entry = parse_offsets(data)
-        source_offsets(entry.sources, entry.sources)
+        source_offsets(entry, OffsetEntry(sources=dict.fromkeys(entry.sources, "{}")))
     with suppress(DecodeError):
         parse_commit(data)
     with suppress(DecodeError):
