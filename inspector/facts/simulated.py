@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator
 
 import numpy as np
 
-from inspector.arrays import Bools, Int64s, weigh
+from inspector.arrays import Bools, Int64s, distinct, weigh
 from inspector.facts.expiring import expiry_ms
 from inspector.facts.fact import Fact, fact
 from inspector.facts.joins import number_rows, without_index
@@ -195,7 +195,7 @@ class Simulation:
                 of_words = number_rows(self._join_keys, words)
                 numbers[order[np.searchsorted(ids, alike, sorter=order)]] = of_words
                 size = words.shape[1] * words.itemsize
-                self._sizes |= dict.fromkeys(np.unique(of_words).tolist(), size)
+                self._sizes |= dict.fromkeys(distinct(of_words).tolist(), size)
         return numbers
 
     def _clock(self, version: int) -> int:

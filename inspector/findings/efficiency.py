@@ -331,23 +331,11 @@ def _fan_out(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """Windows that overlap so much that an event is in very many of them."""
     windows = costs.windows
     each = 1 if windows is None else windows.length_ms // windows.slide_ms
-    total = sum(costs.partitions.values(), VersionFacts())
     if windows is None or each < thresholds.windows_per_event:
         # How many rows there are of a record is more than how many windows it is in.
-        if costs.written >= max(1, thresholds.rows_per_record * each * costs.records):
-            ratio = costs.written / costs.records
-            yield catalogue.FAN_OUT.of_store(
-                costs,
-                f"{count_text(costs.written, 'row')} were written for "
-                f"{count_text(costs.records, 'record')} that the sources brought",
-                total.rows,
-                total.row_bytes,
-                f"Each input record is written to ~{ratio:,.0f} rows of the state: look at "
-                "explode, flatMap and joins before the operator.",
-                next_step="aggregate or deduplicate before the explode or the join, or keep the "
-                "array in one row",
-            )
+        yield from _many_rows(costs, thresholds.rows_per_record * each)
         return
+    total = sum(costs.partitions.values(), VersionFacts())
     length, slide = (long_duration_text(ms) for ms in (windows.length_ms, windows.slide_ms))
     yield catalogue.FAN_OUT.of_store(
         costs,
@@ -356,6 +344,24 @@ def _fan_out(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         total.row_bytes,
         f"Each event is written to {each:,} windows, which are {length} long and begin every "
         f"{slide}.",
+    )
+
+
+def _many_rows(costs: StoreCosts, fewest: float) -> Iterator[Finding]:
+    """At least so many rows for each record of the sources."""
+    if costs.written < max(1, fewest * costs.records):
+        return
+    total = sum(costs.partitions.values(), VersionFacts())
+    yield catalogue.FAN_OUT.of_store(
+        costs,
+        f"{count_text(costs.written, 'row')} were written for "
+        f"{count_text(costs.records, 'record')} that the sources brought",
+        total.rows,
+        total.row_bytes,
+        f"Each input record is written to ~{costs.written / costs.records:,.0f} rows of the "
+        "state: look at explode, flatMap and joins before the operator.",
+        next_step="aggregate or deduplicate before the explode or the join, or keep the array in "
+        "one row",
     )
 
 
