@@ -81,3 +81,21 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_range_ends_where_the_file_does(tmp_path: Path, start: int, end: int) -> None:
     (tmp_path / "f").write_bytes(b"0123456789")
     assert read_range(str(tmp_path / "f"), start, end) == b"0123456789"[start:end]
+
+
+def test_a_file_that_cannot_be_looked_at_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stale(descriptor: int) -> os.stat_result:
+        opened.append(descriptor)
+        raise OSError(116, "Stale file handle")
+
+    (tmp_path / "a").write_bytes(b"12")
+    opened: list[int] = []
+    monkeypatch.setattr(os, "fstat", stale)
+    with pytest.raises(OSError, match="Stale file handle"):
+        list(chunks(str(tmp_path / "a"), 10))
+    monkeypatch.undo()
+    (descriptor,) = opened
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)

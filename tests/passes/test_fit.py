@@ -7,6 +7,9 @@ from pathlib import Path
 
 from inspector.api import audit
 from inspector.facts.checks import ChecksPassed, ReadProblem
+from inspector.facts.sizes import SampledSizes
+from inspector.operators.rule import RowPart
+from inspector.passes.fit import MOST_SAMPLES
 from tests import cases, encode
 from tests.cases import Batch, Seen, group_state, observed_in, problems_in, user
 from tests.encode import Record
@@ -60,3 +63,18 @@ def test_columns_are_measured_of_rows_that_fit_and_later_ones_may_have_no_bytes(
     report = audit(str(tmp_path))
     assert "SS106" in {finding.kind.id for finding in report.findings}
     assert report.summary["rows"] == 1
+
+
+def test_of_many_files_some_are_sampled(tmp_path: Path) -> None:
+    files = MOST_SAMPLES + 4
+    cases.write_logs(
+        tmp_path, [Batch(n, n + 1, n + 1) for n in range(files)], {"shuffle.partitions": "1"}
+    )
+    cases.write_operator(tmp_path, 0, "flatMapGroupsWithState", "default")
+    deltas: dict[int, list[Record]] = {
+        n + 1: [(user(f"{n:02}" + "a" * 3000), group_state(1, 5))] for n in range(files)
+    }
+    cases.write_store(tmp_path / "state/0/0", deltas)
+    cases.write_schema(tmp_path / "state/0/0", cases.USER, cases.GROUP_STATE)
+    sampled = [s.fact for s in observed_in(tmp_path, fit=True) if isinstance(s.fact, SampledSizes)]
+    assert [(fact.side, fact.rows.rows) for fact in sampled] == [(RowPart.KEY, MOST_SAMPLES)]

@@ -1,0 +1,43 @@
+"""What the judgement of costs goes by."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from inspector.checkpoint.log_entries import SourceOffset
+from inspector.facts.fact import Observed
+from inspector.facts.versions import VersionFacts
+from inspector.findings.cost_inputs import store_costs
+from inspector.merge.collect import Facts
+from inspector.model import BatchId, StoreId
+from inspector.sparktypes import parse_ddl
+
+
+@pytest.mark.parametrize(
+    ("key", "counted"),
+    [
+        ("id string", (120, 10)),
+        # Without a watermark on it the rule says nothing of how many windows a record is in.
+        ("window struct<start: timestamp, end: timestamp>, id string", (0, 0)),
+    ],
+)
+def test_rows_of_a_record_are_counted_unless_windows_make_them(
+    key: str, counted: tuple[int, int]
+) -> None:
+    operator: Any = SimpleNamespace(
+        operator_id=0,
+        name="stateStoreSave",
+        processor=None,
+        rules={},
+        schemas={"default": SimpleNamespace(key=parse_ddl(key), value=parse_ddl("count bigint"))},
+        single_partition=False,
+        layout=SimpleNamespace(folders=[]),
+    )
+    sources = {BatchId(0): (SourceOffset("0", "{}", True, 10),)}
+    checkpoint: Any = SimpleNamespace(operators=[operator], logs=SimpleNamespace(sources=sources))
+    facts = Facts([Observed(StoreId(0, "default", 0), 1, VersionFacts(puts=120))])
+    (costs,) = store_costs(checkpoint, 1, facts, lambda _name, key: key.hex())
+    assert (costs.written, costs.records) == counted
