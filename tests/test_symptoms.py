@@ -94,6 +94,21 @@ def test_the_words_of_spark_s_classes_lead_to_the_symptom() -> None:
     assert {name: first(text) for name, text in said.items()} == CLASSES
 
 
+OF_STATE = re.compile(
+    r"STATE_STORE|STATEFUL|STDS_|DELTA_FILE|SNAPSHOT_FILE|WATERMARK|STREAM_STREAM_JOIN|CHECKPOINT_FILE"
+    r"|STREAMING_(CHECKPOINT|STATEFUL|ASYNC|UNFINISHED|QUERY_EVOLUTION|OUTPUT_MODE|REAL_TIME)"
+    r"|STATE_REPARTITION|STATE_REWRITER|TRANSFORM_WITH_STATE|CONCURRENT_STREAM|_LOG_VERSION"
+)
+
+
+def test_every_class_of_state_has_an_answer_by_its_name_and_in_a_message() -> None:
+    names = [name for name in templates() if OF_STATE.search(name)]
+    assert len(names) > 20
+    assert [name for name in names if docs.lookup(name) is None] == []
+    messages = [f"org.apache.spark.SparkException: [{name}] It failed." for name in names]
+    assert [message for message in messages if docs.lookup(message) is None] == []
+
+
 def test_the_words_of_a_log_are_in_the_class_that_logs_them() -> None:
     version = str(getattr(import_module("pyspark.version"), "__version__", ""))
     named = {
@@ -235,6 +250,52 @@ def test_a_log_of_another_checkpoint_is_told_apart(tmp_path: Path) -> None:
     assert "No operator of this checkpoint has it: the text is of another.\n" in said
 
 
+FOREIGN = """Job aborted due to stage failure: Task 3 in stage 12.0 failed 4 times, most recent
+failure: Lost task 3.3 in stage 12.0: java.lang.NullPointerException
+\tat com.acme.billing.Invoice.total(Invoice.java:41)
+\tat org.apache.spark.rdd.RDD.iterator(RDD.scala:338)
+"""
+
+
+def test_an_error_in_code_of_the_user_is_no_symptom() -> None:
+    assert docs.lookup(FOREIGN) is None
+    assert docs.near(FOREIGN) == ["task failed 4 times"]
+    assert first(FOREIGN.replace("com.acme", "org.apache.spark")) == "task failed 4 times"
+    of_state = FOREIGN + "\tat org.apache.spark.sql.execution.streaming.state.StateStore.get(x)\n"
+    assert first(of_state) == "task failed 4 times"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * FORM users",
+        "com.amazonaws.services.s3.model.AmazonS3Exception: Forbidden (Service: Amazon S3; "
+        "Status Code: 403)\n\tat com.acme.Upload.put(Upload.java:12)",
+        "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column with name `time` cannot be resolved.",
+        "24/05/01 12:00:00 INFO SparkContext: Running Spark version 3.5.1",
+        "MetadataFetchFailedException: Missing an output location for shuffle 4 partition 12",
+        "how do I restart nginx",
+        "what is the difference between left join and inner join in postgres",
+    ],
+)
+def test_what_is_not_about_state_is_not_answered(text: str) -> None:
+    outcome = run("explain", text)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "no symptom is known for this text" in outcome.err
+
+
+def test_an_answer_by_single_words_is_said_to_be_a_guess() -> None:
+    guess = docs.lookup("append mode never writes anything to the sink") or ""
+    assert guess.startswith("No symptom is known in these words.")
+    assert "### no output" in guess
+    assert (docs.lookup("no output in append mode") or "").startswith("### no output")
+
+
+def test_a_metric_is_read_by_its_parts_and_words_by_their_synonyms() -> None:
+    assert first("commitTimeMs is 40 seconds every batch, why so slow") == "falling behind"
+    assert first("a single customer has an enormous state") == "hot key"
+
+
 @pytest.mark.parametrize(
     "text", ["bananas are yellow", "hello world", "spark version", "how to install java", "disk"]
 )
@@ -243,12 +304,12 @@ def test_what_no_entry_has_is_not_found(text: str) -> None:
 
 
 def test_of_what_is_not_answered_the_nearest_symptoms_are_named() -> None:
-    said = "interval join never evicts"
+    said = "one device has most of it, how to reset it"
     assert docs.lookup(said) is None
-    assert "join state grows" in docs.near(said)
+    assert "remove one key" in docs.near(said)
     outcome = run("explain", said)
     assert outcome.code == 2
-    assert "no symptom has most of its words; the nearest topics are " in outcome.err
+    assert "no symptom is known for this text; the nearest topics are " in outcome.err
 
 
 def test_words_of_people_are_an_index_and_not_read() -> None:

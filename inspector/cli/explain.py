@@ -268,5 +268,5 @@ def _unknown_text(topic: str) -> str:
     hint = f"did you mean {topics}?" if topics else "inspector explain lists all topics"
     if len(topic.split()) > _MOST_WORDS:
         hint = f"the nearest topics are {topics}" if topics else hint
-        return f"the text has no error class, and no symptom has most of its words; {hint}"
+        return f"no symptom is known for this text; {hint}"
     return f"unknown topic {topic[:_SHOWN]!r}; {hint}"

@@ -90,43 +90,90 @@ _WORDS = "In words: "
 """The same of what people call it, which in a log would be found everywhere."""
 _SYMPTOMS = "reference/symptoms"
 _TO_DO = "**What to do.**"
-_MOST_WORDS = 12
+_GUESS = "No symptom is known in these words. The nearest by single words:\n"
+_MOST_WORDS = 30
 """What a person says of a trouble is not longer; anything longer is a message or a log."""
 _BETWEEN = 300
 """Characters that ``...`` stands for at most."""
 _CAUSE = "caused by:"
 _MOST_ENTRIES = 3
 _CLASS = re.compile(r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z][A-Z0-9_]*)?|SS\d{3})\b")
+_OWN_FRAME = re.compile(
+    r"^\s*at (?!(?:javax?|jdk|com\.sun|sun|scala|py4j|org\.(?:apache|rocksdb|xerial)|net\.jpountz|"
+    r"com\.(?:amazonaws|github\.luben|google|microsoft|azure|esotericsoftware)|software\.amazon|"
+    r"io\.netty)\.)[\w.$/]+\(",
+    re.MULTILINE,
+)
+"""A frame of a stack trace that is neither of the JVM, nor of Spark, nor of a library below it."""
+_OF_PROGRAM = re.compile(
+    r"\w(?:Exception|Error)\b:?|\[[A-Z][A-Z_.]{5,200}\]|\.(?:scala|java)\b|\b(?:INFO|WARN|ERROR) \w"
+)
+"""What no person says: the class of an exception, of an error of Spark, a frame, a log's level."""
+_OF_STATE = re.compile(
+    r"streaming|state.?store|checkpoint|rocksdb|watermark|microbatch|/(?:state|offsets|commits)/\d",
+    re.IGNORECASE,
+)
 _OUTER_CLASSES = ("cannot_load_state_store.uncategorized", "stream_failed")
 """Classes whose message names what matters below it; the second is of every failed query."""
-_OUTER = ("query terminated", "task failed 4 times", "executor lost")
+_OUTER = ("query terminated", "task failed 4 times", "executor lost", "RocksDB error")
 """The same of symptoms."""
 _MOST_NEAR = 8
-_LEAST_SCORE = 0.5
+_LEAST_SCORE = 0.6
 """The weight of the words that something said and an entry share, by their stems, among all that
 were said; rare ones weigh more."""
-_HINT_SCORE = 0.2
+_ENOUGH = 9.0
+"""Of longer texts no more weight than this has to be shared: who tells a story says more words."""
+_HINT_SCORE = 0.3
 """The same of an entry that is named as a hint."""
 _ALMOST = 0.8
 """The part of the best score that others have which are answers too."""
-_IN_TEXT = 0.5
+_IN_TEXT = 0.3
 """The weight of a word that only the text of an entry has, beside those that people say."""
 _IN_ORDER = 0.25
 """What a phrase adds that was said as people say it."""
-_UNKNOWN = 12
+_UNKNOWN = 20
 """The symptoms that a word counts as having which none has: it says little."""
 _ENDING = re.compile(r"(?:ing|ed|es|s|e)$")
 _DOUBLED = re.compile(r"(.)\1$")
 _STEM = 6
-_WORD = re.compile(r"[a-z0-9]+")
+_WORD = re.compile(r"[A-Za-z0-9]+")
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}(?![a-z])")
+"""A word of a metric or a class, such as ``commit``, ``Time`` and ``Ms`` of ``commitTimeMs``."""
 _STOP_WORDS = frozenset(
     _WORD.findall(
-        "a an and are at be by can do does every for from get gets has have how i in is it its me "
-        "my no not of on one or our s so that the their then there they this to too up was we what "
-        "when while why will with you after before some any but java lang org apache spark "
-        "exception error"
+        "a about after again against all always am an and another any anybody apache are at back "
+        "be because been before being between both but by came can come could did do does during "
+        "each error even every everyone everything exception few for from get gets go goes going "
+        "gone got had has have he here how however i if in into is it its java just keep keeps "
+        "know knows lang last let like made make me more most much my need no nobody not now of "
+        "off on one only or org other our out over own please s same say says see set she should "
+        "since so some sometimes spark still such than that the their them then there these they "
+        "this those though through to today too under until up us use used uses very want was way "
+        "we were what when where which while who whole why will with would yesterday you your"
     )
 )
+_SYNONYMS = """
+big large huge enormous giant massive
+grow increase climb rise rising explode bigger larger
+delete erase forget purge
+clean evict expire
+crash died dies dead fail failure kill outage
+restart redeploy resume recover recovery start startup begin
+slow long longer slowly lag
+copy copied move migrate clone
+folder directory
+user customer person client
+twice duplicate double
+uneven unevenly unbalanced skew imbalance
+lost lose loss missing disappear vanish
+record row event message
+emit write written output
+advance move
+memory ram heap
+old stale
+upgrade rollback downgrade
+"""
+"""Words that people say for the same, a line each."""
 _MOST_NAMES = 3
 _SEVERITY = re.compile("Severity \\w+; ")
 _ENTRY_LEVEL = 3
@@ -169,10 +216,10 @@ def lookup(topic: str) -> str | None:
     for name in PAGES:
         if requested in (name, _stem(name)):
             return _plain(read_page(name))
-    entries = _entries_of_name(requested) or _in_message(topic)
+    entries = _entries_of_name(requested) or ([] if _is_foreign(topic) else _in_message(topic))
     if not entries and (beginning := requested.rstrip("_.*…")) != requested:
         entries = [*_family(beginning), *_entries_of_name(beginning)]
-    entries = entries or _by_words(requested)
+    entries = entries or _by_words(topic)
     return _plain("\n".join(dict.fromkeys(entries))) if entries else None
 
 
@@ -223,6 +270,12 @@ def _first_sentence(text: str) -> str:
     return words.replace("**What it means.** ", "").partition(". ")[0].rstrip(".") + "."
 
 
+def _is_foreign(message: str) -> bool:
+    """Whether a stack trace ends in code of the user, and nothing in it is of state."""
+    cause = message[message.rfind("Caused by:") + 1 :]
+    return bool(_OWN_FRAME.search(cause)) and not _OF_STATE.search(message)
+
+
 def _in_message(message: str) -> list[str]:
     """The entries of the classes and of the words in a message or a log.
 
@@ -245,42 +298,50 @@ def _in_message(message: str) -> list[str]:
     if not entries and not inside and outer:
         entries = _entries_of_name(outer[0])
     symptoms = inside or ([] if entries else symptoms)
-    titles = [_names(text[4:].partition("\n")[0])[0] for text in symptoms[_MOST_ENTRIES:]]
-    entries = [*dict.fromkeys([*entries, *symptoms[:_MOST_ENTRIES]])]
+    entries = list(dict.fromkeys([*entries, *symptoms]))
+    titles = [_names(text[4:].partition("\n")[0])[0] for text in entries[_MOST_ENTRIES:]]
+    entries = entries[:_MOST_ENTRIES]
     if titles:
         entries.append(f"Also in this text: {', '.join(titles)}.\n")
     return entries
 
 
 def _by_words(text: str) -> list[str]:
-    """The symptoms that have most of the words of what a person says, in whichever order."""
+    """The symptoms that have most of the words of what a person says, in whichever order.
+
+    Where it is no phrase that people are known to say, a line says that it is a guess.
+    """
     scores = _scores(text)
     most = max(scores.values(), default=0)
     if most < _LEAST_SCORE:
         return []
-    return [entry for entry in list(scores)[:_MOST_ENTRIES] if scores[entry] >= most * _ALMOST]
+    entries = [entry for entry in list(scores)[:_MOST_ENTRIES] if scores[entry] >= most * _ALMOST]
+    is_known = any(words.search(text.casefold()) for words, _ in _phrases(_WORDS))
+    return entries if is_known else [_GUESS, *entries]
 
 
 def _scores(text: str) -> dict[str, float]:
     """The part of what a person says that each symptom has; the most first."""
     line = " ".join(text.split())
     asked = _stems(line)
-    if not asked or len(line.split()) > _MOST_WORDS:
+    if not asked or len(line.split()) > _MOST_WORDS or _OF_PROGRAM.search(line):
         return {}
     symptoms = _stems_of_symptoms()
     often = Counter(stem for said, told in symptoms.values() for stem in said | told)
 
     def weight(stems: Set[str]) -> float:
-        return sum(log(1 + len(symptoms) / (often[stem] or _UNKNOWN)) for stem in stems)
+        counts = (often[stem] or (0 if stem.isdigit() else _UNKNOWN) for stem in stems)
+        return sum(log(1 + len(symptoms) / count) for count in counts if count)
 
     scores: dict[str, float] = {}
+    least = min(weight(asked), _ENOUGH)
     for entry, (said, told) in symptoms.items():
         shared = asked & (said | told)
-        score = (weight(shared & said) + _IN_TEXT * weight(shared - said)) / weight(asked)
+        score = weight(shared & said) + _IN_TEXT * weight(shared - said)
         # One word alone is a hint and no answer.
-        scores[entry] = score if len(shared) > 1 else min(score, _LEAST_SCORE / 2)
+        scores[entry] = score / least if len(shared) > 1 else min(score, _LEAST_SCORE / 2)
     for words, entry in _phrases(_WORDS):
-        if words.search(line):
+        if words.search(line.casefold()):
             scores[entry] = max(scores.get(entry, 0), _LEAST_SCORE) + _IN_ORDER
     return dict(sorted(scores.items(), key=lambda item: -item[1]))
 
@@ -298,8 +359,22 @@ def _stems_of_symptoms() -> dict[str, tuple[Set[str], Set[str]]]:
 
 
 def _stems(text: str) -> Set[str]:
-    words = set(_WORD.findall(text.casefold())) - _STOP_WORDS
-    return {_DOUBLED.sub(r"\1", _ENDING.sub("", word))[:_STEM] for word in words}
+    """The words of a text and the parts of its names, without endings, as the first synonyms."""
+    words = {
+        part.casefold() for word in _WORD.findall(text) for part in (word, *_PART.findall(word))
+    }
+    first = _first_synonyms()
+    return {first.get(stem, stem) for stem in map(_stem_of, words - _STOP_WORDS)}
+
+
+def _stem_of(word: str) -> str:
+    return _DOUBLED.sub(r"\1", _ENDING.sub("", word))[:_STEM]
+
+
+@cache
+def _first_synonyms() -> dict[str, str]:
+    lines = (list(map(_stem_of, line.split())) for line in _SYNONYMS.strip().splitlines())
+    return {stem: line[0] for line in lines for stem in reversed(line)}
 
 
 def near(topic: str) -> list[str]:
@@ -313,7 +388,9 @@ def near(topic: str) -> list[str]:
     if len(requested) > 2:  # two letters begin half of all
         entries |= dict.fromkeys(name for name in spelled if name.startswith(requested))
     names = [spelled[name] for name in entries]
-    hints = [text for text, score in _scores(requested).items() if score >= _HINT_SCORE]
+    hints = [text for text, score in _scores(topic).items() if score >= _HINT_SCORE]
+    if _is_foreign(topic):
+        hints = [text for text in _in_message(topic) if text.startswith("### ")]
     titles = (_names(text[4:].partition("\n")[0])[0] for text in hints[:_MOST_ENTRIES])
     return list(dict.fromkeys([*names, *titles]))[:_MOST_NEAR]
 
