@@ -84,7 +84,9 @@ def _of_class(cls: type) -> _Codec:
     if is_dataclass(cls):
         return _record(cls)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        return _named_tuple(cls)
+        hints = get_type_hints(cls)
+        parts = _tuple(tuple(hints[name] for name in cls._fields))
+        return _Codec(parts.write, lambda value: cls(*parts.read(value)))
     raise TypeError(f"values of type {cls.__name__} have no form in JSON here")
 
 
@@ -154,9 +156,3 @@ def _record(cls: Any) -> _Codec:
         return cls(**values)
 
     return _Codec(write, read)
-
-
-def _named_tuple(cls: Any) -> _Codec:
-    hints = get_type_hints(cls)
-    parts = _tuple(tuple(hints[name] for name in cls._fields))
-    return _Codec(parts.write, lambda value: cls(*parts.read(value)))

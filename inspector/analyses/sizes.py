@@ -32,8 +32,6 @@ from inspector.sparktypes import (
     widen_timeout,
 )
 
-_PARTS = ("null_bit_bytes", "word_bytes", "variable_bytes", "padding_bytes", "other_bytes")
-
 
 @dataclass(frozen=True, kw_only=True)
 class FieldRow(

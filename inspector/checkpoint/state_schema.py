@@ -100,7 +100,12 @@ def parse_state_schema(data: bytes) -> StateSchema:
     cursor = _Cursor(data)
     version = _version(cursor)
     if version == NEWEST_FORMAT:
-        schema = _families(cursor)
+        start = cursor.offset
+        families = tuple(_family(cursor) for _ in range(cursor.count(_FAMILY_BYTES)))
+        if not families:
+            raise DecodeError("got no column family, expected at least one", offset=start)
+        main = next((family for family in families if family.name == DEFAULT_STORE), families[0])
+        schema = StateSchema(NEWEST_FORMAT, main.key, main.value, families)
     else:
         text = cursor.utf if version == 1 else cursor.chunked
         key, value = text(), text()
@@ -211,15 +216,6 @@ def _version(cursor: _Cursor) -> int:
     if not 1 <= version <= NEWEST_FORMAT:
         raise DecodeError(f"got format v{version}, expected v1 to v{NEWEST_FORMAT}", offset=0)
     return version
-
-
-def _families(cursor: _Cursor) -> StateSchema:
-    start = cursor.offset
-    families = tuple(_family(cursor) for _ in range(cursor.count(_FAMILY_BYTES)))
-    if not families:
-        raise DecodeError("got no column family, expected at least one", offset=start)
-    main = next((family for family in families if family.name == DEFAULT_STORE), families[0])
-    return StateSchema(NEWEST_FORMAT, main.key, main.value, families)
 
 
 def _family(cursor: _Cursor) -> ColumnFamily:

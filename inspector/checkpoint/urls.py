@@ -35,7 +35,6 @@ EXTRAS: Mapping[str, str] = MappingProxyType(
 """fsspec protocol -> extra of this distribution that brings its driver."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
-_LOCAL = re.compile(r"(?:file|local):/", re.IGNORECASE)
 _AZURE_HOST = re.compile(r"([^/@]+)@([^./]+)\.([^/]+)(.*)", re.DOTALL)
 _AZURE_PUBLIC = "blob.core.windows.net"
 

@@ -119,7 +119,12 @@ class KeyDecoder:
         if kind is KeyEncoding.ROW:
             return columns_of(buffer, *plain_rows(buffer, keys), types)
         if kind is KeyEncoding.PREFIX:
-            return self._prefix_columns(buffer, keys, types)
+            first = self.encoder.prefix_columns
+            prefix, remainder = _split(buffer, keys)
+            columns = columns_of(buffer, *plain_rows(buffer, prefix), types[:first])
+            if first < len(types):
+                columns += columns_of(buffer, *plain_rows(buffer, remainder), types[first:])
+            return columns
         if kind is KeyEncoding.RANGE:
             return self._range_columns(buffer, keys, types)
         return self._time_columns(buffer, keys, types)
@@ -138,16 +143,6 @@ class KeyDecoder:
                 f"the encoder of the keys names column {needed}, the schema has {len(types)}"
             )
         return types
-
-    def _prefix_columns(
-        self, buffer: bytes, keys: Spans, types: Sequence[DataType]
-    ) -> list[Column]:
-        first = self.encoder.prefix_columns
-        prefix, remainder = _split(buffer, keys)
-        columns = columns_of(buffer, *plain_rows(buffer, prefix), types[:first])
-        if first < len(types):
-            columns += columns_of(buffer, *plain_rows(buffer, remainder), types[first:])
-        return columns
 
     def _range_columns(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
         ordinals = self.encoder.ordinals

@@ -84,7 +84,11 @@ def column(page: Page, data_type: DataType, cells: Cells, arrow: ArrowType) -> A
         return _narrow_decimal(page, cells, arrow) if narrow else _wide_decimal(page, cells, arrow)
     kind = data_type.kind if isinstance(data_type, AtomicType) else ""
     if kind in _NUMPY:
-        return _fixed_width(page, cells, kind, arrow)
+        values = _values(page, cells, _NUMPY[kind])
+        if kind == "time":
+            outside = (values < 0) | (values >= _DAY_NANOS)
+            page.misfits.flag(cells.row[outside], f"{cells.path}: no time of the day")
+        return array(arrow, cells.present, values)
     return _OTHERS[kind](page, cells, arrow)
 
 
@@ -122,14 +126,6 @@ def _values(page: Page, cells: Cells, dtype: str) -> npt.NDArray[Any]:
     values = np.zeros(len(cells), dtype)
     values[live] = page.numbers(dtype, at)
     return values
-
-
-def _fixed_width(page: Page, cells: Cells, kind: str, arrow: ArrowType) -> Array:
-    values = _values(page, cells, _NUMPY[kind])
-    if kind == "time":
-        outside = (values < 0) | (values >= _DAY_NANOS)
-        page.misfits.flag(cells.row[outside], f"{cells.path}: no time of the day")
-    return array(arrow, cells.present, values)
 
 
 def _boolean(page: Page, cells: Cells, arrow: ArrowType) -> Array:

@@ -8,7 +8,7 @@ from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.decode.frames import sniff
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.light_dataclasses import dataclass
-from inspector.model import FileKind, StoreFile
+from inspector.model import FileKind
 from inspector.operators.join import VALUE_STORES
 
 _HEAD = 16
@@ -37,7 +37,14 @@ class SeenBytes:
 
 def see_bytes(checkpoint: Checkpoint) -> SeenBytes:
     """Read them; what cannot be read is left out, for it is a problem of the logs already."""
-    newest = _newest_file(checkpoint)
+    files = [
+        file
+        for operator in checkpoint.operators
+        for store in operator.layout.stores
+        for file in store.of_kind(FileKind.DELTA, FileKind.SNAPSHOT)
+    ]
+    # Deltas first among those of a version: a snapshot may have been written much later.
+    newest = max(files, key=lambda f: (f.version or 0, f.kind is FileKind.DELTA), default=None)
     codec = path = None
     if newest is not None:
         path = checkpoint.storage.relative(newest.path)
@@ -72,14 +79,3 @@ def needs_rocksdb(checkpoint: Checkpoint, operator: Operator) -> str | None:
     ):
         return f"{name} of state format 3 or 4 needs RocksDB: it cannot run on this provider"
     return None
-
-
-def _newest_file(checkpoint: Checkpoint) -> StoreFile | None:
-    files = [
-        file
-        for operator in checkpoint.operators
-        for store in operator.layout.stores
-        for file in store.of_kind(FileKind.DELTA, FileKind.SNAPSHOT)
-    ]
-    # Deltas first among those of a version: a snapshot may have been written much later.
-    return max(files, key=lambda f: (f.version or 0, f.kind is FileKind.DELTA), default=None)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from inspector.checkpoint.layout import FOREIGN, PartitionLayout, StoreLayout
+from inspector.checkpoint.layout import FOREIGN, StoreLayout
 from inspector.checkpoint.logfile import UNSEEN
 from inspector.checkpoint.logs import OFFSETS
 from inspector.checkpoint.roots import STATE, Selection
@@ -51,11 +51,7 @@ def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
         for store in operator.layout.folders:
             if store.store.partition_id not in left:
                 yield from _gaps(checkpoint, store, version)
-    yield from _comparison_problems(checkpoint, version)
-
-
-def _comparison_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
-    """That a provider wrote no deltas: what a version changed is then less than known."""
+    # Where no deltas were written, what a version changed is less than known.
     result = {
         location: [v for v in compared_versions(files) if v <= version]
         for location, files in checkpoint.store_files.items()
@@ -176,7 +172,16 @@ def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     for operator in checkpoint.operators:
         yield from _partitions(checkpoint, operator, version)
         for partition in operator.layout.partitions:
-            yield from _missing_stores(checkpoint, operator, partition)
+            have = {store.store.store_name for store in partition.stores}
+            have |= _hidden_names(checkpoint, partition.directory)
+            for name in sorted(
+                {*operator.layout.expected_stores, *operator.layout.store_names} - have
+            ):
+                yield Problem(
+                    "missing-version",
+                    f"store {name!r} is missing, expected it in every partition of the operator",
+                    checkpoint.storage.full_path(partition.directory),
+                )
 
 
 def _open_repartitioning(checkpoint: Checkpoint) -> Iterator[Problem]:
@@ -319,19 +324,6 @@ def _hidden_names(checkpoint: Checkpoint, directory: str) -> set[str]:
     above = f"{checkpoint.storage.full_path(directory)}/"
     paths = (problem.path or "" for problem in checkpoint.problems if problem.slug in UNSEEN)
     return {path.removeprefix(above) for path in paths if path.startswith(above)}
-
-
-def _missing_stores(
-    checkpoint: Checkpoint, operator: Operator, partition: PartitionLayout
-) -> Iterator[Problem]:
-    have = {store.store.store_name for store in partition.stores}
-    have |= _hidden_names(checkpoint, partition.directory)
-    for name in sorted({*operator.layout.expected_stores, *operator.layout.store_names} - have):
-        yield Problem(
-            "missing-version",
-            f"store {name!r} is missing, expected it in every partition of the operator",
-            checkpoint.storage.full_path(partition.directory),
-        )
 
 
 def _absent(have: Collection[int], count: int) -> list[tuple[int, int]]:

@@ -56,24 +56,13 @@ def plan(
         request: the facts that are needed.
         history: follow the keys through repartitionings.
     """
-    tasks = _tasks(checkpoint, version, request)
-    batches = checkpoint.logs.repartitions
-    batch = max((b for b in batches if b < version), default=None)
-    if batch is None or not history:
-        return tasks
-    without_facts = replace(ALL_LEFTOVERS, timeout_kind=request.timeout_kind)
-    older = plan(checkpoint, batches[batch] + 1, without_facts)
-    return _with_origins(checkpoint, tasks, [task for task in older if task.present], batch + 1)
-
-
-def _tasks(checkpoint: Checkpoint, version: int, request: Request) -> list[Task]:
     codecs, row_checksum = _confs(checkpoint, version)
     merge_operator = checkpoint.conf(version, "stateStore.rocksdb.mergeOperatorVersion")
     encoding = checkpoint.conf(version, "stateStore.encodingFormat")
     partitions = partition_count(checkpoint, version)
     # What came later says nothing of the judged version.
     clocks = tuple(c for c in checkpoint.logs.clocks.values() if c.batch_id < version)
-    return [
+    tasks = [
         Task(
             url=checkpoint.storage.url,
             root=checkpoint.root,
@@ -97,6 +86,13 @@ def _tasks(checkpoint: Checkpoint, version: int, request: Request) -> list[Task]
         for partition in operator.layout.partitions
         if partition.stores
     ]
+    batches = checkpoint.logs.repartitions
+    batch = max((b for b in batches if b < version), default=None)
+    if batch is None or not history:
+        return tasks
+    without_facts = replace(ALL_LEFTOVERS, timeout_kind=request.timeout_kind)
+    older = plan(checkpoint, batches[batch] + 1, without_facts)
+    return _with_origins(checkpoint, tasks, [task for task in older if task.present], batch + 1)
 
 
 def _with_origins(

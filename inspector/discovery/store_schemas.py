@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, PartitionLayout, StoreLayout
-from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.state_schema import (
     ColumnFamily,
     StateSchema,
@@ -47,7 +46,9 @@ def read_schemas(storage: Storage, layout: Layout) -> tuple[Layout, StoreSchemas
     for operator in layout.operators:
         families: dict[str, list[str]] = {}
         for store in operator.store_names:
-            paths = _schema_paths(operator.metadata, store)
+            # Metadata of format 2 says where the schemas of a store lie.
+            stores = operator.metadata.stores if operator.metadata else ()
+            paths = next((item.schema_paths for item in stores if item.store_name == store), ())
             schema, trouble = read_state_schema(
                 storage, operator.operator_id, store, schema_paths=paths
             )
@@ -101,12 +102,6 @@ def _with_stores(partition: PartitionLayout, families: Mapping[str, list[str]]) 
             for name in names
         ]
     return replace(partition, stores=tuple(stores))
-
-
-def _schema_paths(metadata: OperatorMetadata | None, store: str) -> tuple[str, ...]:
-    """Where metadata of format 2 says that the schemas of a store lie."""
-    stores = metadata.stores if metadata else ()
-    return next((item.schema_paths for item in stores if item.store_name == store), ())
 
 
 UNKNOWN_OPERATOR = "unknown-operator"

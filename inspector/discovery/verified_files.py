@@ -160,7 +160,11 @@ class RememberedFiles(VerifiedFiles):
             ChecksumError, LimitError, OSError: as of :class:`VerifiedFiles`; such a file is read
                 again the next time.
         """
-        entry = self._entry(relative)
+        folder = relative.rpartition("/")[0]
+        if folder not in self._names:
+            with suppress(InspectorError, OSError):
+                self._spare[folder] = self.list(folder)
+        entry = self._listed.get(relative)
         kept = self._kept.get(relative)
         if kept is not None and entry is not None and kept[0] == (entry, entry.etag):
             self.vouched[relative] = kept[2]
@@ -177,10 +181,3 @@ class RememberedFiles(VerifiedFiles):
         result = super().list(relative, missing_ok=missing_ok)
         self._listed.update((entry.path, entry) for entry in result if not entry.is_dir)
         return result
-
-    def _entry(self, relative: str) -> Entry | None:
-        folder = relative.rpartition("/")[0]
-        if folder not in self._names:
-            with suppress(InspectorError, OSError):
-                self._spare[folder] = self.list(folder)
-        return self._listed.get(relative)

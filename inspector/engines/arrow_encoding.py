@@ -76,7 +76,12 @@ def _encode(values: Any, kind: Any) -> Any:
         return values
     types = pa.types
     if types.is_struct(kind):
-        return _encode_struct(values, kind)
+        if not values.type.num_fields:
+            parts = [pa.nulls(len(values), pa.string())]
+        else:
+            # flatten() would mark a part null where its struct is: that is kept apart.
+            parts = [_encode(values.field(i), field.type) for i, field in enumerate(kind)]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=values.is_null())
     if types.is_map(kind):
         entries = [_encode(values.keys, kind.key_type), _encode(values.items, kind.item_type)]
         inner = pa.StructArray.from_arrays(entries, fields=[kind.key_field, kind.item_field])
@@ -84,15 +89,6 @@ def _encode(values: Any, kind: Any) -> Any:
     if types.is_list(kind):
         return _with_places(values, kind, _encode(values.values, kind.value_type))
     return values.cast(kind)
-
-
-def _encode_struct(values: Any, kind: Any) -> Any:
-    if not values.type.num_fields:
-        parts = [pa.nulls(len(values), pa.string())]
-    else:
-        # flatten() would mark a part null where its struct is: that is kept apart.
-        parts = [_encode(values.field(i), field.type) for i, field in enumerate(kind)]
-    return pa.StructArray.from_arrays(parts, fields=list(kind), mask=values.is_null())
 
 
 def _with_places(values: Any, kind: Any, inner: Any) -> Any:

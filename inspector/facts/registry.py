@@ -173,9 +173,21 @@ def column_of(hint: Any) -> Column:
     if hint in _PLAIN:
         return _PLAIN[hint]
     if hint == Counter[int]:
-        return _counters()
+        numbers = _list_of(_PLAIN[int], _counter)
+        return Column(
+            numbers.type,
+            lambda values: numbers.array([None if v is None else tuple(_pairs(v)) for v in values]),
+            numbers.values,
+        )
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        return _enum(hint)
+        arrow = pa.int64() if issubclass(hint, int) else pa.string()
+        words: dict[Any, Any] = {None: None} | {member: member.value for member in hint}
+        members: dict[Any, Any] = {None: None} | {member.value: member for member in hint}
+        return Column(
+            arrow,
+            lambda values: array_of([words[value] for value in values], arrow),
+            lambda column: [members[word] for word in column.to_pylist()],
+        )
     if is_dataclass(hint):
         return struct_of(hint)
     raise TypeError(f"a fact's column cannot be of type {hint}")
@@ -235,17 +247,6 @@ _PLAIN = {
 }
 
 
-def _enum(cls: type[enum.Enum]) -> Column:
-    arrow = pa.int64() if issubclass(cls, int) else pa.string()
-    words: dict[Any, Any] = {None: None} | {member: member.value for member in cls}
-    members: dict[Any, Any] = {None: None} | {member.value: member for member in cls}
-    return Column(
-        arrow,
-        lambda values: array_of([words[value] for value in values], arrow),
-        lambda column: [members[word] for word in column.to_pylist()],
-    )
-
-
 def _list_of(child: Column, make: Callable[[Iterable[Any]], Any]) -> Column:
     arrow = pa.list_(child.type)
 
@@ -281,15 +282,6 @@ def _in_order(values: Any) -> Any:
 
 def _order(value: Any) -> Any:
     return value.value if isinstance(value, enum.Enum) else value
-
-
-def _counters() -> Column:
-    numbers = _list_of(_PLAIN[int], _counter)
-    return Column(
-        numbers.type,
-        lambda values: numbers.array([None if v is None else tuple(_pairs(v)) for v in values]),
-        numbers.values,
-    )
 
 
 def _pairs(counts: Counter[int]) -> list[int]:

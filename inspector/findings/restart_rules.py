@@ -10,7 +10,6 @@ rule.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
 from functools import cached_property
 
 from inspector.exceptions import CheckpointError
@@ -840,6 +839,3 @@ def release_of(text: str | None) -> str:
             f"{RELEASES[-1]}; nothing is guessed about another one"
         )
     return release
-
-
-BY_ID: Mapping[str, RestartRule] = {rule.id: rule for rule in RULES}

@@ -162,7 +162,11 @@ class Thresholds:
                     " (SS202=100: reported from 100 rows on)"
                 )
             elif isinstance(numbers[name].default, float):
-                result[name] = _amount(name, value, amount)
+                if amount is None:
+                    raise ValueError(
+                        f"{value!r} is not a number for the threshold {name}, expected one like 0.5"
+                    )
+                result[name] = float(amount)
             else:
                 result[name] = int(_whole(name, value, amount))
         return cls(**result, at_least=ids)
@@ -175,14 +179,6 @@ class Thresholds:
             count: rows or occurrences; None for a finding that counts none, which occurs once.
         """
         return (1 if count is None else count) >= self.at_least.get(id_, 0)
-
-
-def _amount(name: str, value: object, amount: float | None) -> float:
-    if amount is None:
-        raise ValueError(
-            f"{value!r} is not a number for the threshold {name}, expected one like 0.5"
-        )
-    return float(amount)
 
 
 def _whole(name: str, value: object, amount: float | None) -> float:

@@ -65,7 +65,9 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
     same_length(from_, np.empty(2 * len(ranges)))
     position = writable(state, np.int64)
     same_length(position, np.empty(2))
-    _check_runs(ends, len(entries), int(position[0]))
+    ascending = sorted(ends) == ends and (not ends or 0 <= ends[0] <= ends[-1] <= len(entries))
+    if int(position[0]) < 0 or not ascending:
+        raise ValueError("a span lies outside of the buffer")
 
     def run(number: int) -> Iterator[tuple[bytes, int, int, int]]:
         for at in range(ends[number], ends[number + 1]):
@@ -88,12 +90,6 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
             break
     position[1] = 0 if status == MORE else result.met
     return status, result.keys, result.used
-
-
-def _check_runs(ends: list[int], count: int, first: int) -> None:
-    ascending = sorted(ends) == ends and (not ends or 0 <= ends[0] <= ends[-1] <= count)
-    if first < 0 or not ascending:
-        raise ValueError("a span lies outside of the buffer")
 
 
 class _Found:

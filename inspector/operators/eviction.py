@@ -18,7 +18,6 @@ from inspector.operators.rule import RowKind, StoreRule
 from inspector.sparktypes import StructType
 
 REMOVAL, TIMEOUT = "removal", "timeout"
-WAYS = (REMOVAL, TIMEOUT)
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,12 @@ def effect_of(name: str, rule: StoreRule, way: str, *, expired: bool) -> Effect:
     if name in deduplicate_within_watermark.NAMES:
         return Effect(_FORGOTTEN if expired else _REPEATED)
     if name in aggregation.NAMES:
-        return _of_aggregation(rule, expired=expired)
+        if expired or rule.expiry is not None:
+            return Effect(_EMITTED, refused=True)
+        return Effect(
+            "If data for the key comes, its aggregates begin anew; in complete mode its row is "
+            "missing from the result until then."
+        )
     if name in session_window.NAMES:
         return Effect(_EMITTED, refused=True)
     if name in join.NAMES:
@@ -120,13 +124,3 @@ def effect_of(name: str, rule: StoreRule, way: str, *, expired: bool) -> Effect:
         is_expired = expired and way == REMOVAL and rule.row_kind is RowKind.TTL_VALUE
         return Effect(_HIDDEN) if is_expired else Effect(_OF_PROCESSOR, refused=True)
     return Effect(_UNKNOWN, refused=True)
-
-
-def _of_aggregation(rule: StoreRule, *, expired: bool) -> Effect:
-    """Of an aggregation: its rows are results, at once or when the watermark passes them."""
-    if expired or rule.expiry is not None:
-        return Effect(_EMITTED, refused=True)
-    return Effect(
-        "If data for the key comes, its aggregates begin anew; in complete mode its row is missing "
-        "from the result until then."
-    )

@@ -80,7 +80,8 @@ class UserRules:
         """
         changed = dict(rules)
         for store in rules:
-            text = self._rule_for(operator_id, store)
+            of_store = self.operator_rules.get((operator_id, store))
+            text = self.operator_rules.get((operator_id, None)) if of_store is None else of_store
             named = self.event_time_fields.get(
                 operator_id, self.event_time_fields.get(None) if store in schemas else None
             )
@@ -91,10 +92,6 @@ class UserRules:
         if name in JOIN:
             self._retain(operator_id, changed)
         return changed
-
-    def _rule_for(self, operator_id: int, store: str) -> str | None:
-        of_store = self.operator_rules.get((operator_id, store))
-        return self.operator_rules.get((operator_id, None)) if of_store is None else of_store
 
     def _retain(self, operator_id: int, rules: dict[str, StoreRule]) -> None:
         for side, store in zip(STORE_SIDES, VALUE_STORES, strict=True):

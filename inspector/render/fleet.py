@@ -175,7 +175,12 @@ def document(
     elif form.output == "ndjson":
         yield from (dumps(line) + "\n" for line in _lines(ordered))
     elif form.output == "csv":
-        yield from _csv(ordered)
+        names = dict.fromkeys(("checkpoint", "level", "message"))
+        for member in ordered:
+            names |= dict.fromkeys(member.names)
+        yield csv_line(list(names))
+        for line in _lines(ordered):
+            yield csv_line([line.get(name) for name in names])
     elif form.output == "junit":
         yield from junit_document(["".join(member.text()) for member in ordered])
     elif form.output == "prometheus":
@@ -273,15 +278,6 @@ def _joined_lines(pieces: Iterator[str]) -> Iterator[str]:
         yield from lines
     if tail_text:
         yield tail_text
-
-
-def _csv(members: Sequence[Member]) -> Iterator[str]:
-    names = dict.fromkeys(("checkpoint", "level", "message"))
-    for member in members:
-        names |= dict.fromkeys(member.names)
-    yield csv_line(list(names))
-    for line in _lines(members):
-        yield csv_line([line.get(name) for name in names])
 
 
 def _for_people(

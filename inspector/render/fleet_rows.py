@@ -120,7 +120,7 @@ def _row(report: ReportData) -> dict[str, Any]:
 
 def _columns(report: ReportData) -> tuple[Column, ...]:
     columns = tuple(
-        Column(name, _unit(name, value), _exact(name))
+        Column(name, _unit(name, value), "estimate" not in name)
         for name, value in report.summary.items()
         if name not in ("checkpoint", "query_id")
     )
@@ -132,10 +132,6 @@ def _unit(name: str, value: Any) -> Unit:
         return _UNITS[name.rpartition("_")[2]]
     is_count = isinstance(value, int) and not isinstance(value, bool)
     return Unit.COUNT if is_count else Unit.TEXT
-
-
-def _exact(name: str) -> bool:
-    return "estimate" not in name
 
 
 # --- for people --------------------------------------------------------------------------------

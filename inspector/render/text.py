@@ -26,7 +26,12 @@ def render_text(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[s
     """The report as lines for a terminal, or for whatever reads lines."""
     from inspector.render.fitting import drawn_table  # noqa: PLC0415 - rich: for drawn tables alone
 
-    yield from _first_screen(report, display)
+    lines = first_screen(report)
+    for line in lines:
+        level = report.verdict.level.value if report.verdict is not None else ""
+        styles = {"verdict": level, "to_do": "heading"}
+        yield from display.text(line.text, styles.get(line.kind, ""))
+    yield "\n" if lines else ""
     yield from _summary(report.summary, display)
     if report.judged:
         yield from _findings(report.findings, display)
@@ -88,15 +93,6 @@ def problem_line(problem: Problem) -> str:
     path = "" if problem.path is None else f"{problem.path}: "
     offset = "" if problem.offset is None else f"byte {problem.offset}: "
     return escape(f"{path}{offset}{problem.message}")
-
-
-def _first_screen(report: ReportData, display: Display) -> Iterator[str]:
-    lines = first_screen(report)
-    for line in lines:
-        level = report.verdict.level.value if report.verdict is not None else ""
-        styles = {"verdict": level, "to_do": "heading"}
-        yield from display.text(line.text, styles.get(line.kind, ""))
-    yield "\n" if lines else ""
 
 
 def _summary(summary: Mapping[str, Any], display: Display) -> Iterator[str]:

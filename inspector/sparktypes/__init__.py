@@ -1,91 +1,45 @@
 """Spark SQL types as plain values, read from Spark's schema JSON or from DDL text."""
 
-from inspector.sparktypes.ddl import parse_ddl, to_ddl
-from inspector.sparktypes.schema_json import parse_schema_json, to_json
-from inspector.sparktypes.types import (
-    BINARY,
-    BINARY_COLLATION,
-    BOOLEAN,
-    BYTE,
-    CALENDAR_INTERVAL,
-    DATE,
-    DAY_TIME_INTERVAL,
-    DOUBLE,
-    FLOAT,
-    INT64_KINDS,
-    INTEGER,
-    KINDS,
-    LONG,
-    SHORT,
-    SLOT_BYTES,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
-    VARIANT,
-    VOID,
-    YEAR_MONTH_INTERVAL,
-    ArrayType,
-    AtomicType,
-    DataType,
-    DecimalType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    UserDefinedType,
-    atomic,
-    decimal_type,
-    field_at,
-    is_int64,
-    is_window,
-    storage_type,
-    type_name,
-    unique_names,
-    unknown_type,
-    widen_timeout,
-)
-
-__all__ = [
-    "BINARY",
-    "BINARY_COLLATION",
-    "BOOLEAN",
-    "BYTE",
-    "CALENDAR_INTERVAL",
-    "DATE",
-    "DAY_TIME_INTERVAL",
-    "DOUBLE",
-    "FLOAT",
-    "INT64_KINDS",
-    "INTEGER",
-    "KINDS",
-    "LONG",
-    "SHORT",
-    "SLOT_BYTES",
-    "TIMESTAMP",
-    "TIMESTAMP_NTZ",
-    "VARIANT",
-    "VOID",
-    "YEAR_MONTH_INTERVAL",
-    "ArrayType",
-    "AtomicType",
-    "DataType",
-    "DecimalType",
-    "MapType",
-    "StringType",
-    "StructField",
-    "StructType",
-    "UserDefinedType",
-    "atomic",
-    "decimal_type",
-    "field_at",
-    "is_int64",
-    "is_window",
-    "parse_ddl",
-    "parse_schema_json",
-    "storage_type",
-    "to_ddl",
-    "to_json",
-    "type_name",
-    "unique_names",
-    "unknown_type",
-    "widen_timeout",
-]
+from inspector.sparktypes.ddl import parse_ddl as parse_ddl
+from inspector.sparktypes.ddl import to_ddl as to_ddl
+from inspector.sparktypes.schema_json import parse_schema_json as parse_schema_json
+from inspector.sparktypes.schema_json import to_json as to_json
+from inspector.sparktypes.types import BINARY as BINARY
+from inspector.sparktypes.types import BINARY_COLLATION as BINARY_COLLATION
+from inspector.sparktypes.types import BOOLEAN as BOOLEAN
+from inspector.sparktypes.types import BYTE as BYTE
+from inspector.sparktypes.types import CALENDAR_INTERVAL as CALENDAR_INTERVAL
+from inspector.sparktypes.types import DATE as DATE
+from inspector.sparktypes.types import DAY_TIME_INTERVAL as DAY_TIME_INTERVAL
+from inspector.sparktypes.types import DOUBLE as DOUBLE
+from inspector.sparktypes.types import FLOAT as FLOAT
+from inspector.sparktypes.types import INT64_KINDS as INT64_KINDS
+from inspector.sparktypes.types import INTEGER as INTEGER
+from inspector.sparktypes.types import KINDS as KINDS
+from inspector.sparktypes.types import LONG as LONG
+from inspector.sparktypes.types import SHORT as SHORT
+from inspector.sparktypes.types import SLOT_BYTES as SLOT_BYTES
+from inspector.sparktypes.types import TIMESTAMP as TIMESTAMP
+from inspector.sparktypes.types import TIMESTAMP_NTZ as TIMESTAMP_NTZ
+from inspector.sparktypes.types import VARIANT as VARIANT
+from inspector.sparktypes.types import VOID as VOID
+from inspector.sparktypes.types import YEAR_MONTH_INTERVAL as YEAR_MONTH_INTERVAL
+from inspector.sparktypes.types import ArrayType as ArrayType
+from inspector.sparktypes.types import AtomicType as AtomicType
+from inspector.sparktypes.types import DataType as DataType
+from inspector.sparktypes.types import DecimalType as DecimalType
+from inspector.sparktypes.types import MapType as MapType
+from inspector.sparktypes.types import StringType as StringType
+from inspector.sparktypes.types import StructField as StructField
+from inspector.sparktypes.types import StructType as StructType
+from inspector.sparktypes.types import UserDefinedType as UserDefinedType
+from inspector.sparktypes.types import atomic as atomic
+from inspector.sparktypes.types import decimal_type as decimal_type
+from inspector.sparktypes.types import field_at as field_at
+from inspector.sparktypes.types import is_int64 as is_int64
+from inspector.sparktypes.types import is_window as is_window
+from inspector.sparktypes.types import storage_type as storage_type
+from inspector.sparktypes.types import type_name as type_name
+from inspector.sparktypes.types import unique_names as unique_names
+from inspector.sparktypes.types import unknown_type as unknown_type
+from inspector.sparktypes.types import widen_timeout as widen_timeout

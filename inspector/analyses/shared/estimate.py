@@ -59,7 +59,17 @@ def estimate_audits(
     return Report(
         "audit",
         paths[0] if len(paths) == 1 else f"{len(result):,} checkpoints",
-        _summary(len(result), total, pace, sum_dollars),
+        {
+            "checkpoints": len(result),
+            "list_requests": total.lists,
+            "get_requests": total.gets,
+            "files": total.files,
+            "read_estimate_bytes": total.bytes,
+            "core_hours": f"{pace.seconds(total.files, total.bytes) / 3600:.6f}",
+            "microseconds_per_file": round(pace.file * 1e6, 1),
+            "nanoseconds_per_byte": round(pace.byte * 1e9, 1),
+            "dollars": f"{sum_dollars:.6f}",
+        },
         (EstimateRow.table("what an audit would request, read and cost", rows),),
         problems=problems,
         notes=tuple(_notes(price)),
@@ -105,20 +115,6 @@ def _row(path: str, work: Work, pace: Pace, cost: float) -> EstimateRow:
         core_seconds=round(pace.seconds(work.files, work.bytes), 3),
         dollars=f"{cost:.6f}",
     )
-
-
-def _summary(checkpoints: int, total: Work, pace: Pace, cost: float) -> dict[str, object]:
-    return {
-        "checkpoints": checkpoints,
-        "list_requests": total.lists,
-        "get_requests": total.gets,
-        "files": total.files,
-        "read_estimate_bytes": total.bytes,
-        "core_hours": f"{pace.seconds(total.files, total.bytes) / 3600:.6f}",
-        "microseconds_per_file": round(pace.file * 1e6, 1),
-        "nanoseconds_per_byte": round(pace.byte * 1e9, 1),
-        "dollars": f"{cost:.6f}",
-    }
 
 
 def _notes(price: Mapping[str, str]) -> Iterator[str]:

@@ -375,33 +375,27 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
     """
 
     def plan(path: str | Opened, options: Options, table_options: TableOptions) -> TablePlan:
-        return _plan(path, options, table_options, changes=changes)
+        operator_id = options.operator_id or 0
+        name = options.store_name or DEFAULT_STORE
+        run = Run.start(path, replace(options, operator_id=operator_id))
+        of_stores = store_tasks(run, table_options, changes=changes)
+        result = [store for store in of_stores if is_store(name, store.store_name)]
+        if not result:
+            raise CheckpointError(
+                f"operator {operator_id} has no store {name!r}, it has {_names(of_stores)}",
+                run.checkpoint.root,
+            )
+        store = result[0]
+        tasks = of_stores[store]
+        listed = listed_problems(run, table_options.mode, [store])
+        tasks = [replace(tasks[0], listed=listed), *tasks[1:]]
+        return TablePlan(typed_schema(tasks[0]), run_typed_rows, work_of(tasks), run)
 
     def schema(path: str | Opened, options: Options, table_options: TableOptions) -> pa.Schema:
         return plan(path, options, table_options).schema
 
     of_changes = ("from_batch",) if changes else ()
     return DataTable(name, doc, (*of_changes, "raw", "mode", "key", "where"), plan, schema)
-
-
-def _plan(
-    path: str | Opened, options: Options, table_options: TableOptions, *, changes: bool
-) -> TablePlan:
-    operator_id = options.operator_id or 0
-    name = options.store_name or DEFAULT_STORE
-    run = Run.start(path, replace(options, operator_id=operator_id))
-    of_stores = store_tasks(run, table_options, changes=changes)
-    result = [store for store in of_stores if is_store(name, store.store_name)]
-    if not result:
-        raise CheckpointError(
-            f"operator {operator_id} has no store {name!r}, it has {_names(of_stores)}",
-            run.checkpoint.root,
-        )
-    store = result[0]
-    tasks = of_stores[store]
-    listed = listed_problems(run, table_options.mode, [store])
-    tasks = [replace(tasks[0], listed=listed), *tasks[1:]]
-    return TablePlan(typed_schema(tasks[0]), run_typed_rows, work_of(tasks), run)
 
 
 def _names(stores: Mapping[StoreName, Any]) -> str:

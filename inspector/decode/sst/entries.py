@@ -22,8 +22,6 @@ _UNREAD = {
     22: "a wide-column value",
     24: "a value with a preferred sequence number",
 }
-INTERNAL = 8
-"""Bytes of an internal key behind the user key."""
 
 _SMALLEST = 11  # bytes of an entry in a block: three lengths and the end of an internal key
 _ROOM = 1 << 16
@@ -163,15 +161,13 @@ class EntryReader:
         self._previous = buffer[int(keys[-1]) : int(values[-1])]
         self.count += count
         if not plain:
-            self._check_types(block.type, int(blocks.place[min(state[0], len(blocks.place) - 1)]))
+            unread = set(distinct(block.type).tolist()) - set(self._types)
+            if unread:
+                kind = min(unread)
+                name = _UNREAD.get(kind, "an unknown one")
+                raise DecodeError(
+                    f"an entry of type {kind} ({name}), which is not read "
+                    "(offset of a block near it)",
+                    offset=int(blocks.place[min(state[0], len(blocks.place) - 1)]),
+                )
         return block
-
-    def _check_types(self, types: Int64s, offset: int) -> None:
-        unread = set(distinct(types).tolist()) - set(self._types)
-        if unread:
-            kind = min(unread)
-            name = _UNREAD.get(kind, "an unknown one")
-            raise DecodeError(
-                f"an entry of type {kind} ({name}), which is not read (offset of a block near it)",
-                offset=offset,
-            )

@@ -322,7 +322,9 @@ class _Usage:
         new = [table for table in snapshot.tables if table.name not in older]
         contents: Contents | None = Contents()
         for table in snapshot.tables:
-            item = self._of_table(table.name)
+            if table.name not in self._contents:
+                self._contents[table.name] = self._read_table(table.name)
+            item = self._contents[table.name]
             contents = None if item is None or contents is None else contents + item
         counted = snapshot.keys >= 0
         return SnapshotFiles(
@@ -349,11 +351,6 @@ class _Usage:
     def _is_there(self, table: TableFile) -> bool:
         entry = self._tables.get(table.name)
         return entry is not None and table.size in (None, entry.size)
-
-    def _of_table(self, name: str) -> Contents | None:
-        if name not in self._contents:
-            self._contents[name] = self._read_table(name)
-        return self._contents[name]
 
     def _note_failure(self, file: StoreFile, error: Exception) -> None:
         try:

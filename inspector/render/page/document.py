@@ -174,7 +174,7 @@ def _view(report: ReportData, prefix: str) -> CheckpointView:
         _name(report.checkpoint),
         report.checkpoint,
         report.level.value,
-        _headline(report),
+        [*first_screen(report), *([] if report.verdict else [Line("verdict", report.command)])],
         [replace(growth, svg=Markup(growth.svg)) for growth in growth_of(report.charts)],
         summary,
         list(_own_sections(report) if prefix else _sections(report)),
@@ -239,10 +239,6 @@ def _id(kind: Kind) -> str:
 
 def _gravity(finding: Finding) -> tuple[int, int]:
     return -finding.severity, -(finding.bytes or 0)
-
-
-def _headline(report: ReportData) -> list[Line]:
-    return [*first_screen(report), *([] if report.verdict else [Line("verdict", report.command)])]
 
 
 def _name(path: str) -> str:
