@@ -1,4 +1,4 @@
-"""Values that add field by field: counts and sizes of several stores, versions or workers."""
+"""Values that add, most of them field by field: counts and sizes of several stores or versions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 SumsT = TypeVar("SumsT", bound="Sums")
 T = TypeVar("T")
+K = TypeVar("K")
 
 
 class Sums:
@@ -68,6 +69,22 @@ def sum_or_none(numbers: Iterable[int | None]) -> int | None:
             return None
         total += number
     return total
+
+
+def sum_by_key(pairs: Iterable[tuple[K, int]]) -> dict[K, int]:
+    """The sum of the numbers of each key, in the order of the first of each."""
+    sums: dict[K, int] = {}
+    for key, number in pairs:
+        sums[key] = sums.get(key, 0) + number
+    return sums
+
+
+def group_by(values: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
+    """The values of each key, in the order of the first of each."""
+    groups: dict[K, list[T]] = {}
+    for value in values:
+        groups.setdefault(key(value), []).append(value)
+    return groups
 
 
 def sum_of(values: Sequence[T]) -> T:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.light_dataclasses import dataclass
-from inspector.sums import Sums, sum_of
+from inspector.sums import Sums, group_by, sum_by_key, sum_of
 
 
 @dataclass(frozen=True)
@@ -71,3 +71,10 @@ def test_the_sum_of_many_is_that_of_one_after_the_other(values: list[Outer]) -> 
 
 def test_what_adds_in_its_own_way_does_so() -> None:
     assert sum_of([Newest(3), Newest(7), Newest(5)]) == Newest(7)
+
+
+def test_values_of_a_key_come_together_in_the_order_of_the_first_of_each() -> None:
+    groups = group_by(["by", "a", "bx", "an"], lambda word: word[0])
+    assert list(groups.items()) == [("b", ["by", "bx"]), ("a", ["a", "an"])]
+    sums = sum_by_key([("b", 2), ("a", 0), ("b", 5)])
+    assert list(sums.items()) == [("b", 7), ("a", 0)]

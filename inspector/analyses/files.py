@@ -23,6 +23,7 @@ from inspector.providers.common_names import main_path
 from inspector.providers.shared_files import SharedFiles, SnapshotFiles
 from inspector.render import tabular as t
 from inspector.render.report import Report
+from inspector.sums import group_by
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,11 +295,8 @@ def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> ChainRow
 
 def _other_rows(layout: StoreLayout, shared: Shared) -> Iterator[OtherFilesRow]:
     present = {file.path for file in layout.files}
-    by_kind: dict[FileKind, list[StoreFile]] = {}
-    for file in layout.files:
-        if file.kind not in (FileKind.DELTA, FileKind.SNAPSHOT):
-            by_kind.setdefault(file.kind, []).append(file)
-    for kind, files in by_kind.items():
+    others = (f for f in layout.files if f.kind not in (FileKind.DELTA, FileKind.SNAPSHOT))
+    for kind, files in group_by(others, lambda file: file.kind).items():
         yield OtherFilesRow(
             **vars(layout.store),
             kind=kind.value,

@@ -60,11 +60,10 @@ from inspector.quantities import short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.render.tabular import Table
+from inspector.sums import group_by
 
 ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]
 """What reads the live rows of a task that meet its filter, as :data:`inspector.schemas.ROWS`."""
-
-_Listed = Sequence[Observed[Leftover]]
 
 
 def select_leftovers(
@@ -77,10 +76,8 @@ def select_leftovers(
         tasks: with ``key`` and ``where``.
         read: how rows are read, where the filter is about values.
     """
-    by_store: dict[StoreId, list[Observed[Leftover]]] = {}
     listed = list(listed)
-    for leftover in listed:
-        by_store.setdefault(leftover.store, []).append(leftover)
+    by_store = group_by(listed, lambda leftover: leftover.store)
     met: set[tuple[StoreId, bytes]] = set()
     for task in tasks:
         met |= _of_task(task, by_store, read)

@@ -47,6 +47,7 @@ from inspector.quantities import bytes_text, plural_of, short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.render.tabular import Estimate, Table
+from inspector.sums import group_by
 
 PREFIX = "spark.sql.streaming.stateStore.rocksdb."
 _MB = 1 << 20
@@ -234,19 +235,15 @@ def more_partitions(judged: Judged, stores: Sequence[StoreHeap]) -> Table:
         stores: the heaps of all stores of all partitions.
     """
     partitions = partition_count(judged.checkpoint, judged.version)
-    heaps: dict[StoreName, int] = {}
-    partition_ids: dict[StoreName, list[int]] = {}
-    for store_heap in stores:
-        name = store_heap.store.name
-        heaps[name] = heaps.get(name, 0) + store_heap.held.total
-        partition_ids.setdefault(name, []).append(store_heap.store.partition_id)
+    heaps = group_by(stores, lambda heap: heap.store.name)
     rows = []
     for name, fact in _rehashed_stores(judged.facts).items():
         store = store_ids(judged.checkpoint, name)
         for times in TIMES:
-            ids = [p + n * partitions for n in range(times) for p in sorted(partition_ids[name])]
+            own_ids = sorted(heap.store.partition_id for heap in heaps[name])
+            ids = [p + n * partitions for n in range(times) for p in own_ids]
             among = fact.among(partitions * times)
-            rows.append(_row(store, among, ids, heaps[name]))
+            rows.append(_row(store, among, ids, sum(heap.held.total for heap in heaps[name])))
     return MorePartitionsRow.table(
         "with more partitions: how Spark's hash would place the keys", rows
     )
@@ -566,13 +563,11 @@ class Sizing:
 
 def _by_partition(stores: Sequence[StoreHeap]) -> tuple[list[int], list[int]]:
     """Heap of each partition of an operator, whose stores lie on one executor: usual and most."""
-    usual: dict[tuple[int, int], int] = {}
-    most: dict[tuple[int, int], int] = {}
-    for store in stores:
-        partition = store.store.operator_id, store.store.partition_id
-        usual[partition] = usual.get(partition, 0) + store.held.total
-        most[partition] = most.get(partition, 0) + store.peak.total
-    return list(usual.values()), list(most.values())
+    partitions = group_by(stores, lambda heap: (heap.store.operator_id, heap.store.partition_id))
+    return (
+        [sum(heap.held.total for heap in heaps) for heaps in partitions.values()],
+        [sum(heap.peak.total for heap in heaps) for heaps in partitions.values()],
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -860,10 +855,8 @@ def _ladder(
 
 
 def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> Table:
-    groups: dict[StoreName, Heap] = {}
-    for store in stores:
-        partition = store.store.name
-        groups[partition] = groups.get(partition, Heap()) + store.held
+    groups = group_by(stores, lambda heap: heap.store.name)
+    heaps = {name: sum((heap.held for heap in group), Heap()) for name, group in groups.items()}
     return HeapRow.table(
         "heap between batches by store",
         [
@@ -873,7 +866,7 @@ def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> Table:
                 **{part: taken.bytes for part, taken in heap.parts.items()},
                 total=heap.total,
             )
-            for name, heap in groups.items()
+            for name, heap in heaps.items()
         ],
     )
 

@@ -31,6 +31,7 @@ from inspector.sparktypes import (
     unique_names,
     widen_timeout,
 )
+from inspector.sums import group_by, sum_by_key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,9 +97,7 @@ def fields_report(judged: Judged) -> Report:
 
 
 def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow]:
-    totals: dict[StoreName, int] = {}
-    for (store_name, _), (_, row_bytes) in measured.items():
-        totals[store_name] = totals.get(store_name, 0) + _bytes(row_bytes)
+    totals = sum_by_key((name, _bytes(of_side)) for (name, _), (_, of_side) in measured.items())
     for (store_name, side), (schema, row_bytes) in measured.items():
         if not row_bytes.rows:
             continue
@@ -141,16 +140,15 @@ def _lines(
     schema: StructType, row_bytes: RowBytes
 ) -> Iterator[tuple[str, DataType, FieldBytes, str | None]]:
     """Each field, followed by those that are in it, with the name of what they are in."""
-    nested: dict[int, list[tuple[str, DataType, FieldBytes, str | None]]] = {}
-    for below, attribute in zip(nested_fields(schema), row_bytes.nested, strict=True):
-        line = (below.name, below.data_type, attribute, below.within)
-        nested.setdefault(below.ordinal, []).append(line)
+    pairs = zip(nested_fields(schema), row_bytes.nested, strict=True)
+    nested = group_by(pairs, lambda pair: pair[0].ordinal)
     names = unique_names(schema.fields)
     for i, (name, field, attribute) in enumerate(
         zip(names, schema.fields, row_bytes.fields, strict=True)
     ):
         yield name, field.data_type, attribute, None
-        yield from nested.get(i, ())
+        for below, inner in nested.get(i, ()):
+            yield below.name, below.data_type, inner, below.within
 
 
 def _bytes(row_bytes: RowBytes) -> int:

@@ -37,7 +37,7 @@ from inspector.quantities import bytes_rate_text, bytes_text, duration_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.render.tabular import Table
-from inspector.sums import sum_or_none
+from inspector.sums import group_by, sum_or_none
 from inspector.time_text import time_ms_text
 
 MOST_LINES = 72
@@ -440,9 +440,7 @@ def _newest(merged: Mapping[StoreName, Mapping[int, VersionFacts]], last: int | 
 
 def _totals(rows: Sequence[BatchRow]) -> list[TotalRow]:
     """The rows of each version as one, oldest first; what a store does not know, no sum knows."""
-    of_version: dict[int, list[BatchRow]] = {}
-    for row in rows:
-        of_version.setdefault(row.version, []).append(row)
+    of_version = group_by(rows, lambda row: row.version)
     return [_total(of_stores) for _, of_stores in sorted(of_version.items())]
 
 

@@ -116,27 +116,20 @@ def output_format(parsed: Mapping[str, Any], formats: tuple[str, ...]) -> str:
     output, target = parsed["output"], parsed["output_file"]
     suffix = Path(target or "").suffix.removeprefix(".")
     if output is not None:
-        means = {**SUFFIXES, **{extra_format: extra_format for extra_format in formats}}.get(suffix)
+        means = {**SUFFIXES, **{form: form for form in formats}}.get(suffix)
         if means not in (None, "table", output):  # any text may be in a .txt
             raise click.UsageError(f"{target}: the name is that of {means}, got -o {output}")
         return str(output)
     offered = {end: form for end, form in SUFFIXES.items() if form in (*FORMATS, *formats)}
-    formats_by_suffix = {
-        **offered,
-        **{
-            extra_format: extra_format
-            for extra_format in formats
-            if extra_format not in offered.values()
-        },
-    }
+    offered |= {form: form for form in formats if form not in offered.values()}
     if not suffix:
         return "table"
-    if suffix not in formats_by_suffix:
-        endings = ", ".join(f".{extra_format}" for extra_format in formats_by_suffix)
+    if suffix not in offered:
+        endings = ", ".join(f".{end}" for end in offered)
         raise click.UsageError(
             f"{target}: no format ends with .{suffix}; give one of {endings}, or say it with -o"
         )
-    return formats_by_suffix[suffix]
+    return offered[suffix]
 
 
 def quiet_option() -> click.Option:

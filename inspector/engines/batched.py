@@ -17,6 +17,7 @@ import pyarrow as pa
 from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work
 from inspector.light_dataclasses import dataclass, field
 from inspector.schemas import array_of, parts_of
+from inspector.sums import group_by
 
 OWNERS = "owners"
 """The column that says whose a result is, as long as it travels with those of others."""
@@ -98,10 +99,7 @@ class BatchedEngine(Engine):
         return iter(request.results)
 
     def _run(self, requests: Sequence[_Request]) -> None:
-        by_function: dict[BatchFunction, list[_Request]] = {}
-        for request in requests:
-            by_function.setdefault(request.function, []).append(request)
-        for alike in by_function.values():
+        for alike in group_by(requests, lambda request: request.function).values():
             self._run_alike(alike)
 
     def _run_alike(self, requests: Sequence[_Request]) -> None:

@@ -21,6 +21,7 @@ from inspector.model import DEFAULT_STORE, FileKind, StoreFile
 from inspector.providers.common_names import hadoop_sums_name, main_path
 from inspector.providers.provider import Listing, Provider
 from inspector.providers.registry import classify, provider_for
+from inspector.sums import group_by
 
 LISTED_AT_ONCE = 1000
 """Names in the answer to one LIST of S3, Google Cloud Storage (and at most 5,000 of Azure)."""
@@ -127,9 +128,7 @@ def work_of_audit(storage: Storage, selection: Selection, version: int | None = 
         UnsupportedProviderError: no provider here wrote the state.
     """
     entries, lists = _entries(storage)
-    inside: dict[str, list[Entry]] = {}
-    for entry in entries:
-        inside.setdefault(entry.path.rpartition("/")[0], []).append(entry)
+    inside = group_by(entries, lambda entry: entry.path.rpartition("/")[0])
     work = Work(lists=lists)
     for entry in _small_files(inside):
         work += Work(0, bool(entry.size), 1, entry.size)
@@ -235,10 +234,7 @@ def _work_of_store(provider: Provider, files: list[StoreFile], version: int | No
     """What is requested of one store: its state files, and the checksum files beside these."""
     # Of several attempts at a version the newest counts, as where no commit log says which does.
     resolved = provider.resolve_attempts(files, {})
-    sums: dict[str, list[StoreFile]] = {}
-    for file in resolved:
-        if file.kind in _SUMS:
-            sums.setdefault(main_path(file), []).append(file)
+    sums = group_by((file for file in resolved if file.kind in _SUMS), main_path)
     work = Work()
     for file in resolved:
         beside = sums.get(file.path, [])

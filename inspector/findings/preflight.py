@@ -34,6 +34,7 @@ from inspector.sparktypes import (
     storage_type,
     to_ddl,
 )
+from inspector.sums import group_by
 
 STREAMING = "spark.sql.streaming."
 EVOLUTION = f"{STREAMING}queryEvolution.enableSourceEvolution"
@@ -707,9 +708,8 @@ def _names_of(field: StructField) -> Iterator[str]:
 
 def alike_fields(schema: StructType) -> list[list[int]]:
     """The places of fields that have one name and type with others."""
-    groups: dict[object, list[int]] = {}
-    for index, field in enumerate(schema.fields):
-        groups.setdefault((field.name, field.data_type), []).append(index)
+    fields = schema.fields
+    groups = group_by(range(len(fields)), lambda i: (fields[i].name, fields[i].data_type))
     return [group for group in groups.values() if len(group) > 1]
 
 

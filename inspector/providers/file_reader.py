@@ -18,6 +18,7 @@ from inspector.model import FileKind, StoreFile
 from inspector.providers.common_names import main_path
 from inspector.providers.options import ReadOptions, Report
 from inspector.providers.task_files import ReadAhead
+from inspector.sums import group_by
 
 
 def inflate_file(
@@ -262,9 +263,7 @@ class SideChecks:
         self, read: Callable[[StoreFile], bytes], sides: Iterable[StoreFile], report: Report
     ) -> None:
         self._read, self._report = read, report
-        self._sides: dict[str, list[StoreFile]] = {}
-        for side in sides:
-            self._sides.setdefault(main_path(side), []).append(side)
+        self._sides = group_by(sides, main_path)
         self._done: set[str] = set()
         self.passed = 0
         self.vouched: set[str] = set()

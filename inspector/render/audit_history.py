@@ -24,6 +24,7 @@ from inspector.exceptions import CheckpointError
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import Subset
 from inspector.render.report import Report
+from inspector.sums import group_by
 
 if TYPE_CHECKING:
     from inspector.engines.choose import EngineOptions
@@ -167,10 +168,7 @@ def append(path: str, rows: Sequence[Row], options: Mapping[str, str]) -> None:
     """
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes a while to import, and few keep audits
 
-    days: dict[str, list[Row]] = {}
-    for row in rows:
-        days.setdefault(row["audited"].date().isoformat(), []).append(row)
-    for day, of_day in days.items():
+    for day, of_day in group_by(rows, lambda row: row["audited"].date().isoformat()).items():
         content = io.BytesIO()
         table = pa.Table.from_pylist(of_day, schema=schema())
         pq.write_table(table, content, compression="zstd", coerce_timestamps="us")

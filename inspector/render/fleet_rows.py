@@ -39,22 +39,11 @@ JUDGED = (
 )
 """Of a command that judges."""
 
-WIDE = frozenset(
-    (
-        "heap_bytes",
-        "errors",
-        "warnings",
-        "infos",
-        "problems",
-        "restarts",
-        "batch_id",
-        "query_id",
-        "exit_code",
-    )
-)
 _IMPORTANT = "checkpoint level row_bytes gates_exceeded new_or_worse bytes_per_hour leftovers rows"
 RANKS = {name: rank for rank, name in enumerate((*_IMPORTANT.split(), "message"))}
 """Column -> how important it is, the most important first."""
+
+WIDE = frozenset(column.name for column in JUDGED) - RANKS.keys()
 
 OPTIONAL = ("gates_exceeded", "new_or_worse")
 """Columns that are there if a checkpoint has a value."""

@@ -32,6 +32,7 @@ from inspector.passes.run import run_tasks
 from inspector.providers.chain import chain_for
 from inspector.providers.options import UNSAFE_ROW
 from inspector.schemas import specs_in, task_batch
+from inspector.sums import sum_by_key
 
 LEFTOVERS, ROWS = "leftovers", "rows"
 """What is evicted: leftovers of all classes, or the rows that are named, whatever their clock."""
@@ -80,10 +81,7 @@ class Eviction:
 
     def counts(self, facts: Facts) -> dict[StoreName, int]:
         """How many leftovers are evicted of each store, by the facts of all partitions."""
-        rows: dict[StoreName, int] = {}
-        for store, count in self.leftovers(facts):
-            rows[store.name] = rows.get(store.name, 0) + count
-        return rows
+        return sum_by_key((store.name, count) for store, count in self.leftovers(facts))
 
     def leftovers(self, facts: Facts) -> Iterator[tuple[StoreId, int]]:
         """The stores of partitions that have such leftovers, each with a number of them."""

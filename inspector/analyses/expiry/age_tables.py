@@ -18,6 +18,7 @@ from inspector.model import StoreName
 from inspector.operators.join import VALUE_STORES
 from inspector.render import tabular as t
 from inspector.render.tabular import Table
+from inspector.sums import group_by
 
 _BUCKETS = ((0, "this batch"), (9, "1-9 batches"), (99, "10-99 batches"), (10**18, "100 and more"))
 BEFORE_WINDOW = "before the oldest version"
@@ -132,10 +133,8 @@ def age_table(judged: Judged) -> Table:
 def _age_rows(judged: Judged, name: StoreName, ages: Ages) -> Iterator[AgeRow]:
     checkpoint, version = judged.checkpoint, judged.version
     _, total = ages.total
-    buckets: dict[str, list[int]] = {}
-    for put in sorted(ages.rows, reverse=True):
-        buckets.setdefault(_bucket(version, put), []).append(put)
-    for bucket, versions in buckets.items():
+    puts = sorted(ages.rows, reverse=True)
+    for bucket, versions in group_by(puts, lambda put: _bucket(version, put)).items():
         weight = sum(ages.bytes[put] for put in versions)
         base = [ages.window_version] if versions == [BEFORE] else versions
         yield AgeRow(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, TypeVar
 
 from inspector.analyses.expiry.age_tables import DiskShares
@@ -25,6 +25,7 @@ from inspector.render import tabular as t
 from inspector.render.tabular import Table
 from inspector.render.values import RowWords
 from inspector.sparktypes import StructType, parse_schema_json
+from inspector.sums import group_by
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,18 +202,18 @@ def decided_by(reason: str | None) -> str | None:
 
 def undecided_tables(judged: Judged) -> list[Table]:
     """How many keys are undecided, why, and what would decide them; nothing if none is."""
-    groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
-    for total in judged.facts.undecided_totals:
-        group = (*total.store.name, total.fact.leftover_class.value, total.fact.reason)
-        groups.setdefault(group, []).append(total.fact)
+    groups: dict[tuple[Any, ...], list[Observed[LeftoverCount]]] = group_by(
+        judged.facts.undecided_totals,
+        lambda total: (*total.store.name, total.fact.leftover_class.value, total.fact.reason),
+    )
     if not groups:
         return []
     rows = [
         UndecidedRow(
             **store_ids(judged.checkpoint, (operator_id, store)),
             class_=kind,
-            keys=sum(count.rows for count in counts),
-            row_bytes=sum(count.row_bytes for count in counts),
+            keys=sum(count.fact.rows for count in counts),
+            row_bytes=sum(count.fact.row_bytes for count in counts),
             reason=reason,
             decided_by=decided_by(reason),
         )
@@ -298,18 +299,11 @@ class LeftoverWords:
     def rows(self, listed: Iterable[Observed[Leftover]], kind: type[L]) -> list[L]:
         """The rows of a kind, in the same order."""
         facts = list(listed)
-        keys = self._key_words(facts)
-        return [self._row(fact, keys[i], kind) for i, fact in enumerate(facts)]
-
-    def _key_words(self, facts: Sequence[Observed[Leftover]]) -> dict[int, Any]:
-        by_store: dict[StoreName, list[int]] = {}
-        for i, fact in enumerate(facts):
-            by_store.setdefault(fact.store.name, []).append(i)
-        decoded: dict[int, Any] = {}
-        for group, indexes in by_store.items():
+        keys: dict[int, Any] = {}
+        for group, indexes in group_by(range(len(facts)), lambda i: facts[i].store.name).items():
             words = self._keys.get(group, self._unknown).words([facts[i].fact.key for i in indexes])
-            decoded |= dict(zip(indexes, words, strict=True))
-        return decoded
+            keys |= dict(zip(indexes, words, strict=True))
+        return [self._row(fact, keys[i], kind) for i, fact in enumerate(facts)]
 
     def _row(self, observed: Observed[Leftover], key: Any, kind: type[L]) -> L:
         store, fact = observed.store, observed.fact

@@ -24,6 +24,7 @@ from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRul
 from inspector.quantities import long_duration_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
+from inspector.sums import group_by
 from inspector.time_text import time_ms_text
 
 
@@ -229,9 +230,7 @@ def _by_key(
 
 def _story(judged: Judged, story: KeyStory) -> Iterator[KeyStoryRow]:
     version = judged.version
-    by_version: dict[int, list[Mapping[str, Any]]] = {}
-    for event in story.events:
-        by_version.setdefault(event["version"], []).append(event)
+    by_version = group_by(story.events, lambda event: int(event["version"]))
     narrator, first = _Narrator(story), story.events[0]
 
     def line(

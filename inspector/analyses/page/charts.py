@@ -17,7 +17,7 @@ from inspector.operators.rule import RowPart
 from inspector.render.page.model import Bar, BarChart, Leaf, LineChart, Scale, Series, Treemap
 from inspector.render.tabular import Table
 from inspector.sparktypes import unique_names, widen_timeout
-from inspector.sums import sum_or_none
+from inspector.sums import sum_by_key, sum_or_none
 
 MOST_STORES = 4
 """Stores up to which a chart has a line for each besides their sum."""
@@ -174,10 +174,9 @@ def growth_charts(judged: Judged) -> list[LineChart]:
 
 def _heap(versions: Versions, batches: Table) -> list[int | None]:
     whole = versions.total(lambda facts: facts.rows)
-    heap: dict[int, int] = {}
-    for row in batches.rows:
-        if row["heap_bytes"] is not None:
-            heap[row["version"]] = heap.get(row["version"], 0) + row["heap_bytes"]
+    heap: dict[int, int] = sum_by_key(
+        (row["version"], row["heap_bytes"]) for row in batches.rows if row["heap_bytes"] is not None
+    )
     pairs = zip(versions.versions, whole, strict=True)
     return [None if rows is None else heap.get(version) for version, rows in pairs]
 

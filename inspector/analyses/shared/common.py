@@ -10,6 +10,7 @@ from inspector.discovery.placement import partition_count
 from inspector.model import FileKind
 from inspector.operators.rule import Clock, StoreRule
 from inspector.quantities import long_duration_text
+from inspector.sums import sum_by_key
 
 
 def appended_notes(checkpoint: Checkpoint) -> Iterator[str]:
@@ -69,9 +70,5 @@ def operator_names(checkpoint: Checkpoint) -> dict[int, str]:
 
 def file_bytes(checkpoint: Checkpoint) -> dict[FileKind, int]:
     """Bytes on storage of all files in the stores' folders, by kind."""
-    result: dict[FileKind, int] = {}
-    for operator in checkpoint.operators:
-        for store in operator.layout.folders:
-            for file in store.files:
-                result[file.kind] = result.get(file.kind, 0) + file.size
-    return result
+    folders = (folder for operator in checkpoint.operators for folder in operator.layout.folders)
+    return sum_by_key((file.kind, file.size) for folder in folders for file in folder.files)

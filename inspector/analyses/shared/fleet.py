@@ -86,11 +86,6 @@ class Shown:
             raise ValueError(f"unknown finding {unknown[0]!r}: inspector explain lists them")
         return cls(Level(level or Level.OK), frozenset(map(str.upper, ids)))
 
-    @property
-    def is_all(self) -> bool:
-        """Whether no checkpoint is left out."""
-        return self == Shown()
-
     def shows(self, report: Report | None) -> bool:
         """Whether a checkpoint is reported; of one that could not be read there is no report."""
         if report is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.store_heaps import HeapByVersion
@@ -13,7 +14,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.verdict import StateGrowth, StateSize
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import StoreName
-from inspector.sums import sum_or_none
+from inspector.sums import group_by, sum_or_none
 
 
 @dataclass(frozen=True)
@@ -186,18 +187,12 @@ def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
 
 def _together(of_stores: Sequence[Sequence[Point]]) -> list[Point]:
     """The versions that all stores have."""
-    result: dict[int, list[Point]] = {}
-    for points in of_stores:
-        for point in points:
-            result.setdefault(point.version, []).append(point)
-    together = []
-    for _, points in sorted(result.items()):
-        if len(points) == len(of_stores):
-            total, *more = points
-            for addend in more:
-                total = total.plus(addend)
-            together.append(total)
-    return together
+    result = group_by((p for points in of_stores for p in points), lambda point: point.version)
+    return [
+        reduce(Point.plus, points)
+        for _, points in sorted(result.items())
+        if len(points) == len(of_stores)
+    ]
 
 
 def _per_byte(heap_bytes: int, row_bytes: int) -> float:

@@ -23,6 +23,7 @@ from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import BatchId, StoreId, StoreName
+from inspector.sums import sum_by_key
 
 HeapByVersion = dict[StoreName, dict[int, int]]
 """Operator id and store name -> state version -> bytes."""
@@ -104,12 +105,9 @@ def heap_by_store(judged: Judged) -> dict[StoreName, int]:
     Takes the facts of each partition at the judged version and the one before: a table's size
     depends on the rows of its own partition.
     """
-    result: dict[StoreName, int] = {}
     layout = usual_layout(judged.checkpoint, judged.version)
-    for store in store_heaps(judged, layout, RETAINED_BY_DEFAULT):
-        name = store.store.name
-        result[name] = result.get(name, 0) + store.held.total
-    return result
+    heaps = store_heaps(judged, layout, RETAINED_BY_DEFAULT)
+    return sum_by_key((heap.store.name, heap.held.total) for heap in heaps)
 
 
 def usual_layout(checkpoint: Checkpoint, version: int) -> Layout:

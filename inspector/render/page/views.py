@@ -20,6 +20,7 @@ from inspector.render.page.model import (
     Treemap,
 )
 from inspector.render.tabular import Column, Table, Unit
+from inspector.sums import sum_by_key
 from inspector.time_text import time_ms_text
 
 _LEAST_BAR = 0.4
@@ -271,10 +272,9 @@ def tree_view(tree: Treemap) -> TreeView:
 
 
 def _choice(tree: Treemap, name: str, levels: Sequence[int]) -> TableView:
-    sums: dict[tuple[str, ...], int] = {}
-    for leaf in tree.leaves:
-        path = tuple(leaf.places[level] for level in levels)
-        sums[path] = sums.get(path, 0) + leaf.bytes
+    sums = sum_by_key(
+        (tuple(leaf.places[level] for level in levels), leaf.bytes) for leaf in tree.leaves
+    )
     rows = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
     kept, small = dict(rows[:MOST_LEAVES]), rows[MOST_LEAVES:]
     for path, amount in small:
