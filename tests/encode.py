@@ -14,16 +14,15 @@ from decimal import Decimal
 from typing import Any
 
 from inspector.encode import frames
-from inspector.encode.frames import BLOCK_BYTES
-from inspector.encode.frames import compress as compress
+from inspector.encode.frames import BLOCK_BYTES, compress_blocks
 from inspector.encode.frames import lz4_block as lz4_block
 from inspector.encode.frames import lz4_header as lz4_header
 from inspector.encode.frames import lzf_chunk as lzf_chunk
 from inspector.encode.frames import lzf_data as lzf_data
 from inspector.encode.records import END as END
 from inspector.encode.records import Record as Record
+from inspector.encode.records import frame_records
 from inspector.encode.records import record as record
-from inspector.encode.records import records as records
 from inspector.sparktypes import (
     ArrayType,
     AtomicType,
@@ -51,6 +50,16 @@ _FORMATS: Mapping[str, str] = {
     "day_time": "<q",
 }
 _RESERVED = ("interval", "timestamp_nanos", "timestamp_ntz_nanos")
+
+
+def compress(raw: bytes, codec: str) -> bytes:
+    """The bytes of a state file, of raw bytes that are in memory."""
+    return b"".join(compress_blocks([raw], codec))
+
+
+def records(entries: Iterable[Record], *, row_checksum: bool = False) -> bytes:
+    """A delta or snapshot before compression, in one piece."""
+    return b"".join(frame_records(entries, row_checksum=row_checksum))
 
 
 # --- rows ------------------------------------------------------------------------------------

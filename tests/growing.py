@@ -10,9 +10,9 @@ from uuid import UUID
 
 from inspector.decode.changelog import LineageItem, read_changelog
 from inspector.decode.frames import inflate
-from inspector.encode.frames import compress
 from inspector.encode.records import changelog
 from tests.cases import FIXTURES
+from tests.encode import compress
 
 
 class Growing:

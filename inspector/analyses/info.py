@@ -41,13 +41,10 @@ def _field(field: StructField) -> str:
         field = replace(field, data_type=replace(field.data_type, declared=declared))
     text = to_ddl(StructType((field,)))
     if isinstance(field.data_type, UserDefinedType):
-        name = _class(field.data_type.definition)
+        definition = field.data_type.definition
+        name = str(definition.get("class") or definition.get("pyClass") or "type")
         text += " COMMENT 'user-defined " + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
     return text
-
-
-def _class(definition: Any) -> str:
-    return str(definition.get("class") or definition.get("pyClass") or "type")
 
 
 BY_NAMES = " (by the names of the files; `verify` reads them)"

@@ -62,7 +62,7 @@ def shown(
     def show() -> None:
         if ended.wait(patience):
             return
-        progress = _bar(console or _stderr(color=color))
+        progress = _bar(console, color=color)
         task = progress.add_task("", **_state(measure(), time.monotonic() - begin))
         with progress:
             while not ended.wait(REFRESH_SECONDS):
@@ -107,20 +107,15 @@ def progress_text(now: Measure, seconds: float) -> str:
     return text
 
 
-def _stderr(*, color: bool) -> Console:
+def _bar(own: Console | None, *, color: bool) -> Progress:
     # rich takes a while to import, and most commands end before anything is shown.
-    from rich.console import Console  # noqa: PLC0415
+    from rich import console, progress, table  # noqa: PLC0415 - for terminals
 
-    return Console(stderr=True, no_color=not color)
-
-
-def _bar(console: Console) -> Progress:
-    from rich import progress, table  # noqa: PLC0415 - for terminals
-
-    wide = console.width >= ROOM_FOR_BAR
+    screen = own or console.Console(stderr=True, no_color=not color)
+    wide = screen.width >= ROOM_FOR_BAR
     column = table.Column(no_wrap=wide)
     text = progress.TextColumn("{task.fields[text]}", table_column=column)
     bar = (progress.BarColumn(bar_width=None),) if wide else ()
     return progress.Progress(
-        text, *bar, console=console, transient=True, expand=True, auto_refresh=False
+        text, *bar, console=screen, transient=True, expand=True, auto_refresh=False
     )

@@ -31,11 +31,6 @@ def compress_blocks(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
     return _CODECS[codec](blocks)
 
 
-def compress(raw: bytes, codec: str) -> bytes:
-    """The same of bytes that are in memory."""
-    return b"".join(compress_blocks([raw], codec))
-
-
 def _blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
     """The same bytes in blocks of one size; the last may be shorter."""
     remainder = b""

@@ -58,11 +58,6 @@ def frame_records(entries: Iterable[Record], *, row_checksum: bool = False) -> I
     yield b"".join([*part, END])
 
 
-def records(entries: Iterable[Record], *, row_checksum: bool = False) -> bytes:
-    """The same in one piece."""
-    return b"".join(frame_records(entries, row_checksum=row_checksum))
-
-
 def changelog(
     entries: Iterable[Record], version: int, lineage: Sequence[LineageItem] = ()
 ) -> Iterator[bytes]:

@@ -15,6 +15,7 @@ from jinja2 import Environment, StrictUndefined
 
 from inspector.findings.finding import Finding
 from inspector.plain_text import escape
+from inspector.render.as_json import LISTED
 from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.first_screen import first_screen
 from inspector.render.page.views import growth_of
@@ -24,8 +25,6 @@ from inspector.render.tabular import Column, StreamedRows, Table
 HEAD_ROWS = 10
 _MOST_FINDINGS = 5
 _MOST_CHARS = 120
-_LISTED = ("findings", "problems")
-"""Tables whose rows stand above the table, in words."""
 
 _TEMPLATE = """\
 <div class="inspector-report">
@@ -60,15 +59,16 @@ def html_head(report: ReportData) -> str:
 
     Rows of a table that are read when they are needed stay there for whoever reads the report.
     """
-    table = next((t for t in report.tables if t.shown and t.name not in _LISTED), report.primary)
+    table = next((t for t in report.tables if t.shown and t.name not in LISTED), report.primary)
     head, total = _head(table)
     columns = [column for column in table.columns if not column.wide]
     shown = report.findings[:_MOST_FINDINGS]
+    batch = report.summary.get("batch_id")
     return str(
         _template().render(
             command=report.command,
             checkpoint=_text(report.checkpoint),
-            where=_where(report.summary),
+            where="" if batch is None else f"batch {batch}",
             lines=_lines(report),
             charts=list(growth_of(report.charts)),
             findings=[_finding(finding) for finding in shown],
@@ -121,11 +121,6 @@ def _footer(report: ReportData, table: Table, shown: int, total: int | None) -> 
         whole = "" if report.complete else ": not all could be read"
         parts.append(f"{number} {noun}{whole}; to_dict()['problems'] lists them.")
     return " ".join(parts)
-
-
-def _where(summary: Mapping[str, Any]) -> str:
-    batch = summary.get("batch_id")
-    return "" if batch is None else f"batch {batch}"
 
 
 def _lines(report: ReportData) -> list[str]:

@@ -39,7 +39,12 @@ def render_text(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[s
         yield "\n"
         yield from drawn_table(table, display)
     faults, notes = _part(report.problems)
-    yield from _problems(faults, display)
+    if faults:
+        yield "\n"
+        number = short_count_text(len(faults), "problem")
+        yield from display.text(f"{number}: unreadable or inconsistent files", "warning")
+    for problem in faults:
+        yield from display.text(problem_line(problem), before=f"{problem.slug}  ")
     for note in (*notes, *report.notes, *report.footnotes):
         yield "\n"
         yield from display.text(note)
@@ -129,16 +134,6 @@ def _finding_head(finding: Finding) -> str:
     where += f" {escape(store)}" if store not in (None, "default") else ""
     kind = finding.kind
     return f"{kind.id} {finding.severity.word} · {finding.certainty.value}{where} · {kind.title}"
-
-
-def _problems(problems: Sequence[Problem], display: Display) -> Iterator[str]:
-    if problems:
-        yield "\n"
-        number = short_count_text(len(problems), "problem")
-        heading = f"{number}: unreadable or inconsistent files"
-        yield from display.text(heading, "warning")
-    for problem in problems:
-        yield from display.text(problem_line(problem), before=f"{problem.slug}  ")
 
 
 def markdown_table(table: Table, *, wide: bool) -> Iterator[str]:

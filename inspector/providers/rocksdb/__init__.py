@@ -110,7 +110,24 @@ def mark_attempts(
         name = _name(file)
         if name is not None:
             attempts.setdefault(name.version, {}).setdefault(name.unique_id, []).append(file)
-    ids = _attempt_ids(attempts, committed, lineage)
+    # The id of each version's attempt that counts.
+    ids: dict[int, str | None] = {}
+    by_lineage: dict[int, str] = {}
+    for version in sorted(attempts, reverse=True):
+        of_version = attempts[version]
+        logged = committed.get(version)
+        if logged is not None:
+            # None of them: whatever is there was never committed.
+            ids[version] = next((unique_id for unique_id in of_version if unique_id in logged), "")
+        elif len(of_version) == 1:
+            ids[version] = next(iter(of_version))
+        elif by_lineage.get(version) in of_version:
+            ids[version] = by_lineage[version]
+        else:
+            ids[version] = max(of_version, key=lambda unique_id: _write_time(of_version[unique_id]))
+        if _needs_lineage(attempts, version, committed, by_lineage):
+            changelog = _changelog(of_version.get(ids[version], ()))
+            by_lineage |= {} if changelog is None else lineage(changelog)
     abandoned = {
         file.path
         for version, of_version in attempts.items()
@@ -125,36 +142,6 @@ def mark_attempts(
 
 def _name(file: StoreFile) -> StateName | None:
     return parse_name(file.path.rpartition("/")[2]) if file.kind in _STATE else None
-
-
-def _attempt_ids(
-    attempts: Mapping[int, Mapping[str | None, list[StoreFile]]],
-    committed: Mapping[int, frozenset[str]],
-    lineage: Lineage,
-) -> dict[int, str | None]:
-    """The id of each version's attempt that counts."""
-    result: dict[int, str | None] = {}
-    by_lineage: dict[int, str] = {}
-    for version in sorted(attempts, reverse=True):
-        of_version = attempts[version]
-        logged = committed.get(version)
-        if logged is not None:
-            # None of them: whatever is there was never committed.
-            result[version] = next(
-                (unique_id for unique_id in of_version if unique_id in logged), ""
-            )
-        elif len(of_version) == 1:
-            result[version] = next(iter(of_version))
-        elif by_lineage.get(version) in of_version:
-            result[version] = by_lineage[version]
-        else:
-            result[version] = max(
-                of_version, key=lambda unique_id: _write_time(of_version[unique_id])
-            )
-        if _needs_lineage(attempts, version, committed, by_lineage):
-            changelog = _changelog(of_version.get(result[version], ()))
-            by_lineage |= {} if changelog is None else lineage(changelog)
-    return result
 
 
 def _needs_lineage(

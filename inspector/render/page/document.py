@@ -233,10 +233,6 @@ def _means(kind: Kind) -> list[str]:
     return [sentence(text) for text in texts if text]
 
 
-def _id(kind: Kind) -> str:
-    return kind.id
-
-
 def _gravity(finding: Finding) -> tuple[int, int]:
     return -finding.severity, -(finding.bytes or 0)
 
@@ -254,14 +250,8 @@ def _urgency(report: ReportData) -> tuple[int, int, str]:
 
 
 def _fleet_part(report: ReportData, prefix: str) -> Markup:
-    made: Markup = (
-        _environment()
-        .get_template("blocks.html.j2")
-        .module.fleet_part(  # type: ignore[attr-defined]
-            _view(report, prefix)
-        )
-    )
-    return made
+    blocks: Any = _environment().get_template("blocks.html.j2").module
+    return Markup(blocks.fleet_part(_view(report, prefix)))
 
 
 def _fleet(
@@ -295,12 +285,13 @@ def _fleet(
     ]
     counts = Counter(row["level"] for row in rows)
     left_out = links.count("")
-    kinds = {finding.kind for report in ordered for finding in report.findings}
+    every_kind = {finding.kind for report in ordered for finding in report.findings}
+    kinds = sorted(every_kind, key=lambda kind: kind.id)
     return {
         "title": "Checkpoints, worst first",
         "frame": frame,
         "groups": groups,
-        "meanings": [(kind.id, kind.title, _means(kind)) for kind in sorted(kinds, key=_id)],
+        "meanings": [(kind.id, kind.title, _means(kind)) for kind in kinds],
         "counts": [(level.value, counts[level.value]) for level in reversed(Level)],
         "numbers": _FLEET_NUMBERS,
         "rows": rows,
@@ -335,7 +326,8 @@ def _fleet_numbers(verdict: Verdict | None) -> list[Cell]:
 
 
 def _write(**filled: Any) -> Iterator[str]:
-    scripts, style = [_asset(*asset) for asset in _SCRIPTS], "\n".join(map(_join, _STYLES))
+    scripts = [_asset(*asset) for asset in _SCRIPTS]
+    style = "\n".join(_asset(*asset) for asset in _STYLES)
     pieces = (
         _environment()
         .get_template("page.html.j2")
@@ -390,10 +382,6 @@ def _asset(licence: str, name: str) -> str:
         words = (folder / licence).read_text("ascii").strip()
         text = f"/*!\n{words}\n*/\n{text}"
     return text
-
-
-def _join(asset: tuple[str, str]) -> str:
-    return _asset(*asset)
 
 
 @cache
