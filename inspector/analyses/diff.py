@@ -264,19 +264,10 @@ def diff_report(
     counted = DifferenceCountRow.table(
         "how many rows differ, with those that are not listed",
         # Read after the rows, when they are counted.
-        _Later(counts, operator_names(new.checkpoint)),
+        counts.rows(operator_names(new.checkpoint)),
     )
     report = new.report("diff", (table, counted), notes=request.notes)
     return replace(report, summary=_summary(old, new))
-
-
-@dataclass(frozen=True)
-class _Later:
-    counts: _Counts
-    names: Mapping[int, str]
-
-    def __iter__(self) -> Iterator[DifferenceCountRow]:
-        return self.counts.rows(self.names)
 
 
 def _version_name(subject: Subject, counterpart: Subject) -> str:

@@ -178,13 +178,12 @@ def _ranking_text(request: TopRequest) -> str:
 
 def _rankings(judged: Judged, request: TopRequest) -> Iterator[Sequence[TopRow]]:
     """The rows of each ranking: those of the sides of a join first, the most uneven before."""
-    rankings = [list(rows) for _, rows in groupby(_rows(judged, request), _ranking_of)]
+    by_ranking = groupby(
+        _rows(judged, request), lambda row: (row.operator_id, row.store_name, row.by)
+    )
+    rankings = [list(rows) for _, rows in by_ranking]
     joined = TopBy.NUMBER.value
     return iter(sorted(rankings, key=lambda r: -(r[0].share or 0) if r[0].by == joined else 0))
-
-
-def _ranking_of(row: TopRow) -> tuple[int, str, str]:
-    return row.operator_id, row.store_name, row.by
 
 
 def _rows(judged: Judged, request: TopRequest) -> Iterator[TopRow]:

@@ -20,7 +20,7 @@ from inspector.facts.checks import ChecksPassed
 from inspector.findings.judge import judge_integrity
 from inspector.light_dataclasses import dataclass, replace
 from inspector.merge.collect import Facts
-from inspector.model import FileKind, StoreName, Subset
+from inspector.model import FileKind, Subset
 from inspector.providers.common_names import main_path
 from inspector.render import tabular as t
 from inspector.render.audit_history import Proofs
@@ -206,10 +206,6 @@ _SUMS = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
 
 def _by_store(facts: Facts) -> Table:
-    stores: dict[StoreName, ChecksPassed] = {}
-    for observation in facts.of(ChecksPassed):
-        name = observation.store.name
-        stores[name] = stores.get(name, ChecksPassed()) + observation.fact
     rows = [
         CheckRow(
             operator_id=name.operator_id,
@@ -218,6 +214,6 @@ def _by_store(facts: Facts) -> Table:
             files_without_checksum=store.unsummed_files,
             files_confirmed_by_snapshot=store.confirmed_files,
         )
-        for name, store in sorted(stores.items())
+        for name, store in sorted(facts.sums(ChecksPassed).items())
     ]
     return CheckRow.table("checksum coverage by store", rows)

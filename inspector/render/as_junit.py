@@ -121,7 +121,7 @@ class _Suite:
     def passed(self, name: str, text: str = "") -> None:
         case = self._case(name)
         if text:
-            ET.SubElement(case, "system-out").text = _lines(text)
+            ET.SubElement(case, "system-out").text = escape_lines(text)
 
     def failed(self, name: str, message: str, text: str, kind: str = "failure") -> None:
         self._add(name, "failure", message, text, kind)
@@ -132,7 +132,7 @@ class _Suite:
     def _add(self, name: str, element: str, message: str, text: str, kind: str) -> None:
         case = self._case(name)
         self._counts[f"{element}s"] += 1
-        ET.SubElement(case, element, message=escape(message), type=kind).text = _lines(text)
+        ET.SubElement(case, element, message=escape(message), type=kind).text = escape_lines(text)
 
     def _case(self, name: str) -> ET.Element:
         self._counts["tests"] += 1
@@ -145,8 +145,3 @@ class _Suite:
         self._suite.set("time", "0")
         ET.indent(self._suite)
         return ET.tostring(self._suite, encoding="unicode") + "\n"
-
-
-def _lines(text: str) -> str:
-    """Text of several lines without what XML cannot hold."""
-    return escape_lines(text)

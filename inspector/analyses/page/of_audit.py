@@ -29,7 +29,7 @@ from inspector.analyses.sharing import sharing_report
 from inspector.analyses.sizes import fields_report
 from inspector.analyses.timeline import timeline_report
 from inspector.discovery.formats import see_bytes
-from inspector.discovery.tasks import Request, Task
+from inspector.discovery.tasks import Request
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
 from inspector.model import Redact
@@ -222,19 +222,14 @@ def _events(run: Run, oldest: Observed[Leftover]) -> Sequence[Mapping[str, Any]]
     narrowed = replace(
         run, options=replace(run.options, key=f"hex:{oldest.fact.key.hex()}", where=())
     )
-    tasks = [_only(task, oldest) for task in selected_tasks(narrowed) if _has(task, oldest)]
+    store = oldest.store
+    tasks = [
+        replace(task, stores=tuple(s for s in task.stores if s.store_name == store.store_name))
+        for task in selected_tasks(narrowed)
+        if (task.operator_id, task.partition_id) == (store.operator_id, store.partition_id)
+    ]
     subject = run.subject()  # the pass over the same files has reported its problems
     events = ChangeRows(run.checkpoint, Redact.NONE, raw=True).rows(
         change_batches(narrowed, tasks, bases=True), subject.problems
     )
     return list(history_report(subject, list(events), raw=True).primary.rows)
-
-
-def _has(task: Task, oldest: Observed[Leftover]) -> bool:
-    store = oldest.store
-    return (task.operator_id, task.partition_id) == (store.operator_id, store.partition_id)
-
-
-def _only(task: Task, oldest: Observed[Leftover]) -> Task:
-    name = oldest.store.store_name
-    return replace(task, stores=tuple(s for s in task.stores if s.store_name == name))
