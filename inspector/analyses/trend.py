@@ -131,7 +131,13 @@ def trend(
         raise CheckpointError(
             "got no audits at this path, expected a folder that --history has written", path
         )
-    audits = _comparable(table)
+    # Audits of whole checkpoints at their newest batch, oldest first; times in epoch ms.
+    is_audit = pc.equal(table["command"], pa.scalar("audit"))
+    chosen = table.filter(pc.and_(is_audit, pc.invert(table["is_part"])))
+    for name in ("audited", "batch_time"):
+        in_ms = chosen[name].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
+        chosen = chosen.set_column(chosen.schema.get_field_index(name), name, in_ms)
+    audits = chosen.sort_by("audited")
     times = {time for time in audits["audited"].to_pylist() if time is not None}
     newest = max(times, default=0)
     growth = sorted(_growth(audits, newest - days * _MS_PER_DAY), key=_growth_bytes, reverse=True)
@@ -166,16 +172,6 @@ def trend(
             ]
         ),
     )
-
-
-def _comparable(table: pa.Table) -> pa.Table:
-    """Audits of whole checkpoints at their newest batch, oldest first; times in epoch ms."""
-    is_audit = pc.equal(table["command"], pa.scalar("audit"))
-    chosen = table.filter(pc.and_(is_audit, pc.invert(table["is_part"])))
-    for name in ("audited", "batch_time"):
-        in_ms = chosen[name].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
-        chosen = chosen.set_column(chosen.schema.get_field_index(name), name, in_ms)
-    return chosen.sort_by("audited")
 
 
 def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:

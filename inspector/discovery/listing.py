@@ -164,7 +164,16 @@ def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
         version: the judged version; before the first batch is committed nothing has to be there.
     """
     yield from _open_repartitioning(checkpoint)
-    yield from _lost_logs(checkpoint)
+    # No entries at all beside state; a copied folder ``state`` has none either.
+    logs, names = checkpoint.logs, checkpoint.layout.root_names
+    newest = max((files.newest for files in checkpoint.store_files.values()), default=0)
+    have_logs = logs.last_offset is not None or logs.last_committed is not None
+    if newest and not have_logs and names & {"metadata", "sources"}:
+        message = (
+            f"got no entry in offsets and commits, though there is state up to version {newest}: a "
+            "query that starts here begins at batch 0"
+        )
+        yield Problem("log-entry-lost", message, checkpoint.storage.full_path(OFFSETS))
     if not version:
         return
     if checkpoint.selection == Selection():
@@ -208,19 +217,6 @@ def is_repartitioning(checkpoint: Checkpoint) -> bool:
     logs = checkpoint.logs
     newest = logs.last_offset
     return newest is not None and newest in logs.repartitions and newest != logs.last_committed
-
-
-def _lost_logs(checkpoint: Checkpoint) -> Iterator[Problem]:
-    """That there are no entries at all beside state; a copied ``state`` folder has none either."""
-    logs, names = checkpoint.logs, checkpoint.layout.root_names
-    newest = max((files.newest for files in checkpoint.store_files.values()), default=0)
-    have_logs = logs.last_offset is not None or logs.last_committed is not None
-    if newest and not have_logs and names & {"metadata", "sources"}:
-        message = (
-            f"got no entry in offsets and commits, though there is state up to version {newest}: a "
-            "query that starts here begins at batch 0"
-        )
-        yield Problem("log-entry-lost", message, checkpoint.storage.full_path(OFFSETS))
 
 
 def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:

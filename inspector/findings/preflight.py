@@ -379,7 +379,9 @@ class Preflight:
         if any(source.stands_in for source in after):
             yield self._line("number of sources", self._about_inputs(after), *map(_list, pair))
             return
-        swapped = _changes_places(before, after)
+        # Whether they read what they read before, each at another place.
+        folders: list[list[str]] = [[s.place or "" for s in side] for side in (before, after)]
+        swapped = folders[0] != folders[1] and sorted(folders[0]) == sorted(folders[1])
         for old_source, new_source in zip(before, after, strict=True):
             item = f"source {old_source.name}"
             elsewhere = old_source.place != new_source.place and None not in (
@@ -729,12 +731,6 @@ def _delays(schema: StructType) -> Iterator[int]:
 
 def _list(sources: Sequence[QuerySource]) -> str:
     return ", ".join(map(str, sources)) or "none"
-
-
-def _changes_places(before: Sequence[QuerySource], after: Sequence[QuerySource]) -> bool:
-    """Whether the sources read what they read before, each at another place."""
-    folders: list[list[str]] = [[s.place or "" for s in side] for side in (before, after)]
-    return folders[0] != folders[1] and sorted(folders[0]) == sorted(folders[1])
 
 
 def _is_ambiguous(before: Sequence[QuerySource], after: Sequence[QuerySource]) -> bool:

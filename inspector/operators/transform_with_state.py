@@ -223,7 +223,25 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             source="TTLState.clearExpiredStateForAllKeys",
             row_kind=RowKind.TTL_VALUE,
         )
-    return _rule_without_ttl(variable, properties)
+    # Without TTL nothing but the processor removes its rows.
+    if properties.declares(variable) is False:
+        return StoreRule(
+            never="the processor no longer declares the variable, so that nothing can remove it",
+            advice=f"call handle.deleteIfExists({variable!r}) in init",
+            source="StatefulProcessorHandle.deleteIfExists",
+        )
+    if properties.time_mode == NO_TIME:
+        return StoreRule(
+            never=f"the variable {variable!r} has no TTL and the query no timers (TimeMode.None): "
+            "only new data of a key can have it removed",
+            advice="use TimeMode.ProcessingTime with a TTL, or a timer whose call clears the state",
+            source="StatefulProcessorHandleImpl.getValueState",
+        )
+    return StoreRule(
+        unknown="the variable has no TTL, so that it goes when the processor clears it",
+        advice="give it a TTL (TimeMode.ProcessingTime), or clear it in handleExpiredTimer",
+        source=SOURCE,
+    )
 
 
 def _of_helper(family: Family, variable: str) -> str:
@@ -254,28 +272,6 @@ def _ttl_advice(variable: str, properties: Properties) -> str:
     return (
         "Spark removes them at the end of each batch from every variable that the processor "
         "declares: look for what else writes to this checkpoint"
-    )
-
-
-def _rule_without_ttl(variable: str, properties: Properties) -> StoreRule:
-    """A variable without TTL: nothing but the processor removes its rows."""
-    if properties.declares(variable) is False:
-        return StoreRule(
-            never="the processor no longer declares the variable, so that nothing can remove it",
-            advice=f"call handle.deleteIfExists({variable!r}) in init",
-            source="StatefulProcessorHandle.deleteIfExists",
-        )
-    if properties.time_mode == NO_TIME:
-        return StoreRule(
-            never=f"the variable {variable!r} has no TTL and the query no timers (TimeMode.None): "
-            "only new data of a key can have it removed",
-            advice="use TimeMode.ProcessingTime with a TTL, or a timer whose call clears the state",
-            source="StatefulProcessorHandleImpl.getValueState",
-        )
-    return StoreRule(
-        unknown="the variable has no TTL, so that it goes when the processor clears it",
-        advice="give it a TTL (TimeMode.ProcessingTime), or clear it in handleExpiredTimer",
-        source=SOURCE,
     )
 
 

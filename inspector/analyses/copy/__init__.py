@@ -444,7 +444,13 @@ class _Copy:
             self._check_rows(place, done, self._version + appended)
             self._check_log()
             self._write_small(place, small.last)
-            self._check_restart(place)
+            restart = restart_of(open_checkpoint(place.url, self._options))
+            if not restart.possible:
+                raise SourceNotWholeError(
+                    f"no query would restart from a copy of it, so that it was given up. "
+                    f"{restart.sentence} Restore that from a backup of the checkpoint first.",
+                    self._checkpoint.root,
+                )
         return done
 
     def _write_small(self, place: Destination, files: Sequence[SmallFile]) -> None:
@@ -521,20 +527,6 @@ class _Copy:
         if (before.last_offset, before.last_committed) != (now.last_offset, now.last_committed):
             raise CheckpointError(
                 "the query has run a batch while it was copied: stop it first, and copy again",
-                self._checkpoint.root,
-            )
-
-    def _check_restart(self, place: Destination) -> None:
-        """Refuse a copy that no query would restart from.
-
-        Raises:
-            SourceNotWholeError: Spark would not find a file that it needs.
-        """
-        restart = restart_of(open_checkpoint(place.url, self._options))
-        if not restart.possible:
-            raise SourceNotWholeError(
-                f"no query would restart from a copy of it, so that it was given up. "
-                f"{restart.sentence} Restore that from a backup of the checkpoint first.",
                 self._checkpoint.root,
             )
 
