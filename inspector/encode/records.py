@@ -1,4 +1,4 @@
-"""Puts and removals to the raw bytes of deltas, snapshots and changelogs.
+"""Puts and removals to the bytes of deltas, snapshots and changelogs.
 
 The framing is that of :mod:`inspector.decode.records`, the head of a changelog that of
 :mod:`inspector.decode.changelog`.
@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import google_crc32c
 
 from inspector.decode.changelog import LineageItem
+from inspector.encode.frames import compress_blocks
 from inspector.kernel.layout import KIND_END, KIND_PUT, KIND_REMOVAL
+from inspector.light_dataclasses import dataclass
 
 END = b"\xff\xff\xff\xff"
 """The end mark of a delta, a snapshot, and a changelog without kinds of records."""
@@ -85,3 +87,34 @@ def utf(text: str) -> bytes:
     """A text as Java's ``DataOutputStream.writeUTF`` writes it, of ASCII."""
     raw = text.encode("ascii")
     return struct.pack(">H", len(raw)) + raw
+
+
+@dataclass(frozen=True)
+class DeltaForm:
+    """How the delta of a new version is written.
+
+    Attributes:
+        codec: of its compression.
+        row_checksum: the records of a delta carry checksums.
+        changelog: version of a changelog's format; 0 for a delta or snapshot of the HDFS-backed
+            provider.
+        lineage: the versions that a changelog of checkpoint format 2 is based on.
+    """
+
+    name: str
+    codec: str
+    row_checksum: bool = False
+    changelog: int = 0
+    lineage: tuple[LineageItem, ...] = ()
+
+    def chunks(self, entries: Iterable[Record]) -> Iterator[bytes]:
+        """The bytes of the file.
+
+        Args:
+            entries: UnsafeRows; those of a changelog as RocksDB holds them
+                (:mod:`inspector.encode.stored_rows`).
+        """
+        if self.changelog:
+            return compress_blocks(changelog(entries, self.changelog, self.lineage), self.codec)
+        raw = frame_records(entries, row_checksum=self.row_checksum)
+        return compress_blocks(raw, self.codec)

@@ -15,8 +15,7 @@ from inspector.codec import Message
 from inspector.decode.records import RecordBlock
 from inspector.decode.sst.live import DELIMITER
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.encode.deltas import DeltaForm
-from inspector.encode.records import Record
+from inspector.encode.records import DeltaForm, Record
 from inspector.encode.side_sums import SideSums, hadoop_sums_of
 from inspector.encode.stored_rows import Entry, StoredRows
 from inspector.facts.checks import ReadProblem

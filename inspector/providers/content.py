@@ -15,7 +15,7 @@ from inspector.providers.options import ReadOptions
 from inspector.providers.shared_files import SharedFiles
 
 if TYPE_CHECKING:  # it imports what decodes rows
-    from inspector.encode.deltas import DeltaForm
+    from inspector.encode.records import DeltaForm
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.decode.frames import DEFAULT_CODEC, codec_of
-from inspector.encode.deltas import DeltaForm
+from inspector.encode.records import DeltaForm
 from inspector.providers.content import FolderVersion, StoreContent
 from inspector.providers.hdfs import SPELLED
 from inspector.providers.options import ReadOptions

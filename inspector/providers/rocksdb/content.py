@@ -13,8 +13,7 @@ from itertools import chain as joined
 from inspector.checkpoint.storage import Storage
 from inspector.decode.changelog import ChangelogHead, LineageItem, read_changelog
 from inspector.decode.frames import DEFAULT_CODEC, codec_of, inflate, sniff
-from inspector.encode.deltas import DeltaForm
-from inspector.encode.records import WITH_KINDS
+from inspector.encode.records import WITH_KINDS, DeltaForm
 from inspector.exceptions import MissingVersionError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.content import FolderVersion, StoreContent
