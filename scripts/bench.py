@@ -25,9 +25,11 @@ again) and measures
 * the second audit of a fleet of ``--fleet`` checkpoints with a cache against the first: requests
   and processor time, where one in twenty has a new batch; and the estimate of an audit against what
   the store counts (``benchmark/again.py``);
-* the peak memory of the process that audits ``--fleet`` checkpoints against that for a tenth of
+* the peak memory of the process that audits ``--fleet`` checkpoints against that for a hundredth of
   them, on Spark unless told otherwise, and what one of ``--files`` small files costs
   (``benchmark/many.py``);
+* what an option saves or costs: a second core for a lonely partition, ``--memory-limit``,
+  ``verify --subset``, ``audit --history`` (``benchmark/variants.py``);
 * the starts of ``inspector info`` and of a small ``audit`` against
   ``python -c 'import pyarrow, numpy'``.
 
@@ -54,7 +56,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 # The folder of this script, and then the package.
-from benchmark import again, copying, history, many, on_spark, operators, stages  # noqa: E402
+from benchmark import again, copying, history, many, on_spark, operators, stages, variants  # noqa: E402
 from benchmark.checkpoint import ROW_BYTES, Made, Size, kept  # noqa: E402
 from benchmark.processes import Run, Runs, cores, warm_memory  # noqa: E402
 from benchmark.shapes import WINDOWED_COUNT  # noqa: E402
@@ -288,6 +290,7 @@ def measure(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
         "again": again.measure(folder, given.fleet),
         "many": many.measure_fleet(folder, given.fleet, runs, spark),
         "small_files": many.measure_files(folder, given.files, runs),
+        "variants": variants.measure(folder, given.operator_keys // 2, given.files, runs),
     } | about(made)
 
 

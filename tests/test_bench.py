@@ -40,6 +40,7 @@ def test_one_line_of_json_tells_everything(smoke: subprocess.CompletedProcess[st
             "again",
             "many",
             "small_files",
+            "variants",
             "checkpoint",
             "machine",
         )
@@ -54,7 +55,8 @@ def test_one_line_of_json_tells_everything(smoke: subprocess.CompletedProcess[st
     }
     assert {"info_per_imports", "audit_per_imports"} <= set(found["start"])
     assert found["again"]["estimate"] == {"lists": 1.0, "gets": 1.0}
-    assert set(found["many"]) == {"peak_mb", "peak_of_ten_times_as_many"}
+    assert found["many"]["peak_mb"].keys() == {"1", "3"}
+    assert found["many"]["held_against"] == 1
     assert set(found["small_files"]) == {"audit_us", "read_us", "x"}
     assert found["checkpoint"]["keys"] == 2000
     assert {"python", "numpy", "pyarrow", "cpu", "cores"} <= set(found["machine"])
@@ -74,7 +76,17 @@ def test_each_measurement_has_its_table(smoke: subprocess.CompletedProcess[str])
         "a fleet again",
         "many checkpoints",
         "small files",
+        "with an option and without: 1",
     ]
+
+
+def test_what_an_option_saves_is_told_as_ratios(smoke: subprocess.CompletedProcess[str]) -> None:
+    variants = json.loads(smoke.stdout)["variants"]
+    assert variants.keys() == {
+        *("second_core_wall", "memory_limit_wall", "memory_limit_peak_per_limit"),
+        *("subset_cpu", "history_cpu"),
+    }
+    assert all(ratio > 0 for ratio in variants.values())
 
 
 def test_what_grows_is_what_the_case_says(smoke: subprocess.CompletedProcess[str]) -> None:

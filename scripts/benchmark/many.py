@@ -12,9 +12,10 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
-from benchmark.checkpoint import Size, make
-from benchmark.processes import AUDIT, Runs, cores
+from benchmark.checkpoint import Made, Size, kept, make
+from benchmark.processes import AUDIT, Run, Runs, cores
 from benchmark.shapes import WINDOWED_COUNT
 from benchmark.tables import table
 
@@ -28,7 +29,15 @@ for path in Path(sys.argv[1]).rglob("*"):
 """
 VERSIONS = 100
 FACTOR = 10
-"""How many times the checkpoints of the smaller fleet the larger one has."""
+"""A fleet has so many times the checkpoints of the next smaller one, the smallest has one."""
+GROWTH = 100
+"""The largest fleet is held against one with so many times fewer checkpoints."""
+
+
+def small_files(folder: Path, files: int) -> Made:
+    """A checkpoint of so many deltas, of :data:`VERSIONS` versions if they are enough."""
+    versions = min(VERSIONS, files // 2)
+    return kept(folder / "small_files", Size(files, versions, files // versions))
 
 
 def measure_files(folder: Path, files: int, runs: Runs) -> dict[str, float]:
@@ -36,13 +45,11 @@ def measure_files(folder: Path, files: int, runs: Runs) -> dict[str, float]:
 
     Args:
         folder: where the checkpoint is made.
-        files: deltas of it, of :data:`VERSIONS` versions if they are enough.
+        files: deltas of it.
         runs: how processes are measured.
     """
-    path = folder / "small_files"
-    shutil.rmtree(path, ignore_errors=True)
-    versions = min(VERSIONS, files // 2)
-    made = make(path, Size(files, versions, files // versions))
+    made = small_files(folder, files)
+    path = made.path
     start = runs.audit(WINDOWED_COUNT.fixture, workers=1)
     nothing = runs.best([sys.executable, "-c", READ, str(path / "metadata")])
     audit = runs.audit(path, workers=1)
@@ -61,32 +68,44 @@ def measure_files(folder: Path, files: int, runs: Runs) -> dict[str, float]:
     return {"audit_us": round(each, 1), "read_us": round(read, 1), "x": round(each / read, 1)}
 
 
-def measure_fleet(folder: Path, checkpoints: int, runs: Runs, spark: bool) -> dict[str, float]:
-    """Peak memory of the process that audits a fleet, and one of ten times as many.
+def measure_fleet(folder: Path, checkpoints: int, runs: Runs, spark: bool) -> dict[str, Any]:
+    """Peak memory and processor time of the process that audits a fleet, as fleets grow.
 
     Args:
         folder: where they are made.
-        checkpoints: of the larger fleet.
-        runs: how processes are measured.
+        checkpoints: of the largest fleet.
+        runs: how processes are measured; the largest takes minutes, and is measured once.
         spark: executors audit them, and the process is the driver.
     """
     base = folder / "many"
     shutil.rmtree(base, ignore_errors=True)
     make(base / "made", Size(200, 3, 2))
-    counts = [max(checkpoints // FACTOR, 1), checkpoints]
+    counts = [checkpoints]
+    while counts[0] > 1:
+        counts.insert(0, counts[0] // FACTOR or 1)
+    engine = ["--engine", "spark", "--master", f"local[{cores()}]"] if spark else []
+    command = [sys.executable, "-c", AUDIT, "audit", "--fail-on", "never", "--recursive", *engine]
+    fleets: dict[int, Run] = {}
     for count in counts:
         for number in range(count):
             shutil.copytree(base / "made", base / str(count) / str(number), copy_function=os.link)
-    engine = ["--engine", "spark", "--master", f"local[{cores()}]"] if spark else []
-    command = [sys.executable, "-c", AUDIT, "audit", "--fail-on", "never", "--recursive", *engine]
-    fleets = [runs.best([*command, str(base / str(count))]) for count in counts]
-    ratio = fleets[1].peak_mb / fleets[0].peak_mb
+        turns = runs if count < checkpoints else runs._replace(repeat=1)
+        fleets[count] = turns.best([*command, str(base / str(count))])
+    held = max((count for count in counts if count * GROWTH <= checkpoints), default=counts[0])
+    ratio = fleets[checkpoints].peak_mb / fleets[held].peak_mb
     table(
         "many checkpoints" + (", on Spark" if spark else ""),
-        ("checkpoints", "cpu s", "peak MB", "x"),
+        ("checkpoints", "wall s", "cpu s", "peak MB", "x memory"),
         [
-            (f"{count:,}", f"{run.cpu_s:.2f}", f"{run.peak_mb:.0f}", x)
-            for count, run, x in zip(counts, fleets, ("", f"{ratio:.2f}"), strict=True)
+            (
+                *(f"{count:,}", f"{run.wall_s:.2f}", f"{run.cpu_s:.2f}", f"{run.peak_mb:.0f}"),
+                f"{run.peak_mb / fleets[held].peak_mb:.2f}",
+            )
+            for count, run in fleets.items()
         ],
     )
-    return {"peak_mb": round(fleets[1].peak_mb), "peak_of_ten_times_as_many": round(ratio, 2)}
+    return {
+        "peak_mb": {count: round(run.peak_mb) for count, run in fleets.items()},
+        "held_against": held,
+        "peak_ratio": round(ratio, 2),
+    }
