@@ -21,7 +21,14 @@ from inspector.facts.expiring import Expiring
 from inspector.facts.simulated import SimulatedRows
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import dataclass, replace
-from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES, StoreName, TimeoutKind
+from inspector.model import (
+    JOIN_COUNT_STORES,
+    JOIN_INDEX_STORES,
+    JOIN_ROW_STORES,
+    JOIN_TIMED_ROW_STORES,
+    StoreName,
+    TimeoutKind,
+)
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.rule import Scenario, WhatIf
 from inspector.operators.user_rules import parse_duration
@@ -40,8 +47,9 @@ _CHANGES = {
 _LATE = "what was dropped as late would have been kept, and is in no file; exact if nothing was"
 _BEFORE = "rows that went before the oldest version would still be there"
 _COUNTERS = dict(zip(JOIN_COUNT_STORES, JOIN_ROW_STORES, strict=True))
-_COUNTER_BYTES = 16
-"""A row of one long: null bits and the number."""
+_INDEXES = dict(zip(JOIN_INDEX_STORES, JOIN_TIMED_ROW_STORES, strict=True))
+_LONG_BYTES = 16
+"""A row of one field, the number of a counter or the null of an index: null bits and a word."""
 FOOTNOTE = (
     "The same input, batch by batch, as the versions that can be read show it. Exact: by the "
     "clocks of the real rows, with nothing missing. At least: rows that went before the oldest "
@@ -169,19 +177,22 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
         for name, by_kind in judged.facts.merged(SimulatedRows).items()
         if name not in kept
     }
-    counted = {
-        name: name._replace(store_name=_COUNTERS[name.store_name])
+    followed = {
+        name: name._replace(store_name=(_COUNTERS | _INDEXES)[name.store_name])
         for name in stores
-        if name.store_name in _COUNTERS
+        if name.store_name in (_COUNTERS | _INDEXES)
     }
     then |= {
-        name: {version: _counters(of_rows) for version, of_rows in then[rows].items()}
-        for name, rows in counted.items()
+        name: {
+            version: (_counters if name.store_name in _COUNTERS else _index_entries)(of_rows)
+            for version, of_rows in then[rows].items()
+        }
+        for name, rows in followed.items()
         if rows in then
     }
 
     def scenario(name: StoreName) -> Scenario | str:
-        name = counted.get(name, name) if name in then else name
+        name = followed.get(name, name) if name in then else name
         operators = judged.checkpoint.operators
         operator = next(o for o in operators if o.operator_id == name.operator_id)
         planned = scenario_of(judged.checkpoint, operator, name.store_name, change)
@@ -263,9 +274,12 @@ def _row(
 def _counters(rows: SimulatedRows) -> SimulatedRows:
     """The counters of a join's rows: one for each join key."""
     count = rows.join_keys
-    return replace(
-        rows, rows=count, key_bytes=rows.join_key_bytes, value_bytes=count * _COUNTER_BYTES
-    )
+    return replace(rows, rows=count, key_bytes=rows.join_key_bytes, value_bytes=count * _LONG_BYTES)
+
+
+def _index_entries(rows: SimulatedRows) -> SimulatedRows:
+    """The index by time of a join's rows: an entry for each, of the same key and without a value."""
+    return replace(rows, value_bytes=rows.rows * _LONG_BYTES)
 
 
 def _by_version(

@@ -73,7 +73,11 @@ def matched_field(value: StructType) -> int | None:
 def rule(shape: OperatorShape, store: str) -> StoreRule:
     """The expiry rule of one of a join's stores."""
     if store in COUNT_STORES:
-        reason = "a counter goes with the last row of its join key"
+        reason = (
+            "an entry of the index by time goes with its row"
+            if store in JOIN_INDEX_STORES
+            else "a counter goes with the last row of its join key"
+        )
         return StoreRule(unknown=reason, source=SOURCE, needs_none=True)
     if not any(_has_watermark(shape, name) for name in value_stores(shape.schemas)):
         return StoreRule(

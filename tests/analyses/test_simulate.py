@@ -10,7 +10,7 @@ from inspector import api
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.what_if import delay_of
 from inspector.exceptions import CheckpointError
-from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES
+from inspector.model import JOIN_COUNT_STORES, JOIN_INDEX_STORES, JOIN_ROW_STORES
 from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, run
 from tests.profiles import sampled
@@ -93,15 +93,22 @@ def test_a_join_that_waits_long_keeps_all_rows_that_came_under_whichever_index(c
         assert of_store[-1]["rows"] < len(came)
 
 
-@pytest.mark.parametrize("case", ["join_left_outer", "join_window_key", "rocksdb_join_left_outer"])
-def test_a_join_with_the_delay_that_it_has_keeps_its_counters(case: str) -> None:
+@pytest.mark.parametrize(
+    "case",
+    [
+        *("join_left_outer", "join_window_key", "rocksdb_join_left_outer"),
+        *("rocksdb_join_left_outer_v4", "rocksdb_join_left_outer_snapshots_v4"),
+    ],
+)
+def test_a_join_with_the_delay_that_it_has_keeps_its_counters_and_indexes(case: str) -> None:
     # So long that no rule removes a row, and each goes when it went.
     options = api.Options(join_retention=("left=1000d", "right=1000d"))
     delay = {"watermark_delay": "10s", "old_delay": "10s"}
     report = api.simulate(str(checkpoint_of(case)), options, **delay)
-    of_counters = [row for row in report.tables[1].rows if row["store_name"] in JOIN_COUNT_STORES]
-    assert of_counters
-    for row in of_counters:
+    stores = {*JOIN_COUNT_STORES, *JOIN_INDEX_STORES}
+    followers = [row for row in report.tables[1].rows if row["store_name"] in stores]
+    assert followers
+    for row in followers:
         assert (row["rows_then"], row["row_bytes_then"]) == (row["rows"], row["row_bytes"])
 
 
