@@ -278,7 +278,7 @@ def _counters(rows: SimulatedRows) -> SimulatedRows:
 
 
 def _index_entries(rows: SimulatedRows) -> SimulatedRows:
-    """The index by time of a join's rows: an entry for each, of the same key and without a value."""
+    """The index by time of a join's rows: an entry for each, of its key and without a value."""
     return replace(rows, value_bytes=rows.rows * _LONG_BYTES)
 
 
