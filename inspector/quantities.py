@@ -99,14 +99,17 @@ def rate_text(per_hour: float) -> str:
     return f"{per_hour:,.0f}/h" if whole else f"{per_hour:,.1f}/h"
 
 
-def share_text(share: float) -> str:
-    """A share of 0 to 1: ``54 %``; what is not all is never shown as 100 %, nor some as 0 %."""
+def share_text(share: float, mark: str = "") -> str:
+    """A share of 0 to 1: ``54 %``; what is not all is never shown as 100 %, nor some as 0 %.
+
+    ``mark`` is put before the number of an estimate; of bounds there is none.
+    """
     percent = share * 100
     if 0 < percent < 1:
         return "less than 1 %"
     if 99 < percent < 100:
         return "more than 99 %"
-    return f"{percent:.0f} %"
+    return f"{mark}{percent:.0f} %"
 
 
 def percent_text(share: float) -> str:

@@ -39,6 +39,7 @@ ROCKSDB = {
     "RocksDBStateStoreProvider",
     f"{STATE}rocksdb.changelogCheckpointing.enabled": "true",
 }
+POLICY_MAX = {f"{PREFIX}multipleWatermarkPolicy": "max"}
 ZIPS = ROCKSDB | {f"{STATE}rocksdb.changelogCheckpointing.enabled": "false"}
 CONF = {
     "spark.ui.enabled": "false",
@@ -119,6 +120,12 @@ def later(minutes: int, since: int = 0) -> Feed:
 def old_after(batch: int) -> list[Row]:
     """A source that delivers the data of days ago from the fourth batch on."""
     return later(-4000)(batch) if batch > 3 else comers(batch)
+
+
+def two_spellings(batch: int) -> list[Row]:
+    """Twenty users whom nobody saw before, each in two spellings."""
+    rows = comers(batch)
+    return rows + [row | {"id": row["id"] + "b", "user": f" {row['user'].upper()}"} for row in rows]
 
 
 def two_hot(batch: int) -> list[Row]:
@@ -222,8 +229,16 @@ def keeping(
 class Keeper(StatefulProcessor):
     """A processor of transformWithState with one variable."""
 
-    def __init__(self, kind: str, ttl: int | None = None, timer: str = "", keep: int = 0) -> None:
+    def __init__(
+        self,
+        kind: str,
+        ttl: int | None = None,
+        timer: str = "",
+        keep: int = 0,
+        forgets: bool = True,
+    ) -> None:
         self.kind, self.ttl, self.timer, self.keep = kind, ttl, timer, keep
+        self.forgets = forgets
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare it."""
@@ -239,15 +254,17 @@ class Keeper(StatefulProcessor):
         self,
         key: Any,
         rows: Iterator[pd.DataFrame],
-        timerValues: Any,  # noqa: N803, ARG002 -- and gives it by name
+        timerValues: Any,  # noqa: N803 -- and gives it by name
     ) -> Iterator[pd.DataFrame]:
         """Add the events of a key."""
         events = pd.concat(list(rows))
         newest = int(events["ts"].max().timestamp() * 1000)
         if self.kind == "list":
-            self.pages.appendList([(i,) for i in events["id"]])
+            pages = [(i,) for i in events["id"]]
             if self.keep:
-                self.pages.put(list(self.pages.get())[-self.keep :])
+                self.pages.put([*self.pages.get(), *pages][-self.keep :])
+            else:
+                self.pages.appendList(pages)
         elif self.kind == "map":
             for i in events["id"]:
                 self.pages.updateValue((i if not self.keep else i[-1],), (1,))
@@ -257,8 +274,9 @@ class Keeper(StatefulProcessor):
             for old in list(self.handle.listTimers()):
                 self.handle.deleteTimer(old)
         if self.timer:
-            after = 60_000 if self.timer == "clears" else 86_400_000
-            self.handle.registerTimer(newest + after)
+            after = {"clears": 60_000, "soon": 1}.get(self.timer, 86_400_000)
+            now = timerValues.getCurrentProcessingTimeInMs() if self.timer == "soon" else newest
+            self.handle.registerTimer(now + after)
         yield pd.DataFrame({"user": [key[0]]})
 
     def handleExpiredTimer(  # noqa: N802 -- Spark calls it so
@@ -267,8 +285,9 @@ class Keeper(StatefulProcessor):
         timerValues: Any,  # noqa: N803, ARG002 -- and gives it by name
         expiredTimerInfo: Any,  # noqa: N803, ARG002
     ) -> Iterator[pd.DataFrame]:
-        """Forget the key."""
-        self.pages.clear()
+        """Forget the key, or not."""
+        if self.forgets:
+            self.pages.clear()
         yield pd.DataFrame({"user": [key[0]]})
 
     def close(self) -> None:
@@ -330,6 +349,20 @@ def ruled(rules: int) -> Build:
 def wide(build: Build) -> Build:
     """The same with a text of 3 KB in each event."""
     return lambda events, others: build(events.withColumn("raw", expr("repeat(raw, 120)")), others)
+
+
+def limited(rows: int) -> Build:
+    """The first events alone."""
+    return lambda events, _: events.limit(rows)
+
+
+def cubed(*keys: str) -> Build:
+    """Events counted by each set of columns."""
+
+    def build(events: DataFrame, _: DataFrame) -> DataFrame:
+        return events.withWatermark("ts", LATENESS).cube(*map(expr, keys)).count()
+
+    return build
 
 
 def of_all(events: DataFrame, others: DataFrame) -> DataFrame:
@@ -717,6 +750,58 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
     "agg_window_no_watermark": (
         Query(grouped(MINUTE, "user")),
         Query(BY_USER.build),
+    ),
+    "dedup_half_null": (
+        Query(distinct(["id", "ts"], LATENESS, at="if(n % 2 = 0, ts, null)"), mode="append"),
+        Query(distinct(["id", "ts"], LATENESS, at="coalesce(ts, now())"), mode="append"),
+    ),
+    "agg_null_user": (
+        Query(grouped(MINUTE, "user", late="10 minutes", values=PAGES), lambda b: nameless(b) * 10),
+        Query(grouped(MINUTE, "user", late="10 minutes", values=PAGES), lambda b: comers(b) * 10),
+    ),
+    "tws_timer_kept": (
+        Query(processed("EventTime", kind="value", timer="clears", forgets=False), conf=ROCKSDB),
+        "tws_value_without_ttl",
+    ),
+    "tws_list_timer_kept": (
+        Query(processed("EventTime", kind="list", timer="clears", forgets=False), conf=ROCKSDB),
+        Query(
+            processed("EventTime", kind="list", timer="clears", keep=100),
+            lambda b: regulars(b) * 60,
+            conf=ROCKSDB,
+        ),
+    ),
+    "tws_map_timer_kept": (
+        Query(
+            processed("ProcessingTime", kind="map", timer="soon", forgets=False),
+            conf=ROCKSDB,
+            endless=True,
+        ),
+        Query(processed("ProcessingTime", kind="map", timer="soon"), conf=ROCKSDB, endless=True),
+    ),
+    "agg_two_spellings": (
+        Query(grouped("user"), two_spellings),
+        Query(grouped(MINUTE, "user", late=LATENESS), two_spellings),
+    ),
+    "join_two_delays": (
+        Query(joined(SOON, "7 days", LATENESS), mode="append"),
+        Query(joined(SOON, "2 minutes", LATENESS), mode="append"),
+    ),
+    "limit_reached": (
+        Query(limited(30), mode="append"),
+        Query(limited(3000), mode="append"),
+    ),
+    "join_max_policy": (
+        Query(joined(SOON, how="left"), comers, later(-360), mode="append", conf=POLICY_MAX),
+        Query(joined(SOON, how="left"), mode="append", conf=POLICY_MAX),
+    ),
+    "agg_cube": (
+        Query(cubed("user", "n", "minute(ts)"), many),
+        Query(grouped("user"), many),
+    ),
+    "agg_time_key_week": (
+        Query(grouped("ts", "user", late="7 days")),
+        Query(grouped("ts", "user", late=LATENESS)),
     ),
 }
 

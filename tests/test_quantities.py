@@ -120,6 +120,7 @@ def test_rates() -> None:
     ],
 )
 def test_shares_round_neither_to_nothing_nor_to_all(share: float, expected: str) -> None:
+    assert share_text(share, "~").removeprefix("~") == expected
     assert share_text(share) == expected
 
 

@@ -186,6 +186,10 @@ class Task(Message):
         """The identity of one of its stores."""
         return StoreId(self.operator_id, store.store_name, self.partition_id)
 
+    def clock(self, version: int) -> BatchClock | None:
+        """What the log says of a version's batch, also of one that a tool appended."""
+        return next((c for c in self.clocks if c.batch_id == version - 1), None)
+
     @property
     def file_bytes(self) -> int:
         """Bytes of its deltas and snapshots: what it takes to run it."""

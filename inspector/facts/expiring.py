@@ -22,7 +22,7 @@ from inspector.facts.fact import Fact, fact
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
-from inspector.state.replay import NO_CLOCK, StateMap
+from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from inspector.sums import Sums, either, sum_by
 
 MOST_BUCKETS = 1024
@@ -68,6 +68,7 @@ class Expiring(Sums, Fact):
             ``n * width`` in epoch ms.
         due_rows, due_bytes: the clock of the judged batch had come so far, and they are there.
         endless_rows, endless_bytes: without a time: their field is null, or no timer is set.
+        endless_new: of these rows, those that came in the newer half of the window.
     """
 
     timeout_kind: TimeoutKind | None = sum_by(either, None)
@@ -78,6 +79,7 @@ class Expiring(Sums, Fact):
     due_bytes: int = 0
     endless_rows: int = 0
     endless_bytes: int = 0
+    endless_new: int = 0
 
     def __add__(self, expiring: Expiring) -> Expiring:
         width = max(self.width, expiring.width)
@@ -121,8 +123,9 @@ class Expiring(Sums, Fact):
             batch: clocks of the judged batch; None if its log entry is gone: then nothing is due.
             kind: of group-state timers, the clock that they are taken to follow.
         """
-        now = _now(expiry, batch, kind)
+        now = now_ms(expiry, batch, kind)
         total = cls(kind)
+        newer = max(BEFORE_WINDOW + 1, (state.base_step + len(state.versions)) // 2)
         for portion in state.portions():
             live = state.live[portion]
             clock = state.clock[portion][live]
@@ -140,6 +143,7 @@ class Expiring(Sums, Fact):
                 due_bytes=int(weights[due].sum()),
                 endless_rows=int((~timed).sum()),
                 endless_bytes=int(sizes[~timed].sum()),
+                endless_new=int((~timed & (state.born_step[portion][live] >= newer)).sum()),
             )
         return total
 
@@ -174,7 +178,9 @@ def expiry_ms(clock: Int64s, expiry: ExpiryField) -> Int64s:
     return np.minimum(times, _LATEST - later) + later
 
 
-def _now(expiry: ExpiryField, batch: BatchClock | None, kind: TimeoutKind | None) -> int | None:
+def now_ms(
+    expiry: ExpiryField, batch: BatchClock | None, kind: TimeoutKind | None = None
+) -> int | None:
     """What the rule's clock read in a batch; None if that is not known, or it had not begun."""
     if batch is None:
         return None

@@ -17,13 +17,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from inspector.arrays import Int64s, chunks, count_by, distinct, tally
+from inspector.arrays import Bools, Int64s, chunks, count_by, distinct, tally
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.facts.joins import ROWS_AT_ONCE, WORD, least_size, number_rows, without_index
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass, field
 from inspector.sparktypes import StructType
-from inspector.state.replay import BEFORE_WINDOW, StateMap
+from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from inspector.sums import least, sum_by
 
 LISTED = 10
@@ -50,6 +50,20 @@ class TimersWithoutState(StoreSum):
     owners: int = 0
 
 
+@fact("fired_keys")
+@dataclass(frozen=True)
+class FiredKeys(StoreSum):
+    """Keys of which timers were due, and none is there any more. Adds; the zero is empty.
+
+    Attributes:
+        keys: their number: their timers fired, or were deleted before they could.
+        kept: of these, keys with a row in the store, which is one of a variable.
+    """
+
+    keys: int = 0
+    kept: int = 0
+
+
 @fact("entries_per_key")
 @dataclass(frozen=True)
 class EntriesPerKey(StoreSum):
@@ -58,7 +72,8 @@ class EntriesPerKey(StoreSum):
     Attributes:
         most: entries of the key that has the most.
         growing: keys to which entries were added in the window and from which none was removed, by
-            the power of two that their entries reach: 10 for 1,024 to 2,047.
+            the power of two that their entries reach: 10 for 1,024 to 2,047. Not those that are
+            written again and again whole, as a list is that keeps the newest entries.
         versions: of the window whose changes are known; the fewest of any partition.
     """
 
@@ -111,6 +126,17 @@ def timers_without_state(
     return TimersWithoutState(len(live), len(bare), int(sizes.sum()), without, keys)
 
 
+def fired_keys(timers: StateMap, owners: Int64s, now_ms: int) -> Int64s:
+    """Ids of the grouping keys that have no timer, and had one whose time has come.
+
+    A timer's last time stays in the map when it goes.
+    """
+    live, is_known = timers.live[: len(timers)], owners >= 0
+    time = timers.clock[: len(timers)]
+    due = is_known & ~live & (time != NO_CLOCK) & (time <= now_ms)
+    return np.setdiff1d(owners[due], owners[is_known & live])
+
+
 def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[Fact]:
     """The entries of a list or map, key by key."""
     is_known = owners >= 0
@@ -119,7 +145,7 @@ def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[
     in_window = state.born_step[: len(state)] > BEFORE_WINDOW
     added = np.bincount(owners[live & in_window], minlength=len(keys))
     removed = np.bincount(owners[is_known & ~state.live[: len(state)]], minlength=len(keys))
-    grown = entries[(added > 0) & (removed == 0)]
+    grown = entries[_gaining(state, owners, live & in_window, len(keys)) & (removed == 0)]
     powers = tally(np.frexp(grown.astype(np.float64))[1] - 1)
     yield EntriesPerKey(
         int((entries > 0).sum()),
@@ -134,6 +160,21 @@ def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[
         len(keys),
     )
     yield from _largest_keys(keys, entries, {"bytes": sizes, "added": added, "removed": removed})
+
+
+def _gaining(state: StateMap, owners: Int64s, added: Bools, keys: int) -> Bools:
+    """Which keys have an entry that was put at most half as often as the one put most often.
+
+    A list that is written whole has new entries by the records, as ``ListState.put`` removes the
+    old ones; but each was put as often as the others. Where entries are put once all are new.
+    """
+    rows = np.flatnonzero(added)
+    puts, owner = state.puts[rows], owners[rows]
+    most = np.zeros(keys, puts.dtype)
+    np.maximum.at(most, owner, puts)
+    gaining = np.zeros(keys, np.bool_)
+    gaining[owner[(2 * puts <= most[owner]) | (most[owner] == 1)]] = True
+    return gaining
 
 
 def _largest_keys(

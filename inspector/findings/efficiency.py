@@ -13,6 +13,7 @@ from inspector.findings.thresholds import Thresholds
 from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty
 from inspector.operators.rewrites import rewrite_advice
+from inspector.operators.transform_with_state import is_helper
 from inspector.quantities import bytes_text, count_text, long_duration_text, share_text
 
 
@@ -274,6 +275,12 @@ def _in_brackets(key: str) -> str:
     return f" ({key})" if key else ""
 
 
+def _where_null(key: str) -> str:
+    """What is said of the largest value where a column of its key is null."""
+    columns = key.partition("=")[0].rpartition(" is null")[0]
+    return f"; the largest where {columns} is null" if columns else ""
+
+
 def _hot(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """One key with most of the rows, or entries, of a store."""
     hot = costs.hot
@@ -323,7 +330,7 @@ def _growing_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Findi
         last.rows,
         last.row_bytes,
         f"The values grow with the updates, from {bytes_text(was)} to {bytes_text(now)} on "
-        f"average{costs.kept}.",
+        f"average{costs.kept}{_where_null(costs.largest)}.",
     )
 
 
@@ -373,15 +380,16 @@ def _wide_column(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]
     if column.row_bytes < thresholds.mean_value_bytes:
         return
     total = sum(costs.partitions.values(), VersionFacts())
-    share = share_text(column.share)
+    share = share_text(column.share, "~")
     yield catalogue.WIDE_COLUMN.of_store(
         costs,
-        f"{column.name!r} has ~{bytes_text(column.row_bytes)} in a row and ~{share} of the bytes "
+        f"{column.name!r} has ~{bytes_text(column.row_bytes)} in a row and {share} of the bytes "
         f"of keys and values, by a sample of each file; {count_text(total.rows, 'row')}",
         total.rows,
         round(column.share * total.row_bytes),
         f"The column {column.name!r}{column.kept} holds {share} of the bytes, "
-        f"~{bytes_text(column.row_bytes)} in each of {count_text(total.rows, 'row')}.",
+        f"~{bytes_text(column.row_bytes)} in each of {count_text(total.rows, 'row')}"
+        f"{_where_null(costs.largest)}.",
     )
 
 
@@ -409,7 +417,9 @@ def _whole_uploads(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Findin
 
 
 def _rewrites(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """Puts that wrote what was there already."""
+    """Puts that wrote what was there already, but for those of Spark's own indexes."""
+    if is_helper(costs.store_name):
+        return
     total = sum(costs.versions.values(), VersionFacts())
     share = thresholds.same_value_share * total.updates
     if not total.same_value_puts or total.same_value_puts < share:

@@ -8,6 +8,7 @@ from typing import Any
 from inspector.facts.ages import Ages
 from inspector.facts.expiring import Expiring
 from inspector.facts.timer_runs import TimerCalls
+from inspector.facts.variables import FiredKeys
 from inspector.facts.versions import VersionFacts
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Severity
@@ -55,6 +56,7 @@ class StoreLifetime:
         doubt: why the watermark is not known, where it is None; empty where Spark has removed the
             entry, or never wrote one.
         provable: keys that naming a clock of a group state's timers would prove to be left.
+        fired: of a variable of transformWithState, keys of which no timer is left.
     """
 
     operator_id: int
@@ -79,11 +81,13 @@ class StoreLifetime:
     now_ms: int | None = None
     doubt: str = ""
     provable: Mapping[TimeoutKind, int] = field(default_factory=dict)
+    fired: FiredKeys | None = None
 
 
 def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
     """The lifetime findings of one store."""
     yield from _never(life, thresholds)
+    yield from _null_times(life, thresholds)
     yield from _unique(life, thresholds)
     yield from _far(life, thresholds)
     never_armed = list(_judge_timers(life, thresholds))
@@ -191,6 +195,32 @@ def _never_expires(
         return finding
     cause = f"{finding.cause.removesuffix('.')}; {reason}."
     return replace(finding, severity=Severity.INFO, cause=cause)
+
+
+def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Rows whose event time is null: the predicate of no watermark holds of them."""
+    expiring, expiry = life.expiring, life.rule.expiry
+    if expiring is None or expiry is None or expiry.clock is not Clock.WATERMARK:
+        return
+    rows, new = expiring.endless_rows, expiring.endless_new
+    if not rows or rows < thresholds.far_share * life.newest.rows:
+        return
+    text = f"{count_text(rows, 'row')} {'has' if rows == 1 else 'have'} a null event time"
+    finding = catalogue.NEVER_EXPIRES.of_store(
+        life,
+        f"{expiry.name} is null in {rows:,} of {count_text(life.newest.rows, 'row')}, and a row "
+        f"goes when it is at or below the watermark; {new:,} of them came in the newer half of "
+        f"{count_text(life.window, 'version')}",
+        rows,
+        expiring.endless_bytes,
+        f"{text} ({expiry.name}), which no watermark removes"
+        f"; {f'{new:,} of them are new' if new else 'none of them is new'}.",
+        next_step="drop the rows without an event time before the operator, or give them one; look "
+        "at how the column is parsed",
+        certainty=Certainty.PROVEN,
+    )
+    warned = new and life.growing is not False and life.window >= thresholds.window_versions
+    yield finding if warned else replace(finding, severity=Severity.INFO)
 
 
 def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -337,13 +367,25 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         return
     if life.window < thresholds.window_versions or _is_quiet(life, thresholds):
         return
+    evidence = (
+        f"{count_text(grown, 'row')} more than {count_text(life.window, 'version')} before, and "
+        f"none was removed ({rule.unknown})"
+    )
+    change = f"gained {count_text(grown, 'row')} in {count_text(life.window, 'version')}"
+    cause, fired = f"The store {change} and lost none.", life.fired
+    if fired is not None and fired.kept:
+        keys = count_text(fired.keys, "key")
+        kept = "them all" if fired.kept == fired.keys else f"{fired.kept:,} of them"
+        evidence += f"; the timers of {keys} were due and are gone: they fired, or were deleted"
+        cause = (
+            f"Timers fired for {keys}, and the variable {life.store_name!r} kept {kept}: it "
+            f"{change} and lost none."
+        )
     yield catalogue.NO_REMOVES.of_store(
         life,
-        f"{count_text(grown, 'row')} more than {count_text(life.window, 'version')} before, and "
-        f"none was removed ({rule.unknown})",
+        evidence,
         life.newest.rows,
         life.newest.row_bytes,
-        f"The store gained {count_text(grown, 'row')} in "
-        f"{count_text(life.window, 'version')} and lost none.",
+        cause,
         next_step=rule.advice or catalogue.NO_REMOVES.to_do,
     )

@@ -14,7 +14,7 @@ from inspector.facts.join_times import KeyTimeVotes
 from inspector.facts.joins import JoinCheck
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
-from inspector.facts.variables import EntriesPerKey, TimersWithoutState
+from inspector.facts.variables import EntriesPerKey, FiredKeys, TimersWithoutState
 from inspector.facts.versions import VersionFacts
 from inspector.findings.joins import JoinLifetime, Retention
 from inspector.findings.leftovers import LeftoverTotal
@@ -67,15 +67,16 @@ def store_lifetimes(
                 if batch < version
             ),
             doubt=_doubt(checkpoint, version),
+            fired=facts.sums(FiredKeys).get(name),
             **_expiring(facts, name, rule, version, clock),
         )
 
 
 def _quiet(versions: Mapping[int, VersionFacts]) -> int:
-    """How many of the newest versions in a row changed rows and brought no new one."""
+    """How many of the newest versions in a row that put rows brought no new one."""
     newest_first = (versions[version] for version in sorted(versions, reverse=True))
-    steady = takewhile(lambda facts: facts.updates and not facts.inserts, newest_first)
-    return sum(not facts.rebased for facts in steady)
+    steady = takewhile(lambda facts: not facts.new_rows, newest_first)
+    return sum(bool(facts.puts) and not facts.rebased for facts in steady)
 
 
 def _span(first: BatchClock | None, last: BatchClock | None) -> int | None:

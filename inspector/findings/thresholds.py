@@ -59,7 +59,11 @@ class Thresholds:
         "none has gone yet.",
     )
     far_hours: float = _at(1.0, "SS218", "Hours that this is at the least.")
-    far_share: float = _at(0.01, "SS218", "Share of a store's rows that expire so late.")
+    far_share: float = _at(
+        0.01,
+        "SS201 SS218",
+        "Share of a store's rows that expire so late, or have a null event time.",
+    )
     data_batches: int = _at(
         3,
         "SS206 SS207 SS210 SS211",

@@ -80,7 +80,7 @@ class Lifetime:
         if oldest.oldest_ms is not None:
             yield self._observe(oldest, change.version)
         if self._store.by_key_time:
-            before = self._clock(change.version - 1)
+            before = self._task.clock(change.version - 1)
             removed = RemovedRows.observe(change, self._state, event_time, batch, before)
             yield self._observe(removed, change.version)
 
@@ -124,14 +124,10 @@ class Lifetime:
             expiry = self._store.event_time
         if expiry is None:
             return
-        batch = self._clock(self._task.version)
+        batch = self._task.clock(self._task.version)
         timers = self._store.timeout_kinds if expiry.clock is Clock.TIMEOUT else ()
         for kind in timers or (None,):
             yield self._observe(Expiring.observe(self._state, expiry, batch, kind))
-
-    def _clock(self, version: int) -> BatchClock | None:
-        """What the log says of a version's batch, also of one that a tool appended."""
-        return next((c for c in self._task.clocks if c.batch_id == version - 1), None)
 
     def evidence(self) -> Iterator[Observed[Any]]:
         """What a partition that the judged version does not have shows of its operator."""

@@ -19,11 +19,19 @@ from inspector.arrays import Int64s, distinct
 from inspector.decode.field_sizes import RowBytes, measure_rows
 from inspector.decode.rows import count_flags
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.expiring import now_ms
 from inspector.facts.fact import Observed
 from inspector.facts.join_times import KeyTimeVotes, RowsTimedByKey, RowsTimedInRange
 from inspector.facts.joins import MatchedRows, compare_index, compare_side
 from inspector.facts.sizes import FieldSizes
-from inspector.facts.variables import GroupingKeys, KeyPlace, entries_of, timers_without_state
+from inspector.facts.variables import (
+    FiredKeys,
+    GroupingKeys,
+    KeyPlace,
+    entries_of,
+    fired_keys,
+    timers_without_state,
+)
 from inspector.light_dataclasses import dataclass
 from inspector.model import JOIN_TIMED_ROW_STORES
 from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times, matched_field
@@ -64,22 +72,23 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
         if result is not None and store.family in (Family.LIST, Family.MAP):
             for item in entries_of(result.state, result.owners, keys):
                 yield Observed(task.store_id(store), task.version, item)
-    variables = [store.store_name for store in stores if store.family is not Family.TIMERS]
-    if not all(name in read for name in variables):
+    variables = [store for store in stores if store.family is not Family.TIMERS]
+    if not all(store.store_name in read for store in variables):
         return  # that a key has no state is known only if every variable is
-    all_ids = distinct(
-        np.concatenate(
-            [
-                *(read[n].owners[read[n].state.live[: len(read[n].state)]] for n in variables),
-                _NO_IDS,
-            ]
-        )
-    )
+    with_rows = [(store, read[store.store_name].live_owners) for store in variables]
+    all_ids = distinct(np.concatenate([*(ids for _, ids in with_rows), _NO_IDS]))
+    batch = task.clock(task.version)
     for store in stores:
         result = read.get(store.store_name)
-        if result is not None and store.family is Family.TIMERS:
-            item = timers_without_state(result.state, result.owners, all_ids)
-            yield Observed(task.store_id(store), task.version, item)
+        if result is None or store.family is not Family.TIMERS:
+            continue
+        item = timers_without_state(result.state, result.owners, all_ids)
+        yield Observed(task.store_id(store), task.version, item)
+        now = now_ms(store.expiry, batch) if store.expiry else None
+        fired = _NO_IDS if now is None else fired_keys(result.state, result.owners, now)
+        for variable, ids in with_rows if len(fired) else ():
+            kept = FiredKeys(len(fired), int(np.isin(fired, ids).sum()))
+            yield Observed(task.store_id(variable), task.version, kept)
 
 
 _NO_IDS: Int64s = np.empty(0, np.int64)
@@ -91,6 +100,11 @@ class _Read:
 
     state: StateMap
     owners: Int64s
+
+    @property
+    def live_owners(self) -> Int64s:
+        """Of each live row."""
+        return self.owners[self.state.live[: len(self.state)]]
 
 
 def _read(
@@ -163,7 +177,7 @@ def emit_sides(task: Task, states: Mapping[str, StateMap]) -> Iterator[Observed[
 def _key_times(
     task: Task, store: StoreTask, state: StateMap, key: StructType
 ) -> Iterator[Observed[Any]]:
-    batch = next((clock for clock in task.clocks if clock.batch_id == task.version - 1), None)
+    batch = task.clock(task.version)
     watermark_ms = (batch.watermark_ms if batch else None) or 0
     votes = [KeyTimeVotes.observe(state, key, field, watermark_ms) for field in key_times(key)]
     most = max((vote.same for vote in votes), default=0)

@@ -25,8 +25,6 @@ _WORDS = {
 
 UNKNOWN_NAME = "unknown"
 """The name of an operator that the checkpoint does not name (Spark 3.0 and older)."""
-_LEAST_SHARE = 0.01
-"""From here on a share is a number, which may be an estimate; below it is words."""
 _SHORT_S = 600
 """Seconds of history below which a rate per hour says what it was made of."""
 _OF_NEW_KEYS = (
@@ -241,7 +239,9 @@ def growth_text(growth: StateGrowth) -> str:
     else:
         come = "comes" if round(new) == 1 else "come"
         # A share, as the difference of two averages is not the slope of the line told below.
-        removed = f"~{share_text(gone / new)} as many go" if gone and new else "none has gone yet"
+        removed = (
+            f"{share_text(gone / new, '~')} as many go" if gone and new else "none has gone yet"
+        )
         change = (
             f"by new keys only: ~{short_count_text(round(new), 'key')} {come} per hour, {removed}"
         )
@@ -286,7 +286,7 @@ def _share(cause: Cause, part: Part | None) -> str:
     if cause.rows_share == 1:
         return f"These are all rows of {'the state' if part is None else 'this part'}."
     words = [
-        f"{mark if share >= _LEAST_SHARE else ''}{share_text(share)} of {noun}"
+        f"{share_text(share, mark)} of {noun}"
         for share, noun, mark in (
             (cause.rows_share, "all rows" if part is None else "the rows of this part", ""),
             (cause.bytes_share, "their bytes", ""),

@@ -75,6 +75,14 @@ def test_what_the_clock_has_reached_is_due(watermark: int, due: int) -> None:
     assert found.due_bytes == due * found.bytes[61]
 
 
+def test_rows_without_a_time_that_came_in_the_newer_half_are_counted() -> None:
+    track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
+    steps = [Step([(user(name), cases.micros(None))]) for name in "abcdef"]
+    state, _, _ = replay(steps, track)
+    found = Expiring.observe(state, MICROS, None)
+    assert (found.endless_rows, found.endless_new) == (6, 3)
+
+
 def test_a_timer_that_is_not_set_never_fires() -> None:
     track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     puts = [(user("a"), cases.micros(NO_TIMEOUT)), (user("b"), cases.micros(5000))]

@@ -14,10 +14,12 @@ from inspector.facts.variables import (
     KeyPlace,
     TimersWithoutState,
     entries_of,
+    fired_keys,
     timers_without_state,
 )
+from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.sparktypes import parse_ddl
-from tests import encode
+from tests import cases, encode
 from tests.cases import Step, replay
 from tests.encode import Record
 
@@ -68,6 +70,36 @@ def test_growing_keys_by_a_power_of_two() -> None:
     sums, _ = entries([Step([entry("a", at) for at in range(9)] + [entry("b", 0)])])
     assert sums.growing == Counter({3: 1, 0: 1})
     assert [sums.growing_from(least) for least in (0, 1, 2, 8, 9, 16)] == [2, 2, 1, 1, 0, 0]
+
+
+def test_a_list_that_is_written_whole_again_and_again_does_not_grow() -> None:
+    pages = [entry("a", at) for at in range(8)]
+    rewrite = [entry("a", at, None) for at in range(1, 8)] + pages  # as ListState.put does
+    sums, _ = entries([Step(pages), *[Step(rewrite)] * 3])
+    assert (sums.growing, sums.most) == (Counter(), 8)
+    sums, _ = entries([Step(pages), *[Step(rewrite)] * 3, Step([entry("a", 8)])])
+    assert sums.growing == Counter({3: 1})
+
+
+def test_keys_whose_timers_were_due_and_are_gone() -> None:
+    def timer(user: str, at: int, value: bytes | None = bytes(16)) -> Record:
+        return encode.row(TIMER, ((user,), at)), value
+
+    expiry = ExpiryField(Clock.WATERMARK, RowPart.KEY, (1,), 1, True, "expiryTimestampMs")
+    timers, _, _ = replay(
+        [
+            Step([timer("fired", 5), timer("again", 5), timer("deleted", 500), timer("due", 9)]),
+            Step([timer("fired", 5, None), timer("again", 5, None), timer("deleted", 500, None)]),
+            Step([timer("again", 90)]),
+        ],
+        cases.tracked(expiry, TIMER, VALUE),
+    )
+    keys = GroupingKeys()
+    owners = keys.owners(timers, KeyPlace.FIRST, TIMER)
+    assert [keys.keys(fired_keys(timers, owners, now)) for now in (4, 5, 100)] == [
+        [],
+        *[[encode.row(KEY, ("fired",))]] * 2,
+    ]
 
 
 def test_an_empty_store() -> None:

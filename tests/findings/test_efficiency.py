@@ -146,13 +146,27 @@ def test_a_record_in_many_rows(written: int, records: int, *, found: bool) -> No
 
 
 @pytest.mark.parametrize(
+    ("key", "end"),
+    [
+        ("user is null, day=1", "; the largest where user is null."),
+        ("sha256:da50afec73da22a3", "rows."),
+        ("user=who is null", "rows."),
+    ],
+)
+def test_a_null_in_the_key_of_the_largest_value_is_named(key: str, end: str) -> None:
+    costs = replace(COSTS, column=WideColumn("raw", 9000, 0.5), largest=key)
+    (found,) = judge_costs(costs, Thresholds())
+    assert found.cause.endswith(end)
+
+
+@pytest.mark.parametrize(
     ("bytes_", "share", "found"), [(1024, 0.5, True), (1023, 0.9, False), (9000, 0.49, False)]
 )
 def test_a_column_with_most_of_the_bytes(bytes_: int, share: float, *, found: bool) -> None:
     column = WideColumn("raw", bytes_, share)
     result = list(judge_costs(replace(COSTS, column=column), Thresholds()))
     assert [one.kind.id for one in result] == ["SS313"] * found
-    assert all("'raw' holds 50 %" in one.cause for one in result)
+    assert all("'raw' holds ~50 %" in one.cause for one in result)
 
 
 @pytest.mark.parametrize(
@@ -203,6 +217,13 @@ def test_only_the_user_of_a_group_state_is_advised_to_change_a_function() -> Non
         (found,) = judged(versions=versions, name=name)
         assert "update()" not in found.next_step
         assert found.next_step
+
+
+def test_of_an_index_that_spark_keeps_no_rewrites_are_reported() -> None:
+    rewritten = StoreCosts(0, "x", "pages", {}, {3: VersionFacts(updates=4, same_value_puts=4)})
+    assert [one.kind.id for one in judge_costs(rewritten, Thresholds())] == ["SS304"]
+    index = replace(rewritten, store_name="$rowCounter_pages")
+    assert list(judge_costs(index, Thresholds())) == []
 
 
 def test_a_store_without_updates_rewrites_nothing() -> None:

@@ -10,6 +10,7 @@ import pytest
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.expiring import Expiring, Width
 from inspector.facts.timer_runs import TimerCalls
+from inspector.facts.variables import FiredKeys
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.leftovers import LeftoverTotal
@@ -51,6 +52,32 @@ def test_rows_that_can_never_go_are_counted_and_measured() -> None:
     assert (found.rows, found.bytes) == (1200, 1500)
     assert "1,200 rows, none removed in the 7 versions" in found.evidence
     assert found.next_step == "add withWatermark"
+
+
+@pytest.mark.parametrize(
+    ("new", "growing", "severity"),
+    [
+        (40, None, Severity.WARNING),
+        (40, True, Severity.WARNING),
+        (40, False, Severity.INFO),
+        (0, True, Severity.INFO),
+    ],
+)
+def test_rows_without_an_event_time_never_go(
+    new: int, growing: bool | None, severity: Severity
+) -> None:
+    expiring = Expiring(endless_rows=53, endless_bytes=530, endless_new=new)
+    (found,) = judged(expiring=expiring, growing=growing)
+    assert (found.kind.id, found.severity, found.certainty) == ("SS201", severity, PROVEN)
+    assert (found.rows, found.bytes) == (53, 530)
+    assert "53 rows have a null event time (ts), which no watermark removes" in found.cause
+    assert f"{new or 'none'} of them" in found.cause
+
+
+def test_of_few_rows_without_an_event_time_nothing_is_said() -> None:
+    assert judged(expiring=Expiring(endless_rows=11)) == []
+    timers = Expiring(endless_rows=1200)
+    assert [one.kind.id for one in judged(expiring=timers, rule=TIMERS)] == []
 
 
 def test_rows_that_can_never_go_are_information_where_none_comes() -> None:
@@ -252,6 +279,18 @@ def test_rows_that_only_become_more_are_told_where_no_rule_is_known(
         assert result[0].certainty is INFERRED
         assert "1,000 rows more than 7 versions before" in result[0].evidence
         assert "the condition is not in the checkpoint" in result[0].evidence
+
+
+@pytest.mark.parametrize(("kept", "text"), [(9, "kept them all"), (4, "kept 4 of them")])
+def test_timers_that_fired_for_keys_that_a_variable_keeps_are_the_cause(
+    kept: int, text: str
+) -> None:
+    life = {"rule": UNKNOWN, "first": VersionFacts(rows=200), "fired": FiredKeys(9, kept)}
+    (found,) = judged(**life)
+    assert f"Timers fired for 9 keys, and the variable 'default' {text}: it gained" in found.cause
+    assert "were due and are gone: they fired, or were deleted" in found.evidence
+    (found,) = judged(**life | {"fired": FiredKeys(9, 0)})
+    assert found.cause == "The store gained 1,000 rows in 7 versions and lost none."
 
 
 TIMERS = StoreRule(expiry=TIMER)

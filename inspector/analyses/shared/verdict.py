@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -33,13 +34,13 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
     fields = StoreWords(checkpoint)
 
     def key_words(store: StoreName, key: bytes) -> str:
-        (value,) = fields.keys(store, [key])
-        if isinstance(value, dict) and not any(part is not None for part in value.values()):
-            return "null"  # nobody's, so that nothing is to be hidden
-        (value,) = words.keys(store, [key])
-        if not isinstance(value, dict):
-            return "" if value is None else str(value)
-        text = ", ".join(f"{name}={part}" for name, part in value.items())
+        (plain,), (value,) = (of.keys(store, [key]) for of in (fields, words))
+        parts = plain if isinstance(plain, dict) else {}
+        # Of a null nothing is to be hidden: it is nobody's.
+        nulls = [f"{_column(name)} is null" for name, part in parts.items() if part is None]
+        if isinstance(value, dict):
+            nulls += [f"{name}={part}" for name, part in value.items() if part is not None]
+        text = ", ".join(nulls) or str(value or "")
         return text if len(text) <= _KEY_TEXT else f"{text[:_KEY_TEXT]}..."
 
     return judge(
@@ -53,6 +54,11 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
         judged.next_start,
         growing_stores(judged),
     )
+
+
+def _column(name: str) -> str:
+    """A column of a key; a join numbers those of its own (``SymmetricHashJoinStateManager``)."""
+    return re.sub(r"^field(\d+)$", lambda match: f"key column {int(match[1]) + 1}", name)
 
 
 _KEY_TEXT = 40
