@@ -10,7 +10,7 @@ from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.restart import Restart
 from inspector.discovery.what_if import delays_of
-from inspector.exceptions import MissingVersionError
+from inspector.exceptions import MissingVersionError, RowError
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings.cost_inputs import KeyWords, file_costs, store_costs
 from inspector.findings.efficiency import judge_costs, judge_files, judge_format, judge_heap
@@ -33,6 +33,7 @@ from inspector.findings.rule_inputs import (
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.findings.variables import judge_variable
 from inspector.findings.watermarks import judge_watermark
+from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import BatchClock, Problem, StoreId, StoreName
 from inspector.operators.join import NAMES as JOIN
@@ -65,10 +66,13 @@ def judge(  # noqa: PLR0913 - what findings rest on
     """
     broken = judge_integrity(checkpoint, version, facts, problems, thresholds, restart)
     findings: list[Finding] = []
+    unfit = {p.store.name for p in problems if p.slug == RowError.slug and p.store is not None}
     for operator in checkpoint.operators:
         findings += judge_files(file_costs(checkpoint, operator), thresholds)
         findings += judge_format(operator.operator_id, _formats(checkpoint, version, operator))
         for life in store_lifetimes(checkpoint, operator, version, facts, growing):
+            if StoreName(life.operator_id, life.store_name) in unfit:
+                life = replace(life, expiring=None)  # their times say nothing
             findings += judge_life(life, thresholds)
         for variable in variable_lives(operator, version, facts):
             findings += judge_variable(variable, thresholds)

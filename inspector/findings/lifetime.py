@@ -205,7 +205,6 @@ def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
     rows, new = expiring.endless_rows, expiring.endless_new
     if not rows or rows < thresholds.far_share * life.newest.rows:
         return
-    text = f"{count_text(rows, 'row')} {'has' if rows == 1 else 'have'} a null event time"
     finding = catalogue.NEVER_EXPIRES.of_store(
         life,
         f"{expiry.name} is null in {rows:,} of {count_text(life.newest.rows, 'row')}, and a row "
@@ -213,8 +212,9 @@ def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
         f"{count_text(life.window, 'version')}",
         rows,
         expiring.endless_bytes,
-        f"{text} ({expiry.name}), which no watermark removes"
-        f"; {f'{new:,} of them are new' if new else 'none of them is new'}.",
+        f"The event time of {count_text(rows, 'row')} is null ({expiry.name}), so no watermark "
+        f"removes {'it' if rows == 1 else 'them'}; {f'{new:,}' if new else 'none'} of them came in "
+        "the newer half of the history.",
         next_step="drop the rows without an event time before the operator, or give them one; look "
         "at how the column is parsed",
         certainty=Certainty.PROVEN,

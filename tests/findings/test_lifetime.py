@@ -70,7 +70,7 @@ def test_rows_without_an_event_time_never_go(
     (found,) = judged(expiring=expiring, growing=growing)
     assert (found.kind.id, found.severity, found.certainty) == ("SS201", severity, PROVEN)
     assert (found.rows, found.bytes) == (53, 530)
-    assert "53 rows have a null event time (ts), which no watermark removes" in found.cause
+    assert "The event time of 53 rows is null (ts), so no watermark removes them" in found.cause
     assert f"{new or 'none'} of them" in found.cause
 
 
