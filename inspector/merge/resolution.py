@@ -68,6 +68,11 @@ class Resolution(Message):
         around = {_remaining(against) for against in self._nearest(name, version)}
         return ClockOf(around.pop() if len(around) == 1 else None, shown=False)
 
+    def may_have_changed(self, name: StoreName, version: int) -> bool:
+        """Whether a restart may have changed a store's clock: no batch from this on shows it."""
+        later = any(at >= version for at in self.against.get(name, {}))
+        return self.user_clock is None and not later
+
     def usual_clock(self, name: StoreName) -> TimeoutKind | None:
         """The clock that a store's timers follow in every batch that shows one."""
         if self.user_clock is not None:

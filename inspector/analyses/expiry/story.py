@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from typing import Annotated, Any
 
 from inspector.analyses.expiry.leftover_words import LeftoverRow, LeftoverWords
@@ -166,7 +167,7 @@ class KeyStory:
         events: its puts and removals, as ``history`` reports them. leftover: as ``leftovers`` does.
         rule: of its store.
         timer_clock: gives the clock that timers followed in the batch of a version, None where it
-            is not known.
+            is not known. may_have_changed: whether it may be the other one, for all that is known.
         only_sources_feed: a batch without new data calls the function for timeouts only.
     """
 
@@ -174,6 +175,7 @@ class KeyStory:
     leftover: LeftoverRow | None
     rule: StoreRule
     timer_clock: Callable[[int], str | None]
+    may_have_changed: Callable[[int], bool]
     only_sources_feed: bool
 
 
@@ -189,7 +191,8 @@ def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
         rule = operator.rules[group[1]].by_key_time(facts.key_times.get(group[0]))
         clock = _timer_clock(checkpoint, operator, group[1], facts)
         fed = only_sources_feed(operator.upstream)
-        story = KeyStory(of_key, next(iter(leftovers), None), rule, clock, fed)
+        unsure = partial(facts.resolution.may_have_changed, StoreName(group[0], group[1]))
+        story = KeyStory(of_key, next(iter(leftovers), None), rule, clock, unsure, fed)
         rows += _story(judged, story)
     table = KeyStoryRow.table("what happened, batch by batch", rows)
     return judged.report("leftovers", (table,))
@@ -198,7 +201,7 @@ def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
 def _timer_clock(
     checkpoint: Checkpoint, operator: Operator, store: str, facts: Facts
 ) -> Callable[[int], str | None]:
-    """The clock of an operator's timers by version; None, too, where its watermark is not known."""
+    """The clock of an operator's timers by version, None where it, or its time, is not known."""
 
     def clock(version: int) -> str | None:
         result = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
@@ -259,13 +262,15 @@ def _story(judged: Judged, story: KeyStory) -> Iterator[KeyStoryRow]:
             yield line(at, event["event"], narrator.clock_ms, threshold, text)
         if not events and (silent := narrator.silence(threshold)):
             yield line(at, "-", narrator.clock_ms, threshold, silent)
-    yield line(version, "judged", narrator.clock_ms, None, _verdict(story, alive=narrator.alive))
+    yield line(version, "judged", narrator.clock_ms, None, _verdict(story, narrator))
 
 
-def _verdict(story: KeyStory, *, alive: bool) -> str:
+def _verdict(story: KeyStory, narrator: _Narrator) -> str:
     verdict = story.leftover
-    if not alive:
+    if not narrator.alive:
         return "the key is gone"
+    if verdict is None and narrator.may_have_fired:
+        return "not known: which clock the timers follow would decide it (--timeout-kind)"
     if verdict is None:
         return "no leftover: no batch that ran found it expired"
     reason = f": {verdict.reason}" if verdict.reason else ""
@@ -277,6 +282,7 @@ class _Narrator:
 
     Attributes:
         clock_ms: the key's timer or time as it stands; None without one. alive: it is in the map.
+        may_have_fired: a timeout that left it without one, in a batch whose clock is not known.
     """
 
     def __init__(self, story: KeyStory) -> None:
@@ -286,8 +292,9 @@ class _Narrator:
         self._leftover = story.leftover
         self._timed = self._expiry is not None and self._expiry.clock is Clock.TIMEOUT
         self._covered = False
+        self._other_ms: int | None = None
         self.clock_ms: int | None = None
-        self.alive = False
+        self.alive = self.may_have_fired = False
 
     def threshold(self, version: int, clock: BatchClock | None) -> int | None:
         """What the batch of a version held the clock against; None if that is not known."""
@@ -295,6 +302,10 @@ class _Narrator:
             return None
         if self._timed:
             self._kind = self._story.timer_clock(version)
+            # Timers are ahead of both clocks when they are set.
+            unsure = self._kind is not None and self._story.may_have_changed(version)
+            times = [clock.time_ms(kind) for kind in TimeoutKind if kind.value != self._kind]
+            self._other_ms = times[0] if unsure else None
             return None if self._kind is None else clock.time_ms(TimeoutKind(self._kind)) or None
         by_batch = self._expiry.clock is Clock.PROCESSING_TIME
         return clock.timestamp_ms if by_batch else clock.watermark_ms or None
@@ -342,8 +353,11 @@ class _Narrator:
     ) -> str:
         if not due and proven:
             return "its record lies behind those of new data: its timeout fired and"
-        if not due and threshold is None and was is not None:
-            return "its timeout fired, or new data came (the batch's clock is not known); the call"
+        unsure = self._other_ms is not None and was is not None and was < self._other_ms
+        self.may_have_fired = not due and unsure and self.alive and self.clock_ms is None
+        if not due and (threshold is None or unsure) and was is not None:
+            why = "no record shows which clock it follows" if unsure else "its clock is not known"
+            return f"its timeout fired, or new data came (of the batch {why}); the call"
         if not due:
             return "a call for new data" if was is None else "before its timeout, a call for data"
         fired = _before(was, threshold, self._clock_name())

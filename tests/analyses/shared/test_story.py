@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from inspector import api
-from inspector.analyses.expiry.story import _field_ms
+from inspector.analyses.expiry.story import KeyStory, _field_ms, _Narrator, _verdict
 from inspector.exceptions import CheckpointError
-from inspector.operators.rule import Clock, ExpiryField, RowPart
+from inspector.model import BatchClock, BatchId
+from inspector.operators.rule import Clock, ExpiryField, RowPart, StoreRule
 from tests.cases import FIXTURES
 
 
@@ -75,3 +76,25 @@ def test_a_class_is_told_by_batch() -> None:
 def test_a_key_that_no_store_can_have() -> None:
     with pytest.raises(CheckpointError):
         story("fmgws_event_ignore", "nothing=x")
+
+
+@pytest.mark.parametrize(("may_have_changed", "sure"), [(True, False), (False, True)])
+def test_a_clock_that_a_restart_may_have_changed_decides_nothing(
+    may_have_changed: bool, sure: bool
+) -> None:
+    # Set for second 50. Second 40 of event time has come, and minute 2 of processing time: who
+    # restarted the query with the other timeout had this one fire (seen on Spark 4.3).
+    rule = StoreRule(ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (1,), 1, False, "timeoutTimestamp"))
+    narrator = _Narrator(
+        told := KeyStory((), None, rule, lambda _: "event", lambda _: may_have_changed, True)
+    )
+    texts = [
+        narrator.event(
+            {"event": "update", "timeout_ms": timeout_ms, "version": batch + 1},
+            clock := BatchClock(BatchId(batch), batch * 60_000, batch * 20_000),
+            narrator.threshold(batch + 1, clock),
+        )
+        for batch, timeout_ms in ((1, 50_000), (2, None))
+    ]
+    assert ("which clock" in texts[1], "before its timeout" in texts[1]) == (not sure, sure)
+    assert _verdict(told, narrator).startswith("no leftover" if sure else "not known")
