@@ -12,7 +12,7 @@ key alone; little endian (``StateStoreRowChecksum``).
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import google_crc32c
@@ -30,13 +30,14 @@ REMOVED = -1
 """Value length of a removal."""
 
 _ROOM = 1 << 16  # records per block at most, so that the table of spans stays small
+_ROOM_TOGETHER = 1 << 13  # records of the small deltas that are read together
 _SMALLEST = 8  # bytes of a record: two lengths
 _WORD = 8
 _DELETE_RANGE = 0x20
 _OF_A_RANGE = "a removal of a range, which no operator of Spark writes and which is not read"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # nobody changes one; frozen, it takes five times as long to make
 class RecordBlock:
     """Some consecutive records of a file.
 
@@ -103,6 +104,19 @@ class RecordBlock:
         chosen = rows if self.chosen is None else self.chosen[rows]
         return replace(self.some(rows), chosen=chosen)
 
+    def between(self, first: int, end: int) -> RecordBlock:
+        """The records of one of several files whose blocks these are together."""
+        return RecordBlock(
+            self.buffer,
+            0,
+            self.raw_offset,
+            self.key_offset[first:end],
+            self.key_length[first:end],
+            self.value_offset[first:end],
+            self.value_length[first:end],
+            puts_only=self.puts_only,
+        )
+
     def raw_place(self, index: int) -> int:
         """Offset of a record's key in the decompressed file, for messages."""
         if self.places is not None:
@@ -136,6 +150,49 @@ def read_records(
     """
     for spans in scan_blocks(blocks, limits):
         yield _block(spans, snapshot, row_checksum)
+
+
+class SmallDeltas(NamedTuple):
+    """Small deltas that were read together.
+
+    Attributes:
+        block: the records of all of them, file after file.
+        ends: of each file, how many records these are up to its end. raw_ends: and raw bytes.
+    """
+
+    block: RecordBlock
+    ends: Int64s
+    raw_ends: Int64s
+
+
+def read_small_deltas(contents: Sequence[bytes], limits: Limits = LIMITS) -> SmallDeltas | None:
+    """Read small deltas of the codec ``lz4`` at once, as far as they are right in every respect.
+
+    Only the compiled kernel does, without the GIL. What it leaves is read file by file.
+
+    Args:
+        contents: of the files, as they lie there; without row checksums.
+        limits: no file that might exceed one is read.
+
+    Returns:
+        Those that come before the first which is not right; None for no file.
+    """
+    read = getattr(kernel(), "small_deltas", None)
+    if read is None:
+        return None
+    spans, ends = np.empty((SPAN, _ROOM_TOGETHER), np.int64), np.empty((2, len(contents)), np.int64)
+    most = min(limits.block_bytes, limits.ratio_from_bytes)
+    buffer, files = read(
+        tuple(contents), spans, ends, most, limits.frame_bytes, limits.record_bytes
+    )
+    if not files:
+        return None
+    records, raw = ends[:, :files]
+    spans = spans[:, : records[-1]].copy()
+    keys, key_sizes, values, value_sizes = spans
+    puts_only = bool((value_sizes >= 0).all())
+    block = RecordBlock(buffer, 0, 0, keys, key_sizes, values, value_sizes, puts_only=puts_only)
+    return SmallDeltas(block, records, raw)
 
 
 class Scanned(NamedTuple):

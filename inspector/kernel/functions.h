@@ -32,6 +32,20 @@ enum { KIND_END = 0x00, KIND_PUT = 0x01, KIND_REMOVAL = 0x10, KIND_MERGE = 0x11 
 /* Fills a number and a flag for each row, by a program. Returns 0, or -1 if a row lies outside. */
 typedef int (*RowNumbers)(const Spans *rows, const Array *program, Array *numbers, char *known);
 
+/* A scan of a buffer. */
+typedef struct {
+    const uint8_t *data;
+    int64_t size;
+    int64_t start;      /* in: the first record; out: the first byte not consumed */
+    int64_t max_length; /* of a key or value */
+    int64_t count;      /* in: columns that are taken; out: with those of the records found */
+} Scan;
+
+WITHIN int scan_records(Scan *scan, Array *spans);
+WITHIN int64_t lz4_raw_size(const uint8_t *at, int64_t remaining, int64_t most, int64_t room);
+WITHIN int64_t lz4_blocks_unpacked(const uint8_t *at, int64_t remaining, int64_t most, uint8_t *out,
+                                   int64_t room, int64_t *consumed);
+WITHIN int lz4_is_end(const uint8_t *at, int64_t remaining);
 WITHIN PyObject *numbers_of_rows(PyObject *args, const char *format, RowNumbers fill);
 WITHIN PyObject *kernel_scan(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_hash64(PyObject *module, PyObject *args);
@@ -43,6 +57,7 @@ WITHIN PyObject *kernel_check_rows(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_read_slots(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_descents(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_lz4_stream(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_small_deltas(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_rows_of_range(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_row_hashes(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_index_handles(PyObject *module, PyObject *args);

@@ -89,8 +89,8 @@ static int verified(const Group *group)
 }
 
 /* Decompresses the blocks that are right; returns the raw bytes, and how many packed they were. */
-static int64_t decompress_all(const uint8_t *at, int64_t remaining, int64_t most, uint8_t *out,
-                              int64_t room, int64_t *consumed)
+int64_t lz4_blocks_unpacked(const uint8_t *at, int64_t remaining, int64_t most, uint8_t *out,
+                            int64_t room, int64_t *consumed)
 {
     int64_t done = 0;
     int i, right = XXH32_AT_ONCE;
@@ -108,7 +108,7 @@ static int64_t decompress_all(const uint8_t *at, int64_t remaining, int64_t most
 }
 
 /* Raw bytes of the blocks that come first: up to `room`, but of one block at least. */
-static int64_t raw_size(const uint8_t *at, int64_t remaining, int64_t most, int64_t room)
+int64_t lz4_raw_size(const uint8_t *at, int64_t remaining, int64_t most, int64_t room)
 {
     int64_t total = 0;
     Block block;
@@ -118,6 +118,15 @@ static int64_t raw_size(const uint8_t *at, int64_t remaining, int64_t most, int6
         remaining -= HEADER + block.packed;
     }
     return total;
+}
+
+/* Whether all that is left is the end mark of a stream. */
+int lz4_is_end(const uint8_t *at, int64_t remaining)
+{
+    static const uint8_t nothing[HEADER - 9];
+    return remaining == HEADER && !memcmp(at, "LZ4Block", 8) &&
+           ((at[8] & 0xF0) == STORED || (at[8] & 0xF0) == LZ4) &&
+           !memcmp(at + 9, nothing, sizeof nothing);
 }
 
 PyObject *kernel_lz4_stream(PyObject *module, PyObject *args)
@@ -138,12 +147,12 @@ PyObject *kernel_lz4_stream(PyObject *module, PyObject *args)
         return NULL;
     }
     at = (const uint8_t *)bytes.buf + start;
-    total = raw_size(at, bytes.len - start, most, room);
+    total = lz4_raw_size(at, bytes.len - start, most, room);
     raw = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)total);
     if (raw && total) {
         uint8_t *out = (uint8_t *)PyBytes_AsString(raw);
         BEGIN_WORK(total / RECORD)
-        done = decompress_all(at, bytes.len - start, most, out, total, &consumed);
+        done = lz4_blocks_unpacked(at, bytes.len - start, most, out, total, &consumed);
         END_WORK
     }
     PyBuffer_Release(&bytes);

@@ -14,6 +14,7 @@ static PyMethodDef kernel_methods[] = {
     {"read_slots", kernel_read_slots, METH_VARARGS, "Read one 64-bit field of every row."},
     {"descents", kernel_descents, METH_VARARGS, "Find the rows that are below the one before."},
     {"lz4_stream", kernel_lz4_stream, METH_VARARGS, "Decompress the blocks that are right."},
+    {"small_deltas", kernel_small_deltas, METH_VARARGS, "Read the small deltas that are right."},
     {"rows_of_range", kernel_rows_of_range, METH_VARARGS, "Find the keys of a range."},
     {"row_hashes", kernel_row_hashes, METH_VARARGS, "Hash the fields of rows as Spark does."},
     {"index_handles", kernel_index_handles, METH_VARARGS, "Find the handles of a table's index."},

@@ -7,14 +7,6 @@ static int64_t be32(const uint8_t *at)
     return (int32_t)value;
 }
 
-typedef struct {
-    const uint8_t *data;
-    int64_t size;
-    int64_t start;      /* in: the first record; out: the first byte not consumed */
-    int64_t max_length; /* of a key or value */
-    int64_t count;      /* records found */
-} Scan;
-
 static int is_kind(uint8_t kind)
 {
     return kind == KIND_PUT || kind == KIND_REMOVAL || kind == KIND_MERGE;
@@ -83,11 +75,11 @@ static int scan_kinds(Scan *scan, Array *spans, uint8_t *kinds)
 
 /* Finds records from `start` on; moves it behind the last whole one, but to the value length of one
  * whose value is over the limit. */
-static int scan_records(Scan *scan, Array *spans)
+int scan_records(Scan *scan, Array *spans)
 {
     const uint8_t *data = scan->data;
     int64_t at = scan->start, size = scan->size, max_length = scan->max_length;
-    int64_t room = spans->count / SPAN, count = 0, key_length, value_length;
+    int64_t room = spans->count / SPAN, count = scan->count, key_length, value_length;
     int status = FULL;
     while (count < room) {
         int64_t record[SPAN];

@@ -8,8 +8,9 @@ import numpy as np
 
 from inspector.arrays import Int64s
 from inspector.decode.field_sizes import RowBytes, measure_rows
-from inspector.decode.records import RecordBlock
+from inspector.decode.records import RecordBlock, SmallDeltas
 from inspector.decode.row_check import RowCheck
+from inspector.exceptions import LimitError
 from inspector.model import StoreFile
 from inspector.operators.rule import RowPart
 from inspector.passes.store_reader import StoreReader
@@ -66,6 +67,21 @@ class Fit:
             self._reader.report(
                 "bad-row", f"{misfits} rows of the file do not fit their schema", file
             )
+
+    def fits(self, small: SmallDeltas) -> bool:
+        """Whether all rows of some small deltas fit, and none of them would be measured."""
+        block, records = small.block, np.diff(small.ends, prepend=0)
+        if self._samples < MOST_SAMPLES:
+            fewest = np.minimum(SAMPLE_ROWS, records) if block.puts_only else records > 0
+            if (np.diff(small.raw_ends, prepend=0) > SAMPLED_BYTES * fewest)[records > 0].any():
+                return False
+        try:
+            return not any(
+                check.misfits(block.buffer, *(puts_of(block) if is_value else _keys(block))[1:])
+                for _, check, is_value in self._checks
+            )
+        except LimitError:  # of all of them; each has fewer values
+            return False
 
     def _sample(self, block: RecordBlock) -> None:
         """Measure the columns of the first rows of a file, where they are large."""

@@ -14,7 +14,9 @@ from contextlib import nullcontext
 from dataclasses import astuple, replace
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
@@ -45,7 +47,7 @@ from inspector.state.compare import (
     compare_delta,
     compare_snapshot,
 )
-from inspector.state.replay import StateMap
+from inspector.state.replay import Read, StateMap
 
 
 def audit_stores(
@@ -62,7 +64,9 @@ def audit_stores(
     steps = replay_steps(reader.provider.files_of(first.files), task.version)
     reader.expect([file for step in steps for file in step.files])
     passes = [StorePass(task, store, item) for store, item in stores]
-    for step in steps:
+    for number, step in enumerate(steps):
+        if len(passes) == 1 and not passes[0].ahead:
+            passes[0].read_together(steps[number : number + TOGETHER])
         with reader.storage.in_turns() if len(passes) > 1 else nullcontext():
             applied = step.base or step.delta
             if len(passes) > 1 and task.decode_ahead and applied and is_large(applied):
@@ -107,6 +111,22 @@ def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obs
             yield pass_.life.bounds(change)
 
 
+TOGETHER = 64
+"""Small deltas that are read at once at most."""
+
+TOGETHER_BYTES = 128 << 10
+"""Bytes of their files."""
+
+
+class _Ahead(NamedTuple):
+    """A delta that was read with others, before its turn."""
+
+    content: bytes
+    raw_bytes: int
+    block: RecordBlock
+    read: Read
+
+
 _Running = Generator[None, None, "Change | None"]
 """Pauses where others may take their turn, and gives what became of a file."""
 
@@ -123,6 +143,7 @@ class StorePass:
     Attributes:
         state: the map so far.
         whole: the map is that of the last step; False after a file that could not be read.
+        ahead: the deltas of the next steps, where they were read together.
         life: follows the life of its rows.
     """
 
@@ -146,6 +167,8 @@ class StorePass:
         self.whole = True
         self._raw_bytes = 0
         self._given: Iterator[RecordBlock] | None = None
+        self.ahead: deque[_Ahead] = deque()
+        self._pause, self._patience = 0, 1
         self._since: list[StoreFile] = []  # a snapshot, or the empty version, and deltas after it
         self._differences: list[Observed[SnapshotDiffers]] = []
         self._sizes = LiveSizes()
@@ -212,6 +235,10 @@ class StorePass:
         try:
             if compared:
                 apply_snapshot(self.state, self._check_blocks(file))
+            elif self.ahead:
+                content, raw_bytes, block, read = self.ahead.popleft()
+                self._reader.note(file, content, block.count, raw_bytes)
+                self.state.apply(block, read=read)
             else:
                 for block in self._check_blocks(file):
                     self.state.apply(block)
@@ -225,6 +252,37 @@ class StorePass:
             self._since.append(file)
         self._raw_bytes = self._reader.raw_bytes
         return self.state.end()
+
+    def read_together(self, steps: Sequence[Step]) -> None:
+        """Read the deltas of the next steps at once, as far as they are small and all is right.
+
+        A file of which there is more to say is read in its turn, which says it. After an attempt in
+        vain so are some more: twice as many each time.
+        """
+        files: list[StoreFile] = []
+        tracking = self.state.tracking
+        if self._pause or not self.whole or tracking.keys is not None or tracking.most_bytes:
+            self._pause = max(self._pause - 1, 0)
+            return
+        for step in steps:
+            if step.delta is None or step.base is not None:
+                break
+            files.append(step.delta)
+            if step.check is not None:
+                break  # it is compared with the map, which then knows no later key
+        while sum(file.size for file in files) > TOGETHER_BYTES:
+            files.pop()
+        if len(files) < 2:
+            return
+        contents, small = self._reader.read_together(files)
+        if small is None or (self._fit is not None and not self._fit.fits(small)):
+            self._pause = self._patience = min(2 * self._patience, TOGETHER)
+            return
+        self._patience = 1
+        sizes = np.diff(small.raw_ends, prepend=0).tolist()
+        parts = self.state.read_ahead(small.block, small.ends)
+        for content, size, (block, read) in zip(contents, sizes, parts, strict=False):
+            self.ahead.append(_Ahead(content, size, block, read))
 
     def _pass_over(self, file: StoreFile) -> Generator[None, None, None]:
         """Only see whether a file can be read: its version cannot be made."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG, problem
 from inspector.checkpoint.storage import Storage
-from inspector.decode.records import RecordBlock
+from inspector.decode.records import RecordBlock, SmallDeltas
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import ChecksumError, InspectorError
 from inspector.facts.checks import ChecksPassed
@@ -120,6 +120,15 @@ class StoreReader:
         """The same, made by the thread that takes them."""
         self._begun.add(file.path)
         return iter(check(self._files.blocks(file)))
+
+    def read_together(self, files: Sequence[StoreFile]) -> tuple[list[bytes], SmallDeltas | None]:
+        """As of :class:`inspector.providers.file_reader.FileReader`."""
+        return self._files.read_together(files)
+
+    def note(self, file: StoreFile, content: bytes, records: int, raw_bytes: int) -> None:
+        """Note a file that was read with others as one that :meth:`blocks` has read."""
+        self._begun.add(file.path)
+        self._files.note(file, content, records, raw_bytes)
 
     def snapshot_rows(self, file: StoreFile) -> int | None:
         """How many rows a snapshot says that it has, with those of stores that share it.

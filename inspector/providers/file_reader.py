@@ -10,7 +10,7 @@ from typing import ClassVar
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.storage import Storage
 from inspector.decode.frames import DEFAULT_CODEC, codec_of, has_checksums, inflate, sniff
-from inspector.decode.records import RecordBlock
+from inspector.decode.records import RecordBlock, SmallDeltas
 from inspector.decode.side_sums import HadoopSum, SideSum, SparkSum
 from inspector.exceptions import DecodeError, InspectorError
 from inspector.light_dataclasses import dataclass
@@ -182,6 +182,23 @@ class FileReader(ABC):
                 file,
                 location,
             )
+
+    def read_together(self, files: Sequence[StoreFile]) -> tuple[list[bytes], SmallDeltas | None]:
+        """Read small deltas at once: their bytes, and the first that are right in every respect.
+
+        Nothing is noted of them before :meth:`note`. By default none is read so.
+        """
+        del files
+        return [], None
+
+    def note(self, file: StoreFile, content: bytes, records: int, raw_bytes: int) -> None:
+        """Note of a file that was read with others what :meth:`blocks` notes."""
+        self.raw_bytes = raw_bytes
+        if self._checks.sides_of(file):
+            for _ in self._checks.watch(file, iter((content,))):
+                pass
+        self._summed.add(file.path)
+        self._decoded[file.path] = records
 
     def resume_from(self, earlier: FileReader) -> None:  # noqa: B027 - most have nothing to take over
         """Take over what another reader of the store knows of the version that it read last.

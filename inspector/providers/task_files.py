@@ -215,14 +215,14 @@ class ReadAhead:
 
     def __init__(self, storage: Storage, files: Sequence[StoreFile] = ()) -> None:
         self._storage = storage
-        self._is_remote = not is_local(storage.url)
+        self.is_remote = not is_local(storage.url)
         self._todo: deque[StoreFile] = deque()
         self._under_way: dict[str, Callable[[], bytes]] = {}
         self.expect(files)
 
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
-        if self._is_remote:
+        if self.is_remote:
             small = (file for file in files if file.size <= SMALL_BYTES)
             self._todo = deque(file for file in small if file.path not in self._under_way)
 
@@ -267,7 +267,7 @@ class ReadAhead:
         while self._todo and len(self._under_way) < AHEAD:
             file = self._todo.popleft()
             self._under_way[file.path] = self._request(file)
-        if self._is_remote and isinstance(self._storage, TaskFiles):
+        if self.is_remote and isinstance(self._storage, TaskFiles):
             self._storage.request_upcoming(AHEAD - len(self._under_way))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +69,19 @@ class Tracking:
     mark: Callable[[RecordBlock, Int64s], UInt8s] | None = None
     hashed: bool = False
     most_bytes: int = 0
+
+
+class Read(NamedTuple):
+    """What was read of the records of a version before its turn.
+
+    Attributes:
+        ids: of the keys. hashes, clocks: of the values. keys: distinct ones up to this version.
+    """
+
+    ids: Int64s
+    hashes: UInt64s
+    clocks: Int64s | None
+    keys: int
 
 
 _MOST_RECORD = (1 << 31) - 1
@@ -213,10 +226,30 @@ class StateMap:
         self._touched_keys: TouchedKeys | None = None
         self._adder.clear()
 
-    def apply(self, block: RecordBlock, *, kept: bool = False) -> None:
+    def read_ahead(self, block: RecordBlock, ends: Int64s) -> Iterator[tuple[RecordBlock, Read]]:
+        """Read the records of several versions to come at once; :meth:`apply` takes each.
+
+        Args:
+            block: all of them. The map keeps all keys.
+            ends: how many records these are up to the end of each version.
+        """
+        keys = self._keys
+        ids, hashes, clocks = self._read(block)
+        self._keys = keys  # those that come with a later version are not there before it
+        first = 0
+        for end in ends.tolist():
+            part = slice(first, end)
+            if end > first:
+                keys = max(keys, int(ids[part].max()) + 1)
+            times = None if clocks is None else clocks[part]
+            yield block.between(first, end), Read(ids[part], hashes[part], times, keys)
+            first = end
+
+    def apply(self, block: RecordBlock, *, kept: bool = False, read: Read | None = None) -> None:
         """Apply one block of records of the version, in file order.
 
-        With ``kept`` all of them have keys that are kept, and that the map has met before.
+        With ``kept`` all of them have keys that are kept, and that the map has met before. What was
+        ``read`` of them ahead is not read again.
         """
         if not block.count:
             return
@@ -224,10 +257,13 @@ class StateMap:
         if self._ordered and self.tracking.descends is not None and self._first_descent is None:
             below = np.flatnonzero(self.tracking.descends(block))
             self._first_descent = block.first_record + int(below[0]) if len(below) else None
-        block = block if kept else self._kept_records(block)
-        if not block.count:
-            return
-        ids, hashes, clocks = self._read(block)
+        if read is None:
+            block = block if kept else self._kept_records(block)
+            if not block.count:
+                return
+            ids, hashes, clocks = self._read(block)
+        else:
+            ids, hashes, clocks, self._keys = read
         if clocks is not None:
             self._note_clocks(block, ids, clocks)
         timed = self.tracking.clock_slot >= 0

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from unittest import mock
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.records import RecordBlock, read_records
+from inspector.decode.frames import inflate
+from inspector.decode.records import RecordBlock, SmallDeltas, read_records, read_small_deltas
 from inspector.exceptions import DecodeError, LimitError, RecordError, TruncatedError
+from inspector.kernel.loader import load
 from inspector.model import LIMITS, Limits
 from tests import encode
 from tests.encode import Record
@@ -215,3 +222,89 @@ def test_any_bytes_give_records_or_a_decode_error(
             assert (block.value_offset + block.value_length).max() <= len(raw)
     except DecodeError as error:
         assert 0 <= (error.offset or 0) <= len(raw)  # noqa: PT017 - either is fine
+
+
+def read_together(contents: Sequence[bytes], limits: Limits = LIMITS) -> SmallDeltas | None:
+    """By the compiled kernel, whichever the other tests use."""
+    with mock.patch("inspector.decode.records.kernel", return_value=load("c")):
+        return read_small_deltas(contents, limits)
+
+
+def by_file(small: SmallDeltas) -> list[list[Record]]:
+    """Keys and values of each file; it is as if the values came one by one."""
+    ends = [0, *small.ends.tolist()]
+    parts = [small.block.between(a, b) for a, b in pairwise(ends)]
+    return [
+        entries(
+            [replace(part, puts_only=bool((part.value_length >= 0).all()))] if part.count else []
+        )
+        for part in parts
+    ]
+
+
+damages = st.sampled_from([*["none"] * 6, "cut", "longer", "flipped", "empty", "odd", "stored"])
+
+
+@given(st.lists(st.tuples(lists, damages), max_size=6), st.integers(0, 1 << 16))
+def test_small_deltas_are_read_together_as_far_as_they_are_right(
+    files: list[tuple[list[Record], str]], chance: int
+) -> None:
+    contents = [damaged(written, damage, chance) for written, damage in files]
+    small = read_together(contents)
+    together = [] if small is None else by_file(small)
+    alone: list[list[Record]] = []
+    with suppress(DecodeError):
+        alone.extend(
+            entries(read_records(inflate([content], "lz4"), snapshot=False)) for content in contents
+        )
+    assert together == alone[: len(together)]
+    right = next((i for i, (_, damage) in enumerate(files) if damage != "none"), len(files))
+    assert len(together) >= right
+    if small is not None:
+        raw = [sum(map(len, inflate([each], "lz4"))) for each in contents[: len(together)]]
+        assert small.raw_ends.tolist() == list(accumulate(raw))
+        assert small.block.puts_only == all(v is not None for file in together for _, v in file)
+
+
+def damaged(written: list[Record], damage: str, chance: int) -> bytes:
+    """A delta, or what may lie in its place."""
+    if damage == "odd":
+        return encode.lz4(encode.records([*written, (b"key", b"v" * 12)]))
+    content = encode.lz4(encode.records(written), 64 if damage == "stored" else 32 << 10)
+    place = chance % len(content)
+    if damage == "flipped":
+        return content[:place] + bytes([content[place] ^ 1 + chance % 255]) + content[place + 1 :]
+    cut = {"cut": content[:place], "longer": content * 2, "empty": b""}
+    return cut.get(damage, content)
+
+
+@pytest.mark.parametrize(
+    "limits", [Limits(record_bytes=15), Limits(frame_bytes=20), Limits(block_bytes=len(RAW) - 1)]
+)
+def test_small_deltas_above_a_limit_are_left(limits: Limits) -> None:
+    content = encode.lz4(RAW)
+    assert read_together([content, content], limits) is None
+    small = read_together([content, content], Limits(block_bytes=len(RAW)))
+    assert small is not None
+    assert by_file(small) == [ENTRIES]
+
+
+def test_small_deltas_are_left_where_their_records_have_no_room() -> None:
+    content = encode.lz4(encode.records([(b"", b"")] * 5000))
+    small = read_together([content, content])
+    assert small is not None
+    assert small.ends.tolist() == [5000]
+
+
+def test_arguments_of_small_deltas_are_tested() -> None:
+    read = load("c").small_deltas  # type: ignore[attr-defined]
+    spans, ends = np.empty((4, 8), np.int64), np.empty((2, 1), np.int64)
+    for files, places, results in (
+        ([b""], spans, ends),
+        (("",), spans, ends),
+        ((b"",), spans.astype(np.int32), ends),
+        ((b"",), spans, ends[:1, :0]),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            read(files, places, results, 1, 1, 1)
+    assert read((b"",), spans, ends, 1, 1, 1) == (b"", 0)

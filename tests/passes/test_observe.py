@@ -199,3 +199,59 @@ def test_before_the_first_watermark_a_timer_tells_by_the_time_that_it_was_set_af
     rows = observed_in(group_states(tmp_path, [Batch(0, 1000, 1), Batch(0, 2000, 2)], deltas))
     assert against(rows) == expected
     assert facts_of_type(rows, LeftoverCount) == []
+
+
+def damage_nothing(_delta: Path) -> None:
+    pass
+
+
+def rewrite_with_misfit(delta: Path) -> None:
+    delta.write_bytes(encode.state_file([(A, group_state(1, 5)), (A, b"v" * 8), (b"", None)]))
+
+
+def add_wrong_checksum(delta: Path) -> None:
+    delta.with_name(f".{delta.name}.crc").write_bytes(b"crc\0\0\0\2\0" + bytes(4))
+
+
+def rewrite_large(delta: Path) -> None:
+    entries: list[Record] = [(user(f"{number:08}" * 9), b"") for number in range(9999)]
+    delta.write_bytes(encode.state_file([(key, group_state(1, 9)) for key, _ in entries]))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        damage_nothing,
+        Path.unlink,
+        lambda delta: delta.write_bytes(b""),
+        lambda delta: delta.write_bytes(delta.read_bytes()[:-9]),
+        lambda delta: delta.write_bytes(delta.read_bytes().replace(b"a", b"b")),
+        lambda delta: delta.write_bytes(encode.state_file([(A, None)], "zstd")),
+        rewrite_with_misfit,
+        add_wrong_checksum,
+        rewrite_large,
+    ],
+)
+@pytest.mark.parametrize("snapshots", [(), (4, 9)])
+def test_small_deltas_show_the_same_together_and_alone(
+    tmp_path: Path, damage: Any, snapshots: Sequence[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def state(version: int) -> list[Record]:
+        names = [user(str(number)) for number in range(version)]
+        return [(A, group_state(version, 100)), *((name, group_state(1, 50)) for name in names)]
+
+    deltas: dict[int, list[Record]] = {
+        version: [(A, group_state(version, 100)), (user(str(version - 1)), group_state(1, 50))]
+        for version in range(1, 13)
+    }
+    deltas[5] = []
+    batches = [Batch(10 * number, 1000 * number) for number in range(12)]
+    root = group_states(tmp_path, batches, deltas)
+    store = root / "state/0/0"
+    cases.write_store(store, {}, {version: state(version) for version in snapshots})
+    damage(store / "7.delta")
+    together = observed_in(root, 12, fit=True)
+    for most in (0, 1, 3):
+        monkeypatch.setattr("inspector.passes.observe.TOGETHER", most)
+        assert observed_in(root, 12, fit=True) == together
+    assert len(versions_in(together)) >= 6

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
-from inspector.decode.records import RecordBlock, read_records
+from inspector.decode.frames import DEFAULT_CODEC
+from inspector.decode.records import RecordBlock, SmallDeltas, read_records, read_small_deltas
+from inspector.exceptions import InspectorError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.file_reader import FileReader
 
@@ -21,6 +24,19 @@ class HdfsReader(FileReader):
             snapshot=file.kind is FileKind.SNAPSHOT,
             row_checksum=self._options.row_checksum,
         )
+
+    def read_together(self, files: Sequence[StoreFile]) -> tuple[list[bytes], SmallDeltas | None]:
+        """Deltas of this machine in Spark's default codec, up to the first that is not there."""
+        codecs = self._options.codecs
+        contents: list[bytes] = []
+        if self._options.row_checksum or self._ahead.is_remote:
+            return contents, None
+        with suppress(OSError, InspectorError):  # of one that is read again, and reported, in turn
+            for file in files:
+                if codecs.get(file.version or 0, DEFAULT_CODEC) != DEFAULT_CODEC:
+                    break
+                contents.append(self._ahead.whole(file))
+        return contents, read_small_deltas(contents)
 
 
 READER = HdfsReader

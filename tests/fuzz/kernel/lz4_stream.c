@@ -40,15 +40,15 @@ static size_t sound_block(Input *input, uint8_t *at)
 
 static void check_stream(const uint8_t *bytes, int64_t size, int64_t most, int64_t room)
 {
-    int64_t total = raw_size(bytes, size, most, room), consumed, again, done, first;
+    int64_t total = lz4_raw_size(bytes, size, most, room), consumed, again, done, first;
     uint8_t *out = exact_memory((size_t)total), *other;
-    done = decompress_all(bytes, size, most, out, total, &consumed);
+    done = lz4_blocks_unpacked(bytes, size, most, out, total, &consumed);
     ALWAYS(0 <= done && done <= total && 0 <= consumed && consumed <= size);
     ALWAYS(!done == !consumed);
     if (done) { /* the same bytes from no more than those, in memory of no more than that */
         other = exact_memory((size_t)done);
-        ALWAYS(raw_size(bytes, consumed, most, room) == done);
-        first = decompress_all(bytes, consumed, most, other, done, &again);
+        ALWAYS(lz4_raw_size(bytes, consumed, most, room) == done);
+        first = lz4_blocks_unpacked(bytes, consumed, most, other, done, &again);
         ALWAYS(first == done && again == consumed && !memcmp(out, other, (size_t)done));
         free(other);
     }

@@ -9,7 +9,7 @@ void PyBuffer_Release(void *buffer)
     (void)buffer;
 }
 
-char PyExc_RuntimeError, PyExc_TypeError, PyExc_ValueError, _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
+char PyExc_RuntimeError, PyExc_TypeError, PyTuple_Type, PyExc_ValueError, _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
 
 #define UNREACHED(name)                                                                            \
     void name(void);                                                                               \
@@ -22,6 +22,7 @@ UNREACHED(_PyArg_ParseTuple_SizeT)
 UNREACHED(PyArg_ParseTupleAndKeywords)
 UNREACHED(_PyArg_ParseTupleAndKeywords_SizeT)
 UNREACHED(PyBytes_AsString)
+UNREACHED(PyBytes_AsStringAndSize)
 UNREACHED(PyBytes_FromStringAndSize)
 UNREACHED(PyBytes_Size)
 UNREACHED(PyDict_Size)
@@ -31,9 +32,12 @@ UNREACHED(PyEval_RestoreThread)
 UNREACHED(PyEval_SaveThread)
 UNREACHED(PyImport_ImportModule)
 UNREACHED(PyLong_FromLongLong)
+UNREACHED(PyMem_Free)
+UNREACHED(PyMem_Malloc)
 UNREACHED(PyObject_CallMethod)
 UNREACHED(_PyObject_CallMethod_SizeT)
 UNREACHED(PyObject_GetBuffer)
+UNREACHED(PyTuple_GetItem)
 UNREACHED(PyTuple_Size)
 UNREACHED(PyType_GetFlags)
 UNREACHED(PyType_GetSlot)

@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     status = scan_records(&scan, &all);
     ALWAYS(MORE <= status && status <= OVER_LIMIT);
     check_records(&scan, &all, left);
-    for (i = 0; i < scan.count; i++) {
+    for (i = 0; i < scan.count; i++, step.count = 0) {
         ALWAYS(scan_records(&step, &one) == FULL && step.count == 1);
         for (k = 0; k < SPAN; k++)
             ALWAYS(array_get(&all, k * room + i) == array_get(&one, k));
