@@ -118,6 +118,6 @@ def _sum_counters(counters: Sequence[Counter[Any]]) -> Counter[Any]:
 
 def counter_of(counts: Mapping[T, int] | Iterable[tuple[T, int]]) -> Counter[T]:
     """The counter of some counts, as it is; ``Counter`` first asks what it is given."""
-    counter: Counter[T] = Counter()
+    counter: Counter[T] = Counter.__new__(Counter)
     dict.update(counter, counts)
     return counter

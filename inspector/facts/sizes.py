@@ -14,7 +14,7 @@ from inspector.facts.fact import Fact, fact
 from inspector.light_dataclasses import dataclass, field
 from inspector.operators.rule import RowPart
 from inspector.state.change import Change
-from inspector.sums import Sums, either, sum_by
+from inspector.sums import Sums, counter_of, either, sum_by
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ class LiveSizes:
 
     def snapshot(self) -> tuple[SizeCounts, SizeCounts, SizeCounts]:
         """Key, value and row sizes as they stand, as facts."""
-        return SizeCounts(+self.key), SizeCounts(+self.value), SizeCounts(+self.row)
+        key, value, row = map(counter_of, (self.key, self.value, self.row))
+        return SizeCounts(key), SizeCounts(value), SizeCounts(row)
 
 
 def _add(counter: Counter[int], more: Mapping[int, int]) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import astuple, replace
 from functools import partial
 from itertools import chain
@@ -67,13 +66,16 @@ def audit_stores(
     for number, step in enumerate(steps):
         if len(passes) == 1 and not passes[0].ahead:
             passes[0].read_together(steps[number : number + TOGETHER])
-        with reader.storage.in_turns() if len(passes) > 1 else nullcontext():
-            applied = step.base or step.delta
-            if len(passes) > 1 and task.decode_ahead and applied and is_large(applied):
-                rounds = make_rounds_ahead([pass_.decoding(applied) for pass_ in passes])
-                for pass_, blocks in zip(passes, rounds, strict=True):
-                    pass_.take(blocks)
-            changes = in_turns([pass_.advancing(step) for pass_ in passes])
+        if len(passes) == 1:
+            changes = [passes[0].advance(step)]
+        else:
+            with reader.storage.in_turns():
+                applied = step.base or step.delta
+                if task.decode_ahead and applied and is_large(applied):
+                    rounds = make_rounds_ahead([pass_.decoding(applied) for pass_ in passes])
+                    for pass_, blocks in zip(passes, rounds, strict=True):
+                        pass_.take(blocks)
+                changes = in_turns([pass_.advancing(step) for pass_ in passes])
         for pass_, change in zip(passes, changes, strict=True):
             if change is not None:
                 yield from pass_.emit_version(change, step)
@@ -197,8 +199,13 @@ class StorePass:
 
     def advance(self, step: Step) -> Change | None:
         """Replay one step; None if its version could not be made."""
-        (change,) = in_turns([self.advancing(step)])
-        return change
+        running = self.advancing(step)
+        try:
+            while True:
+                next(running)
+        except StopIteration as end:
+            change: Change | None = end.value
+            return change
 
     def advancing(self, step: Step) -> _Running:
         """Replay one step, and pause behind each block; returns as :meth:`advance`."""

@@ -19,7 +19,7 @@ _SMALL = 1 << 14
 
 @dataclass
 class RecordCounts:
-    """Counts over the records of one delta, in the order in which they stand in it.
+    """Counts over the records of one delta, in their order there; fields as COUNTS of the kernel.
 
     Attributes:
         puts, removals: records of each kind; ``puts == inserts + updates``.
@@ -33,13 +33,13 @@ class RecordCounts:
     inserts: int = 0
     updates: int = 0
     same_value_puts: int = 0
+    same_value_put_bytes: int = 0
     removals: int = 0
     absent_removals: int = 0
-    same_value_put_bytes: int = 0
 
 
 class ChangeSums(NamedTuple):
-    """Sums over the keys that a version touched; bytes are of UnsafeRows.
+    """Sums over the keys that a version touched, as SUMS of the kernel; bytes are of UnsafeRows.
 
     Attributes:
         was_rows, now_rows: those that were live before, and that are live now.
@@ -175,15 +175,14 @@ class Adder:
         more: list[dict[int, int]] = [{} for _ in SIZES]
         used = self.by_size[:, : self._largest + 1]
         of, sizes = used.nonzero()
-        counted = zip(of.tolist(), sizes.tolist(), used[of, sizes].tolist(), strict=True)
-        for kind, size, count in counted:
-            more[kind][size] = count
+        if len(of):
+            counted = zip(of.tolist(), sizes.tolist(), used[of, sizes].tolist(), strict=True)
+            for kind, size, count in counted:
+                more[kind][size] = count
         if self._largest >= _SMALL:
             _count_large(keys(), more)
-        return ChangeSums(
-            **dict(zip(SUMS, self.sums.tolist(), strict=True)),
-            more_by_size=dict(zip(SIZES, more, strict=True)),
-        )
+        by_size = dict(zip(SIZES, more, strict=True))
+        return ChangeSums._make([*self.sums.tolist(), by_size])
 
 
 def _count_large(keys: TouchedKeys, more: list[dict[int, int]]) -> None:

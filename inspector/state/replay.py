@@ -293,7 +293,7 @@ class StateMap:
 
     def end(self) -> Change:
         """Close the version: update the totals and return what it changed."""
-        counts = RecordCounts(**dict(zip(COUNTS, self._counts.tolist(), strict=True)))
+        counts = RecordCounts(*self._counts.tolist())
         if counts.puts + counts.removals > sum(map(len, self._touched)):
             self._add_again()  # a key has several records
         if self.tracking.clock_slot >= 0:
