@@ -8,6 +8,7 @@ could not be read at all is a row, and an entry of every format, as any other.
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -108,9 +109,12 @@ class Form:
         row["exit_code"] = int(exit_code())
         names = _one_of(tuple(plain_names(report.primary)))
         cause = report.verdict and report.verdict.cause
-        to_do = (cause.finding.kind.id, cause.to_do) if cause else None
+        # Many of a fleet say the same: it is kept once.
+        to_do = (cause.finding.kind.id, sys.intern(cause.to_do)) if cause else None
+        if row["message"]:
+            row["message"] = sys.intern(row["message"])
         exported = observed(report) if self.output == "prometheus" else None
-        return Member(row, columns, text, names, exported, cause_text(report), to_do)
+        return Member(row, columns, text, names, exported, sys.intern(cause_text(report)), to_do)
 
     def failure(self, checkpoint: str, message: str, kind: str, exit_code: int) -> Member:
         """What is kept of a checkpoint that could not be read at all.
