@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA
@@ -30,7 +31,7 @@ from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_r
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.placement import partition_count, was_left
 from inspector.exceptions import LimitError, NoSchemaError, RowError
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
 from inspector.providers.chain import FileNames, StoreFiles
 from inspector.quantities import short_count_text
@@ -309,11 +310,11 @@ class _Damage:
         }
         return cls(paths, shared)
 
-    def spoils(self, file: StoreFile, store: StoreId, beside: Collection[str]) -> bool:
-        """Whether Spark cannot read a file; one of which that is not known counts as doubted.
+    def spoils(self, file: StoreFile, store: StoreId, beside: Collection[str]) -> str:
+        """Path of what is damaged, so that Spark cannot read a file; no text if it can.
 
-        A snapshot cannot be read either where a file is damaged that it shares with others, which
-        is none of those beside it.
+        A snapshot cannot be read either where a file is damaged, or is not there, that it shares
+        with others, which is none of those beside it. Where it is not known it counts as doubted.
         """
         problem = self.paths.get(file.path)
         if problem is None and file.kind is FileKind.SNAPSHOT:
@@ -322,8 +323,8 @@ class _Damage:
             problem = shared if shared and shared.path not in beside else None
         if problem is not None and problem.slug in _NO_VERDICT:
             self.doubted += 1
-            return False
-        return problem is not None
+            return ""
+        return "" if problem is None else problem.path or file.path
 
 
 def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[Obstacle]:
@@ -426,35 +427,47 @@ def _stores(
         if was_left(checkpoint, partition, version):
             continue
         stores = {store.directory: store for store in reversed(partition.stores)}
+        several = len(stores) > 1 or not partition.stores
         for directory, layout in stores.items():
-            yield _store(checkpoint.store_files[directory], layout.store, version, damage)
-        if len(stores) > 1 or not partition.stores:
-            have = {store.store.store_name for store in partition.stores}
-            for name in sorted({*operator.layout.expected_stores} - have):
-                store = StoreId(operator.operator_id, name, partition.partition_id)
-                yield Obstacle(names.delta.format(1), names.absent, store)
+            result = _store(checkpoint.store_files[directory], layout, version, damage)
+            if several and isinstance(result, Obstacle):
+                result = replace(result, name=f"{result.name} of {layout.store.store_name}")
+            yield result
+        have = {store.store.store_name for store in partition.stores}
+        expected = {*operator.layout.expected_stores} if several else set()
+        for name in sorted(expected - have):
+            store = StoreId(operator.operator_id, name, partition.partition_id)
+            of_store = f" of {name}" if len(expected) > 1 else ""
+            yield Obstacle(f"{names.delta.format(1)}{of_store}", names.absent, store)
 
 
-def _store(files: StoreFiles, store: StoreId, version: int, damage: _Damage) -> Load | Obstacle:
+def _store(
+    files: StoreFiles, layout: StoreLayout, version: int, damage: _Damage
+) -> Load | Obstacle:
     """What a version of a store is loaded from, or the first file that Spark does not get."""
-    skipped = ""
+    store, names = layout.store, files.names
+    skipped, culprit, missing = "", "", False
     beside = {file.path for file in (*files.deltas.values(), *files.snapshots.values())}
     for base in (*sorted((v for v in files.snapshots if v <= version), reverse=True), 0):
         snapshot = files.snapshots.get(base)
-        if snapshot is not None and damage.spoils(snapshot, store, beside):
-            skipped = skipped or files.names.snapshot.format(base)
-            continue
-        break
-    if skipped and version - base > MOST_REPLAYED:
-        return Obstacle(skipped, _UNREADABLE, store, missing=False)
+        path = "" if snapshot is None else damage.spoils(snapshot, store, beside)
+        if not path:
+            break
+        if not skipped:
+            skipped = culprit = names.snapshot.format(base)
+            if path not in beside:
+                missing = all(file.path != path for file in layout.files)
+                culprit = f"{path.rpartition(f'{layout.directory}/')[2]} of {skipped}"
     # A store with snapshots alone had one of this version, and no delta.
     of_snapshots = files.compares and files.snapshots and not files.deltas
+    if skipped and (version - base > MOST_REPLAYED or (of_snapshots and base < version)):
+        return Obstacle(culprit, _UNREADABLE, store, missing=missing)
     for delta in range(base + 1, version + 1):
         if of_snapshots:
-            return Obstacle(files.names.snapshot.format(version), files.names.absent, store)
-        name = files.names.delta.format(delta)
+            return Obstacle(names.snapshot.format(version), names.absent, store)
+        name = names.delta.format(delta)
         if delta not in files.deltas:
-            return Obstacle(name, files.names.absent, store, skipped)
+            return Obstacle(name, names.absent, store, skipped)
         if damage.spoils(files.deltas[delta], store, beside):
             return Obstacle(name, _UNREADABLE, store, skipped, missing=False)
     return Load(store, base, version - base, skipped)

@@ -164,6 +164,33 @@ def test_a_file_that_cannot_be_read_is_the_first_thing_said(tmp_path: Path) -> N
     assert verdict["cause"]["finding"] in ("SS102", "SS105")
 
 
+@pytest.mark.parametrize(
+    ("case", "lost", "needed"),
+    [
+        ("rocksdb_agg_update_zips_one", "SSTs/000015-*.sst", r"SSTs/000015-\S+.sst of 8.zip"),
+        ("join_left_outer", "left-keyToNumValues", "1.delta of left-keyToNumValues"),
+    ],
+)
+@pytest.mark.parametrize("form", ["audit", "verify", "info", "page", "fleet", "fleet page"])
+def test_what_a_restart_lacks_is_named_in_every_form(
+    tmp_path: Path, case: str, lost: str, needed: str, form: str
+) -> None:
+    path = copy_of(case, tmp_path)
+    (gone,) = (path / "state/0/0").glob(lost)
+    if gone.is_dir():
+        shutil.rmtree(gone)
+    else:
+        gone.unlink()
+    paths = [path, checkpoint_of("agg_update")] if form.startswith("fleet") else [path]
+    command = form if form in ("verify", "info") else "audit"
+    output = "html" if form.endswith("page") else "table"
+    text = " ".join(run(command, *paths, "-o", output).out.split())
+    if form == "info" and gone.suffix == ".sst":  # which files a zip names it does not read
+        assert "Restarts from batch 8: yes, from 8.zip (by the names of the files" in text
+    else:
+        assert re.search(f"no, partition 0 needs {needed}", text)
+
+
 def test_a_missing_delta_is_why_no_version_can_be_restored(tmp_path: Path) -> None:
     path = copy_of("trouble_kept_timeouts", tmp_path)
     (path / "state/0/1/13.delta").unlink()

@@ -299,7 +299,17 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "cut_commit": (HDFS, _cut("commits/*"), r"it needs commits/13, which cannot be read"),
     "cut_snapshot": (HDFS, _cut("state/0/1/*.snapshot"), r"At state/0/1/12.snapshot: .* restarts"),
     "lost_zip": (ZIPS, _lose("state/0/0/*.zip"), r"no, partition 0 needs 8.zip"),
-    "cut_zip": (ZIPS, _cut("state/0/0/*.zip"), r"8.zip"),
+    "cut_zip": (
+        ZIPS,
+        _cut("state/0/0/*.zip"),
+        r"partition 0 needs 8.zip, which cannot be read \(CANNOT_LOAD_STATE_STORE",
+    ),
+    "lost_table": (ZIPS, _lose("state/0/0/SSTs/*.sst"), r"0 needs SSTs/0000\d\d-.*\.sst of 8.zip"),
+    "lost_join_store": (
+        "join_left_outer",
+        lambda root: shutil.rmtree(root / "state/0/0/left-keyToNumValues"),
+        r"no, partition 0 needs 1.delta of left-keyToNumValues \(CANNOT_READ_DELTA",
+    ),
     "lost_changelog": (LOGS, _lose("state/0/0/*.changelog"), r"partition 0 needs \d+.changelog"),
     "cut_changelog": (LOGS, _cut("state/0/0/*.changelog"), r"changelog, which cannot be read"),
     "cut_metadata": (

@@ -115,7 +115,10 @@ def test_a_partition_that_is_gone_is_not_read_as_empty(tmp_path: Path) -> None:
 
 def test_a_join_needs_all_its_stores(tmp_path: Path) -> None:
     found = restart(copy(tmp_path, "3.5.9/join_left_outer", "state/0/1/left-keyToNumValues"))
-    assert f"partition 1 needs 1.delta ({ABSENT})" in found.sentence
+    assert f"partition 1 needs 1.delta of left-keyToNumValues ({ABSENT})" in found.sentence
+    file = "state/0/0/right-keyWithIndexToValue/8.delta"
+    found = restart(copy(tmp_path / "other", "3.5.9/join_left_outer", file))
+    assert f"partition 0 needs 8.delta of right-keyWithIndexToValue ({ABSENT})" in found.sentence
 
 
 def test_a_batch_that_runs_again_needs_the_entry_before_it(tmp_path: Path) -> None:
@@ -126,6 +129,21 @@ def test_a_batch_that_runs_again_needs_the_entry_before_it(tmp_path: Path) -> No
 def test_an_entry_that_cannot_be_read_stops_spark(tmp_path: Path) -> None:
     found = restart(copy(tmp_path, PLAIN, cut=("commits/9",)))
     assert "no, it needs commits/9, which cannot be read" in found.sentence
+
+
+def test_a_snapshot_of_rocksdb_needs_its_table_files(tmp_path: Path) -> None:
+    case = "4.3.0/rocksdb_agg_update_zips_one"
+    folder = FIXTURES / case / "checkpoint/state/0/0"
+    name = f"SSTs/{max(path.name for path in folder.glob('SSTs/*.sst'))}"
+    lost, cut = copy(tmp_path / "lost", case, f"state/0/0/{name}"), tmp_path / "cut"
+    needed = f"no, partition 0 needs {name} of 8.zip"
+    assert restart(lost).sentence.endswith(f"{needed} (CANNOT_LOAD_STATE_STORE).")
+    found = restart(copy(cut, case, cut=(f"state/0/0/{name}",)))
+    assert f"{needed}, which cannot be read (CANNOT_LOAD_STATE_STORE)" in found.sentence
+    found = restart(copy(tmp_path / "zip", case, cut=("state/0/0/8.zip",)))
+    assert "partition 0 needs 8.zip, which cannot be read (CANNOT_LOAD_" in found.sentence
+    found = restart(copy(tmp_path / "absent", case, "state/0/0/8.zip"))
+    assert "partition 0 needs 8.zip (CANNOT_READ_STREAMING_STATE_FILE)" in found.sentence
 
 
 def test_a_store_of_rocksdb_needs_its_changelogs(tmp_path: Path) -> None:

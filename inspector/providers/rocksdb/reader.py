@@ -289,19 +289,16 @@ def open_tables(storage: Storage, file: StoreFile, snapshot: Snapshot) -> list[T
 
 
 def _open(storage: Storage, file: StoreFile, folder: str, table: TableFile) -> Table:
-    path = f"{folder}/{table.name}"
+    path, snapshot = f"{folder}/{table.name}", file.path.rpartition("/")[2]
     cache = storage.known if isinstance(storage, TaskFiles) else {}
     entry = cache[path] if path in cache else storage.stat(storage.relative(path))
     cache[path] = entry
     expected = "" if table.size is None else f" of {table.size:,} bytes"
     if entry is None or entry.is_dir:
-        raise DecodeError(f"it names the table file {table.name}{expected}, which is missing").at(
-            file.path
-        )
+        raise DecodeError(f"got no table file, expected one{expected} by {snapshot}").at(path)
     if table.size is not None and entry.size != table.size:
         raise DecodeError(
-            f"got a table file of {entry.size:,} bytes, expected one{expected} by "
-            f"{file.path.rpartition('/')[2]}"
+            f"got a table file of {entry.size:,} bytes, expected one{expected} by {snapshot}"
         ).at(path)
     result = replace(file, path=path, kind=FileKind.TABLE, version=None, size=entry.size)
     return open_table(StorageSource(storage, result), path)
