@@ -75,10 +75,11 @@ def _init(
 ) -> Callable[..., None]:
     """``__init__``, the one method whose parameters Python itself has to tell apart."""
     # Names that no field has.
-    scope: dict[str, Any] = {"_set_": object.__setattr__, "_missing_": MISSING}
+    scope: dict[str, Any] = {"_missing_": MISSING}
     positional: list[str] = []
     by_name: list[str] = []
-    body: list[str] = []
+    # Half of what object.__setattr__ takes, which a frozen class itself does not let through.
+    body: list[str] = ["_values_ = self.__dict__"] if frozen else []
     for member in members:
         name = value = member.name
         parameter = name
@@ -95,7 +96,7 @@ def _init(
             (by_name if member.kw_only else positional).append(parameter)
         elif member.default_factory is MISSING:
             continue  # its default is the class's, or __post_init__ sets it
-        body.append(f"_set_(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+        body.append(f"_values_[{name!r}] = {value}" if frozen else f"self.{name} = {value}")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     parameters = ["self", *positional, *(("*", *by_name) if by_name else ())]

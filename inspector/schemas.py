@@ -169,10 +169,15 @@ def parts_of(
 
 
 def _from_list(values: list[Any], kind: Any) -> Any:
-    valid = validity(values)
     if kind in _CODES:
-        numbers = array(_CODES[kind], [0 if value is None else value for value in values])
+        code = _CODES[kind]
+        try:
+            numbers, valid = array(code, values), None
+        except TypeError:
+            numbers = array(code, [0 if value is None else value for value in values])
+            valid = validity(values)
         return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(numbers)])
+    valid = validity(values)
     if pa.types.is_boolean(kind):
         bits = _bits(np.array([value is True for value in values], np.bool_))
         return pa.Array.from_buffers(kind, len(values), [valid, bits])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from weakref import WeakValueDictionary
 
 from inspector.checkpoint.urls import is_local
 from inspector.codec import Message
@@ -177,6 +178,17 @@ class Task(Message):
     passes: int = 0
     decode_ahead: bool = False
 
+    def spec(self) -> str:
+        """The task as an engine takes it: JSON."""
+        text = self.to_json()
+        _specs[text] = self
+        return text
+
+    @staticmethod
+    def of_spec(text: str) -> Task:
+        """The inverse of :meth:`spec`: in the process that has the task still, that one itself."""
+        return _specs.get(text) or Task.from_json(text)
+
     @property
     def speaks_for_files(self) -> bool:
         """Whether its facts are also on what is not about single keys: files, and all records."""
@@ -209,3 +221,6 @@ class Task(Message):
     @property
     def _counted_files(self) -> list[StoreFile]:
         return [file for store in self.stores if store.counts_files for file in store.files]
+
+
+_specs: WeakValueDictionary[str, Task] = WeakValueDictionary()

@@ -89,7 +89,7 @@ def rows_of(task: Task) -> Iterator[pa.RecordBatch]:
 
 def tasks_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Task]:
     """The tasks of batches of :data:`inspector.schemas.TASKS`."""
-    return map(Task.from_json, specs_in(batches))
+    return map(Task.of_spec, specs_in(batches))
 
 
 def files_ahead(tasks: Iterable[Task]) -> Iterator[StoreFile]:

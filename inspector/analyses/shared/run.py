@@ -161,7 +161,7 @@ class Run(Opened):
 
 def work_of(task: Task) -> Work:
     """A task as an engine takes it."""
-    return Work(task.to_json(), task.file_bytes, None, task.has_small_files, task.file_count)
+    return Work(task.spec(), task.file_bytes, None, task.has_small_files, task.file_count)
 
 
 def _reading(file_bytes: int) -> Callable[[], Measure]:

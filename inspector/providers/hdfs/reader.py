@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
+from inspector.checkpoint.storage import SMALL_BYTES
 from inspector.decode.frames import DEFAULT_CODEC
 from inspector.decode.records import RecordBlock, SmallDeltas, read_records, read_small_deltas
 from inspector.exceptions import InspectorError
@@ -27,7 +28,7 @@ class HdfsReader(FileReader):
 
     def read_together(self, files: Sequence[StoreFile]) -> tuple[list[bytes], SmallDeltas | None]:
         """Deltas of this machine in Spark's default codec, up to the first that is not there."""
-        codecs = self._options.codecs
+        codecs, storage = self._options.codecs, self._storage
         contents: list[bytes] = []
         if self._options.row_checksum or self._ahead.is_remote:
             return contents, None
@@ -35,7 +36,7 @@ class HdfsReader(FileReader):
             for file in files:
                 if codecs.get(file.version or 0, DEFAULT_CODEC) != DEFAULT_CODEC:
                     break
-                contents.append(self._ahead.whole(file))
+                contents.append(storage.read(storage.relative(file.path), SMALL_BYTES))
         return contents, read_small_deltas(contents)
 
 
