@@ -254,6 +254,8 @@ class Certainty(enum.Enum):
 class TimeoutKind(enum.Enum):
     """Which clock a query's timeouts follow (``GroupStateTimeout``); not in the checkpoint."""
 
+    __hash__ = object.__hash__  # as it is compared; that of an Enum is written in Python
+
     EVENT_TIME = "event"
     PROCESSING_TIME = "processing"
 

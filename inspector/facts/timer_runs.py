@@ -112,7 +112,7 @@ class TimerRuns:
             self._put, self.ever_armed = np.zeros(0, np.int32), np.zeros(0, np.bool_)
         step = len(state.versions) - 1
         self._reserve(len(state), rebased)
-        timed, again = records.was_timed, records.ids[records.again]
+        timed, again = records.timed, records.ids[records.again]
         self._put[again] = step
         put_before = np.maximum(self._put[records.ids[timed]], state.base_step - 1).astype(np.int64)
         for kind, run in self.by_kind.items():
@@ -124,7 +124,7 @@ class TimerRuns:
                 continue
             self._mark_standing(kind, records.before[timed], put_before, step)
             self._advance(kind, records, put_before, (step, calls))
-            if calls.last_data:
+            if calls.last_data and len(records.ids):
                 run.calls += _habits(records, calls, kind)
         put = records.ids[records.put]
         self._put[put] = BEFORE_WINDOW if rebased else step
@@ -212,11 +212,12 @@ class TimerRuns:
             since: step of the put that set each, which it outlived by nature.
             until: step that ended them.
         """
-        run, times = self.by_kind[kind], np.array(self.thresholds[kind], np.int64)
-        if len(run.standing) < len(times):
-            run.standing = longer(run.standing, len(times))
+        run, steps = self.by_kind[kind], len(self.thresholds[kind])
+        if len(run.standing) < steps:
+            run.standing = longer(run.standing, steps)
         if not self._premises.clears_timers or self._premises.lags(kind) or not len(timers):
             return
+        times = np.array(self.thresholds[kind], np.int64)
         reached = running_max(times[:until])
         first = np.maximum(np.searchsorted(reached, timers, side="right"), since + 1)
         starts = np.bincount(first[first < until], minlength=until)[:until]
@@ -232,17 +233,18 @@ class TimerRuns:
     ) -> None:
         """Lengthen the runs of timers that surely fired; end all others that were touched."""
         run, (step, calls) = self.by_kind[kind], at
-        times = np.array(self.thresholds[kind][: step + 1], np.int64)
-        timed = records.was_timed
+        times = self.thresholds[kind][: step + 1]
+        timed = records.timed
         fires = records.put[timed] & (records.before[timed] < times[-1])
         fires &= records.positions[timed] >= calls.sure_from
-        ids = records.ids[timed[fires]]
+        ids = records.ids[timed][fires]
         if self._premises.clears_timers or self._premises.lags(kind):
             # In this batch alone it is known to have fired.
             started = np.full(len(ids), step, np.int64)
             often = np.ones(len(ids), np.int64)
         else:
-            started, often = first_due(times, put_before[fires], records.before[timed[fires]])
+            due = records.before[timed][fires]
+            started, often = first_due(np.array(times, np.int64), put_before[fires], due)
         fired = run.fired[ids]
         run.fired[records.ids] = 0
         run.first[ids] = np.where(fired > 0, run.first[ids], started)
@@ -252,19 +254,18 @@ class TimerRuns:
 def _habits(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> TimerCalls:
     """What the records of one version show of the function."""
     by_timeout = records.positions >= calls.sure_from
-    timed = is_timer(records.before)
     # A put whose timer had not run out, or that stands before one which data made.
     by_data = records.put & ~by_timeout & (records.positions <= calls.last_data[kind])
-    left = is_timer(records.after)
+    left, timed_out = records.armed, by_timeout & records.timed
     had_row = by_data & (records.before != NO_CLOCK)
     return TimerCalls(
         armed_by_data=_count(by_data & left),
         unarmed_by_data=_count(by_data & ~left),
         changed_by_data=_count(had_row & ~records.same_state),
         untouched_by_data=_count(had_row & records.same_state),
-        timeout_kept=_count(by_timeout & timed & records.put & ~left),
-        timeout_rearmed=_count(by_timeout & timed & records.put & left),
-        timeout_removed=_count(by_timeout & timed & ~records.put),
+        timeout_kept=_count(timed_out & records.put & ~left),
+        timeout_rearmed=_count(timed_out & records.put & left),
+        timeout_removed=_count(timed_out & ~records.put),
     )
 
 

@@ -61,7 +61,7 @@ class TimerRecords:
         before: the timer that the key had: NO_TIMEOUT for none, NO_CLOCK where there was no row or
             the timer cannot be read. after: the one that the put left; NO_CLOCK for a removal.
         same_state: puts that left the state as it was, but for the timer.
-        was_timed: places of the keys that had a timer.
+        timed: the key had a timer. armed: the put left one.
         fresh: the key had no timer before: no timeout can have called for it.
         again: places of the keys whose record replaced one of the same version, which had put the
             timer in ``before``: a call for data whose timer had run out as it was set, such as one
@@ -75,7 +75,8 @@ class TimerRecords:
     before: Int64s
     after: Int64s
     same_state: Bools
-    was_timed: Int64s
+    timed: Bools
+    armed: Bools
     fresh: Bools
     again: Int64s
 
@@ -86,15 +87,17 @@ class TimerRecords:
         ids, before, put = touched.ids, touched.was_clock, touched.written
         absent = ~touched.was_live
         absent[touched.again] = False
+        after = np.where(put, state.clock[ids], NO_CLOCK)
         return cls(
             change,
             ids,
             put,
             state.record[ids].astype(np.int64),
             before,
-            np.where(put, state.clock[ids], NO_CLOCK),
+            after,
             touched.same_state,
-            np.flatnonzero(is_timer(before)),
+            is_timer(before),
+            is_timer(after),
             absent | (before == NO_TIMEOUT),
             touched.again,
         )
@@ -137,9 +140,8 @@ class CallBounds(VersionSum):
             return cls()
         clock = clock or BatchClock(BatchId(records.change.version - 1))
         event, processing = (due_before(records, clock, kind) for kind in (EVENT, PROCESSING))
-        timed = is_timer(records.before)
         by_any, by_event, by_processing = (
-            _last(records.positions, records.fresh | (timed & ~due))
+            _last(records.positions, records.fresh | (records.timed & ~due))
             for due in (event | processing, event, processing)
         )
         return cls(by_any, by_event, by_processing) if records.change.ordered else cls(by_any)
@@ -210,8 +212,7 @@ def due_before(records: TimerRecords, clock: BatchClock, kind: TimeoutKind) -> B
     By a batch whose clock is not known every timer may have.
     """
     now = clock.time_ms(kind)
-    timed = is_timer(records.before)
-    return timed if now is None else timed & (records.before < now)
+    return records.timed if now is None else records.timed & (records.before < now)
 
 
 def _against(
@@ -223,8 +224,8 @@ def _against(
     watermark, and after the processing time (premise ``set-after-clock``).
     """
     result = []
-    fired = records.before[is_timer(records.before) & (records.positions >= sure_from)]
-    armed = records.after[is_timer(records.after)]
+    fired = records.before[records.timed & (records.positions >= sure_from)]
+    armed = records.after[records.armed]
     watermark, now = clock.watermark_ms, clock.timestamp_ms
     if watermark is not None and (
         (fired >= watermark).any() or (premises.exact_watermark and (armed < watermark).any())

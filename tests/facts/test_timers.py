@@ -77,7 +77,7 @@ def test_the_records_of_a_version_tell_which_timers_they_met() -> None:
         C: (2, False, 70, NO_CLOCK, False),
         D: (3, True, NO_CLOCK, 90, True),
     }
-    assert {state.keys(records.ids)[i] for i in records.was_timed.tolist()} == {A, C}
+    assert {state.keys(records.ids)[i] for i in records.timed.nonzero()[0].tolist()} == {A, C}
     same = dict(zip(state.keys(records.ids), records.same_state.tolist(), strict=True))
     assert (same[B], same[A]) == (True, False)
 
