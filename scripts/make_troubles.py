@@ -122,12 +122,6 @@ def old_after(batch: int) -> list[Row]:
     return later(-4000)(batch) if batch > 3 else comers(batch)
 
 
-def two_spellings(batch: int) -> list[Row]:
-    """Twenty users whom nobody saw before, each in two spellings."""
-    rows = comers(batch)
-    return rows + [row | {"id": row["id"] + "b", "user": f" {row['user'].upper()}"} for row in rows]
-
-
 def two_hot(batch: int) -> list[Row]:
     """New users, and two with eleven of twelve events."""
     return [event(batch, n, ("a", "b")[n % 2] if n % 12 else f"v{batch}-{n}") for n in range(60)]
@@ -779,10 +773,6 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         ),
         Query(processed("ProcessingTime", kind="map", timer="soon"), conf=ROCKSDB, endless=True),
     ),
-    "agg_two_spellings": (
-        Query(grouped("user"), two_spellings),
-        Query(grouped(MINUTE, "user", late=LATENESS), two_spellings),
-    ),
     "join_two_delays": (
         Query(joined(SOON, "7 days", LATENESS), mode="append"),
         Query(joined(SOON, "2 minutes", LATENESS), mode="append"),
@@ -795,10 +785,7 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         Query(joined(SOON, how="left"), comers, later(-360), mode="append", conf=POLICY_MAX),
         Query(joined(SOON, how="left"), mode="append", conf=POLICY_MAX),
     ),
-    "agg_cube": (
-        Query(cubed("user", "n", "minute(ts)"), many),
-        Query(grouped("user"), many),
-    ),
+    "agg_cube": (Query(cubed(MINUTE, "user")), "agg_window_no_watermark"),
     "agg_time_key_week": (
         Query(grouped("ts", "user", late="7 days")),
         Query(grouped("ts", "user", late=LATENESS)),

@@ -304,6 +304,7 @@ ILL: dict[str, Ill] = {
         thresholds={"unique_puts": "2", "unique_share": "0.05", "window_versions": "2"},
         beside=frozenset(("SS201",)),
     ),
+    "SS220": Ill("troubles/trouble_limit_reached"),
     "SS218": Ill("4.3.0/agg_append", thresholds={"far_days": "0.0001"}),
     "SS219": Ill("troubles/trouble_tws_timers_gather"),
     "SS301": Ill("4.3.0/agg_v1"),

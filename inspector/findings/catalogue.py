@@ -748,7 +748,9 @@ FAR_EXPIRY = Kind(
     f"store's rows (`far_share`). A warning from {_AT.far_warned:g} days on (`far_warned`); less "
     f"is information. It is information, too, where none of the store's rows was removed, and the "
     f"first goes after {_AT.far_spans:g} times the history that can be read (`far_spans`), and "
-    f"{_AT.far_hours:g} hour (`far_hours`): a gap of a day in a history of minutes.",
+    f"{_AT.far_hours:g} hour (`far_hours`): a gap of a day in a history of minutes. Of a join it "
+    "is information where a long delay of withWatermark keeps the watermark so far behind all rows "
+    "of a side.",
     to_do="compare the unit of the time that sets the expiry with what Spark expects: "
     "setTimeoutTimestamp and timers take milliseconds; filter event times in the future before "
     "withWatermark",
@@ -758,6 +760,25 @@ FAR_EXPIRY = Kind(
     proof="The expiry of every row of the judged version is compared with the clock of its batch, "
     "by the rule of its operator.",
     explains=Explains(("SS204", "SS210"), "rows that are not yet due are not removed"),
+)
+UNFED = Kind(
+    "SS220",
+    Severity.INFO,
+    "nothing is stored though data arrives",
+    "numRowsDroppedByWatermark",
+    means="An aggregation, a session window and a join write each record that is in time, and a "
+    "limit counts it. None has been written for several batches in which every source brought "
+    "data. A limit that is reached looks so, and so do records that all come too late.",
+    thresholds=f"At least {_AT.window_versions} such batches at the end of the history "
+    "(`window_versions`), and an operator that the sources alone feed.",
+    to_do="compare the event times of the records with the watermark, and look at the filters "
+    "before the operator; of a limit that is reached start the query anew, or stop it",
+    source="StreamingGlobalLimitExec, WatermarkSupport.watermarkPredicateForDataForLateEvents, "
+    "WatermarkTracker (2.4 to 4.3)",
+    cause="No row is stored, though data arrives.",
+    command="timeline",
+    proof="From the log, by which every source moved, and from every version since: none put a "
+    "row. Why is a guess.",
 )
 TIMERS_GATHER = Kind(
     "SS219",
@@ -1126,6 +1147,7 @@ CATALOGUE = (
     UNIQUE_KEYS,
     FAR_EXPIRY,
     TIMERS_GATHER,
+    UNFED,
     FORMAT_V1,
     SKEWED,
     OVERSIZED_VALUE,

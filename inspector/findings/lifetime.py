@@ -22,8 +22,11 @@ from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
+from inspector.operators.global_limit import NAMES as LIMIT
 from inspector.operators.group_state import NAMES as GROUP_STATE
+from inspector.operators.join import NAMES as JOIN
 from inspector.operators.rule import Clock, RowKind, StoreRule
+from inspector.operators.session_window import NAMES as SESSION
 from inspector.quantities import count_text, duration_text
 from inspector.time_text import time_ms_text
 
@@ -57,6 +60,11 @@ class StoreLifetime:
             entry, or never wrote one.
         provable: keys that naming a clock of a group state's timers would prove to be left.
         fired: of a variable of transformWithState, keys of which no timer is left.
+        delays_ms: those of withWatermark that the schemas give, the longest first.
+        unfed: batches with data of every source, since the last one that put a row.
+        fed_at: that batch; None if it was before the history, or never.
+        by_fastest: of several watermarks the greatest counts.
+        sets: its rows are those of cube, rollup or grouping sets.
     """
 
     operator_id: int
@@ -82,6 +90,11 @@ class StoreLifetime:
     doubt: str = ""
     provable: Mapping[TimeoutKind, int] = field(default_factory=dict)
     fired: FiredKeys | None = None
+    delays_ms: Sequence[int] = ()
+    unfed: int = 0
+    fed_at: int | None = None
+    by_fastest: bool = False
+    sets: bool = False
 
 
 def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
@@ -90,6 +103,8 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     yield from _null_times(life, thresholds)
     yield from _unique(life, thresholds)
     yield from _far(life, thresholds)
+    yield from _long_delay(life, thresholds)
+    yield from _no_puts(life, thresholds)
     never_armed = list(_judge_timers(life, thresholds))
     yield from never_armed
     # What helps where no rule is known is beside the point for rows that one was found for.
@@ -205,6 +220,7 @@ def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
     rows, new = expiring.endless_rows, expiring.endless_new
     if not rows or rows < thresholds.far_share * life.newest.rows:
         return
+    sets = ": the totals of cube, rollup or grouping sets" if life.sets else ""
     finding = catalogue.NEVER_EXPIRES.of_store(
         life,
         f"{expiry.name} is null in {rows:,} of {count_text(life.newest.rows, 'row')}, and a row "
@@ -213,9 +229,11 @@ def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
         rows,
         expiring.endless_bytes,
         f"The event time of {count_text(rows, 'row')} is null ({expiry.name}), so no watermark "
-        f"removes {'it' if rows == 1 else 'them'}; {f'{new:,}' if new else 'none'} of them came in "
-        "the newer half of the history.",
-        next_step="drop the rows without an event time before the operator, or give them one; look "
+        f"removes {'it' if rows == 1 else 'them'}{sets}; {f'{new:,}' if new else 'none'} of them "
+        "came in the newer half of the history.",
+        next_step="name the grouping sets, each with the window, in place of cube or rollup"
+        if sets
+        else "drop the rows without an event time before the operator, or give them one; look "
         "at how the column is parsed",
         certainty=Certainty.PROVEN,
     )
@@ -301,12 +319,68 @@ def _none_near(
     A delay, a gap or a timeout of a month is what it is meant to be, or a month too long: nothing
     of it can be seen in an hour of history, but that the state only grows until then.
     """
-    young = life.window < thresholds.window_versions or life.span_ms is None
     known = sum(far.rows.values()) == life.newest.rows and life.rule.row_kind is not RowKind.TIMER
-    if young or life.removals or life.growing is False or not known:
-        return {}
-    least = max(thresholds.far_hours * _DAY_MS / 24, thresholds.far_spans * (life.span_ms or 0))
-    return far.rows if min(far.rows, default=0) * far.width - now >= least else {}
+    ahead = min(far.rows, default=0) * far.width - now
+    return far.rows if known and _is_far(life, ahead, thresholds) else {}
+
+
+def _is_far(life: StoreLifetime, ahead: int, thresholds: Thresholds) -> bool:
+    """Whether so many ms are many beside a history in which no row went."""
+    if life.window < thresholds.window_versions or life.span_ms is None:
+        return False
+    least = max(thresholds.far_hours * _DAY_MS / 24, thresholds.far_spans * life.span_ms)
+    return not life.removals and life.growing is not False and ahead >= least
+
+
+def _long_delay(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """A side of a join whose every row the watermark has yet to pass, because of a long delay.
+
+    Where it lies further back than by the delay, a source is late (SS206).
+    """
+    oldest = None if life.ages is None else life.ages.oldest_ms
+    if life.rule.event_time is None or oldest is None or not life.watermark_ms:
+        return
+    ahead = oldest - life.watermark_ms
+    if not _is_far(life, ahead, thresholds) or ahead > max(life.delays_ms, default=0):
+        return
+    longest, *others = map(duration_text, life.delays_ms)
+    beside = f" (others: {', '.join(others)})" if others else ""
+    rows = count_text(life.newest.rows, "row")
+    yield catalogue.FAR_EXPIRY.of_store(
+        life,
+        f"the oldest of {rows} is of {time_ms_text(oldest)}, and the watermark of the judged batch "
+        f"is {time_ms_text(life.watermark_ms)}",
+        life.newest.rows,
+        life.newest.row_bytes,
+        f"The longest delay of withWatermark, {longest}{beside}, holds the watermark back: it has "
+        f"to advance by {duration_text(ahead)} before it passes the first of {rows}.",
+        next_step="give both sides a delay that their data needs: of several watermarks the least "
+        "counts, so that the rows of all sides stay for the longest delay",
+        severity=Severity.INFO,
+    )
+
+
+def _no_puts(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """A store that each record in time is written to, and to which none was for long."""
+    if life.unfed < thresholds.window_versions or life.operator_name not in _WRITES_ALL:
+        return
+    batches = f"the newest {count_text(life.unfed, 'batch', 'batches')} with data of every source"
+    since = "" if life.fed_at is None else f" since batch {life.fed_at}"
+    policy = "" if not life.by_fastest else ", that of the fastest source (multipleWatermarkPolicy)"
+    side = life.store_name.partition("-")[0]
+    where = f" of the join's {side} side" if life.operator_name in JOIN else ""
+    yield catalogue.UNFED.of_store(
+        life,
+        f"no row was put{since} into the store, through {batches}",
+        cause=f"Most likely the limit is reached, so that the query emits nothing more: no row has "
+        f"been counted{since}, through {batches}."
+        if life.operator_name in LIMIT
+        else f"No row{where} was stored{since}, through {batches}: they come too late for the "
+        f"watermark{policy}, or are dropped before the operator.",
+    )
+
+
+_WRITES_ALL = (*AGGREGATIONS, *SESSION, *JOIN, *LIMIT)
 
 
 _WRONG_UNIT = ": a wrong unit? Spark takes ms."

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.what_if import delays_of
 from inspector.facts.ages import Ages
 from inspector.facts.expiring import Expiring
 from inspector.facts.join_times import KeyTimeVotes
@@ -22,9 +23,9 @@ from inspector.findings.lifetime import StoreLifetime
 from inspector.findings.variables import VariableLife
 from inspector.merge.collect import Facts, covered_timed_rows
 from inspector.merge.resolution import reasons_of
-from inspector.model import BatchClock, Certainty, StoreName, TimeoutKind
+from inspector.model import BatchClock, BatchId, Certainty, StoreName, TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
-from inspector.operators.join import VALUE_STORES
+from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock, StoreRule
 
 
@@ -68,6 +69,10 @@ def store_lifetimes(
             ),
             doubt=_doubt(checkpoint, version),
             fired=facts.sums(FiredKeys).get(name),
+            delays_ms=sorted(delays_of(checkpoint), reverse=True),
+            by_fastest=checkpoint.conf(version, "multipleWatermarkPolicy") == "max",
+            sets=_groups_by_sets(operator, store),
+            **_no_puts(checkpoint, store, versions),
             **_expiring(facts, name, rule, version, clock),
         )
 
@@ -77,6 +82,25 @@ def _quiet(versions: Mapping[int, VersionFacts]) -> int:
     newest_first = (versions[version] for version in sorted(versions, reverse=True))
     steady = takewhile(lambda facts: not facts.new_rows, newest_first)
     return sum(bool(facts.puts) and not facts.rebased for facts in steady)
+
+
+def _groups_by_sets(operator: Operator, store: str) -> bool:
+    schema = operator.schemas.get(store)
+    return schema is not None and any(f.name == "spark_grouping_id" for f in schema.key.fields)
+
+
+def _no_puts(checkpoint: Checkpoint, store: str, versions: Mapping[int, VersionFacts]) -> Any:
+    """Batches whose data reached a store that the sources alone feed, and did not change it."""
+    clock, unfed = checkpoint.clock(max(versions, default=0)), 0
+    ahead = clock is not None and (clock.watermark_ms or 0) > (clock.timestamp_ms or 0)
+    if len(checkpoint.query) > 1 or store in COUNT_STORES or ahead:
+        return {}  # that the watermark lies in the future is SS211
+    for version in sorted(versions, reverse=True):
+        if versions[version].puts or versions[version].rebased:
+            return {"unfed": unfed, "fed_at": version - 1}
+        sources = checkpoint.logs.sources.get(BatchId(version - 1), ())
+        unfed += bool(sources) and all(source.moved for source in sources)
+    return {"unfed": unfed}
 
 
 def _span(first: BatchClock | None, last: BatchClock | None) -> int | None:

@@ -32,7 +32,7 @@ class Thresholds:
 
     window_versions: int = _at(
         5,
-        "SS201 SS204 SS205 SS209 SS216 SS217 SS219 SS308 SS310",
+        "SS201 SS204 SS205 SS209 SS216 SS217 SS219 SS220 SS308 SS310",
         "Versions whose changes must be known before what did not happen in them says anything.",
     )
     entries_per_key: int = _at(

@@ -187,6 +187,11 @@ CAUSES: dict[str, str] = {
     "tws_timer_kept": r"Timers fired for 120 keys, and the variable 'pages' kept them all",
     "tws_list_timer_kept": r"Timers fired for 120 keys, and the variable 'pages' kept them all",
     "tws_map_timer_kept": r"Timers fired for 160 keys, and the variable 'pages' kept them all",
+    "join_two_delays": r"The longest delay of withWatermark, 7 d \(others: 1 min\), holds the",
+    "limit_reached": r"Most likely the limit is reached, .*no row has been counted since batch 1",
+    "join_max_policy": r"No row of the join's right side was stored since batch 0, through",
+    "agg_cube": r"of 161 rows is null \(window.end\), .*: the totals of cube, rollup or",
+    "agg_time_key_week": r"watermark has to advance by 6 d 23 h .*before 160 rows can go; no row",
     "agg_seconds_as_ms": r"The watermark is 1970-01-21.*: seconds were taken for milliseconds",
 }
 """Trouble -> what the first two lines of 80 columns say."""
@@ -206,6 +211,7 @@ TWINS = (
         "agg_window_no_watermark",
     ),
     *("agg_explode", "dedup_static_join", "join_wide_payload", "agg_sketch"),
+    *("join_two_delays", "limit_reached", "join_max_policy", "agg_time_key_week"),
     *("dedup_half_null", "agg_null_user", "tws_list_timer_kept", "tws_map_timer_kept"),
     *("rocksdb_agg_no_watermark", "rocksdb_dedup_no_watermark", "rocksdb_join_no_range"),
 )

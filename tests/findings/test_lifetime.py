@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from inspector.facts.ages import Ages
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.expiring import Expiring, Width
 from inspector.facts.timer_runs import TimerCalls
@@ -72,6 +73,12 @@ def test_rows_without_an_event_time_never_go(
     assert (found.rows, found.bytes) == (53, 530)
     assert "The event time of 53 rows is null (ts), so no watermark removes them" in found.cause
     assert f"{new or 'none'} of them" in found.cause
+
+
+def test_the_totals_of_a_cube_have_no_window() -> None:
+    (found,) = judged(expiring=Expiring(endless_rows=53, endless_new=1), sets=True)
+    assert "removes them: the totals of cube, rollup or grouping sets; 1 of them" in found.cause
+    assert "name the grouping sets" in found.next_step
 
 
 def test_of_few_rows_without_an_event_time_nothing_is_said() -> None:
@@ -291,6 +298,64 @@ def test_timers_that_fired_for_keys_that_a_variable_keeps_are_the_cause(
     assert "were due and are gone: they fired, or were deleted" in found.evidence
     (found,) = judged(**life | {"fired": FiredKeys(9, 0)})
     assert found.cause == "The store gained 1,000 rows in 7 versions and lost none."
+
+
+HOUR, DAY = 3_600_000, 86_400_000
+HELD_BACK = {
+    "rule": replace(UNKNOWN, event_time=KEY_TIME),
+    "watermark_ms": 100 * DAY,
+    "ages": Ages(oldest_ms=106 * DAY),
+    "delays_ms": (7 * DAY, 60_000),
+    "span_ms": HOUR,
+}
+
+
+def test_a_long_delay_of_one_side_of_a_join_is_information() -> None:
+    (found,) = judged(**HELD_BACK)
+    assert (found.kind.id, found.severity, found.rows) == ("SS218", Severity.INFO, 1200)
+    assert "The longest delay of withWatermark, 7 d (others: 1 min), holds" in found.cause
+    assert "advance by 6 d before it passes the first of 1,200 rows" in found.cause
+    (found,) = judged(**HELD_BACK | {"delays_ms": (7 * DAY,)})
+    assert "The longest delay of withWatermark, 7 d, holds the watermark back" in found.cause
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"delays_ms": (5 * DAY,)},  # a source is late
+        {"ages": Ages(oldest_ms=100 * DAY + HOUR // 2)},
+        {"ages": Ages()},
+        {"span_ms": DAY},
+        {"removals": 1},
+        {"growing": False},
+        {"watermark_ms": None},
+    ],
+)
+def test_what_no_long_delay_holds_back_is_not(change: dict[str, object]) -> None:
+    assert judged(**HELD_BACK | change) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("globalLimit", "the limit is reached, so that the query emits nothing more"),
+        ("symmetricHashJoin", "No row of the join's left side was stored since batch 4, through"),
+        ("stateStoreSave", "No row was stored since batch 4, through the newest 6 batches"),
+        ("dedupe", ""),
+    ],
+)
+def test_that_nothing_is_stored_though_data_arrives_is_information(name: str, words: str) -> None:
+    quiet = {"operator_name": name, "store_name": "left-keyWithIndexToValue", "unfed": 6}
+    found = judged(**quiet | {"fed_at": 4})
+    assert [(one.kind.id, one.severity) for one in found] == [("SS220", Severity.INFO)] * bool(
+        words
+    )
+    assert all(words in one.cause for one in found)
+    assert judged(**quiet | {"unfed": 4}) == []
+    fastest = judged(**quiet | {"by_fastest": True})
+    assert all("since" not in one.cause for one in fastest)
+    if name == "symmetricHashJoin":
+        assert "that of the fastest source" in fastest[0].cause
 
 
 TIMERS = StoreRule(expiry=TIMER)
