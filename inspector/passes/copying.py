@@ -214,7 +214,7 @@ class _Folder:
             stored = StoredRows(
                 store.key_encoder,
                 None if store.key_schema is None else parse_schema_json(store.key_schema),
-                reader.family(newest),
+                reader.files.family(newest),
                 DELIMITER if task.merge_delimiter else b"",
                 task.row_checksum,
             )

@@ -121,7 +121,7 @@ class Followed:
         """Take the steps that are new."""
         steps = [step for step in steps if step.version > kept.reached]
         applied = [step.base or step.delta or step.compared for step in steps]
-        reader.expect([file for file in applied if file is not None])
+        reader.files.expect([file for file in applied if file is not None])
         for step, file in zip(steps, applied, strict=True):
             change = kept.pass_.advance(step)
             if change is not None:

@@ -50,7 +50,7 @@ def live_blocks(
         return
     chain, positions = result
     file = chain.files[0]
-    reader.expect([f for number, f in enumerate(chain.files) if positions.any_in(number)])
+    reader.files.expect([f for number, f in enumerate(chain.files) if positions.any_in(number)])
     try:
         for number, file in enumerate(chain.files):
             if positions.any_in(number):
@@ -98,10 +98,10 @@ class _Puts(NamedTuple):
     def learn(self, chain: Chain) -> tuple[Positions, StoreFile | None]:
         """Positions of the live rows, and the file that could not be read, if there is one."""
         reader, parts = self.reader, list[Positions]()
-        reader.keep(chain.files)  # for the rows themselves
+        reader.storage.keep(chain.files)  # for the rows themselves
         for keys in self.passes:
             puts = LastPuts()
-            reader.expect(chain.files)
+            reader.files.expect(chain.files)
             for number, file in enumerate(chain.files):
                 try:
                     selected = select_records(reader.blocks(file), self.key_filter)

@@ -61,7 +61,7 @@ def audit_stores(
     """
     first, reader = stores[0]
     steps = replay_steps(reader.provider.files_of(first.files), task.version)
-    reader.expect([file for step in steps for file in step.files])
+    reader.files.expect([file for step in steps for file in step.files])
     passes = [StorePass(task, store, item) for store, item in stores]
     for number, step in enumerate(steps):
         if len(passes) == 1 and not passes[0].ahead:
@@ -106,7 +106,7 @@ def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obs
     if pass_.state.tracking.clock_slot < 0:
         return
     steps = replay_steps(reader.provider.files_of(store.files), task.version)
-    reader.expect([file for step in steps for file in step.files])
+    reader.files.expect([file for step in steps for file in step.files])
     for step in steps:
         change = pass_.advance(step)
         if change is not None:
@@ -190,7 +190,7 @@ class StorePass:
         The stores' rules and schemas are those of the task before; what the log says of the
         batches, and the files, may have become more.
         """
-        reader.resume_from(self._reader)
+        reader.files.resume_from(self._reader.files)
         self._task, self._store, self._reader = task, store, reader
         self.life.resume(task, store)
         self._crossed.resume(task, store)
@@ -257,7 +257,7 @@ class StorePass:
         self.whole = True
         if self._confirm:
             self._since.append(file)
-        self._raw_bytes = self._reader.raw_bytes
+        self._raw_bytes = self._reader.files.raw_bytes
         return self.state.end()
 
     def read_together(self, steps: Sequence[Step]) -> None:
@@ -281,7 +281,7 @@ class StorePass:
             files.pop()
         if len(files) < 2:
             return
-        contents, small = self._reader.read_together(files)
+        contents, small = self._reader.files.read_together(files)
         if small is None or (self._fit is not None and not self._fit.fits(small)):
             self._pause = self._patience = min(2 * self._patience, TOGETHER)
             return

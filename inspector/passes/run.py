@@ -232,7 +232,7 @@ def _keep(task: Task, store: StoreTask, reader: StoreReader) -> None:
     if task.request.fields or (task.request.matched and store.store_name in VALUE_STORES):
         files = reader.provider.files_of(store.files)
         with suppress(MissingVersionError):
-            reader.keep(chain_for(files, task.version).files)
+            reader.storage.keep(chain_for(files, task.version).files)
 
 
 def _each_field(task: Task) -> Iterator[Observed[Any]]:

@@ -89,7 +89,7 @@ def _keys(
     """The keys of some ids that could be read, file by file."""
     steps = np.where(state.put_step[ids] == BEFORE_WINDOW, state.base_step, state.put_step[ids])
     keys: dict[int, bytes] = {}
-    reader.expect([applied[step] for step in distinct(steps).tolist()])
+    reader.files.expect([applied[step] for step in distinct(steps).tolist()])
     for step in distinct(steps).tolist():
         own_ids, file = ids[steps == step], applied[step]
         try:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
 from typing import Any
 
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG, problem
 from inspector.checkpoint.storage import Storage
-from inspector.decode.records import RecordBlock, SmallDeltas
+from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import ChecksumError, InspectorError
 from inspector.facts.checks import ChecksPassed
@@ -32,7 +32,7 @@ class StoreReader:
 
     Attributes:
         store: the store.
-        provider: the one that wrote the files. storage: where they lie.
+        provider: the one that wrote the files. storage: where they lie. files: reads them.
     """
 
     def __init__(self, task: Task, storage: Storage, store: StoreTask) -> None:
@@ -55,7 +55,7 @@ class StoreReader:
         options = ReadOptions(
             task.codecs, task.row_checksum, task.merge_delimiter, task.encoding, form
         )
-        self._files = self.provider.reader(
+        self.files = self.provider.reader(
             self.storage, options, store.files, store.side_files, self.report
         )
 
@@ -69,16 +69,11 @@ class StoreReader:
         self._problems = dict.fromkeys(problems)
 
     @property
-    def raw_bytes(self) -> int:
-        """Decompressed bytes of the file read last."""
-        return self._files.raw_bytes
-
-    @property
     def checks(self) -> ChecksPassed:
         """What was right so far, each file once."""
-        unsummed = self._files.paths_without_sums
+        unsummed = self.files.paths_without_sums
         return ChecksPassed(
-            **asdict(self._files.checks),
+            **asdict(self.files.checks),
             unsummed_files=len(unsummed),
             confirmed_files=len(unsummed & self._confirmed),
         )
@@ -86,18 +81,6 @@ class StoreReader:
     def confirm(self, files: Iterable[StoreFile]) -> None:
         """Note that a snapshot holds what these files make, itself included."""
         self._confirmed.update(file.path for file in files)
-
-    def resume_from(self, earlier: StoreReader) -> None:
-        """Take over what another reader of the store knows of the version that it read last."""
-        self._files.resume_from(earlier._files)
-
-    def expect(self, files: Sequence[StoreFile]) -> None:
-        """Announce which files will be read next, and in which order."""
-        self._files.expect(files)
-
-    def keep(self, files: Iterable[StoreFile]) -> None:
-        """Announce files that are read more than once."""
-        self.storage.keep(files)
 
     def blocks(self, file: StoreFile, check: Check = iter) -> Iterator[RecordBlock]:
         """The records of a file, block by block; the last block only after its end was verified.
@@ -119,34 +102,12 @@ class StoreReader:
     def blocks_here(self, file: StoreFile, check: Check = iter) -> Iterator[RecordBlock]:
         """The same, made by the thread that takes them."""
         self._begun.add(file.path)
-        return iter(check(self._files.blocks(file)))
-
-    def read_together(self, files: Sequence[StoreFile]) -> tuple[list[bytes], SmallDeltas | None]:
-        """As of :class:`inspector.providers.file_reader.FileReader`."""
-        return self._files.read_together(files)
+        return iter(check(self.files.blocks(file)))
 
     def note(self, file: StoreFile, content: bytes, records: int, raw_bytes: int) -> None:
         """Note a file that was read with others as one that :meth:`blocks` has read."""
         self._begun.add(file.path)
-        self._files.note(file, content, records, raw_bytes)
-
-    def snapshot_rows(self, file: StoreFile) -> int | None:
-        """How many rows a snapshot says that it has, with those of stores that share it.
-
-        Raises:
-            DecodeError: it cannot be decoded.
-            OSError: it cannot be read.
-        """
-        return self._files.snapshot_rows(file)
-
-    def family(self, file: StoreFile) -> int | None:
-        """The number of the store's column family in a file; None if it has none.
-
-        Raises:
-            DecodeError: no snapshot says it.
-            OSError: it cannot be read.
-        """
-        return self._files.family(file)
+        self.files.note(file, content, records, raw_bytes)
 
     def decode_rest(self, files: Iterable[StoreFile]) -> None:
         """Decode those files that no version needed: a delta that a snapshot has replaced."""
@@ -167,9 +128,9 @@ class StoreReader:
         unseen = {
             result.path for result in self.problems if result.slug in (*UNSEEN, VANISHED_SLUG)
         }
-        for file in self._files.files_to_check(item for item in files if item.path not in unseen):
+        for file in self.files.files_to_check(item for item in files if item.path not in unseen):
             try:
-                self._files.check(file)
+                self.files.check(file)
             except OSError as error:  # noqa: PERF203 - a file takes longer than its try
                 self.note_failure(error, file)
 

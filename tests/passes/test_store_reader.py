@@ -41,7 +41,7 @@ def test_the_records_of_a_file_and_its_raw_size(tmp_path: Path, codec: str) -> N
     for _ in range(2):
         blocks = list(reader.blocks(write(tmp_path, encode.state_file(ROWS, codec))))
         assert sum(block.count for block in blocks) == 2
-        assert reader.raw_bytes == len(encode.records(ROWS))
+        assert reader.files.raw_bytes == len(encode.records(ROWS))
     assert reader.problems == []
 
 

@@ -366,7 +366,7 @@ def _snapshot_rows(task: Task) -> int:
             if not _has_rows(task, replayed_file)
         ]
         rows += max(
-            (reader.snapshot_rows(file) or 0 for file in result[:1] + result[-1:]), default=0
+            (reader.files.snapshot_rows(file) or 0 for file in result[:1] + result[-1:]), default=0
         )
     return rows
 

@@ -259,10 +259,10 @@ def test_the_rows_of_a_snapshot_are_those_that_it_says_or_its_tables() -> None:
     ((store, reader),) = open_stores(task)
     rows = api.audit(ROCKS[1]).summary["rows"]
     newest = max(store.files, key=lambda file: file.version or 0)
-    assert reader.snapshot_rows(newest) == rows == splitting._snapshot_rows(task)
+    assert reader.files.snapshot_rows(newest) == rows == splitting._snapshot_rows(task)
     known = reader.storage.known
     known[newest.path] = replace(known[newest.path], keys=-1)
-    told = reader.snapshot_rows(newest)
+    told = reader.files.snapshot_rows(newest)
     assert told is not None
     assert told >= rows
 
