@@ -53,6 +53,7 @@ from inspector.engines.session_scope import scope_of
 from inspector.engines.staging import CHUNK_BYTES, CHUNKS, StagingFolder, scratch
 from inspector.exceptions import EngineError, NotACheckpointError
 from inspector.providers.registry import classify
+from inspector.sums import group_by
 
 MAX_LENGTH = "spark.sql.sources.binaryFile.maxLength"
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -221,12 +222,12 @@ class HadoopFiles(Reader):
     def _files(self, root: str, marks: Sequence[_Mark]) -> dict[str, ListedFile]:
         files: dict[str, ListedFile] = {}
         seen: set[str] = set()
+        columns = "path", "_metadata.file_path", "length", "unix_millis(modificationTime)"
+        frames = [mark.frame.selectExpr(f"'{mark.name}'", *columns) for mark in marks]
+        # In one job: each has a latency of its own.
+        for name, path, *file in reduce(DataFrame.unionAll, frames).collect() if frames else ():
+            files[relative_path(path, root, name)] = ListedFile(*file)
         for mark in marks:
-            listing = mark.frame.select(
-                "path", "_metadata.file_path", "length", F.expr("unix_millis(modificationTime)")
-            )
-            for path, *file in listing.collect():
-                files[relative_path(path, root, mark.name)] = ListedFile(*file)
             seen |= {relative_path(uri, root, mark.name, encoded=True) for uri in mark.uris}
         if seen - files.keys():
             # Rows are of files that are not empty; or it has gone between the two listings.
@@ -252,24 +253,27 @@ class HadoopFiles(Reader):
     def _chunks(self, files: Mapping[TaskFile, Iterable[int]]) -> list[DataFrame]:
         """The chunks of files, each with the keys of the partitions that read the file."""
         self._check_sizes(files)
-        groups: dict[tuple[Listing, str], dict[TaskFile, Iterable[int]]] = {}
-        for file, keys in files.items():
-            if file.listed_file.uri is not None:
-                mark = file.path.split("/", 1)[0]
-                groups.setdefault((file.listing, mark), {})[file] = keys
-        return [self._chunks_of(listing, group) for (listing, _), group in groups.items()]
+        with_bytes = (file for file in files if file.listed_file.uri is not None)
+        groups = group_by(with_bytes, lambda file: file.listing)
+        return [self._chunks_of(listing, group, files) for listing, group in groups.items()]
 
-    def _chunks_of(self, listing: Listing, files: Mapping[TaskFile, Iterable[int]]) -> DataFrame:
-        paths = {str(file.listed_file.uri): file.path for file in files}
-        folder = os.path.commonpath([os.path.dirname(path) or path for path in paths.values()])
-        frame = self._read(_join(listing.root, folder))
+    def _chunks_of(
+        self, listing: Listing, files: Sequence[TaskFile], keys: Mapping[TaskFile, Iterable[int]]
+    ) -> DataFrame:
+        by_mark = group_by(files, lambda file: file.path.split("/", 1)[0]).values()
+        folders = [
+            os.path.commonpath([os.path.dirname(file.path) or file.path for file in group])
+            for group in by_mark
+        ]
+        frame = self._read(*(_join(listing.root, folder) for folder in folders))
         frame = frame.select(F.col("_metadata.file_path").alias("uri"), "content")
-        inside = sum(path.startswith(f"{folder}/") for path in listing.files)
-        if len(paths) < inside:
+        paths = {file.path for file in files}
+        inside = tuple(f"{folder}/" for folder in folders)
+        if any(path.startswith(inside) and path not in paths for path in listing.files):
             # Known before the files are opened: what is not requested is not read.
-            frame = frame.where(F.col("uri").isin(list(paths)))
+            frame = frame.where(F.col("uri").isin([str(file.listed_file.uri) for file in files]))
         of_files = [
-            (str(file.listed_file.uri), file.path, key) for file in files for key in files[file]
+            (str(file.listed_file.uri), file.path, key) for file in files for key in keys[file]
         ]
         requests = sessions.to_frame(self._session, of_files, _REQUESTS)
         return frame.join(F.broadcast(requests), "uri").selectExpr(
@@ -292,11 +296,12 @@ class HadoopFiles(Reader):
                     _join(redact(file.listing.root), file.path),
                 )
 
-    def _read(self, path: str) -> DataFrame:
+    def _read(self, *paths: str) -> DataFrame:
+        """What lies at some paths of one checkpoint."""
         reader = self._session.read.format("binaryFile").options(**_OPTIONS)
-        if _LOCAL.match(path):
+        if _LOCAL.match(paths[0]):
             reader = reader.options(**_OPTIONS_LOCAL)
-        return reader.load(_OF_GLOBS.sub(r"\\\g<0>", path))
+        return reader.load([_OF_GLOBS.sub(r"\\\g<0>", path) for path in paths])
 
 
 class _Mark(NamedTuple):

@@ -266,8 +266,8 @@ def test_spark_puts_the_partition_keys_where_they_should_go(spark: Any) -> None:
 
 # --- a query that commits batches, and removes old ones, between Spark's requests ----------------
 
-SLOWLY = Fraction(1, 20)
-"""Batches that pass with each request: a table is read in some thirty."""
+SLOWLY = Fraction(1, 6)
+"""Batches that pass with each request: a table is read in seven or eight."""
 
 WRITTEN = {"export": ("export", "rows"), "leftovers": ("leftovers", "-o", "parquet")}
 """What executors write."""
@@ -291,12 +291,13 @@ def test_tables_are_of_one_batch_or_not_there(
     options = replace(hadoop, where=where)
     for batches in (SLOWLY, TOO_SLOW):
         query = endless(tmp_path / str(batches.numerator))
-        path = str(query.root)
+        path, begun = str(query.root), query.batch
         quiet = said(COMMANDS[command](path, replace(options, engine=EngineOptions())))
         told: Any = None
         with before_each_request(slowed(query, batches)), suppress(OutpacedError):
             told = said(COMMANDS[command](path, options))
             assert faults(told) == []
+        assert query.batch > begun
         if batches is TOO_SLOW:
             assert told is None or "outpaced" in {row["problem"] for row in told["problems"]}
         else:
@@ -334,9 +335,9 @@ def before_each_request(act: Callable[[Any, str], None]) -> Iterator[None]:
 
     read = HadoopFiles._read
 
-    def asked(self: HadoopFiles, path: str) -> Any:
-        act(self, path)
-        return read(self, path)
+    def asked(self: HadoopFiles, *paths: str) -> Any:
+        act(self, paths[0])
+        return read(self, *paths)
 
     with mock.patch.object(HadoopFiles, "_read", asked):
         yield
