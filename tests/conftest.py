@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -61,12 +62,29 @@ WHOLE_COMMANDS = (
     *("providers/rocksdb/test_reader.py", "render/test_conversions.py", "render/test_notebook.py"),
     *("test_analyses.py", "test_api.py", "test_byte_damage.py", "test_credentials.py"),
     *("test_damage.py", "test_forms.py", "test_object_stores.py", "test_pairs.py"),
-    *("passes/test_follow.py", "spark/", "test_rocksdb_fixtures.py", "test_spark.py"),
+    *("passes/test_follow.py", "spark/", "test_repartitioned.py", "test_rocksdb_fixtures.py"),
+    *("test_slow_reader.py", "test_spark.py", "test_unseen_files.py"),
 )
 """Rooms and files whose tests read a whole checkpoint, or run a command, for each parameter."""
 
 OF_EACH = 1
 """Parameter sets that a plain run takes of a test of those: not the same one of all tests."""
+
+ABOVE_THE_KERNEL = (
+    *("analyses/page/", "api/", "checkpoint/", "cli/", "engines/", "findings/", "operators/"),
+    *("render/", "spark/", "sparktypes/", "typing/", "test_api.py", "test_architecture.py"),
+    *("test_codec.py", "test_collection.py", "test_credentials.py", "test_deployables.py"),
+    *("test_docs.py", "test_exceptions.py", "test_light_dataclasses.py", "test_model.py"),
+    *("test_names.py", "test_plain_text.py", "test_quantities.py", "test_schemas.py"),
+    *("test_slow_reader.py", "test_sums.py", "test_symptoms.py", "test_time_text.py"),
+    "test_unseen_files.py",
+)
+"""Rooms and files that a run with ``--twin`` leaves out: nothing in them reads bytes, or only as
+any kernel does. What they show is made of facts, and those have their own tests with both kernels.
+"""
+
+WITH_BOTH_KERNELS = ("cli/test_limits.py", "cli/test_main.py", "engines/test_workers.py")
+"""Files in those rooms that it has all the same: which kernel there is shows in what they test."""
 
 IN_ONE_PROCESS = ("engines/test_hadoop.py", "engines/test_spark.py", "spark/", "test_spark.py")
 """Files with the fixture ``spark``: one process runs them, so that it starts one JVM for all."""
@@ -102,6 +120,22 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Import a share of all test files, where several processes are to collect all of them.
+
+    On a clean checkout each would rewrite the assertions of all, which takes longer than to collect
+    the tests: so each reads what the others have written.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None or session.config.args != session.config.getini("testpaths"):
+        return
+    tests = Path(__file__).parent
+    files = [path.relative_to(tests.parent) for path in sorted(tests.rglob("test_*.py"))]
+    for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        with suppress(Exception, pytest.skip.Exception):  # its collection says it
+            import_module(".".join(file.with_suffix("").parts))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what a plain run leaves out, before pytest chooses by marks.
@@ -119,6 +153,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.full)
     for item in _too_many(items):
         item.add_marker(pytest.mark.full)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``--twin``, what does not depend on the kernel is not even imported."""
+    file = collection_path.relative_to(Path(__file__).parent).as_posix()
+    left_out = file.startswith(ABOVE_THE_KERNEL) and file not in WITH_BOTH_KERNELS
+    return True if left_out and config.getoption("twin") else None
 
 
 @pytest.fixture
@@ -196,6 +237,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--accept-golden",
         action="store_true",
         help="write what the renderers say now to tests/golden",
+    )
+    parser.addoption(
+        "--twin",
+        action="store_true",
+        help="only what depends on the kernel, for a run with INSPECTOR_KERNEL=python",
     )
 
 

@@ -28,11 +28,15 @@ def kinds_of_files(root: Path) -> list[str]:
     return list(found.values())
 
 
-@pytest.mark.parametrize("error", [FileNotFoundError("no such file"), PermissionError("refused")])
-@pytest.mark.parametrize("command", ["audit", "rows", "diff", "top"])
+FILES = [(case, name) for case in CASES for name in kinds_of_files(FIXTURES / case / "checkpoint")]
+ERRORS = FileNotFoundError("no such file"), PermissionError("refused")
+COMMANDS = "audit", "rows", "diff", "top"
+
+
 @pytest.mark.parametrize(
-    ("case", "name"),
-    sampled([(c, n) for c in CASES for n in kinds_of_files(FIXTURES / c / "checkpoint")], 3),
+    ("case", "name", "command", "error"),
+    # Each file has eight, to which seven is prime: a plain run has all files, commands and errors.
+    sampled([(*file, c, e) for file in FILES for c in COMMANDS for e in ERRORS], 7),
 )
 def test_no_file_is_damaged_that_was_not_read(
     case: str, name: str, command: str, error: OSError
