@@ -70,7 +70,7 @@ def severe(root: Path | str) -> list[str]:
 
 @pytest.mark.parametrize(
     "root",
-    sampled(every_checkpoint()[::2], every=9),
+    sampled(every_checkpoint()[::3], every=6),
     ids=lambda root: f"{root.parts[-3]}-{root.parts[-2]}",
 )
 def test_a_copy_has_the_rows_of_its_source_and_the_source_stays(root: Path, tmp_path: Path) -> None:

@@ -145,11 +145,11 @@ def test_a_query_without_watermark_says_so() -> None:
     assert report.summary["batches_with_watermark"] == 0
 
 
-EVERY = sorted(Path(__file__).parents[2].glob("fixtures/*/*/checkpoint"))
+EVERY = sorted(Path(__file__).parents[2].glob("fixtures/*/*/checkpoint"))[::2]
 NAMES = ["/".join(path.parts[-3:-1]) for path in EVERY]
 
 
-@pytest.mark.parametrize("path", sampled(EVERY, 6), ids=NAMES)
+@pytest.mark.parametrize("path", sampled(EVERY, 3), ids=NAMES)
 def test_batches_come_oldest_first_in_each_store(path: Path) -> None:
     seen: dict[tuple[int, str], list[int]] = {}
     report = api.timeline(str(path))

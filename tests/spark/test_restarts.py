@@ -23,7 +23,7 @@ from tests.spark.support import spark_release
 from tests.spark_support import WITH_SPARK
 
 pytestmark = WITH_SPARK
-EVERY, EVERY_PLAIN = 16, 48
+EVERY, EVERY_PLAIN = 24, 48
 """Of so many changes a full run, and a plain one, restarts one: all take half an hour, which
 ``scripts/judge_restarts.py`` has."""
 
