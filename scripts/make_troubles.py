@@ -270,7 +270,7 @@ class Keeper(StatefulProcessor):
         if self.timer:
             after = {"clears": 60_000, "soon": 1}.get(self.timer, 86_400_000)
             now = timerValues.getCurrentProcessingTimeInMs() if self.timer == "soon" else newest
-            self.handle.registerTimer(now + after)
+            self.handle.registerTimer(now * 1000 if self.timer == "far" else now + after)
         yield pd.DataFrame({"user": [key[0]]})
 
     def handleExpiredTimer(  # noqa: N802 -- Spark calls it so
@@ -317,6 +317,12 @@ def chained(columns: list[str]) -> Build:
         return distinct(columns, LATENESS)(events, others).groupBy(expr(MINUTE), "user").count()
 
     return build
+
+
+def by_day(events: DataFrame, _: DataFrame) -> DataFrame:
+    """Windows of a minute summed up by day."""
+    minutes = events.withWatermark("ts", LATENESS).groupBy(expr(MINUTE), "user").count()
+    return minutes.groupBy(expr("window(window, '1 day') day"), "user").sum("count")
 
 
 def exploded(tags: int) -> Build:
@@ -784,6 +790,41 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
     "join_max_policy": (
         Query(joined(SOON, how="left"), comers, later(-360), mode="append", conf=POLICY_MAX),
         Query(joined(SOON, how="left"), mode="append", conf=POLICY_MAX),
+    ),
+    "group_timer_once": (
+        Query(
+            functions(
+                EVENT_TIME,
+                keeping(
+                    lambda state, newest: (
+                        state.setTimeoutTimestamp(newest + 30_000) if state.get[0] <= 1 else None
+                    )
+                ),
+            ),
+            lambda b: comers(b) + (comers(b - 1) if b else []),
+        ),
+        Query(REMOVED, lambda b: comers(b) + (comers(b - 1) if b else [])),
+    ),
+    "chain_by_day": (Query(by_day, mode="append"), "agg_window_no_watermark"),
+    "tws_far_timer": (
+        Query(processed("EventTime", kind="value", timer="far"), conf=ROCKSDB),
+        "tws_value_without_ttl",
+    ),
+    "join_open_end": (
+        Query(joined(f"{SAME_USER} AND other_ts >= ts"), mode="append"),
+        "join_no_watermark",
+    ),
+    "session_endless": (
+        Query(
+            wide(grouped("session_window(ts, '10 minutes')", "user", late=LATENESS, values=PAGES)),
+            lambda b: regulars(b) * 2,
+            mode="append",
+        ),
+        "session_long_gap",
+    ),
+    "agg_now_as_key": (
+        Query(grouped("user", "current_timestamp()", late=LATENESS), regulars),
+        "agg_window_no_watermark",
     ),
     "agg_cube": (Query(cubed(MINUTE, "user")), "agg_window_no_watermark"),
     "agg_time_key_week": (

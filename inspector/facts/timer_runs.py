@@ -32,6 +32,7 @@ class TimerCalls(Sums):
             became of the key: no timer any more, another one, gone.
         armed_keys: keys that had a timer at some version of the window.
         never_armed_rows, never_armed_bytes: live rows that had none, and their key and value bytes.
+        cleared_rows: live rows that had one and have none.
     """
 
     armed_by_data: int = 0
@@ -44,6 +45,7 @@ class TimerCalls(Sums):
     armed_keys: int = 0
     never_armed_rows: int = 0
     never_armed_bytes: int = 0
+    cleared_rows: int = 0
 
 
 @fact("timer_calls")
@@ -162,11 +164,10 @@ class TimerRuns:
     def observe(self, state: StateMap) -> Iterator[CallsByClock]:
         """What the whole history shows, clock by clock; ``state`` is the map at its end."""
         armed = self.ever_armed[: len(state)]
-        never = state.where(
-            lambda portion: (
-                state.live[portion] & ~armed[portion] & (state.clock[portion] == NO_TIMEOUT)
-            )
+        bare = state.where(
+            lambda portion: state.live[portion] & (state.clock[portion] == NO_TIMEOUT)
         )
+        never = bare[~armed[bare]]
         key_bytes = state.key_size[never].sum(dtype=np.int64)
         value_bytes = state.value_size[never].sum(dtype=np.int64)
         for kind, run in self.by_kind.items():
@@ -177,6 +178,7 @@ class TimerRuns:
                     armed_keys=_count(armed),
                     never_armed_rows=len(never),
                     never_armed_bytes=int(key_bytes + value_bytes),
+                    cleared_rows=len(bare) - len(never),
                 ),
             )
 

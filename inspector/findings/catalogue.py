@@ -421,7 +421,8 @@ NEVER_EXPIRES = Kind(
     "among its columns, a group state without a timeout, a join side without a watermark; and none "
     "was removed in the versions that can be read. For a group state with a timeout: keys that had "
     "no timer at any version of the window. That no key ever had one is proven; that some had none "
-    "while others did is inferred. Where rows go by the watermark, those whose event time is null "
+    "while others did is inferred, and so is that a call for data took it away from most of them. "
+    "Where rows go by the watermark, those whose event time is null "
     "never do: nothing is at or below a null.",
     thresholds=f"Keys without a timer are reported from {_AT.window_versions} versions on whose "
     "changes are known (`window_versions`). Where no rule is, nothing is reported of a store that "

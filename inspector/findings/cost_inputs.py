@@ -30,6 +30,7 @@ from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import RowPart
+from inspector.operators.session_window import NAMES as SESSION
 from inspector.sparktypes import is_window, unique_names, widen_timeout
 
 KeyWords = Callable[[StoreName, bytes], str]
@@ -97,7 +98,7 @@ def _first(facts: Facts, name: StoreName, by: TopBy) -> TopKey | None:
 def _buffer_text(operator: Operator, name: StoreName) -> str:
     """What the values of an aggregation keep: all rows have one buffer for collect_list and set."""
     schema = operator.schemas.get(name.store_name)
-    if operator.name not in AGGREGATIONS or schema is None:
+    if operator.name not in (*AGGREGATIONS, *SESSION) or schema is None:
         return ""
     buffers = [field for field in schema.value.fields if field.name.startswith(_BUFFERS)]
     return " (collect_list, collect_set or another list of all rows)" if buffers else ""

@@ -397,9 +397,12 @@ _FAR = {
 
 
 def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """Keys of a group state with a timeout for which no call ever set one."""
+    """Keys of a group state with a timeout that has none for them, and what took it away."""
     calls = life.calls
-    if calls is None or not calls.never_armed_rows or life.window < thresholds.window_versions:
+    if calls is None or life.window < thresholds.window_versions:
+        return
+    yield from _loss_by_data(life, calls, thresholds)
+    if not calls.never_armed_rows:
         return
     rows, size = calls.never_armed_rows, calls.never_armed_bytes
     if not calls.armed_keys:
@@ -422,8 +425,36 @@ def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
         f"The function never set a timeout for {count_text(rows, 'key')}, so nothing but new "
         f"data can have {'it' if rows == 1 else 'them'} removed.",
         certainty=certainty,
-        next_step="call state.setTimeoutDuration or state.setTimeoutTimestamp in every call that "
-        "keeps the state: each call clears the timer that was set before",
+        next_step=_SET_ALWAYS,
+    )
+
+
+_SET_ALWAYS = (
+    "call state.setTimeoutDuration or state.setTimeoutTimestamp in every call that keeps the "
+    "state: each call clears the timer that was set before"
+)
+
+
+def _loss_by_data(
+    life: StoreLifetime, calls: TimerCalls, thresholds: Thresholds
+) -> Iterator[Finding]:
+    """Keys whose timer went by a call for data that set no new one, and by no timeout."""
+    rows = calls.cleared_rows
+    if not rows or rows < thresholds.hot_share * life.newest.rows:
+        return
+    if calls.timeout_kept or calls.unarmed_by_data < rows or life.removals or life.leftovers:
+        return
+    keys = count_text(rows, "key")
+    yield catalogue.NEVER_EXPIRES.of_store(
+        life,
+        f"{keys} of {life.newest.rows:,} had a timeout in the window and have none; "
+        f"{calls.unarmed_by_data:,} calls for data set none, and no timeout is known to have fired",
+        rows,
+        cause=f"A call for new data took the timeout of {keys} away, as it set no new one: nothing "
+        "but more data can have them removed.",
+        certainty=Certainty.INFERRED,
+        next_step=_SET_ALWAYS,
+        severity=Severity.INFO,
     )
 
 

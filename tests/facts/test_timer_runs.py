@@ -96,6 +96,17 @@ def test_answers_to_timeouts_are_counted_by_what_became_of_the_key() -> None:
     }
 
 
+def test_live_rows_that_lost_their_timer_are_counted() -> None:
+    steps = [
+        Step([put(A, 5000), put(B, 5000), put(C, 5000), put(D, NO_TIMER)]),
+        Step([put(A, NO_TIMER, 2), put(B, 6000, 2), (C, None)]),
+    ]
+    state, _, runs = follow(steps, [clock(1, 10), clock(2, 20)])
+    (by_event, by_processing) = (fact.calls for fact in runs.observe(state))
+    assert (by_event.cleared_rows, by_event.never_armed_rows) == (1, 1)
+    assert by_processing.cleared_rows == 1
+
+
 def test_each_clock_has_its_own_count_of_what_data_made() -> None:
     steps = [Step([put(A, 1500)]), Step([put(A, 9000)])]
     clocks = [clock(1, 10), clock(2, 20)]

@@ -262,6 +262,7 @@ def test_keys_that_no_clock_lets_go_are_a_warning_though_undecided() -> None:
 
 # --- what did not happen ---------------------------------------------------------------------
 
+TIMERS = StoreRule(expiry=TIMER)
 UNKNOWN = StoreRule(unknown="the condition is not in the checkpoint")
 
 
@@ -298,6 +299,28 @@ def test_timers_that_fired_for_keys_that_a_variable_keeps_are_the_cause(
     assert "were due and are gone: they fired, or were deleted" in found.evidence
     (found,) = judged(**life | {"fired": FiredKeys(9, 0)})
     assert found.cause == "The store gained 1,000 rows in 7 versions and lost none."
+
+
+CLEARED = TimerCalls(armed_keys=9, unarmed_by_data=900, cleared_rows=900)
+
+
+def test_a_call_for_data_that_takes_the_timeout_away_is_information() -> None:
+    (found,) = judged(rule=TIMERS, calls=CLEARED)
+    assert (found.kind.id, found.severity, found.certainty) == ("SS201", Severity.INFO, INFERRED)
+    assert "took the timeout of 900 keys away, as it set no new one" in found.cause
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cleared_rows": 599},
+        {"unarmed_by_data": 899},
+        {"timeout_kept": 1},
+    ],
+)
+def test_what_a_timeout_may_have_taken_away_is_not(change: dict[str, int]) -> None:
+    assert judged(rule=TIMERS, calls=replace(CLEARED, **change)) == []
+    assert judged(rule=TIMERS, calls=CLEARED, removals=1) == []
 
 
 HOUR, DAY = 3_600_000, 86_400_000
@@ -356,9 +379,6 @@ def test_that_nothing_is_stored_though_data_arrives_is_information(name: str, wo
     assert all("since" not in one.cause for one in fastest)
     if name == "symmetricHashJoin":
         assert "that of the fastest source" in fastest[0].cause
-
-
-TIMERS = StoreRule(expiry=TIMER)
 
 
 @pytest.mark.parametrize(
