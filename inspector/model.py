@@ -58,6 +58,8 @@ class FileKind(enum.Enum):
     and snapshots of attempts that were not committed.
     """
 
+    __hash__ = object.__hash__  # as it is compared; that of an Enum is written in Python
+
     DELTA = "delta"
     SNAPSHOT = "snapshot"
     TABLE = "table"
@@ -254,7 +256,7 @@ class Certainty(enum.Enum):
 class TimeoutKind(enum.Enum):
     """Which clock a query's timeouts follow (``GroupStateTimeout``); not in the checkpoint."""
 
-    __hash__ = object.__hash__  # as it is compared; that of an Enum is written in Python
+    __hash__ = object.__hash__
 
     EVENT_TIME = "event"
     PROCESSING_TIME = "processing"

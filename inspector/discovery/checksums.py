@@ -6,6 +6,7 @@ its rows no longer fit their schema, or where another file says the same once mo
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import NamedTuple
 
 from inspector.checkpoint.layout import StoreLayout
@@ -30,6 +31,7 @@ def count_unsummed_files(checkpoint: Checkpoint, version: int) -> Unsummed:
     checksum of each row (``stateStore.rowChecksum.enabled``); a checksum file beside them.
     """
     files = without = 0
+    sums = cache(partial(sums_itself, checkpoint))
     for operator in checkpoint.operators:
         for layout in operator.layout.folders:
             of_store = [file for file in layout.files if is_state(file, version)]
@@ -38,7 +40,7 @@ def count_unsummed_files(checkpoint: Checkpoint, version: int) -> Unsummed:
             without += sum(
                 not (
                     file.path in beside
-                    or sums_itself(checkpoint, file.version or 0)
+                    or sums(file.version or 0)
                     or (file.kind is FileKind.SNAPSHOT and checkpoint.provider.sums_snapshots)
                 )
                 for file in of_store

@@ -181,8 +181,7 @@ class Adder:
                 more[kind][size] = count
         if self._largest >= _SMALL:
             _count_large(keys(), more)
-        by_size = dict(zip(SIZES, more, strict=True))
-        return ChangeSums._make([*self.sums.tolist(), by_size])
+        return ChangeSums._make([*self.sums.tolist(), dict(zip(SIZES, more, strict=True))])
 
 
 def _count_large(keys: TouchedKeys, more: list[dict[int, int]]) -> None:

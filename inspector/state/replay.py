@@ -236,13 +236,12 @@ class StateMap:
         keys = self._keys
         ids, hashes, clocks = self._read(block)
         self._keys = keys  # those that come with a later version are not there before it
+        highest = np.maximum.accumulate(np.append(keys - 1, ids))
         first = 0
-        for end in ends.tolist():
+        for end, last in zip(ends.tolist(), highest[ends].tolist(), strict=True):
             part = slice(first, end)
-            if end > first:
-                keys = max(keys, int(ids[part].max()) + 1)
             times = None if clocks is None else clocks[part]
-            yield block.between(first, end), Read(ids[part], hashes[part], times, keys)
+            yield block.between(first, end), Read(ids[part], hashes[part], times, last + 1)
             first = end
 
     def apply(self, block: RecordBlock, *, kept: bool = False, read: Read | None = None) -> None:
