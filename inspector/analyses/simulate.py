@@ -45,7 +45,10 @@ _CHANGES = {
     "dedup_within": "dropDuplicatesWithinWatermark of",
 }
 _LATE = "what was dropped as late would have been kept, and is in no file; exact if nothing was"
-_BEFORE = "rows that went before the oldest version would still be there"
+_BEFORE = (
+    "rows that went before the oldest version, or within a batch of real-time mode, would still be "
+    "there"
+)
 _COUNTERS = dict(zip(JOIN_COUNT_STORES, JOIN_ROW_STORES, strict=True))
 _INDEXES = dict(zip(JOIN_INDEX_STORES, JOIN_TIMED_ROW_STORES, strict=True))
 _LONG_BYTES = 16

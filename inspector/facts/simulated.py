@@ -40,7 +40,7 @@ class SimulatedRows(Sums, Fact):
 
     Attributes:
         stores: partitions. whole: those of them of which no row is missing because it went before
-            the oldest version that can be read.
+            the oldest version that can be read, or within a batch of real-time mode.
         timeout_kind: the clock that timers follow in it, where no more is known of them.
         join_keys: in a store of a join's rows, the keys that a counter would have.
         join_key_bytes: their sizes.
@@ -88,7 +88,7 @@ class Simulation:
         self._versions: list[int] = []
         # Rows, key bytes and value bytes that begin with a version, less those that end.
         self._more = np.zeros((3, 1), np.int64)
-        self._from_empty = False
+        self._from_empty = self._real_time = False
 
     def update(self, change: Change, state: StateMap) -> None:
         """Apply one version's change."""
@@ -155,6 +155,7 @@ class Simulation:
         for step, (version, total) in enumerate(zip(self._versions, totals, strict=True)):
             reached = first > 0 and self._clocks[step] + shift >= first + later
             whole = self._from_empty or (shift >= 0 and not later) or reached
+            whole &= not self._real_time
             rows, keys, values, *of_counters = map(int, total)
             kind = self._scenario.kind
             yield version, SimulatedRows(rows, keys, values, 1, int(whole), kind, *of_counters)
@@ -225,11 +226,24 @@ class Simulation:
             deadline[:] = self._clocks[step] + self._scenario.after_put_ms
         else:
             deadline[real != _NEVER] += self._scenario.field_shift_ms
+        if self._expiry is not None and self._expiry.clock is Clock.PROCESSING_TIME:
+            self._real_time |= self._put_between_clocks(distinct(real[real != _NEVER]), step)
         rows = np.zeros((_COLUMNS, len(ids)), np.int64)
         rows[_START], rows[_DEADLINE], rows[_REAL] = step, deadline, real
         rows[_KEY], rows[_VALUE] = state.key_size[ids], state.value_size[ids]
         rows[_JOINED] = self._join_numbers(ids, state)
         return rows
+
+    def _put_between_clocks(self, expiries: Int64s, step: int) -> bool:
+        """Whether values of one TTL were put at times at which no batch began: in real-time mode.
+
+        There a value expires by its executor's clock (``RealTimeModeClock``, 4.3), while its batch
+        runs, and what comes and goes within a batch is in no version. The newest of a version has
+        the TTL; older ones are those of a list that is written again.
+        """
+        puts = expiries - expiries[-1:] + self._clocks[step]
+        puts = puts[puts >= next(filter(None, self._clocks), 0)]
+        return not np.isin(puts, self._clocks).all()
 
     def _close_all(self, step: int) -> None:
         self._close(np.arange(self._open.shape[1]), step)

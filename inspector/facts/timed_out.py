@@ -206,9 +206,10 @@ class _TimedOut:
         is_timeout &= ~(again & (sure | other_again)) & ~self._excluded[kind_step]
         again_by = np.where(sure, 0, (again & ~other_again) + 2 * (other_again & ~again))
         is_known = self._due_at[put] != NO_CLOCK
+        is_unsettled = by_last & (put < last) & (self._due_at[last] == NO_CLOCK)
         is_same_state = self._state.put_same_state[puts.ids]
         return (
-            16 * again_by + 8 * sure + 4 * is_known + 2 * kept + is_same_state,
+            64 * is_unsettled + 16 * again_by + 8 * sure + 4 * is_known + 2 * kept + is_same_state,
             kind_step,
             is_either,
             is_timeout,
@@ -244,10 +245,12 @@ class _TimedOut:
         """The leftovers of one group.
 
         Its bits say: a sure timeout, a known clock, kept, same state; and, above them, by which
-        clock alone the timer has run out again: 1 for ours, 2 for the other.
+        clock alone the timer has run out again: 1 for ours, 2 for the other; and, above those, that
+        a timer which was set anew may have run out again since, by a clock that is not known.
         """
         state = self._state
         sure, is_known, kept, same_state = (bool(group & bit) for bit in (8, 4, 2, 1))
+        is_known &= not group & 64
         step = state.put_step[ids].astype(np.int64)
         fired, first = self._runs_of(ids, step)
         over = state.put_over_clock[ids]
@@ -256,7 +259,7 @@ class _TimedOut:
             own_due = np.full(len(ids), NO_CLOCK)
         return Leftovers(
             LeftoverClass.KEPT_WITHOUT_TIMEOUT if kept else LeftoverClass.REARMED,
-            Certainty.PROVEN if sure else Certainty.UNDECIDED,
+            Certainty.PROVEN if sure and not group & 64 else Certainty.UNDECIDED,
             self._kind,
             ids,
             step,
@@ -266,7 +269,7 @@ class _TimedOut:
             first_step=first,
             change=_change(state, ids, self._view),
             reason=NO_LOG_ENTRY if not is_known else "" if sure else AMONG_DATA,
-            needs=None if sure else self._needs(group >> 4, kept=kept, same_state=same_state),
+            needs=None if sure else self._needs(group >> 4 & 3, kept=kept, same_state=same_state),
             kind_step=kind_step,
             either=mask,
             group=group,

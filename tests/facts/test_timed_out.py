@@ -327,6 +327,16 @@ def test_of_a_pandas_timer_set_anew_the_clock_of_the_last_batch_matters_too() ->
     assert conditions(steps, clocks, PROCESSING, SCALA) == {A: (REARMED, 2, True)}
 
 
+def test_a_pandas_timer_set_anew_may_have_run_out_in_a_batch_whose_log_entry_is_gone() -> None:
+    """Then it is ignored and not rearmed; Scala clears it, so that what stands was set anew."""
+    steps = [Step([put(A, 10)]), Step([put(A, 30)]), Step([])]
+    clocks = [clock(1), clock(2, 20, data=False)]
+    assert classes(judge(steps, clocks)) == {A: (REARMED, UNDECIDED, 2)}
+    assert classes(judge(steps, clocks, premises=SCALA)) == {A: (REARMED, PROVEN, 2)}
+    # In the batch that set it, it cannot run out.
+    assert classes(judge(steps[:2], clocks)) == {A: (REARMED, PROVEN, 2)}
+
+
 def test_a_timer_set_anew_among_data_hangs_on_the_clock_by_which_it_has_run_out_again() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, 2500)]), Step([])]
     clocks = [clock(1), clock(2, 20), clock(3, 30)]
