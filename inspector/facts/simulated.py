@@ -237,9 +237,9 @@ class Simulation:
     def _put_between_clocks(self, expiries: Int64s, step: int) -> bool:
         """Whether values of one TTL were put at times at which no batch began: in real-time mode.
 
-        There a value expires by its executor's clock (``RealTimeModeClock``, 4.3), while its batch
-        runs, and what comes and goes within a batch is in no version. The newest of a version has
-        the TTL; older ones are those of a list that is written again.
+        There a value expires by its executor's clock, while its batch runs (seen of 4.3), and what
+        comes and goes within a batch is in no version. The newest of a version has the TTL; older
+        ones are those of a list that is written again.
         """
         puts = expiries - expiries[-1:] + self._clocks[step]
         puts = puts[puts >= next(filter(None, self._clocks), 0)]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import shutil
 import zipfile
-from collections import defaultdict
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +17,6 @@ from inspector.checkpoint.storage import Storage
 from inspector.decode.sst.live import live_entries
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
-from inspector.discovery.tasks import Task
 from inspector.facts.checks import ChecksPassed
 from inspector.model import FileKind, StoreFile, Version
 from inspector.passes.follow import Followed
@@ -36,75 +32,28 @@ from tests.cases import (
     observed_in,
     problems_in,
     rocksdb_cases,
-    run,
-    run_rows,
     tasks_of,
 )
 from tests.profiles import sampled
-from tests.rocks import PUT, TEXT, changelog, encoded, family, struct_of, write_zip
+from tests.rocks import (
+    PUT,
+    TEXT,
+    assert_rows_are_those_of_spark,
+    changelog,
+    encoded,
+    family,
+    read,
+    struct_of,
+    write_zip,
+)
 
 CASES = [case for case in rocksdb_cases() if not case.name.endswith("_hdfs")]
 NAMES = [f"{case.parent.name}-{case.name}" for case in CASES]
-Rows = dict[tuple[int, str, int], list[tuple[str, str]]]
-"""By operator, store and partition: keys and values in hex."""
-
-
-def truth(case: Path) -> dict[int, Rows]:
-    """The rows that Spark's provider iterates, by version."""
-    found: dict[int, Rows] = defaultdict(lambda: defaultdict(list))
-    with gzip.open(case / "truth.jsonl.gz", "rt", encoding="utf-8") as lines:
-        for row in map(json.loads, lines):
-            store = row["store"] if row["cf"] == "default" else row["cf"]
-            found[row["ver"]][row["op"], store, row["part"]].append((row["kx"], row["vx"]))
-    return found
-
-
-def read_by_spark(case: Path) -> set[tuple[int, int, int]]:
-    """Operator, partition and version of what Spark could read; cleanup may have come between."""
-    lines = json.loads((case / "truth_counts.json").read_text("utf-8"))
-    return {(line["op"], line["part"], line["ver"]) for line in lines if "num_keys" in line}
-
-
-def read(tasks: list[Task]) -> tuple[Rows, list[dict[str, Any]]]:
-    found: Rows = defaultdict(list)
-    problems = []
-    for row in run([task.to_json() for task in tasks], run_rows):
-        if row["kind"] == "problem":
-            problems.append(row)
-        else:
-            place = row["operator_id"], row["store_name"], row["partition_id"]
-            found[place].append((row["key"].hex(), row["value"].hex()))
-    return found, problems
-
-
-def several_values(tasks: list[Task]) -> Iterator[tuple[int, str, int]]:
-    for task in tasks:
-        for store in task.stores:
-            if store.several_values:
-                yield task.operator_id, store.store_name, task.partition_id
 
 
 @pytest.mark.parametrize("case", sampled(CASES, 3, 0), ids=NAMES)
 def test_every_row_is_the_one_that_spark_reads(case: Path) -> None:
-    checkpoint = open_checkpoint(str(case / "checkpoint"))
-    assert checkpoint.problems == ()
-    known = read_by_spark(case)
-    for version, expected in truth(case).items():
-        tasks = [
-            task
-            for task in plan(checkpoint, version)
-            if (task.operator_id, task.partition_id, version) in known
-        ]
-        found, problems = read(tasks)
-        assert problems == []
-        lists = set(several_values(tasks))
-        for place in {*expected, *found}:
-            theirs, ours = expected.get(place, []), found.get(place, [])
-            if place in lists:  # our keys have the place of the row, too
-                assert sorted(value for _, value in ours) == sorted(value for _, value in theirs)
-                assert len({key for key, _ in ours}) == len(ours)
-            else:
-                assert sorted(ours) == sorted(theirs)
+    assert_rows_are_those_of_spark(case)
 
 
 @pytest.mark.parametrize("case", sampled(CASES, 3, 1), ids=NAMES)

@@ -1,0 +1,68 @@
+"""Checkpoints of queries in real-time mode (4.3), whose batches run for seconds.
+
+``golden/real_time.tar.xz`` (scripts/make_real_time.py) has an aggregation of windows, a
+deduplication, and a transformWithState with timers and one with TTL. Their timers and values expire
+by the clock of the executor, while a batch runs, and not by the batch's own time.
+"""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from inspector import api
+from inspector.findings.verdict import Level
+from tests.rocks import assert_rows_are_those_of_spark
+
+CASES = ("aggregation", "deduplication", "timers", "ttl")
+TTL_MS = {"visits": 3000, "list": 1000}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    there = tmp_path_factory.mktemp("real_time")
+    with tarfile.open(Path(__file__).parent / "golden" / "real_time.tar.xz") as archive:
+        archive.extractall(there, filter="data")
+    return there
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rows_are_those_that_spark_reads(folder: Path, name: str) -> None:
+    assert_rows_are_those_of_spark(folder / name)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_expires_while_a_batch_runs_is_neither_damage_nor_left_behind(
+    folder: Path, name: str
+) -> None:
+    path = str(folder / name / "checkpoint")
+    audit, verify = api.audit(path), api.verify(path)
+    assert not audit.problems
+    assert not verify.problems
+    assert max(audit.level, verify.level, key=lambda level: level.rank).rank <= Level.INFO.rank
+    assert audit.summary["leftovers"] == 0
+
+
+def test_values_expire_between_the_times_of_batches(folder: Path) -> None:
+    path = str(folder / "ttl" / "checkpoint")
+    batches = {row["batch_timestamp_ms"] for row in api.timeline(path).primary.rows}
+    for store, ttl in TTL_MS.items():
+        rows = api.rows(path, api.Options(store_name=store)).primary.rows
+        puts = {row["value"]["ttlExpirationMs"] - ttl for row in rows}
+        assert len(puts) > 1
+        assert puts.isdisjoint(batches)
+
+
+def test_a_simulated_ttl_is_a_lower_bound(folder: Path) -> None:
+    report = api.simulate(str(folder / "ttl" / "checkpoint"), ttl="2s")
+    certainty = {row["store_name"]: row["certainty"] for row in report.primary.rows}
+    assert {certainty[store] for store in TTL_MS} == {"at least"}
+
+
+def test_a_simulated_watermark_is_exact_as_it_holds_for_a_whole_batch(folder: Path) -> None:
+    (row,) = api.simulate(
+        str(folder / "aggregation" / "checkpoint"), watermark_delay="2s"
+    ).primary.rows
+    assert (row["certainty"], row["rows_then"]) == ("exact", row["rows"])
