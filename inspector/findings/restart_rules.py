@@ -10,6 +10,7 @@ rule.
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from functools import cached_property
 
 from inspector.exceptions import CheckpointError
@@ -137,6 +138,27 @@ _NEW = "begin with a new checkpoint"
 _BACK = f"take the change back, or {_NEW}"
 _OK, _IGNORED, _UNKNOWN = Restarts.OK, Restarts.IGNORED, Restarts.UNKNOWN
 _SILENT, _REFUSED = Restarts.SILENT, Restarts.REFUSED
+
+
+def _schema_rules(part: str, id_: str, old_id: str, shown_by: str) -> Iterator[RestartRule]:
+    """The types of keys or values, which Spark 3.5 refuses without an error class."""
+    errors = (
+        (id_, "4.0", RELEASES[-1], f"STATE_STORE_{part.upper()}_SCHEMA_NOT_COMPATIBLE"),
+        (old_id, "3.5", "3.5", "Provided schema doesn't match to the schema for existing state"),
+    )
+    for number, since, until, error in errors:
+        yield RestartRule(
+            *(number, f"{part}-schema", _REFUSED, f"number or types of {part} fields"),
+            does=f"The fields of the {part} must have the types that they had, one by one, and may "
+            "not become nullable.",
+            to_do=_BACK,
+            source=_SCHEMAS,
+            shown_by=shown_by,
+            error=error,
+            since=since,
+            until=until,
+        )
+
 
 RULES: tuple[RestartRule, ...] = (
     # Confs
@@ -351,26 +373,7 @@ RULES: tuple[RestartRule, ...] = (
         shown_by="join->join-v1",
     ),
     # Keys
-    RestartRule(
-        *("SS430", "key-schema", _REFUSED, "number or types of key fields"),
-        does="The fields of the key must have the types that they had, one by one, and may not "
-        "become nullable.",
-        to_do=_BACK,
-        source=_SCHEMAS,
-        shown_by="min-max->min-max-by-i",
-        error="STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
-        since="4.0",
-    ),
-    RestartRule(
-        *("SS438", "key-schema", _REFUSED, "number or types of key fields"),
-        does="The fields of the key must have the types that they had, one by one, and may not "
-        "become nullable.",
-        to_do=_BACK,
-        source=_SCHEMAS,
-        shown_by="min-max->min-max-by-i",
-        error="Provided schema doesn't match to the schema for existing state",
-        until="3.5",
-    ),
+    *_schema_rules("key", "SS430", "SS438", "min-max->min-max-by-i"),
     RestartRule(
         *("SS431", "key-renamed", _SILENT, "key field of another name"),
         does="Names are not compared. If the field holds something else now, old keys never match "
@@ -416,26 +419,7 @@ RULES: tuple[RestartRule, ...] = (
         shown_by="min-max->min-max",
     ),
     # Values
-    RestartRule(
-        *("SS440", "value-schema", _REFUSED, "number or types of value fields"),
-        does="The fields of the value must have the types that they had, one by one, and may not "
-        "become nullable.",
-        to_do=_BACK,
-        source=_SCHEMAS,
-        shown_by="min-max->min-max-count",
-        error="STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
-        since="4.0",
-    ),
-    RestartRule(
-        *("SS449", "value-schema", _REFUSED, "number or types of value fields"),
-        does="The fields of the value must have the types that they had, one by one, and may not "
-        "become nullable.",
-        to_do=_BACK,
-        source=_SCHEMAS,
-        shown_by="min-max->min-max-count",
-        error="Provided schema doesn't match to the schema for existing state",
-        until="3.5",
-    ),
+    *_schema_rules("value", "SS440", "SS449", "min-max->min-max-count"),
     RestartRule(
         *("SS441", "value-order", _SILENT, "order of aggregates"),
         does="Buffers go by their place and names are not compared: each aggregate goes on with "

@@ -41,7 +41,7 @@ def store_lifetimes(
     merged = facts.by_store()
     for store, rule in operator.rules.items():
         name = StoreName(operator.operator_id, store)
-        versions = merged.get(name, {})
+        versions, schema = merged.get(name, {}), operator.schemas.get(store)
         result = [version_facts for version_facts in versions.values() if not version_facts.rebased]
         yield StoreLifetime(
             operator_id=operator.operator_id,
@@ -71,7 +71,8 @@ def store_lifetimes(
             fired=facts.sums(FiredKeys).get(name),
             delays_ms=sorted(delays_of(checkpoint), reverse=True),
             by_fastest=checkpoint.conf(version, "multipleWatermarkPolicy") == "max",
-            sets=_groups_by_sets(operator, store),
+            sets=schema is not None
+            and "spark_grouping_id" in [field.name for field in schema.key.fields],
             **_no_puts(checkpoint, store, versions),
             **_expiring(facts, name, rule, version, clock),
         )
@@ -84,11 +85,6 @@ def _quiet(versions: Mapping[int, VersionFacts]) -> int:
     return sum(bool(facts.puts) and not facts.rebased for facts in steady)
 
 
-def _groups_by_sets(operator: Operator, store: str) -> bool:
-    schema = operator.schemas.get(store)
-    return schema is not None and any(f.name == "spark_grouping_id" for f in schema.key.fields)
-
-
 def _no_puts(checkpoint: Checkpoint, store: str, versions: Mapping[int, VersionFacts]) -> Any:
     """Batches whose data reached a store that the sources alone feed, and did not change it."""
     clock, unfed = checkpoint.clock(max(versions, default=0)), 0
@@ -97,7 +93,7 @@ def _no_puts(checkpoint: Checkpoint, store: str, versions: Mapping[int, VersionF
         return {}  # that the watermark lies in the future is SS211
     for version in sorted(versions, reverse=True):
         if versions[version].puts or versions[version].rebased:
-            return {"unfed": unfed, "fed_at": version - 1}
+            return {"unfed": unfed, "fed_at": version - 1 if versions[version].puts else None}
         sources = checkpoint.logs.sources.get(BatchId(version - 1), ())
         unfed += bool(sources) and all(source.moved for source in sources)
     return {"unfed": unfed}
