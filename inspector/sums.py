@@ -102,7 +102,7 @@ def sum_of(values: Sequence[T]) -> T:
         return _sum_counters(values)  # type: ignore[arg-type, return-value]
     kind: Any = type(first)
     if isinstance(first, Sums) and kind.__add__ is Sums.__add__ and _functions(kind) is None:
-        columns = zip(*(vars(value).values() for value in values), strict=True)
+        columns = zip(*map(dict.values, map(vars, values)), strict=True)
         return kind(*map(sum_of, columns))  # type: ignore[no-any-return]
     return reduce(add, values)
 

@@ -52,7 +52,9 @@ def read_at_most(path: str, most: int) -> tuple[bytes, int]:
     Raises:
         OSError: it cannot be read, or is no regular file.
     """
-    with _open(path) as (file, size):
+    file = os.open(path, _FLAGS)  # a context manager would take as long as the open
+    try:
+        size = _size_of(file)
         parts: list[bytes] = []
         left = min(most, size + 1)
         # One byte more than there is: if it alone is missing, that was the end.
@@ -63,7 +65,9 @@ def read_at_most(path: str, most: int) -> tuple[bytes, int]:
                 break
             parts.append(part)
             left -= len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts), size
+    finally:
+        os.close(file)
+    return parts[0] if len(parts) == 1 else b"".join(parts), size
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
@@ -72,13 +76,16 @@ def read_range(path: str, start: int, end: int) -> bytes:
     Raises:
         OSError: it cannot be read, or is no regular file.
     """
-    with _open(path) as (file, size):
-        end = min(end, size)
+    file = os.open(path, _FLAGS)
+    try:
+        end = min(end, _size_of(file))
         parts = []
         while start < end and (part := os.pread(file, end - start, start)):
             parts.append(part)
             start += len(part)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+    finally:
+        os.close(file)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
@@ -87,7 +94,9 @@ def chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
     Raises:
         OSError: at the chunk that cannot be read.
     """
-    with _open(path) as (file, left):
+    file = os.open(path, _FLAGS)
+    try:
+        left = _size_of(file)
         while True:
             # One byte more than is left shows the end of a file without another call.
             asked = min(chunk_bytes, max(left, 0) + 1)
@@ -97,21 +106,8 @@ def chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
             left -= len(chunk)
             if not chunk or (left <= 0 and len(chunk) < asked):
                 return
-
-
-class _open:  # noqa: N801 - a context manager; one by contextlib takes as long as the open
-    def __init__(self, path: str) -> None:
-        self._file = os.open(path, _FLAGS)
-
-    def __enter__(self) -> tuple[int, int]:
-        try:
-            return self._file, _size_of(self._file)
-        except BaseException:
-            os.close(self._file)
-            raise
-
-    def __exit__(self, *_error: object) -> None:
-        os.close(self._file)
+    finally:
+        os.close(file)
 
 
 def _size_of(descriptor: int) -> int:

@@ -215,7 +215,9 @@ class Storage:
             LimitError: the file is larger than ``limit``.
             OSError: it cannot be read.
         """
-        return self.request(relative, limit, size=size)()
+        if self._is_remote:
+            return self.request(relative, limit, size=size)()
+        return self._read_local(relative, limit)
 
     def request(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None

@@ -176,7 +176,7 @@ def column_of(hint: Any) -> Column:
         numbers = _list_of(_PLAIN[int], _counter)
         return Column(
             numbers.type,
-            lambda values: numbers.array([None if v is None else tuple(_pairs(v)) for v in values]),
+            lambda values: numbers.array([None if v is None else _pairs(v) for v in values]),
             numbers.values,
         )
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
@@ -284,10 +284,10 @@ def _order(value: Any) -> Any:
     return value.value if isinstance(value, enum.Enum) else value
 
 
-def _pairs(counts: Counter[int]) -> list[int]:
-    return [number for key in sorted(counts) for number in (key, counts[key])]
+def _pairs(counts: Counter[int]) -> tuple[int, ...]:
+    return tuple(chain.from_iterable(sorted(counts.items())))
 
 
 def _counter(numbers: Iterable[int]) -> Counter[int]:
-    flat = list(numbers)
-    return counter_of(zip(flat[::2], flat[1::2], strict=True))
+    flat = iter(numbers)
+    return counter_of(zip(flat, flat, strict=True))
