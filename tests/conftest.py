@@ -71,19 +71,23 @@ OF_EACH = 1
 """Parameter sets that a plain run takes of a test of those: not the same one of all tests."""
 
 ABOVE_THE_KERNEL = (
-    *("analyses/page/", "api/", "checkpoint/", "cli/", "engines/", "findings/", "operators/"),
-    *("render/", "spark/", "sparktypes/", "typing/", "test_api.py", "test_architecture.py"),
-    *("test_codec.py", "test_collection.py", "test_credentials.py", "test_deployables.py"),
-    *("test_docs.py", "test_exceptions.py", "test_light_dataclasses.py", "test_model.py"),
-    *("test_names.py", "test_plain_text.py", "test_quantities.py", "test_schemas.py"),
-    *("test_slow_reader.py", "test_sums.py", "test_symptoms.py", "test_time_text.py"),
-    "test_unseen_files.py",
+    *("analyses/", "api/", "checkpoint/", "cli/", "discovery/", "engines/", "findings/"),
+    *("operators/", "render/", "spark/", "sparktypes/", "typing/", "test_api.py"),
+    *("test_architecture.py", "test_codec.py", "test_collection.py", "test_credentials.py"),
+    *("test_deployables.py", "test_docs.py", "test_exceptions.py", "test_light_dataclasses.py"),
+    *("test_model.py", "test_names.py", "test_object_stores.py", "test_plain_text.py"),
+    *("test_quantities.py", "test_schemas.py", "test_slow_reader.py", "test_sums.py"),
+    *("test_symptoms.py", "test_time_text.py", "test_unseen_files.py"),
 )
 """Rooms and files that a run with ``--twin`` leaves out: nothing in them reads bytes, or only as
-any kernel does. What they show is made of facts, and those have their own tests with both kernels.
+any kernel does. What they show is made of rows and facts, which have their own tests with both
+kernels, and ``test_analyses.py`` has a report of every command.
 """
 
-WITH_BOTH_KERNELS = ("cli/test_limits.py", "cli/test_main.py", "engines/test_workers.py")
+WITH_BOTH_KERNELS = (
+    *("analyses/shared/test_options.py", "analyses/shared/test_run.py", "cli/test_limits.py"),
+    *("analyses/shared/test_splitting.py", "cli/test_main.py", "engines/test_workers.py"),
+)
 """Files in those rooms that it has all the same: which kernel there is shows in what they test."""
 
 IN_ONE_PROCESS = ("engines/test_hadoop.py", "engines/test_spark.py", "spark/", "test_spark.py")

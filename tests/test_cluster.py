@@ -100,13 +100,13 @@ def locally(*args: str | Path) -> Outcome:
 # --- a cluster of its own processes ----------------------------------------------------------
 
 
-def test_an_audit_from_a_zip_by_executors_that_lack_the_package(
+def test_an_audit_from_a_zip_by_an_executor_that_lacks_the_package(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     paths = list(map(checkpoint_of, CASES))
     settings = environment(tmp_path) | {"PYTHONPATH": str(package_zip(tmp_path))}
     with nothing_left(tmp_path):
-        where = ("--engine", "spark", "--master", cluster.url)
+        where = ("--engine", "spark", "--master", cluster.url, "--conf", "spark.cores.max=1")
         outcome = process(settings, "audit", *where, "-o", "json", *paths, cwd=tmp_path)
     expected = locally("audit", "-o", "json", *paths)
     assert outcome.err == ""
