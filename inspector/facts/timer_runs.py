@@ -214,12 +214,14 @@ class TimerRuns:
             since: step of the put that set each, which it outlived by nature.
             until: step that ended them.
         """
-        run, steps = self.by_kind[kind], len(self.thresholds[kind])
-        if len(run.standing) < steps:
-            run.standing = longer(run.standing, steps)
+        run, thresholds = self.by_kind[kind], self.thresholds[kind]
+        if len(run.standing) < len(thresholds):
+            run.standing = longer(run.standing, len(thresholds))
         if not self._premises.clears_timers or self._premises.lags(kind) or not len(timers):
             return
-        times = np.array(self.thresholds[kind], np.int64)
+        if timers.min() >= max(thresholds[:until], default=NO_CLOCK):
+            return  # none has run out
+        times = np.array(thresholds, np.int64)
         reached = running_max(times[:until])
         first = np.maximum(np.searchsorted(reached, timers, side="right"), since + 1)
         starts = np.bincount(first[first < until], minlength=until)[:until]
@@ -240,6 +242,10 @@ class TimerRuns:
         fires = records.put[timed] & (records.before[timed] < times[-1])
         fires &= records.positions[timed] >= calls.sure_from
         ids = records.ids[timed][fires]
+        fired = run.fired[ids]
+        run.fired[records.ids] = 0
+        if not len(ids):
+            return
         if self._premises.clears_timers or self._premises.lags(kind):
             # In this batch alone it is known to have fired.
             started = np.full(len(ids), step, np.int64)
@@ -247,8 +253,6 @@ class TimerRuns:
         else:
             due = records.before[timed][fires]
             started, often = first_due(np.array(times, np.int64), put_before[fires], due)
-        fired = run.fired[ids]
-        run.fired[records.ids] = 0
         run.first[ids] = np.where(fired > 0, run.first[ids], started)
         run.fired[ids] = fired + often
 
@@ -258,16 +262,19 @@ def _habits(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> TimerCall
     by_timeout = records.positions >= calls.sure_from
     # A put whose timer had not run out, or that stands before one which data made.
     by_data = records.put & ~by_timeout & (records.positions <= calls.last_data[kind])
-    left, timed_out = records.armed, by_timeout & records.timed
-    had_row = by_data & (records.before != NO_CLOCK)
+    left, had_row = records.armed[by_data], records.before[by_data] != NO_CLOCK
+    armed, changed = _count(left), _count(had_row & ~records.same_state[by_data])
+    timed_out = by_timeout & records.timed
+    put, left_again = records.put[timed_out], records.armed[timed_out]
+    puts, rearmed = _count(put), _count(put & left_again)
     return TimerCalls(
-        armed_by_data=_count(by_data & left),
-        unarmed_by_data=_count(by_data & ~left),
-        changed_by_data=_count(had_row & ~records.same_state),
-        untouched_by_data=_count(had_row & records.same_state),
-        timeout_kept=_count(timed_out & records.put & ~left),
-        timeout_rearmed=_count(timed_out & records.put & left),
-        timeout_removed=_count(timed_out & ~records.put),
+        armed_by_data=armed,
+        unarmed_by_data=len(left) - armed,
+        changed_by_data=changed,
+        untouched_by_data=_count(had_row) - changed,
+        timeout_kept=puts - rearmed,
+        timeout_rearmed=rearmed,
+        timeout_removed=len(put) - puts,
     )
 
 
