@@ -215,9 +215,7 @@ class Storage:
             LimitError: the file is larger than ``limit``.
             OSError: it cannot be read.
         """
-        if self._is_remote:
-            return self.request(relative, limit, size=size)()
-        return self._read_local(relative, limit)
+        return self.request(relative, limit, size=size)()
 
     def request(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
