@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 from inspector.analyses.rows import rows as live_rows
@@ -251,7 +251,7 @@ def preflight_report(
 ) -> Report:
     """The lines, worst first, and the verdict of the whole."""
     ordered = sorted(lines, key=lambda line: (-line.rule.verdict.rank, line.rule.informs))
-    findings = list(map(_finding, _bad_lines(ordered)))
+    findings = [_finding(line) for line in ordered if line.rule.verdict is not Restarts.OK]
     subject = run.subject(new.listed if new is not None else ())
     counts = Counter(line.rule.verdict for line in lines)
     severities = Counter(finding.severity for finding in findings)
@@ -276,11 +276,6 @@ def preflight_report(
         ),
         rules=tuple(rule.kind for rule in RULES if rule.verdict is not Restarts.OK),
     )
-
-
-def _bad_lines(lines: Sequence[Line]) -> Iterator[Line]:
-    """The lines that are findings."""
-    return (line for line in lines if line.rule.verdict is not Restarts.OK)
 
 
 def _sides(line: Line) -> str:

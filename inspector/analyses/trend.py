@@ -140,7 +140,8 @@ def trend(
     audits = chosen.sort_by("audited")
     times = {time for time in audits["audited"].to_pylist() if time is not None}
     newest = max(times, default=0)
-    growth = sorted(_growth(audits, newest - days * _MS_PER_DAY), key=_growth_bytes, reverse=True)
+    growth = list(_growth(audits, newest - days * _MS_PER_DAY))
+    growth.sort(key=lambda row: row.added_bytes, reverse=True)
     standing = sorted(_standing(audits), key=lambda row: (row.since_ms, row.checkpoint))
     commits = sorted(_commits(audits), key=lambda row: (-(row.idle_ms or 0), row.checkpoint))
     most = limit or None
@@ -202,10 +203,6 @@ def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:
                 added_bytes=added,
                 bytes_per_hour=added * 3_600_000 / passed_ms,
             )
-
-
-def _growth_bytes(row: GrowthRow) -> int:
-    return row.added_bytes
 
 
 def _standing(audits: pa.Table) -> Iterator[StandingRow]:

@@ -147,7 +147,7 @@ def table_slots(rows: int, built_by_put: bool, peak: int = 0) -> int:
 
 def _presize(rows: int) -> int:
     """``ConcurrentHashMap.tryPresize`` of an empty map, as ``putAll`` calls it."""
-    room = power_of_two(rows + (rows >> 1) + 1)
+    room = 1 << (rows + (rows >> 1)).bit_length()  # a power of two that is above
     return room if room <= 2 else 2 * room
 
 
@@ -157,8 +157,3 @@ def set_slots(size: int) -> int:
     while size >= slots - (slots >> 2):
         slots *= 2
     return slots
-
-
-def power_of_two(number: int) -> int:
-    """The smallest power of two that is not less."""
-    return 1 << max(0, number - 1).bit_length()

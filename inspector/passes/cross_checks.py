@@ -37,14 +37,6 @@ FOREIGN_RECORDS = "foreign-records"
 """Slug of other records that their batch cannot have written."""
 
 
-def absent_text(count: int) -> str:
-    """The message of removals of keys that are not there."""
-    return (
-        f"got {count:,} removals of keys that the version before does not have, expected none: "
-        "Spark removes only what is there"
-    )
-
-
 class Wrong(NamedTuple):
     """What is wrong with a delta: a slug, and a message."""
 
@@ -91,7 +83,11 @@ class CrossChecks:
             return
         self._note("absent", change.counts.removals)
         if change.counts.absent_removals:
-            yield Wrong(ABSENT, absent_text(change.counts.absent_removals))
+            yield Wrong(
+                ABSENT,
+                f"got {change.counts.absent_removals:,} removals of keys that the version before "
+                "does not have, expected none: Spark removes only what is there",
+            )
 
     def _updates(self, change: Change) -> Iterator[Wrong]:
         if "updates" not in self._checks:

@@ -14,7 +14,7 @@ from inspector.checkpoint.search import Found
 from inspector.checkpoint.storage import Storage
 from inspector.engines.engine import HADOOP
 from inspector.estimates.pace import Pace, measure
-from inspector.estimates.price import PRICES_OF, Prices, Work, dollars, prices_for, work_of_audit
+from inspector.estimates.price import PRICES_OF, Work, dollars, prices_for, work_of_audit
 from inspector.exceptions import CheckpointError, EngineError
 from inspector.providers.registry import classify
 from inspector.render.plain import EstimateRow
@@ -53,7 +53,8 @@ def estimate_audits(
                 raise work
             problems.append(problem(work, candidate.path))
             continue
-        cost = _dollars(work, pace, prices_for(candidate.path, price))
+        hours = pace.seconds(work.files, work.bytes) / 3600
+        cost = dollars(work, hours, prices_for(candidate.path, price))
         total, sum_dollars = total + work, sum_dollars + cost
         rows.append(_row(candidate.path, work, pace, cost))
     return Report(
@@ -102,10 +103,6 @@ def work_of(candidate: Found, options: Options) -> Work:
     )
     version = options.state_version if options.batch is None else options.batch + 1
     return work_of_audit(Storage.open(root, options.storage_options), chosen, version)
-
-
-def _dollars(work: Work, pace: Pace, prices: Prices) -> float:
-    return dollars(work, pace.seconds(work.files, work.bytes) / 3600, prices)
 
 
 def _row(path: str, work: Work, pace: Pace, cost: float) -> EstimateRow:

@@ -28,11 +28,6 @@ _STATE = re.compile(r"([0-9]+)\.(delta|snapshot)", re.IGNORECASE)
 _KINDS = {"delta": FileKind.DELTA, "snapshot": FileKind.SNAPSHOT}
 
 
-def is_state_name(name: str) -> bool:
-    """Whether Spark's listing looks at a file of this name."""
-    return _STATE.fullmatch(name) is not None
-
-
 @lru_cache(maxsize=1 << 14)  # all partitions have the same names
 def classify_state_file(name: str) -> tuple[FileKind, Version | None]:
     """Delta or snapshot and its version; OTHER if it is none that Spark would read."""
@@ -55,7 +50,7 @@ class HdfsProvider(Provider):
         """Deltas and snapshots, and what lies beside them; no folder is its own."""
         if is_dir:
             return FileKind.OTHER, None
-        return classify_state_file(name) if is_state_name(name) else classify_side_file(name)
+        return classify_state_file(name) if _STATE.fullmatch(name) else classify_side_file(name)
 
     def detect(self, listing: Listing) -> bool:
         """Always: also of a query without state, and of a provider class that nobody knows."""
