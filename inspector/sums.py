@@ -88,11 +88,7 @@ def group_by(values: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
 
 
 def sum_of(values: Sequence[T]) -> T:
-    """The sum of one value or several, as ``a + b + c``, but made in one go.
-
-    Args:
-        values: of one type, which adds; one at least.
-    """
+    """The sum of at least one value of a type that adds, as ``a + b + c``, made in one go."""
     first: Any = values[0]
     if len(values) == 1:
         return values[0]

@@ -76,11 +76,7 @@ MeasuredFields = dict[tuple[StoreName, RowPart], tuple[StructType, RowBytes]]
 
 
 def fields_report(judged: Judged) -> Report:
-    """What each field of each store takes in a version, as the workers measured.
-
-    Args:
-        judged: by the facts of :func:`inspector.passes.run.run_fields`.
-    """
+    """What each field of each store takes, by :func:`inspector.passes.run.run_fields`."""
     measured: MeasuredFields = {}
     for operator in judged.checkpoint.operators:
         for store, schema in operator.schemas.items():

@@ -97,11 +97,7 @@ _NO_TIMER = "no timer is set"
 
 
 def expiring_table(judged: Judged) -> Table:
-    """What will expire, store by store, the soonest first.
-
-    Args:
-        judged: by the facts of a request with ``expiring``.
-    """
+    """What will expire by store, the soonest first, by facts requested with ``expiring``."""
     checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
     merged = facts.merged(Expiring)
     operators = {operator.operator_id: operator for operator in checkpoint.operators}

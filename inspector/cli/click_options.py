@@ -47,11 +47,7 @@ def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
 
 
 def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
-    """How and where a report is written.
-
-    Args:
-        formats: of files, besides those of all reports.
-    """
+    """How and where a report is written, by the formats of all reports and these of files."""
     yield ViewOption(
         ["-o", "--output"],
         type=click.Choice([*FORMATS, *formats]),

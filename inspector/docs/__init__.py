@@ -180,20 +180,12 @@ _ENTRY_LEVEL = 3
 
 
 def read_page(name: str) -> str:
-    """The Markdown of a page, as its file has it.
-
-    Args:
-        name: one of :data:`PAGES`.
-    """
+    """The Markdown of one of :data:`PAGES`, as its file has it."""
     return _read(f"{name}.md")
 
 
 def data(topic: str) -> str | None:
-    """The text of a file for programs, as it is; None if there is none of this name.
-
-    Args:
-        topic: the name or the path of one of :data:`DATA`.
-    """
+    """The text of one of :data:`DATA`, by its name or path; None if there is none of this name."""
     return next((_read(name) for name in DATA if topic in (name, _stem(name))), None)
 
 

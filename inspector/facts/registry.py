@@ -86,11 +86,7 @@ def fact_batches(facts: Iterable[Observed[Any]]) -> Iterator[pa.RecordBatch]:
 
 
 def fact_batch(facts: Sequence[Observed[Any]]) -> pa.RecordBatch:
-    """Some facts of one kind as a batch.
-
-    Args:
-        facts: at least one, and at most BATCH_ROWS.
-    """
+    """From one to BATCH_ROWS facts of one kind as a batch."""
     (schema, nulls), kind, rows = _layout(), facts[0].fact.kind, len(facts)
     column = struct_of(FACT_TYPES[kind]).array([observation.fact for observation in facts])
     result = {

@@ -152,11 +152,7 @@ _NUMBER = re.compile(
 
 
 def groups_of(members: Sequence[tuple[str, str, str]]) -> Iterator[CauseGroup]:
-    """Those of one level and cause together, in the order of the first of each.
-
-    Args:
-        members: path, level and cause of each, the worst first.
-    """
+    """The paths, levels and causes of one level and cause together, in the order of the first."""
     groups: dict[tuple[str, str], list[int]] = {}
     for index, (path, level, cause) in enumerate(members):
         groups.setdefault((level, _NUMBER.sub("0", cause.replace(path, ""))), []).append(index)

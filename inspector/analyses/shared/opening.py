@@ -52,11 +52,7 @@ _VERBS = {DENIED_SLUG: "refused"}
 
 
 def fold_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Problems, each once; of what the storage did not give, the first for each reason.
-
-    Args:
-        problems: in the order in which they are reported.
-    """
+    """Problems as reported, each once; of what the storage did not give, the first by reason."""
     result: dict[object, list[Problem]] = {}
     for problem in dict.fromkeys(problems):
         unseen = problem.slug in UNSEEN

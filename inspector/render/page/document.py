@@ -75,11 +75,7 @@ class FailedCheckpoint:
 
 
 def render_page(report: ReportData) -> Iterator[str]:
-    """A report as one HTML file, piece by piece.
-
-    Args:
-        report: with a page of its own, or without: then its tables are shown.
-    """
+    """A report as one HTML file, piece by piece; its tables, where it has no page of its own."""
     view = _view(report, "")
     yield from _write(
         title=f"{report.command} of {view.name}",
