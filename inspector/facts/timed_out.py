@@ -29,6 +29,7 @@ from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 AMONG_DATA = "in a batch with new data, where the place of its record leaves both calls possible"
 HELD_BACK = "the operator's own watermark may lag behind that of the query"
 NO_LOG_ENTRY = "the log entry of its batch is gone, so that the clock at that time is not known"
+UNSEEN = "no delta shows whether later data had its value put again as it was"
 BY_BOTH = "both the watermark and the processing time had passed its timer, whichever it follows"
 BEFORE = "no timeout when the window of proof began, in which each call for data set one"
 
@@ -98,6 +99,9 @@ class _TimedOut:
         self._makers = RecordMakers(state, calls)
         self._excluded = np.array([kind in call.against for call in calls], np.bool_)
         self._excluded &= ~np.array([_OTHER[kind] in call.against for call in calls], np.bool_)
+        self._last_unseen = int(
+            np.flatnonzero([call.may_rewrite_unseen for call in calls]).max(initial=-1)
+        )
         self._single = len(view.kinds) == 1
         self._last = int(np.flatnonzero(clocks.ran).max(initial=-1))
 
@@ -208,8 +212,15 @@ class _TimedOut:
         is_known = self._due_at[put] != NO_CLOCK
         is_unsettled = by_last & (put < last) & (self._due_at[last] == NO_CLOCK)
         is_same_state = self._state.put_same_state[puts.ids]
+        is_hidden = sure & (put < self._last_unseen)
         return (
-            64 * is_unsettled + 16 * again_by + 8 * sure + 4 * is_known + 2 * kept + is_same_state,
+            128 * is_hidden
+            + 64 * is_unsettled
+            + 16 * again_by
+            + 8 * sure
+            + 4 * is_known
+            + 2 * kept
+            + is_same_state,
             kind_step,
             is_either,
             is_timeout,
@@ -246,11 +257,18 @@ class _TimedOut:
 
         Its bits say: a sure timeout, a known clock, kept, same state; and, above them, by which
         clock alone the timer has run out again: 1 for ours, 2 for the other; and, above those, that
-        a timer which was set anew may have run out again since, by a clock that is not known.
+        a timer which was set anew may have run out again since, by a clock that is not known, and
+        that a later put of the same value would not be seen.
         """
         state = self._state
         sure, is_known, kept, same_state = (bool(group & bit) for bit in (8, 4, 2, 1))
         is_known &= not group & 64
+        certainty = Certainty.PROVEN if sure and not group & 64 else Certainty.UNDECIDED
+        if certainty is Certainty.PROVEN and group & 128:
+            certainty = Certainty.INFERRED
+        reason = NO_LOG_ENTRY if not is_known else "" if sure else AMONG_DATA
+        if certainty is Certainty.INFERRED:
+            reason = UNSEEN
         step = state.put_step[ids].astype(np.int64)
         fired, first = self._runs_of(ids, step)
         over = state.put_over_clock[ids]
@@ -259,7 +277,7 @@ class _TimedOut:
             own_due = np.full(len(ids), NO_CLOCK)
         return Leftovers(
             LeftoverClass.KEPT_WITHOUT_TIMEOUT if kept else LeftoverClass.REARMED,
-            Certainty.PROVEN if sure and not group & 64 else Certainty.UNDECIDED,
+            certainty,
             self._kind,
             ids,
             step,
@@ -268,7 +286,7 @@ class _TimedOut:
             fired,
             first_step=first,
             change=_change(state, ids, self._view),
-            reason=NO_LOG_ENTRY if not is_known else "" if sure else AMONG_DATA,
+            reason=reason,
             needs=None if sure else self._needs(group >> 4 & 3, kept=kept, same_state=same_state),
             kind_step=kind_step,
             either=mask,

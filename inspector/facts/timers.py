@@ -161,11 +161,14 @@ class Calls:
         last_data: under each clock that the timers may follow, the position up to which new data
             made every record; a timeout may have made those between the two.
         against: the clocks that the timers of this batch cannot follow.
+        may_rewrite_unseen: new data may have put values again as they were, which snapshots alone
+            do not show.
     """
 
     sure_from: int = NO_RECORD
     last_data: Mapping[TimeoutKind, int] = field(default_factory=dict)
     against: frozenset[TimeoutKind] = frozenset()
+    may_rewrite_unseen: bool = False
 
 
 def calls_of(
@@ -188,7 +191,9 @@ def calls_of(
     bounds = bounds or CallBounds.of(records, clock)
     sure_from = _sure_from(records, clock, premises, bounds)
     against = frozenset(_against(records, clock, premises, sure_from))
-    return Calls(sure_from, bounds.last_data, against)
+    only_timeouts = premises.only_sources_feed and clock.has_new_data is False
+    unseen = not records.change.ordered and not only_timeouts
+    return Calls(sure_from, bounds.last_data, against, unseen)
 
 
 def _sure_from(

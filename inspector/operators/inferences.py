@@ -74,6 +74,14 @@ _INFERENCES = (
         "what the function does in a call for data, and when a timeout fires",
     ),
     Inference(
+        "unseen-rewrites",
+        "the last change that snapshots show of a key, which a timeout surely made, is its last: "
+        "without deltas a later call for data that put the same value again is not seen",
+        109,
+        110,
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+    ),
+    Inference(
         "kept-before-window",
         "a key without a timer since before the oldest version that can be restored lost it to a "
         "timeout, by the same habits; a restart may have changed the function since (wrong in 10 "

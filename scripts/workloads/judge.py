@@ -32,7 +32,7 @@ from workloads.account import (
 from fixtures import state_from_calls
 from inspector import api
 from inspector.facts.expired import LeftoverClass, Needs
-from inspector.facts.timed_out import AMONG_DATA, BEFORE, NO_LOG_ENTRY
+from inspector.facts.timed_out import AMONG_DATA, BEFORE, NO_LOG_ENTRY, UNSEEN
 from inspector.findings.finding import Finding
 from inspector.merge.resolution import NEIGHBOURS
 from inspector.model import Certainty
@@ -373,5 +373,6 @@ def _inference(row: Mapping[str, Any]) -> str:
 _BY_REASON = {
     COMPLETE: "complete-mode",
     NEIGHBOURS: "clock-of-neighbours",
+    UNSEEN: "unseen-rewrites",
     BEFORE: Needs.BEFORE_WINDOW.value,
 }

@@ -56,8 +56,8 @@ def _premise(name: str) -> str:
 
 _INFERRED_BY: Mapping[LeftoverClass, Sequence[str]] = {
     LeftoverClass.PAST_WATERMARK: ("complete-mode",),
-    LeftoverClass.KEPT_WITHOUT_TIMEOUT: ("kept-by-habit", "kept-before-window"),
-    LeftoverClass.REARMED: ("rearmed-by-habit", "clock-of-neighbours"),
+    LeftoverClass.KEPT_WITHOUT_TIMEOUT: ("kept-by-habit", "unseen-rewrites", "kept-before-window"),
+    LeftoverClass.REARMED: ("rearmed-by-habit", "unseen-rewrites", "clock-of-neighbours"),
     LeftoverClass.IGNORED_TIMEOUT: ("clock-of-neighbours",),
 }
 """The inferences that find leftovers of each class where there is no proof."""
