@@ -26,8 +26,16 @@ def before_each_read(act: Callable[[Storage, str], None]) -> Iterator[None]:
             act(storage, relative)
 
     request, stream, read_range = Storage.request, Storage.stream, Storage.read_range
+    read_local = Storage._read_local
+
+    def read_locally(self: Storage, relative: str, limit: int) -> bytes:
+        before(self, relative)
+        return read_local(self, relative, limit)
 
     def requested(self: Storage, relative: str, *args: Any, **kwargs: Any) -> Callable[[], bytes]:
+        if not self._is_remote:
+            return request(self, relative, *args, **kwargs)
+
         def answer() -> bytes:
             before(self, relative)
             return request(self, relative, *args, **kwargs)()
@@ -42,8 +50,9 @@ def before_each_read(act: Callable[[Storage, str], None]) -> Iterator[None]:
         before(self, relative)
         return read_range(self, relative, start, end)
 
-    # Storage.read is a request that is waited for at once.
+    # Storage.read is a request that is waited for at once, or reads what is on this machine.
     with (
+        mock.patch.object(Storage, "_read_local", read_locally),
         mock.patch.object(Storage, "request", requested),
         mock.patch.object(Storage, "stream", streamed),
         mock.patch.object(Storage, "read_range", ranged),
