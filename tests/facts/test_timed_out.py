@@ -16,10 +16,12 @@ from inspector.facts.timed_out import (
     BEFORE,
     HELD_BACK,
     NO_LOG_ENTRY,
+    UNSEEN,
     TimerView,
     timeout_leftovers,
 )
 from inspector.facts.timers import TimerPremises
+from inspector.light_dataclasses import replace
 from inspector.model import BatchClock, Certainty, TimeoutKind
 from inspector.state.replay import NO_CLOCK, StateMap
 from tests import cases
@@ -335,6 +337,19 @@ def test_a_pandas_timer_set_anew_may_have_run_out_in_a_batch_whose_log_entry_is_
     assert classes(judge(steps, clocks, premises=SCALA)) == {A: (REARMED, PROVEN, 2)}
     # In the batch that set it, it cannot run out.
     assert classes(judge(steps[:2], clocks)) == {A: (REARMED, PROVEN, 2)}
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3])
+def test_a_put_of_the_same_value_that_snapshots_do_not_show_may_have_followed(batch: int) -> None:
+    steps = [Step([put(A, 10)]), Step([put(A, NO_TIMER)]), Step([])]
+    clocks = [clock(1), clock(2, 20, data=False), clock(3, 40)]
+    state, calls, runs = follow(steps, clocks, SCALA, [EVENT])
+    calls = {**calls, batch: replace(calls[batch], may_rewrite_unseen=True)}
+    view = TimerView((EVENT,), SCALA, calls, runs)
+    (found,) = timeout_leftovers(state, clocks_by_step(state, clocks), view)
+    later = batch == 3
+    assert found.certainty is (Certainty.INFERRED if later else PROVEN)
+    assert found.reason == (UNSEEN if later else "")
 
 
 def test_a_timer_set_anew_among_data_hangs_on_the_clock_by_which_it_has_run_out_again() -> None:
