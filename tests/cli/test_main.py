@@ -85,7 +85,7 @@ def test_too_little_memory_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_too_little_memory_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise MemoryError
 
     path = checkpoint_of("fmgws_event_ignore")
