@@ -261,6 +261,12 @@ class TimeoutKind(enum.Enum):
     EVENT_TIME = "event"
     PROCESSING_TIME = "processing"
 
+    @property
+    def other(self) -> TimeoutKind:
+        """The one that it is not."""
+        event = TimeoutKind.EVENT_TIME
+        return TimeoutKind.PROCESSING_TIME if self is event else event
+
 
 class ProblemMode(enum.Enum):
     """How what cannot be read is handled; the words of Spark's own sources.

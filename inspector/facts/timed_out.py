@@ -33,8 +33,6 @@ UNSEEN = "no delta shows whether later data had its value put again as it was"
 BY_BOTH = "both the watermark and the processing time had passed its timer, whichever it follows"
 BEFORE = "no timeout when the window of proof began, in which each call for data set one"
 
-_OTHER = {EVENT: PROCESSING, PROCESSING: EVENT}
-
 
 @dataclass(frozen=True)
 class TimerView:
@@ -94,11 +92,11 @@ class _TimedOut:
         self._state, self._kind, self._view = state, kind, view
         self._lags = view.premises.lags(kind)
         self._due_at = clocks.threshold_ms(kind)
-        self._other_due_at = clocks.threshold_ms(_OTHER[kind])
+        self._other_due_at = clocks.threshold_ms(kind.other)
         calls = [view.calls.get(version, Calls()) for version in clocks.versions.tolist()]
         self._makers = RecordMakers(state, calls)
         self._excluded = np.array([kind in call.against for call in calls], np.bool_)
-        self._excluded &= ~np.array([_OTHER[kind] in call.against for call in calls], np.bool_)
+        self._excluded &= ~np.array([kind.other in call.against for call in calls], np.bool_)
         self._last_unseen = int(
             np.flatnonzero([call.may_rewrite_unseen for call in calls]).max(initial=-1)
         )
@@ -234,7 +232,7 @@ class _TimedOut:
         other_due = puts.over < _bound(self._other_due_at)[puts.put]
         return (
             ~puts.sure & due & possible(self._kind, puts.put, puts.position),
-            ~puts.sure & other_due & possible(_OTHER[self._kind], puts.put, puts.position),
+            ~puts.sure & other_due & possible(self._kind.other, puts.put, puts.position),
         )
 
     def _replaces_timer(self, portion: slice) -> Bools:
@@ -246,7 +244,7 @@ class _TimedOut:
         likely = self._makers.is_sure(put, position)
         for due_at, kind in (
             (self._due_at, self._kind),
-            (self._other_due_at, _OTHER[self._kind]),
+            (self._other_due_at, self._kind.other),
         ):
             likely |= (over < _bound(due_at)[put]) & self._makers.is_possible(kind, put, position)
         replaced[result] = likely
@@ -295,7 +293,7 @@ class _TimedOut:
 
     def _needs(self, again_by: int, *, kept: bool, same_state: bool) -> Needs | None:
         if again_by:
-            by = self._kind if again_by == 1 else _OTHER[self._kind]
+            by = self._kind if again_by == 1 else self._kind.other
             return Needs.UNLESS_EVENT if by is EVENT else Needs.UNLESS_PROCESSING
         if kept:
             return Needs.KEPT_BY_HABIT

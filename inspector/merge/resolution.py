@@ -33,7 +33,6 @@ _ALMOST_ALL = 0.95
 
 _EVENT, _PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
 _UNLESS = {Needs.UNLESS_EVENT: _EVENT, Needs.UNLESS_PROCESSING: _PROCESSING}
-_OTHER = {_EVENT: _PROCESSING, _PROCESSING: _EVENT}
 
 
 class ClockOf(NamedTuple):
@@ -105,7 +104,7 @@ class Resolution(Message):
         if leftover.clock_version is None:
             return leftover  # of an operator without timers
         again_by = None if leftover.needs is None else _UNLESS.get(leftover.needs)
-        if again_by and self.clock_of(name, version).kind is not _OTHER[again_by]:
+        if again_by and self.clock_of(name, version).kind is not again_by.other:
             return None
         return self._by_clock(name, leftover, self.clock_of(name, leftover.clock_version))
 
@@ -140,7 +139,7 @@ class Resolution(Message):
         first = leftover.run_start
         last = (leftover.clock_version if leftover.is_ignored else None) or leftover.expired_version
         shown = {at: _remaining(kinds) for at, kinds in self.against.get(name, {}).items()}
-        opposite = _OTHER[kind]
+        opposite = kind.other
         if self.user_clock is None and opposite in shown.values():
             leftover = leftover.with_mixed_clocks()
         opposing = [at for at, votes in shown.items() if at < last and votes is opposite]
@@ -178,7 +177,7 @@ def reasons_of(leftovers: Iterable[JudgedLeftover]) -> str | None:
 
 def _remaining(against: frozenset[TimeoutKind]) -> TimeoutKind | None:
     """The clock that is left; None where both contradict the bytes."""
-    return _OTHER[next(iter(against))] if len(against) == 1 else None
+    return next(iter(against)).other if len(against) == 1 else None
 
 
 def habits_of(

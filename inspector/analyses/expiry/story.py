@@ -70,8 +70,8 @@ def _inference(name: str) -> str:
 
 
 _CLOCK_NAMES = {
-    TimeoutKind.EVENT_TIME.value: "the watermark",
-    TimeoutKind.PROCESSING_TIME.value: "the batch's processing time",
+    TimeoutKind.EVENT_TIME: "the watermark",
+    TimeoutKind.PROCESSING_TIME: "the batch's processing time",
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -174,7 +174,7 @@ class KeyStory:
     events: Sequence[Mapping[str, Any]]
     leftover: LeftoverRow | None
     rule: StoreRule
-    timer_clock: Callable[[int], str | None]
+    timer_clock: Callable[[int], TimeoutKind | None]
     may_have_changed: Callable[[int], bool]
     only_sources_feed: bool
 
@@ -200,15 +200,15 @@ def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
 
 def _timer_clock(
     checkpoint: Checkpoint, operator: Operator, store: str, facts: Facts
-) -> Callable[[int], str | None]:
+) -> Callable[[int], TimeoutKind | None]:
     """The clock of an operator's timers by version, None where it, or its time, is not known."""
 
-    def clock(version: int) -> str | None:
+    def clock(version: int) -> TimeoutKind | None:
         result = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
         lags = result is TimeoutKind.EVENT_TIME and operator_holding_back(
             checkpoint, operator, version
         )
-        return None if result is None or lags else result.value
+        return None if lags else result
 
     return clock
 
@@ -288,7 +288,7 @@ class _Narrator:
     def __init__(self, story: KeyStory) -> None:
         self._expiry: ExpiryField | None = story.rule.expiry
         self._story = story
-        self._kind: str | None = None
+        self._kind: TimeoutKind | None = None
         self._leftover = story.leftover
         self._timed = self._expiry is not None and self._expiry.clock is Clock.TIMEOUT
         self._covered = False
@@ -301,12 +301,13 @@ class _Narrator:
         if clock is None or self._expiry is None:
             return None
         if self._timed:
-            self._kind = self._story.timer_clock(version)
-            # Timers are ahead of both clocks when they are set.
-            unsure = self._kind is not None and self._story.may_have_changed(version)
-            times = [clock.time_ms(kind) for kind in TimeoutKind if kind.value != self._kind]
-            self._other_ms = times[0] if unsure else None
-            return None if self._kind is None else clock.time_ms(TimeoutKind(self._kind)) or None
+            self._kind, self._other_ms = self._story.timer_clock(version), None
+            if self._kind is None:
+                return None
+            if self._story.may_have_changed(version):
+                # Timers are ahead of both clocks when they are set.
+                self._other_ms = clock.time_ms(self._kind.other)
+            return clock.time_ms(self._kind) or None
         by_batch = self._expiry.clock is Clock.PROCESSING_TIME
         return clock.timestamp_ms if by_batch else clock.watermark_ms or None
 
@@ -386,7 +387,7 @@ class _Narrator:
         return self.clock_ms <= bound if self._expiry.inclusive else self.clock_ms < bound
 
     def _clock_name(self) -> str:
-        return _CLOCK_NAMES.get(self._kind or "", "the batch's clock")
+        return "the batch's clock" if self._kind is None else _CLOCK_NAMES[self._kind]
 
     def _time(self, event: Mapping[str, Any]) -> int | None:
         if self._timed:

@@ -7,7 +7,7 @@ import pytest
 from inspector import api
 from inspector.analyses.expiry.story import KeyStory, _field_ms, _Narrator, _verdict
 from inspector.exceptions import CheckpointError
-from inspector.model import BatchClock, BatchId
+from inspector.model import BatchClock, BatchId, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField, RowPart, StoreRule
 from tests.cases import FIXTURES
 
@@ -86,7 +86,9 @@ def test_a_clock_that_a_restart_may_have_changed_decides_nothing(
     # restarted the query with the other timeout had this one fire (seen on Spark 4.3).
     rule = StoreRule(ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (1,), 1, False, "timeoutTimestamp"))
     narrator = _Narrator(
-        told := KeyStory((), None, rule, lambda _: "event", lambda _: may_have_changed, True)
+        told := KeyStory(
+            (), None, rule, lambda _: TimeoutKind.EVENT_TIME, lambda _: may_have_changed, True
+        )
     )
     texts = [
         narrator.event(
