@@ -282,8 +282,7 @@ def _certainty(
     if rule.doubt == COMPLETE and has_branches(checkpoint, version):
         return Certainty.UNDECIDED, UNSEEN
     if rule.doubt:
-        warns = INFERENCES["complete-mode"].warns
-        return Certainty.INFERRED if warns else Certainty.UNDECIDED, rule.doubt
+        return INFERENCES["complete-mode"].certainty, rule.doubt
     clock = rule.expiry.clock if rule.expiry is not None else None
     if clock is Clock.WATERMARK or (
         clock is Clock.TIMEOUT and not sees_watermark(checkpoint, operator, version)

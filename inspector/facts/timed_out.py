@@ -24,6 +24,7 @@ from inspector.facts.timer_runs import TimerRuns
 from inspector.facts.timers import EVENT, PROCESSING, Calls, TimerPremises, is_timer
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
+from inspector.operators.inferences import INFERENCES
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 
 AMONG_DATA = "in a batch with new data, where the place of its record leaves both calls possible"
@@ -79,6 +80,26 @@ class _Puts(NamedTuple):
     position: Int64s
     kept: Bools
     sure: Bools
+
+
+_SAME_STATE, _KEPT, _KNOWN, _SURE, _AGAIN_BY_OURS, _AGAIN_BY_OTHER, _UNSETTLED, _HIDDEN = (
+    1 << bit for bit in range(8)
+)
+"""What is said of the leftovers of a group: the call left the state, and no timer; the clock is
+known; a timeout surely made it. By our clock alone, or by the other, the timer has run out again;
+that may have been so since, by a clock that is not known; a later put of the same value would not
+be seen."""
+
+
+def _proof_of(group: int) -> tuple[Certainty, str]:
+    """How certain the leftovers of a group are, and what that hangs on."""
+    if group & _UNSETTLED or (not group & _SURE and not group & _KNOWN):
+        return Certainty.UNDECIDED, NO_LOG_ENTRY
+    if not group & _SURE:
+        return Certainty.UNDECIDED, AMONG_DATA
+    if group & _HIDDEN:
+        return INFERENCES["unseen-rewrites"].certainty, UNSEEN
+    return Certainty.PROVEN, "" if group & _KNOWN else NO_LOG_ENTRY
 
 
 class _TimedOut:
@@ -211,14 +232,9 @@ class _TimedOut:
         is_unsettled = by_last & (put < last) & (self._due_at[last] == NO_CLOCK)
         is_same_state = self._state.put_same_state[puts.ids]
         is_hidden = sure & (put < self._last_unseen)
+        group = _HIDDEN * is_hidden + _UNSETTLED * is_unsettled + _AGAIN_BY_OURS * again_by
         return (
-            128 * is_hidden
-            + 64 * is_unsettled
-            + 16 * again_by
-            + 8 * sure
-            + 4 * is_known
-            + 2 * kept
-            + is_same_state,
+            group + _SURE * sure + _KNOWN * is_known + _KEPT * kept + _SAME_STATE * is_same_state,
             kind_step,
             is_either,
             is_timeout,
@@ -251,30 +267,16 @@ class _TimedOut:
         return replaced
 
     def _answer(self, ids: Int64s, kind_step: Int64s, mask: Bools, group: int) -> Leftovers:
-        """The leftovers of one group.
-
-        Its bits say: a sure timeout, a known clock, kept, same state; and, above them, by which
-        clock alone the timer has run out again: 1 for ours, 2 for the other; and, above those, that
-        a timer which was set anew may have run out again since, by a clock that is not known, and
-        that a later put of the same value would not be seen.
-        """
-        state = self._state
-        sure, is_known, kept, same_state = (bool(group & bit) for bit in (8, 4, 2, 1))
-        is_known &= not group & 64
-        certainty = Certainty.PROVEN if sure and not group & 64 else Certainty.UNDECIDED
-        if certainty is Certainty.PROVEN and group & 128:
-            certainty = Certainty.INFERRED
-        reason = NO_LOG_ENTRY if not is_known else "" if sure else AMONG_DATA
-        if certainty is Certainty.INFERRED:
-            reason = UNSEEN
+        """The leftovers of one group."""
+        state, (certainty, reason) = self._state, _proof_of(group)
         step = state.put_step[ids].astype(np.int64)
         fired, first = self._runs_of(ids, step)
         over = state.put_over_clock[ids]
         own_due, other_due = self._due_at[step], self._other_due_at[step]
-        if self._lags and not (sure and self._view.premises.all_or_nothing):
+        if self._lags and not (group & _SURE and self._view.premises.all_or_nothing):
             own_due = np.full(len(ids), NO_CLOCK)
         return Leftovers(
-            LeftoverClass.KEPT_WITHOUT_TIMEOUT if kept else LeftoverClass.REARMED,
+            LeftoverClass.KEPT_WITHOUT_TIMEOUT if group & _KEPT else LeftoverClass.REARMED,
             certainty,
             self._kind,
             ids,
@@ -285,19 +287,19 @@ class _TimedOut:
             first_step=first,
             change=_change(state, ids, self._view),
             reason=reason,
-            needs=None if sure else self._needs(group >> 4 & 3, kept=kept, same_state=same_state),
+            needs=None if group & _SURE else self._needs(group),
             kind_step=kind_step,
             either=mask,
             group=group,
         )
 
-    def _needs(self, again_by: int, *, kept: bool, same_state: bool) -> Needs | None:
-        if again_by:
-            by = self._kind if again_by == 1 else self._kind.other
+    def _needs(self, group: int) -> Needs | None:
+        if group & (_AGAIN_BY_OURS | _AGAIN_BY_OTHER):
+            by = self._kind if group & _AGAIN_BY_OURS else self._kind.other
             return Needs.UNLESS_EVENT if by is EVENT else Needs.UNLESS_PROCESSING
-        if kept:
+        if group & _KEPT:
             return Needs.KEPT_BY_HABIT
-        return Needs.REARMED_BY_HABIT if same_state else None
+        return Needs.REARMED_BY_HABIT if group & _SAME_STATE else None
 
     def _runs_of(self, ids: Int64s, step: Int64s) -> tuple[Int64s, Int64s]:
         """How often in a row the timeout of some keys fired, at least, and the first step of it."""

@@ -191,9 +191,7 @@ def calls_of(
     bounds = bounds or CallBounds.of(records, clock)
     sure_from = _sure_from(records, clock, premises, bounds)
     against = frozenset(_against(records, clock, premises, sure_from))
-    only_timeouts = premises.only_sources_feed and clock.has_new_data is False
-    unseen = not records.change.ordered and not only_timeouts
-    return Calls(sure_from, bounds.last_data, against, unseen)
+    return Calls(sure_from, bounds.last_data, against, not records.change.ordered and sure_from > 0)
 
 
 def _sure_from(

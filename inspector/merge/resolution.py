@@ -117,8 +117,7 @@ class Resolution(Message):
             return None
         by_neighbours = not clock.shown and not leftover.by_either_clock
         if by_neighbours and leftover.certainty is Certainty.PROVEN:
-            warns = INFERENCES["clock-of-neighbours"].warns
-            certainty = Certainty.INFERRED if warns else Certainty.UNDECIDED
+            certainty = INFERENCES["clock-of-neighbours"].certainty
             leftover = replace(leftover, certainty=certainty, reason=NEIGHBOURS)
         return self._with_habits(name, self._cut(name, leftover, clock.kind))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from inspector.light_dataclasses import dataclass
+from inspector.model import Certainty
 
 WARNS = 0.95
 """Share of right ones from which on an inference is worth a warning."""
@@ -37,6 +38,11 @@ class Inference:
     def warns(self) -> bool:
         """Whether it is right often enough to warn."""
         return self.right >= WARNS * self.of
+
+    @property
+    def certainty(self) -> Certainty:
+        """That of a leftover that it finds."""
+        return Certainty.INFERRED if self.warns else Certainty.UNDECIDED
 
 
 _INFERENCES = (

@@ -169,6 +169,21 @@ def test_changes_that_two_snapshots_show_stand_in_no_order_of_calls() -> None:
     assert last_calls([FOUR, Step(descends[:2], ordered=False)], *quiet).sure_from == 0
 
 
+@pytest.mark.parametrize(("data", "unseen"), [(True, True), (None, True), (False, False)])
+def test_of_two_snapshots_a_put_that_changes_nothing_is_not_seen(
+    data: bool | None, unseen: bool
+) -> None:
+    clocks = clock(1), clock(2, 20, data=data)
+    for steps, expected in (
+        ([FOUR, Step([put(A, NO_TIMER)], ordered=False)], unseen),
+        ([FOUR, Step([], ordered=False)], unseen),
+        ([FOUR, Step([put(A, NO_TIMER)])], False),
+        # It was called for data, whatever the log says.
+        ([FOUR, Step([put(E, 99)], ordered=False)], True),
+    ):
+        assert last_calls(steps, *clocks).may_rewrite_unseen is expected
+
+
 def test_a_descent_before_a_record_of_data_is_none_of_timeouts() -> None:
     steps = [FOUR, Step([put(D, 99), put(B, 99), put(E, 99), put(A, 99)])]
     assert last_calls(steps, clock(1), clock(2, 20)).sure_from == NO_RECORD
