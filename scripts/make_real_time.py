@@ -39,11 +39,11 @@ def main() -> None:
         spark.submit(
             "--master", "local[8]", "--class", MAIN_CLASS, str(spark.jar), str(out), *CASES
         )
+        for path in (*out.rglob(".*.crc"), *out.rglob("raw.jsonl.gz")):
+            path.unlink()
         with tarfile.open(HOME / "tests" / "golden" / "real_time.tar.xz", "w:xz") as archive:
-            for path in sorted(path for path in out.rglob("*") if path.is_file()):
-                is_side = path.name.startswith(".") and path.suffix == ".crc"
-                if not is_side and path.name != "raw.jsonl.gz":
-                    archive.add(path, str(path.relative_to(out)))
+            for name in CASES:
+                archive.add(out / name, name)
 
 
 if __name__ == "__main__":

@@ -49,8 +49,6 @@ _BEFORE = (
     "rows that went before the oldest version, or within a batch of real-time mode, would still be "
     "there"
 )
-_COUNTERS = dict(zip(JOIN_COUNT_STORES, JOIN_ROW_STORES, strict=True))
-_INDEXES = dict(zip(JOIN_INDEX_STORES, JOIN_TIMED_ROW_STORES, strict=True))
 _LONG_BYTES = 16
 """A row of one field, the number of a counter or the null of an index: null bits and a word."""
 FOOTNOTE = (
@@ -181,14 +179,13 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
         if name not in kept
     }
     followed = {
-        name: name._replace(store_name=(_COUNTERS | _INDEXES)[name.store_name])
+        name: name._replace(store_name=_ROWS_OF[name.store_name])
         for name in stores
-        if name.store_name in (_COUNTERS | _INDEXES)
+        if name.store_name in _ROWS_OF
     }
     then |= {
         name: {
-            version: (_counters if name.store_name in _COUNTERS else _index_entries)(of_rows)
-            for version, of_rows in then[rows].items()
+            version: _follow(name.store_name, of_rows) for version, of_rows in then[rows].items()
         }
         for name, rows in followed.items()
         if rows in then
@@ -274,14 +271,23 @@ def _row(
     )
 
 
-def _counters(rows: SimulatedRows) -> SimulatedRows:
-    """The counters of a join's rows: one for each join key."""
-    count = rows.join_keys
-    return replace(rows, rows=count, key_bytes=rows.join_key_bytes, value_bytes=count * _LONG_BYTES)
+_ROWS_OF = dict(
+    zip(
+        (*JOIN_COUNT_STORES, *JOIN_INDEX_STORES),
+        (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES),
+        strict=True,
+    )
+)
+"""Stores of a join that follow another one, which has its rows."""
 
 
-def _index_entries(rows: SimulatedRows) -> SimulatedRows:
-    """The index by time of a join's rows: an entry for each, of its key and without a value."""
+def _follow(store: str, rows: SimulatedRows) -> SimulatedRows:
+    """Counters of a join's rows, one for each join key; or its index by time, which has their keys.
+
+    Neither has more than a word in its values.
+    """
+    if store in JOIN_COUNT_STORES:
+        rows = replace(rows, rows=rows.join_keys, key_bytes=rows.join_key_bytes)
     return replace(rows, value_bytes=rows.rows * _LONG_BYTES)
 
 

@@ -39,6 +39,8 @@ def store_lifetimes(
     """What is known of the life of each store's rows."""
     clock = checkpoint.clock(version)
     merged = facts.by_store()
+    delays_ms = sorted(delays_of(checkpoint), reverse=True)
+    by_fastest = checkpoint.conf(version, "multipleWatermarkPolicy") == "max"
     for store, rule in operator.rules.items():
         name = StoreName(operator.operator_id, store)
         versions, schema = merged.get(name, {}), operator.schemas.get(store)
@@ -69,8 +71,8 @@ def store_lifetimes(
             ),
             doubt=_doubt(checkpoint, version),
             fired=facts.sums(FiredKeys).get(name),
-            delays_ms=sorted(delays_of(checkpoint), reverse=True),
-            by_fastest=checkpoint.conf(version, "multipleWatermarkPolicy") == "max",
+            delays_ms=delays_ms,
+            by_fastest=by_fastest,
             sets=schema is not None
             and "spark_grouping_id" in [field.name for field in schema.key.fields],
             **_no_puts(checkpoint, store, versions),

@@ -64,9 +64,9 @@ def audit_stores(
     reader.files.expect([file for step in steps for file in step.files])
     passes = [StorePass(task, store, item) for store, item in stores]
     for number, step in enumerate(steps):
-        if len(passes) == 1 and not passes[0].ahead:
-            passes[0].read_together(steps[number : number + TOGETHER])
         if len(passes) == 1:
+            if not passes[0].ahead:
+                passes[0].read_together(steps[number : number + TOGETHER])
             changes = [passes[0].advance(step)]
         else:
             with reader.storage.in_turns():
@@ -266,19 +266,18 @@ class StorePass:
         A file of which there is more to say is read in its turn, which says it. After an attempt in
         vain so are some more: twice as many each time.
         """
-        files: list[StoreFile] = []
+        files, size = list[StoreFile](), 0
         tracking = self.state.tracking
         if self._pause or not self.whole or tracking.keys is not None or tracking.most_bytes:
             self._pause = max(self._pause - 1, 0)
             return
         for step in steps:
-            if step.delta is None or step.base is not None:
+            size += 0 if step.delta is None else step.delta.size
+            if step.delta is None or step.base is not None or size > TOGETHER_BYTES:
                 break
             files.append(step.delta)
             if step.check is not None:
                 break  # it is compared with the map, which then knows no later key
-        while sum(file.size for file in files) > TOGETHER_BYTES:
-            files.pop()
         if len(files) < 2:
             return
         contents, small = self._reader.files.read_together(files)
