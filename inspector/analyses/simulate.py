@@ -64,6 +64,7 @@ class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no stat
     """One store as it is and as it would be."""
 
     operator_name: Annotated[t.OperatorName | None, t.Rank(11)]
+    store_name: Annotated[t.StoreName | None, t.Rank(0)]
     rows: Annotated[t.Rows, t.Rank(3)]
     rows_then: Annotated[t.Rows, "Rows that there would be.", t.Rank(1)]
     row_bytes: Annotated[t.RowBytes, t.Rank(4)]
