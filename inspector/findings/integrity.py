@@ -181,7 +181,10 @@ def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterat
 
 
 def judge_replay(
-    operator_id: int, depths: Mapping[StoreId, int], thresholds: Thresholds = DEFAULTS
+    operator_id: int,
+    depths: Mapping[StoreId, int],
+    thresholds: Thresholds = DEFAULTS,
+    noun: str = "delta",
 ) -> Iterator[Finding]:
     """Chains of deltas that a restart has to replay, one file after the other.
 
@@ -189,6 +192,7 @@ def judge_replay(
         operator_id: the operator.
         depths: deltas after the newest snapshot of each of its stores, up to the judged version.
         thresholds: from when on.
+        noun: what the provider's deltas are called.
     """
     deep = {store: depth for store, depth in depths.items() if depth >= thresholds.replay_deltas}
     if not deep:
@@ -198,13 +202,13 @@ def judge_replay(
     yield Finding(
         catalogue.REPLAY_DEPTH,
         Certainty.PROVEN,
-        f"{count_text(most, 'delta')} after the newest snapshot of store {store.store_name} in "
+        f"{count_text(most, noun)} after the newest snapshot of store {store.store_name} in "
         f"partition {store.partition_id}; {count_text(partitions, 'partition')} of "
         f"{len({depth.partition_id for depth in depths})} "
         f"{'has' if partitions == 1 else 'have'} {thresholds.replay_deltas:,} or more",
         catalogue.REPLAY_DEPTH.to_do,
         operator_id,
-        cause=f"A restart has to replay up to {count_text(most, 'delta')} in a partition, because "
+        cause=f"A restart has to replay up to {count_text(most, noun)} in a partition, because "
         "no snapshot was made for long.",
     )
 

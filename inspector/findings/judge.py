@@ -109,7 +109,8 @@ def judge_integrity(
             with suppress(MissingVersionError):
                 chain = chain_for(checkpoint.store_files[layout.directory], version)
                 depths[layout.store] = len(chain.deltas)
-        findings += judge_replay(operator.operator_id, depths, thresholds)
+        noun = checkpoint.provider.files_of(()).names.delta_noun
+        findings += judge_replay(operator.operator_id, depths, thresholds, noun)
     for name, partitions in _placements(facts).items():
         findings += judge_placement(name.operator_id, name.store_name, partitions)
     reported = [

@@ -6,6 +6,7 @@ what is piped can be searched line by line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -29,6 +30,24 @@ STYLES = {
     "quiet": "dim",
 }
 """A level or a part of a report -> how rich shows it where there are colours."""
+
+
+_PARTS = re.compile(r"[^/._:=,-]+[/._:=,-]*|[/._:=,-]+")
+"""What a long name is made of: folders of a path, parts of a conf."""
+
+
+def break_names(text: str, width: int) -> str:
+    """The text with its words that are longer than a width ended between two of their parts."""
+    return " ".join(_broken(word, width) if len(word) > width else word for word in text.split(" "))
+
+
+def _broken(word: str, width: int) -> str:
+    lines = [""]
+    for part in _PARTS.findall(word):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -67,8 +86,9 @@ class Display:
             # A narrow terminal keeps its width for the words.
             before, text = "  ", before.strip() + " " + text
         style_text = STYLES.get(style, "")
-        shown = self.console.render_str(text, style="" if before else style_text)
-        for line in shown.wrap(self.console, max(limit - len(before), 1), overflow="fold"):
+        room = max(limit - len(before), 1)
+        shown = self.console.render_str(break_names(text, room), style="" if before else style_text)
+        for line in shown.wrap(self.console, room, overflow="fold"):
             line.rstrip()
             head = self.console.render_str(before, style=style_text if before else "")
             yield from self.drawn(head.append_text(line))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from rich.cells import cell_len
+from rich.console import Console
+from rich.containers import Lines
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from inspector.light_dataclasses import dataclass
 from inspector.quantities import short_count_text
 from inspector.render.cells import NUMBERS, cell_text
-from inspector.render.display import STYLES, Display
+from inspector.render.display import STYLES, Display, break_names
 from inspector.render.tabular import Column, Table, Unit
 
 GAP = 2
@@ -134,11 +137,12 @@ def _draw(columns: Sequence[Drawn], display: Display) -> Iterator[str]:
             else min(column.least, display.width or 1),
         )
     for cells in zip(*(column.cells for column in columns), strict=True):
-        table.add_row(*(_style(Text(cell), cell) for cell in cells))
+        table.add_row(*(_Cell(cell, STYLES[cell] if cell in _LEVELS else "") for cell in cells))
     yield from display.without_width().drawn(table) if display.wide else display.drawn(table)
 
 
-def _style(text: Text, cell: str) -> Text:
-    if cell in _LEVELS:
-        text.stylize(STYLES[cell])
-    return text
+class _Cell(Text):
+    """A cell whose long names end between their parts; only rich knows how wide it becomes."""
+
+    def wrap(self, console: Console, width: int, **options: Any) -> Lines:
+        return Text(break_names(self.plain, width), self.style).wrap(console, width, **options)

@@ -130,6 +130,8 @@ def test_a_chain_is_too_deep_from_a_number_of_deltas_on() -> None:
         f"1 partition of 2 has {least} or more"
     )
     assert f"up to {least} deltas" in found.cause
+    (found,) = judge_replay(3, {deep: least}, noun="changelog")
+    assert found.evidence.startswith(f"{least} changelogs after the newest snapshot")
 
 
 def test_records_that_spark_does_not_write_are_findings() -> None:

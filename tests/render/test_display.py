@@ -36,6 +36,15 @@ def test_a_word_that_is_too_long_is_broken(width: int) -> None:
     assert "".join(lines).count("x") == 100
 
 
+def test_a_long_name_ends_a_line_between_two_of_its_parts() -> None:
+    name = "spark.sql.streaming.stateStore.providerClass"
+    assert list(Display(23).text(f"of {name}")) == [
+        *("of spark.sql.streaming.\n", "stateStore.\n", "providerClass\n")
+    ]
+    parts = "x" * 30 + "/y"
+    assert list(Display(20).text(parts)) == ["x" * 20 + "\n", "x" * 10 + "/\n", "y\n"]
+
+
 def test_wide_characters_count_as_what_they_take() -> None:
     assert list(Display(10).text("日本語日本語")) == ["日本語日本\n", "語\n"]
 
