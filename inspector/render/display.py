@@ -38,10 +38,12 @@ _PARTS = re.compile(r"[^/._:=,-]+[/._:=,-]*|[/._:=,-]+")
 
 def break_names(text: str, width: int) -> str:
     """The text with its words that are longer than a width ended between two of their parts."""
-    return " ".join(_broken(word, width) if len(word) > width else word for word in text.split(" "))
+    return " ".join(
+        _break_word(word, width) if len(word) > width else word for word in text.split(" ")
+    )
 
 
-def _broken(word: str, width: int) -> str:
+def _break_word(word: str, width: int) -> str:
     lines = [""]
     for part in _PARTS.findall(word):
         if lines[-1] and len(lines[-1]) + len(part) > width:
