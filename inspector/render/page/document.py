@@ -392,7 +392,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters |= {"path": _path_markup, "times": _times_markup}
+    made.filters |= {"path": _path_markup, "prose": _prose_markup}
     return made
 
 
@@ -402,12 +402,12 @@ def _path_markup(path: str) -> Markup:
     return Markup(re.sub(r"(?<=[/_.])(?=\w)", "<wbr>", text))
 
 
-def _times_markup(text: str) -> Markup:
-    """Text whose times stay on one line."""
+def _prose_markup(text: str) -> Markup:
+    """Text whose times stay on one line, and whose confs are broken behind dots alone."""
+    shown = str(markup_escape(escape(text)))
+    shown = re.sub(r"(?<=[a-zA-Z]\.)(?=[a-zA-Z])", "<wbr>", shown)
     time = r"\d{4}-\d\d-\d\dT[\d:.]+Z"
-    return Markup(
-        re.sub(time, r'<span class="moment">\g<0></span>', str(markup_escape(escape(text))))
-    )
+    return Markup(re.sub(time, r'<span class="moment">\g<0></span>', shown))
 
 
 def _plain(value: Any) -> Any:
