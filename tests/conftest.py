@@ -70,26 +70,6 @@ WHOLE_COMMANDS = (
 OF_EACH = 1
 """Parameter sets that a plain run takes of a test of those: not the same one of all tests."""
 
-ABOVE_THE_KERNEL = (
-    *("analyses/", "api/", "checkpoint/", "cli/", "discovery/", "engines/", "findings/"),
-    *("operators/", "render/", "spark/", "sparktypes/", "typing/", "test_api.py"),
-    *("test_architecture.py", "test_codec.py", "test_collection.py", "test_credentials.py"),
-    *("test_deployables.py", "test_docs.py", "test_exceptions.py", "test_light_dataclasses.py"),
-    *("test_model.py", "test_names.py", "test_object_stores.py", "test_plain_text.py"),
-    *("test_quantities.py", "test_schemas.py", "test_slow_reader.py", "test_sums.py"),
-    *("test_symptoms.py", "test_time_text.py", "test_unseen_files.py"),
-)
-"""Rooms and files that a run with ``--twin`` leaves out: nothing in them reads bytes, or only as
-any kernel does. What they show is made of rows and facts, which have their own tests with both
-kernels, and ``test_analyses.py`` has a report of every command.
-"""
-
-WITH_BOTH_KERNELS = (
-    *("analyses/shared/test_options.py", "analyses/shared/test_run.py", "cli/test_limits.py"),
-    *("analyses/shared/test_splitting.py", "cli/test_main.py", "engines/test_workers.py"),
-)
-"""Files in those rooms that it has all the same: which kernel there is shows in what they test."""
-
 IN_ONE_PROCESS = ("engines/test_hadoop.py", "engines/test_spark.py", "spark/", "test_spark.py")
 """Files with the fixture ``spark``: one process runs them, so that it starts one JVM for all."""
 
@@ -157,13 +137,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.full)
     for item in _too_many(items):
         item.add_marker(pytest.mark.full)
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With ``--twin``, what does not depend on the kernel is not even imported."""
-    file = collection_path.relative_to(Path(__file__).parent).as_posix()
-    left_out = file.startswith(ABOVE_THE_KERNEL) and file not in WITH_BOTH_KERNELS
-    return True if left_out and config.getoption("twin") else None
 
 
 @pytest.fixture
@@ -241,11 +214,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--accept-golden",
         action="store_true",
         help="write what the renderers say now to tests/golden",
-    )
-    parser.addoption(
-        "--twin",
-        action="store_true",
-        help="only what depends on the kernel, for a run with INSPECTOR_KERNEL=python",
     )
 
 

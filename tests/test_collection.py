@@ -82,18 +82,6 @@ def test_every_rule_of_a_plain_run_is_about_something() -> None:
         assert name == "spark" or (ROOT / name).is_file(), name
 
 
-def test_a_run_with_the_twin_has_the_tests_of_all_that_calls_the_kernel() -> None:
-    for name in (*conftest.ABOVE_THE_KERNEL, *conftest.WITH_BOTH_KERNELS):
-        assert (ROOT / "tests" / name).exists(), name
-    callers = {
-        path.relative_to(ROOT / "inspector").parts[0]
-        for path in (ROOT / "inspector").rglob("*.py")
-        if "kernel()." in path.read_text("utf-8")
-    }
-    assert {"decode", "state"} <= callers
-    assert not [name for name in callers if f"{name}/".startswith(conftest.ABOVE_THE_KERNEL)]
-
-
 def test_fixtures_of_the_oldest_and_the_newest_spark_are_in_a_plain_run() -> None:
     oldest, *between, newest = conftest.RELEASES
     assert (oldest, newest) == ("2.4.8", "4.3.0")
