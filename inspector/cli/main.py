@@ -64,6 +64,12 @@ class _Commands(click.Group):
         analysis = analyses.load(cmd_name)
         return command_of(analysis) if analysis.command else None
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Each with the whole first sentence of its help, which click would cut at a line."""
+        listed = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, cmd.get_short_help_str(1000)) for name, cmd in listed if cmd])
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
