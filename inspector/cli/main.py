@@ -66,9 +66,9 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Each with the whole first sentence of its help, which click would cut at a line."""
-        listed = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        listed = [self.get_command(ctx, name) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl([(name, cmd.get_short_help_str(1000)) for name, cmd in listed if cmd])
+            formatter.write_dl([(c.name or "", c.get_short_help_str(1000)) for c in listed if c])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

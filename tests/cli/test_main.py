@@ -27,7 +27,7 @@ def test_the_order_of_the_help_is_that_of_jobs_and_then_by_name() -> None:
 
 def test_help_lists_every_command_with_its_job() -> None:
     outcome = run("--help")
-    jobs = outcome.output.partition("Commands:")[2]
+    jobs = outcome.out.partition("Commands:")[2]
     assert "..." not in jobs
     assert outcome.code == 0
     assert outcome == run("-h")
