@@ -44,7 +44,8 @@ class Case:
     Attributes:
         source: as it was made. out: where its variants go on.
         operator: of which rows are evicted; None if none are. way: how. keys: in hex, and as the
-            functions write them. called: how many of them were called with ``hasTimedOut``.
+            functions write them, also of other operators; rows: of this one that went.
+        called: how many of them were called with ``hasTimedOut``.
         faults: what is not as it should be. unjudged: why Spark does not go on from its own.
     """
 
@@ -53,6 +54,7 @@ class Case:
     operator: int | None = None
     way: str = ""
     keys: set[str] = field(default_factory=set)
+    rows: int = 0
     called: int = 0
     faults: list[str] = field(default_factory=list)
     unjudged: str = ""
@@ -72,7 +74,7 @@ def recall(case: Case) -> bool:
     file = case.out / f"{case.source.name}.json"
     if not file.is_file():
         return False
-    case.operator, case.way, keys = json.loads(file.read_text("utf-8"))
+    case.operator, case.way, case.rows, keys = json.loads(file.read_text("utf-8"))
     case.keys = set(keys)
     return True
 
@@ -88,7 +90,7 @@ def prepare(case: Case) -> None:
     except api.InspectorError as error:
         case.faults.append(str(error))
         return
-    kept = json.dumps([case.operator, case.way, sorted(case.keys)])
+    kept = json.dumps([case.operator, case.way, case.rows, sorted(case.keys)])
     (case.out / f"{case.source.name}.json").write_text(kept, "utf-8")
 
 
@@ -124,6 +126,7 @@ def evict(case: Case, checkpoint: Path, dest: Path) -> None:
         )
     )
     for key in every.keys() - kept.keys():
+        case.rows += every[key]["operator_id"] == case.operator
         case.keys |= {every[key]["key_hex"], json.dumps(list((every[key]["key"] or {}).values()))}
 
 
@@ -200,7 +203,7 @@ def compare_evicted(case: Case, twin: Workload, evicted: Workload) -> None:
             first.setdefault(call["k"], call)
         case.called = sum(call["timed"] for call in first.values())
         if case.way == TIMEOUT:
-            missing = len(case.keys) // 2 - len(first)
+            missing = case.rows - len(first)
             if missing and evicted.batches:
                 case.faults.append(f"{missing} keys were not called")
         elif any(call["was"] is not None for call in first.values()):
