@@ -44,7 +44,7 @@ class Case:
     Attributes:
         source: as it was made. out: where its variants go on.
         operator: of which rows are evicted; None if none are. way: how. keys: in hex, and as the
-            functions write them, also of other operators; rows: of this one that went.
+            functions write them, also of other operators; own: those of this one.
         called: how many of them were called with ``hasTimedOut``.
         faults: what is not as it should be. unjudged: why Spark does not go on from its own.
     """
@@ -54,7 +54,7 @@ class Case:
     operator: int | None = None
     way: str = ""
     keys: set[str] = field(default_factory=set)
-    rows: int = 0
+    own: set[str] = field(default_factory=set)
     called: int = 0
     faults: list[str] = field(default_factory=list)
     unjudged: str = ""
@@ -74,8 +74,8 @@ def recall(case: Case) -> bool:
     file = case.out / f"{case.source.name}.json"
     if not file.is_file():
         return False
-    case.operator, case.way, case.rows, keys = json.loads(file.read_text("utf-8"))
-    case.keys = set(keys)
+    case.operator, case.way, keys, own = json.loads(file.read_text("utf-8"))
+    case.keys, case.own = set(keys), set(own)
     return True
 
 
@@ -90,7 +90,7 @@ def prepare(case: Case) -> None:
     except api.InspectorError as error:
         case.faults.append(str(error))
         return
-    kept = json.dumps([case.operator, case.way, case.rows, sorted(case.keys)])
+    kept = json.dumps([case.operator, case.way, sorted(case.keys), sorted(case.own)])
     (case.out / f"{case.source.name}.json").write_text(kept, "utf-8")
 
 
@@ -126,8 +126,10 @@ def evict(case: Case, checkpoint: Path, dest: Path) -> None:
         )
     )
     for key in every.keys() - kept.keys():
-        case.rows += every[key]["operator_id"] == case.operator
-        case.keys |= {every[key]["key_hex"], json.dumps(list((every[key]["key"] or {}).values()))}
+        values = json.dumps(list((every[key]["key"] or {}).values()))
+        case.keys |= {every[key]["key_hex"], values}
+        if every[key]["operator_id"] == case.operator:
+            case.own |= {every[key]["key_hex"], values}
 
 
 def options_for(row: dict[str, Any]) -> api.Options:
@@ -196,14 +198,14 @@ def compare_evicted(case: Case, twin: Workload, evicted: Workload) -> None:
     if others(twin) != others(evicted):
         case.faults.append("functions are called otherwise for other keys")
     if names.get(case.operator, "") in TIMERS:
-        victims = [call for call in evicted.calls if call["k"] in case.keys]
+        victims = [call for call in evicted.calls if call["k"] in case.own]
         victims = [call for call in victims if operator_of(call) == case.operator]
         first: dict[str, Any] = {}
         for call in victims:
             first.setdefault(call["k"], call)
         case.called = sum(call["timed"] for call in first.values())
         if case.way == TIMEOUT:
-            missing = case.rows - len(first)
+            missing = len(case.own) // 2 - len(first)
             if missing and evicted.batches:
                 case.faults.append(f"{missing} keys were not called")
         elif any(call["was"] is not None for call in first.values()):
