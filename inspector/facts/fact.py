@@ -8,13 +8,13 @@ partitions of a store, and the zero of a sum.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from typing import ClassVar, Generic, TypeVar
 
 from inspector.light_dataclasses import dataclass
 from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS
-from inspector.sums import Sums
+from inspector.sums import Sums, sum_of
 
 ALL_PARTITIONS = -1
 """The partition of facts that are sums over partitions."""
@@ -106,8 +106,12 @@ class Observed(Generic[FactT]):
         key = self.fact.merge_key(self.version)
         return None if key is None else (self.fact.kind, self.store.name, key)
 
-    def __add__(self, observation: Observed[FactT]) -> Observed[FactT]:
-        """Both together; they have the same merge key."""
-        store = StoreId(self.store.operator_id, self.store.store_name, ALL_PARTITIONS)
-        fact: Any = self.fact
-        return Observed(store, max(self.version, observation.version), fact + observation.fact)
+
+def add_up(alike: Sequence[Observed[FactT]]) -> Observed[FactT]:
+    """All of some observations that have the same merge key; one alone is as it is."""
+    first = alike[0].store
+    if len(alike) == 1:
+        return alike[0]
+    store = StoreId(first.operator_id, first.store_name, ALL_PARTITIONS)
+    fact = sum_of([observation.fact for observation in alike])
+    return Observed(store, max(observation.version for observation in alike), fact)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.facts.fact import ALL_PARTITIONS, FACT_TYPES, Fact, Observed, fact
+from inspector.facts.fact import ALL_PARTITIONS, FACT_TYPES, Fact, Observed, add_up, fact
 from inspector.facts.joins import MatchedRows
 from inspector.facts.top import TopBy, TopKey
 from inspector.facts.versions import VersionFacts
@@ -16,8 +16,9 @@ LEFT, RIGHT = StoreId(1, "s", 3), StoreId(1, "s", 4)
 
 def test_facts_of_several_partitions_add_to_one_of_the_store() -> None:
     one, two = Observed(LEFT, 7, MatchedRows(1, 2)), Observed(RIGHT, 9, MatchedRows(10, 20))
-    total = one + two
-    assert total == two + one
+    total = add_up([one, two])
+    assert total == add_up([two, one])
+    assert add_up([one]) is one
     assert total == Observed(StoreId(1, "s", ALL_PARTITIONS), 9, MatchedRows(11, 22))
     assert one.merge_key == two.merge_key == total.merge_key == ("matched", StoreName(1, "s"), "")
 

@@ -6,7 +6,7 @@ import enum
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from random import Random
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -32,7 +32,7 @@ from inspector.facts.registry import (
 from inspector.facts.top import TopBy, TopKey
 from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts, collect
-from inspector.merge.ranges import combining
+from inspector.merge.ranges import combine
 from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS
 from tests.cases import Seen
@@ -147,7 +147,7 @@ def test_the_sum_is_the_same_in_any_split_and_however_often_it_is_merged(
     random = Random(seed)
     random.shuffle(found)
     cut = random.randrange(len(found) + 1)
-    merge = combining(6)  # neither these nor the version before it: nothing stays apart
+    merge = partial(combine, 6)  # neither these nor the version before it: nothing stays apart
     parts = [list(merge(fact_batches(part))) for part in (found[:cut], found[cut:])]
     assert collect(parts[1] + parts[0]).merged(kind) == whole
     again = list(merge(parts[0] + parts[1]))
@@ -227,6 +227,6 @@ def test_a_toy_fact_needs_no_other_file() -> None:
     found.append(Observed(StoreId(0, "s", 0), 4, Toy("kite", 9)))
     assert Toy.kind in facts_schema().names
     assert collect(fact_batches(found)).of(Toy) == found
-    facts = collect(combining(4)(fact_batches(found)))
+    facts = collect(combine(4, fact_batches(found)))
     toys = {"ball": Toy("ball", 3), "kite": Toy("kite", 9)}
     assert facts.merged(Toy) == {StoreName(0, "s"): toys}

@@ -107,8 +107,8 @@ def test_there_are_fewer_facts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_merged_facts_may_be_merged_again() -> None:
     run = Run.start(str(checkpoint_of("agg_append")), None)
     facts = list(run.map(run_tasks, run.tasks(Request())))
-    once = list(ranges.combining(run.version)(facts))
-    twice = list(ranges.combining(run.version)(reversed(once)))
+    once = list(ranges.combine(run.version, facts))
+    twice = list(ranges.combine(run.version, reversed(once)))
     assert all(batch.schema == facts_schema() for batch in once)
 
     def rows(batches: list[pa.RecordBatch]) -> list[str]:

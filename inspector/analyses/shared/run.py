@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -41,7 +42,7 @@ from inspector.facts.registry import facts_in, facts_schema
 from inspector.facts.timers import CallBounds
 from inspector.kernel.loader import PYTHON, kernel_name, slow_kernel_text
 from inspector.merge.collect import Facts
-from inspector.merge.ranges import KEYS, MANY, Listed, combining, fold_ranges
+from inspector.merge.ranges import KEYS, MANY, Listed, combine, fold_ranges
 from inspector.model import FileKind, Problem, StoreFile, StoreId
 from inspector.passes.run import files_ahead, run_bounds, run_tasks
 from inspector.passes.shown_keys import shows_few
@@ -95,7 +96,7 @@ class Run(Opened):
         tasks = bound_ranges(tasks, self.map)
         files = sum(len(store.files) for task in tasks for store in task.stores)
         few = partitions or files <= MANY
-        merge = None if few else Merge(KEYS, combining(self.version))
+        merge = None if few else Merge(KEYS, partial(combine, self.version))
         ahead = files_ahead(tasks) if self.engine.in_process else ()
         with upcoming(self.checkpoint.storage, ahead):
             yield from self.map(run_tasks, tasks, merge)
@@ -161,7 +162,8 @@ class Run(Opened):
 
 def work_of(task: Task) -> Work:
     """A task as an engine takes it."""
-    return Work(task.spec(), task.file_bytes, None, task.has_small_files, task.file_count)
+    limited = task.key_memory > 0
+    return Work(task.spec(), task.file_bytes, None, task.has_small_files, task.file_count, limited)
 
 
 def _reading(file_bytes: int) -> Callable[[], Measure]:
