@@ -133,6 +133,14 @@ def test_a_sentence_that_begins_with_a_path_keeps_its_first_letter() -> None:
     assert "State/0/1/9.delta" not in page
 
 
+def test_a_conf_breaks_behind_its_dots_and_a_time_nowhere() -> None:
+    evidence = "spark.sql.shuffle.partitions since 2024-01-01T00:00:29.000Z"
+    page = written(report(findings=(finding(evidence=evidence),)))
+    conf = "spark.<wbr>sql.<wbr>shuffle.<wbr>partitions"
+    time = '<span class="moment">2024-01-01T00:00:29.000Z</span>'
+    assert f"{conf} since {time}" in page
+
+
 def test_problems_are_shown() -> None:
     page = written(report())
     assert "/ck/1.delta" in page
