@@ -291,11 +291,14 @@ class Redact(enum.Enum):
 COMPARED = "compared"
 """Slug of what is no fault: changes are known by comparing snapshots, for there are no deltas."""
 
-NO_FAULT = ("moved", COMPARED)
+LEFT = "operator-left"
+"""Slug of what an operator left that the query no longer has."""
+
+NO_FAULT = ("moved", COMPARED, LEFT)
 """Slugs of what is a note to whoever reads a report, and no problem of its checkpoint."""
 
 READABLE = (
-    *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", "moved", COMPARED),
+    *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", *NO_FAULT),
     *("foreign-folder", "extra-partition", "partition-counts"),
     *("absent-removals", "foreign-records", "unfinished-repartition"),
     "stray-version",

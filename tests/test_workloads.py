@@ -169,6 +169,23 @@ def test_shapes_that_drew_wrong_proofs_are_drawn_by_chance(drawn: list[str], sha
     assert [line for line in drawn if re.search(shape, line)]
 
 
+@pytest.mark.parametrize(
+    ("version", "shape"),
+    [
+        ("3.5.9", " op=(dedup_agg|fm_d) .*later=op:"),
+        ("4.3.0", " mode=update .*later=wm:false"),
+        ("4.3.0", " op=join .*later=cond:"),
+        ("4.3.0", " plan=.*tws.*declares=deletes"),
+        ("4.3.0", " later=ckFmt:2"),
+        ("4.3.0", " twice=true"),
+    ],
+)
+def test_shapes_that_restarts_change_are_drawn_where_asked_for(version: str, shape: str) -> None:
+    lines = families.lines(1, 400, version, "^b")
+    assert [line for line in lines if re.search(shape, line)]
+    assert not [line for line in families.lines(1, 400, version) if line.startswith("b")]
+
+
 def test_an_old_spark_gets_what_it_has() -> None:
     def words(version: str) -> str:
         return "\n".join(families.lines(1, 400, version))

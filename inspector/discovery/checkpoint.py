@@ -12,7 +12,7 @@ from inspector.checkpoint.names import number
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.checkpoint.storage import Storage
-from inspector.discovery.lost_files import lost_files
+from inspector.discovery.lost_files import SINCE_4_0, lost_files
 from inspector.discovery.store_schemas import StoreSchemas, read_schemas, unknown_operators
 from inspector.discovery.user_schemas import (
     SchemaPair,
@@ -181,6 +181,31 @@ class Checkpoint:
         """The newest batch in the offset log as it is listed now: the query may run meanwhile."""
         entries = self.storage.list(OFFSETS, missing_ok=True)
         return max((number(entry.name) or 0 for entry in entries), default=0)
+
+    @cached_property
+    def ended_operators(self) -> dict[int, int]:
+        """The last version of each operator that a restart took out of the query.
+
+        Spark compares operators with its metadata of them, which 4.0 was the first to write
+        (``OperatorStateMetadataValidator``). Before, a query goes on without those of the highest
+        ids, the ones nearest to the sources, whose folders stay as they are. So all partitions of
+        such an operator end together, two versions ago or more, and others do not; of one that
+        failed in its last batch some have a version more.
+        """
+        result: dict[int, int] = {}
+        has_metadata = any(operator.metadata for operator in self.query)
+        for operator in sorted(self.query, key=lambda each: -each.operator_id):
+            newest = [
+                max((file.version or 0 for file in store.of_kind(*KINDS_OF_STATE)), default=0)
+                for store in operator.layout.folders
+            ]
+            last = min(newest, default=0)
+            follows = self.logs.confs.get(BatchId(last))
+            checked = has_metadata if follows is None else SINCE_4_0 in follows
+            if not last or max(newest) > last + 1 or last + 2 > self.newest_version or checked:
+                return result
+            result[operator.operator_id] = last
+        return {}  # a query that has state has an operator
 
     @cached_property
     def uncommitted_versions(self) -> dict[int, int]:

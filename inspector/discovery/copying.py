@@ -21,6 +21,7 @@ from inspector.checkpoint.trees import Entry
 from inspector.checkpoint.urls import is_local, join_path, translate
 from inspector.codec import Message
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.placement import lacks_operator
 from inspector.exceptions import CheckpointError, InspectorError, SourceNotWholeError
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import DEFAULT_STORE, BatchId
@@ -130,6 +131,8 @@ def small_files(
         newest = [*commits.rewrite(commit.name, content, str(batch + 1))]
     first += _tree(storage, SOURCES)
     for operator in checkpoint.layout.operators:
+        if lacks_operator(checkpoint, operator.operator_id, batch + 1):
+            continue
         first += _of_operator(storage, operator.directory, batch, new_root)
         for store in {DEFAULT_STORE, *operator.expected_stores}:
             path = schema_path(operator.operator_id, store)

@@ -28,7 +28,7 @@ from inspector.discovery.placement import (
     was_left,
 )
 from inspector.discovery.unknown_watermarks import batches_for_state_alone
-from inspector.model import COMPARED, LIMITS, Problem
+from inspector.model import COMPARED, LEFT, LIMITS, Problem
 from inspector.operators.physical import Asks
 from inspector.providers.chain import compared_versions, restorable_versions
 
@@ -51,6 +51,15 @@ def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
         for store in operator.layout.folders:
             if store.store.partition_id not in left:
                 yield from _gaps(checkpoint, store, version)
+        last = checkpoint.ended_operators.get(operator.operator_id, version)
+        if last < version:
+            yield Problem(
+                LEFT,
+                f"operator {operator.operator_id} ({operator.name}) ends with version {last} in "
+                "every partition, and others go on: the query no longer has it, as Spark before "
+                "4.0 allows, or its files are lost",
+                checkpoint.storage.full_path(operator.layout.directory),
+            )
     # Where no deltas were written, what a version changed is less than known.
     result = {
         location: [v for v in compared_versions(files) if v <= version]

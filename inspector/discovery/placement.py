@@ -67,12 +67,21 @@ def has_partition(checkpoint: Checkpoint, partition_id: int, version: int) -> bo
     return not count or partition_id < count
 
 
+def lacks_operator(checkpoint: Checkpoint, operator_id: int, version: int) -> bool:
+    """Whether the query no longer has an operator when it makes a version."""
+    return checkpoint.ended_operators.get(operator_id, version) < version
+
+
 def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -> bool:
-    """Whether a version does not have a partition because others do.
+    """Whether a version does not have a partition because others do, or none of its operator.
 
     The newest file of such a folder is of a version that has the partition: of one before a
     repartitioning, or of one that is not finished. Of what is older than the log nothing is known.
     """
+    if any(
+        lacks_operator(checkpoint, store.store.operator_id, version) for store in partition.stores
+    ):
+        return True
     if has_partition(checkpoint, partition.partition_id, version):
         return False
     newest = max(

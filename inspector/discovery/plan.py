@@ -10,7 +10,12 @@ from inspector.checkpoint.layout import PartitionLayout, StoreLayout
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.checksums import side_files
-from inspector.discovery.placement import has_partition, hashed_fields, partition_count
+from inspector.discovery.placement import (
+    has_partition,
+    hashed_fields,
+    lacks_operator,
+    partition_count,
+)
 from inspector.discovery.tasks import ALL_LEFTOVERS, Request, StoreTask, Task
 from inspector.discovery.unknown_watermarks import (
     UNSEEN,
@@ -79,8 +84,11 @@ def plan(
             encoding=encoding or "unsaferow",
             request=request,
             partitions=partitions,
-            present=operator.single_partition
-            or has_partition(checkpoint, partition.partition_id, version),
+            present=not lacks_operator(checkpoint, operator.operator_id, version)
+            and (
+                operator.single_partition
+                or has_partition(checkpoint, partition.partition_id, version)
+            ),
         )
         for operator in checkpoint.operators
         for partition in operator.layout.partitions

@@ -451,11 +451,11 @@ PAST_WATERMARK = Kind(
     certainties=_PROVEN_OR_INFERRED,
     means="The clock of a batch that ran covered these rows, so that by the operator's rule they "
     "should be gone, and they are still there. For an aggregation or session window this is "
-    "complete mode, which keeps every group; the output mode is not in the checkpoint, so the "
-    "finding is inferred. With a rule of `--operator-rule` or `--join-retention` it is proven by "
-    "that rule.",
-    to_do="use append or update mode where the groups of the past are not needed; otherwise size "
-    "the executors for all of them",
+    "complete mode, which keeps every group, or a restart without `withWatermark`; neither is in "
+    "the checkpoint, so the finding is inferred. With a rule of `--operator-rule` or "
+    "`--join-retention` it is proven by that rule.",
+    to_do="use append or update mode and `withWatermark` where the groups of the past are not "
+    "needed; otherwise size the executors for all of them",
     source="StateStoreSaveExec, SessionWindowStateStoreSaveExec, WatermarkSupport (2.3 to 4.3)",
     cause="The watermark has passed these rows, and they are still in the state.",
     command="leftovers",

@@ -19,7 +19,7 @@ from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.model import COMPARED, Certainty, Problem, StoreId, StoreName
+from inspector.model import COMPARED, LEFT, Certainty, Problem, StoreId, StoreName
 from inspector.quantities import count_text
 
 KIND_OF_PROBLEM: dict[str, Kind] = {
@@ -57,7 +57,7 @@ MOVED_CAUSE = (
 )
 MOVED_TO_DO = "nothing: the report is whole, and of one batch"
 
-NO_FINDING = ("codec-mismatch", "uncommitted", COMPARED, NoSchemaError.slug)
+NO_FINDING = ("codec-mismatch", "uncommitted", COMPARED, LEFT, NoSchemaError.slug)
 """Slugs of what is only remarkable, or follows from another problem: a schema that is missing."""
 
 

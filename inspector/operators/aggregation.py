@@ -13,7 +13,10 @@ from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermar
 NAMES = ("stateStoreSave", "StatefulStreamlineAggregate")
 SOURCE = "StateStoreSaveExec, WatermarkSupport"
 
-COMPLETE = "the output mode is not in the checkpoint, and complete mode keeps every group"
+COMPLETE = (
+    "the output mode is not in the checkpoint, and complete mode keeps every group, "
+    "as does a query that a restart took withWatermark from"
+)
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:

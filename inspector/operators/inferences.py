@@ -49,7 +49,8 @@ _INFERENCES = (
     Inference(
         "complete-mode",
         "a group that the watermark of a processed batch covered and that stayed is kept for good: "
-        "append and update mode would have removed it, complete mode keeps every group",
+        "append and update mode would have removed it; complete mode keeps every group, as does a "
+        "query that a restart took withWatermark from",
         195,
         195,
         "the output mode of the query, or --operator-rule",

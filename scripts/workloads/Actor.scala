@@ -42,11 +42,11 @@ object Profile {
 
 /**
  * How a function chooses and where it logs; `op` is -1 if the query has one operator with a function. Of `huge` percent
- * of the timers of processing time the duration is the largest there is, which overflows. A copy to which batches were
- * appended counts them `shift` higher than its twin.
+ * of the timers of processing time the duration is the largest there is, which overflows; of `big` percent of the calls
+ * the state is one of two megabytes. A copy to which batches were appended counts them `shift` higher than its twin.
  */
 case class Role(run: Int, op: Int, timeout: String, profile: String, seed: Long, patience: Long, fixed: Option[Long],
-    tick: Long, failInBatch: Long, retryInBatch: Long, huge: Int, calls: String, shift: Long)
+    tick: Long, failInBatch: Long, retryInBatch: Long, huge: Int, big: Int, calls: String, shift: Long)
 
 /** The query function: does what the profile says for (seed, key, batch, timed) and logs it. */
 class Actor[K](role: Role, kind: KeyKind[K]) extends Serializable {
@@ -63,7 +63,8 @@ class Actor[K](role: Role, kind: KeyKind[K]) extends Serializable {
     val letters = Profile.action(role.profile, state.hasTimedOut, !state.exists, hash >>> 1)
     val action = if (role.timeout == "none") letters.take(1) else letters
     val was = state.getOption
-    act(action.head, was, state, rows.size, s"t${(hash >>> 8) % 5}")
+    val filler = if (Math.floorMod(hash, 100) < role.big) "\u4e2d" * 700000 else ""
+    act(action.head, was, state, rows.size, s"t${(hash >>> 8) % 5}$filler")
     val timer = if (action.endsWith("T")) arm(state, rows, hash >>> 4) else -1L
     log(task, batch, name, action, timer, was, state, rows.size)
     val time = rows.map(_.ts).filter(_ != null).sortBy(_.getTime).lastOption.getOrElse(new Timestamp(clock(state)))
@@ -104,10 +105,10 @@ class Actor[K](role: Role, kind: KeyKind[K]) extends Serializable {
 
   private def log(task: TaskContext, batch: Long, key: String, action: String, timer: Long, was: Option[Kept],
       state: GroupState[Kept], rows: Int): Unit = {
-    def shown(kept: Option[Kept], none: String) = kept.map(k => s""""${k.n}|${k.tag}"""").getOrElse(none)
+    def shown(kept: Option[Kept], none: String) = kept.map(k => s""""${k.n}|${k.tag.take(9)}"""").getOrElse(none)
     val outcome = action.head match { case 'X' => 'R'; case 'Y' | 'S' => 'U'; case other => other }
     val line = s"""{"run":${role.run},"op":${role.op},"b":$batch,"p":${task.partitionId()},"k":"$key",""" +
-      s""""att":${task.attemptNumber()},"timed":${state.hasTimedOut},"act":"$action","o":"$outcome","set":$timer,"wm":${watermark(state)},""" +
+      s""""att":${task.stageId() * 100 + task.attemptNumber()},"timed":${state.hasTimedOut},"act":"$action","o":"$outcome","set":$timer,"wm":${watermark(state)},""" +
       s""""pt":${state.getCurrentProcessingTimeMs()},"n":$rows,"was":${shown(was, "null")},""" +
       s""""st":${shown(state.getOption, "\"-\"")}}\n"""
     val file = Paths.get(role.calls, f"${role.run}%02d-${role.op + 1}-${task.partitionId()}.jsonl")

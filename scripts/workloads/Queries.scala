@@ -17,6 +17,9 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
     case "fm_fm" => grouped(grouped(events, role(1)), role(0))
     case op if op.startsWith("fm_") => grouped(below(op.drop(3)), role(-1))
     case "agg" => windowed(events, chosen.text("window", "20 seconds"))
+    case "agg_ts" => events.groupBy($("ts"), $("id")).agg(count(lit(1)).as("n"))
+    case "agg_all" => events.agg(count(lit(1)).as("n"), max($("v")).as("most"))
+    case "dedup_w" => events.select($("id"), window($("ts"), "15 seconds").as("w"), $("v")).dropDuplicates("id", "w")
     case "agg_notime" => events.groupBy($("id")).agg(count(lit(1)).as("n"), max($("ts")).as("newest"))
     case "sess" => events.groupBy(session, $("id")).agg(sum($("v")).as("total"))
     case "dedup_ts" => events.dropDuplicates("id", "ts")
@@ -41,8 +44,8 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
   /** What a node of a plan makes of its inputs; those in Python are not here. */
   def stage(node: Node, inputs: Seq[DataFrame], role: Role): DataFrame = node.name match {
     case "one" => watermarked(first)
-    case "second" => watermarked(second)
-    case "two" => watermarked(first).union(watermarked(second))
+    case "second" => watermarked(second, late = true)
+    case "two" => watermarked(first).union(watermarked(second, late = true))
     case "nowm" => first
     case "meta" => Stages.marked(second, chosen.delay)
     case "wm" => watermarked(inputs.head.select($("id"), expr("timestamp_micros(unix_micros(ts))").as("ts"), $("v")))
@@ -63,12 +66,14 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
 
   private def $(name: String) = col(name)
 
-  private def watermarked(rows: DataFrame, column: String = "ts") = rows.withWatermark(column, delayed)
+  /** `late`: of the second source, whose delay may be another. */
+  private def watermarked(rows: DataFrame, column: String = "ts", late: Boolean = false) =
+    rows.withWatermark(column, if (late) s"${chosen.long("delay2", chosen.delay)} milliseconds" else delayed)
 
   /** The source, or both in a union; without a watermark where none is wanted. */
   def events: DataFrame = {
-    def one(rows: DataFrame) = if (chosen.is("wm", true)) watermarked(rows) else rows
-    if (chosen.is("two")) one(first).union(one(second)) else one(first)
+    def one(rows: DataFrame, late: Boolean = false) = if (chosen.is("wm", true)) watermarked(rows, late = late) else rows
+    if (chosen.is("two")) one(first).union(one(second, late = true)) else one(first)
   }
 
   private def windowed(rows: DataFrame, size: String) = {
@@ -111,7 +116,7 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
     def side(rows: DataFrame, of: String, has: Boolean) = {
       val named = rows.select($("id").as(s"${of}id"), $("ts").as(s"${of}ts"), $("v").as(s"${of}v"))
       val before = if (condition == "copy") named.withColumn(s"${of}copy", $(s"${of}ts")) else named
-      val watermark = if (has) watermarked(before, s"${of}ts") else before
+      val watermark = if (has) watermarked(before, s"${of}ts", late = of == "r") else before
       condition match {
         case "copymeta" => watermark.withColumn(s"${of}copy", $(s"${of}ts")).drop(s"${of}ts")
         case "copylost" => watermark.withColumn(s"${of}copy", expr(s"timestamp_micros(unix_micros(${of}ts))"))
@@ -126,6 +131,7 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
       case "forward" => "lid = rid AND rts >= lts AND rts <= lts + INTERVAL 20 SECONDS"
       case "two" => "lid = rid AND lv % 3 = rv % 3 AND rts >= lts AND rts <= lts + INTERVAL 10 SECONDS"
       case "one" => "lid = rid AND rts >= lts"
+      case "value" => "lid = rid AND lv < rv AND rts >= lts - INTERVAL 5 SECONDS AND rts <= lts + INTERVAL 9 SECONDS"
       case "time" => "lid = rid AND lts = rts"
       case "window" => "lid = rid AND lw = rw"
       case "none" => "lid = rid"

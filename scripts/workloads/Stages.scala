@@ -74,8 +74,14 @@ object Stages {
     implicit val events: org.apache.spark.sql.Encoder[Ev] = Encoders.product[Ev]
     val time = chosen.text(s"timeMode$op", "processing")
     val (emits, seed) = (chosen.text("emit", "plain"), chosen.seed)
-    val declares = run == 0 || chosen.text("declares", "always") == "always"
-    val processor = new Emitting(Scripted(time, log, declares), event(seed), emits == "column")
+    val declares = chosen.text("declares", "always") match {
+      case "always" => true
+      case "first" | "deletes" => run == 0
+      case "later" => run > 0
+      case "inTurns" => run % 2 == 0
+    }
+    val deletes = run > 0 && chosen.get("declares").contains("deletes")
+    val processor = new Emitting(Scripted(time, log, declares, deletes), event(seed), emits == "column")
     val grouped = rows.as[Ev].groupByKey((row: Ev) => event(seed)(row).user)(Encoders.STRING)
     if (emits == "column") grouped.transformWithState(processor, "ts", OutputMode.Append()).toDF()
     else {

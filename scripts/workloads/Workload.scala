@@ -89,7 +89,8 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
 
   private def role(op: Int): Role = Role(number, op, chosen.get(s"timeout$op").getOrElse(timeout),
     chosen.get(s"profile$op").getOrElse(profile), chosen.seed, chosen.long("patience", 3),
-    chosen.get("fixed").map(_.toLong), chosen.tick, failInBatch, retryInBatch, chosen.int("huge", 0), callLog, shift)
+    chosen.get("fixed").map(_.toLong), chosen.tick, failInBatch, retryInBatch, chosen.int("huge", 0), chosen.int("big", 0),
+    callLog, shift)
 
   /** One run of the query: to the next restart, to the end, or until it fails. */
   def drive(df: DataFrame): Unit = {
@@ -98,7 +99,8 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
     val failing = number == 0 && chosen.text("failHow", "") == "sink"
     set(chosen.at(number))
     val spec = CaseSpec(chosen.name, chosen.at(number).text("mode", "append"), triggerMs = 1,
-      failInBatch = if (failing) chosen.long("failAt", -1) else -1)
+      failInBatch = if (failing) chosen.long("failAt", -1) else -1, twice = chosen.is("twice"),
+      failTasksOf = chosen.long("failTasksOf", -1))
     val clock = new StepClock(now)
     feedSources()
     val trigger = chosen.get("trigger").map(word => if (word == "once") Trigger.Once() else Trigger.AvailableNow())
@@ -249,7 +251,9 @@ object Conf {
     "changelog" -> s"$Streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
     "counted" -> s"$Streaming.stateStore.rocksdb.trackTotalNumberOfRows",
     "ckFmt" -> s"$Streaming.stateStore.checkpointFormatVersion",
-    "encoding" -> s"$Streaming.stateStore.encodingFormat")
+    "encoding" -> s"$Streaming.stateStore.encodingFormat",
+    "blocks" -> s"$Streaming.stateStore.rocksdb.compression",
+    "joinFormat" -> s"$Streaming.join.stateFormatVersion")
 
   def of(chosen: Chosen): Map[String, String] = {
     val given = Keys.flatMap { case (word, key) => chosen.get(word).map(key -> _) }

@@ -245,6 +245,9 @@ def fault(workload: Workload, batch: int, row: Mapping[str, Any], truth: Truth |
             op["evict"] for op in workload.batches[batch]["ops"] if op["op"] == row["operator_id"]
         )
         mode = workload.word("mode", batch)
+        if workload.word("wm", batch) == "false":  # what has a watermark stays for good
+            evict = workload.batches[batch]["W"]
+            mode = "complete"
         return "" if mode == "complete" and row["clock_ms"] <= evict else f"no row of {mode} mode"
     if truth is None:
         return f"{row['class']} of a key that is none"

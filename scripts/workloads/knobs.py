@@ -480,6 +480,103 @@ def ended(random: Random) -> Knobs:
     return knobs | {"failAt": -1}
 
 
+def reshaped(random: Random) -> Knobs:
+    """A query that a restart makes another one over the same state, or an odd way to run one."""
+    shape = random.choice(_SHAPES)
+    knobs = {"restarts": random.choice(["4", "5,7", "3,6"])} | shape(random)
+    if str(knobs.get("profile")).startswith("lapse"):
+        knobs["profile"] = "mixed"
+    return knobs | {"failAt": -1}
+
+
+def _marked_or_not(random: Random) -> Knobs:
+    """Times get their watermark, or lose it, at a restart."""
+    maker = random.choice([group_state, aggregation, deduplication])
+    knobs, had = maker(random), random.random() < 0.6
+    knobs |= {"wm": _word(had), "later": f"wm:{_word(not had)}"}
+    if maker is group_state:
+        knobs["timeout"] = random.choice(["processing", "none"])
+    elif maker is aggregation:
+        knobs["mode"] = random.choice(["update", "complete"])
+        knobs["op"] = str(knobs["op"]).replace("sess", "agg")
+    else:
+        knobs["op"] = "dedup_ts"
+    return knobs
+
+
+def _joined_otherwise(random: Random) -> Knobs:
+    """A join whose condition or kind is another from a restart on, over state of the same key."""
+    first, second = random.sample(["range", "forward", "one", "value", "none"], 2)
+    knobs: Knobs = {"op": "join", "cond": first, "how": "inner", "keys": random.choice([4, 8, 20])}
+    later = [f"cond:{second}"]
+    if "none" not in (first, second) and random.random() < 0.5:
+        hows = ["inner", "left_outer", "right_outer", "full_outer", "left_semi"]
+        knobs["how"], how = random.choice(hows), random.choice(hows[:4])
+        later.append(f"how:{how}")
+    if random.random() < 0.3:
+        later.append(f"delay2:{random.choice([0, 60_000])}")
+    return knobs | {"later": ",".join(later)}
+
+
+def _two_delays(random: Random) -> Knobs:
+    """Two sources that wait for late rows for other times."""
+    maker = random.choice([group_state, pandas_state, aggregation, deduplication, join, chain])
+    knobs = maker(random) | {"two": "true", "wm": "true", "policy": random.choice(["max", "min"])}
+    return knobs | {"delay2": random.choice([0, 25_000, 60_000, 2 * DAY])}
+
+
+def _without_one(random: Random) -> Knobs:
+    """An operator that a restart takes out of the query; 4.0 and later refuse that."""
+    whole, rest = random.choice([("dedup_agg", "agg"), ("fm_dedup", "fm"), ("fm_ddw", "fm")])
+    knobs = functions(random) | {"op": whole, "key": "long", "wm": "true", "later": f"op:{rest}"}
+    return knobs | {"mode": "append" if whole != "dedup_agg" else "update"}
+
+
+def _run_twice(random: Random) -> Knobs:
+    """Tasks that write their state twice."""
+    maker = random.choice([group_state, group_state, pandas_state, aggregation, join, chain])
+    twice: Knobs = {"twice": "true"} if random.random() < 0.5 else {}
+    return maker(random) | (twice or {"failTasksOf": random.randint(1, 6)})
+
+
+def _stored_otherwise(random: Random) -> Knobs:
+    """How RocksDB writes changes at a restart, or is what few queries ask for."""
+    maker = random.choice([group_state, pandas_state, aggregation, deduplication, join])
+    later = random.choice(["ckFmt:2", "ckFmt:1", "counted:false", "counted:true", "minDeltas:1"])
+    knobs = maker(random) | {"rocks": "true", "later": later}
+    knobs["ckFmt"] = {"ckFmt:2": 1, "ckFmt:1": 2}.get(later, random.choice([1, 2]))
+    knobs["counted"] = _word(later == "counted:false")
+    knobs["blocks"] = random.choice(["none", "snappy", "zlib", "bzip2", "lz4hc", "zstd"])
+    if maker is join and "joinFmt" not in knobs:
+        knobs["joinFormat"] = random.choice([2, 3, 4])
+    return knobs
+
+
+def _declared_at_times(random: Random) -> Knobs:
+    """A transformWithState whose runs declare other variables."""
+    knobs: Knobs = {"op": "plan", "plan": random.choice(["tws.one", "dedup.tws.one", "tws.two"])}
+    knobs |= {"key": "long", "wm": "true", "timeMode1": "processing", "timeMode0": "processing"}
+    knobs |= {"emit": "plain", "restarts": random.choice(["3,6,9", "4,7"]), "keys": 20}
+    return knobs | {"declares": random.choice(["later", "inTurns", "inTurns", "deletes"])}
+
+
+def _unusual(random: Random) -> Knobs:
+    """Plans and keys that no other family has; states of megabytes."""
+    plans = ["join(agg.one|agg.second)", "fm.join(agg.one|ddw.second)", "u(sess.one|dedup.second)"]
+    plans += ["fm.u(sess.one|second)", "ddw.join(one|dedup.second)", "agg.u(agg.one|second)"]
+    kinds = [_planned(random) | {"plan": random.choice(plans), "emit": "plain"}]
+    op = random.choice(["agg_ts", "agg_all", "dedup_w"])
+    kinds.append({"op": op, "mode": "append" if op == "dedup_w" else "update"} | _sources(random))
+    kinds.append(group_state(random) | {"big": 3, "keys": 10, "perTick": 4})
+    kinds.append(chain(random) | {"mode": random.choice(["update", "complete"])})
+    kinds[-1]["op"] = str(kinds[-1]["op"]).replace("sess_", "dedup_")
+    return random.choice(kinds)
+
+
+_SHAPES: list[Family] = [_marked_or_not, _joined_otherwise, _two_delays, _without_one, _run_twice]
+_SHAPES += [_stored_otherwise, _declared_at_times, _unusual]
+
+
 def odd_marks(random: Random) -> Knobs:
     """Watermarks where one does not expect them, or none where one does."""
     plans = ["twice", "u(dedup.meta|dedup.one)", "dedup.u(ddw.meta|one)", "u(ddw.one|ddw.meta)"]

@@ -114,7 +114,8 @@ def function_of(role: Role) -> Function:
 
 def log(role: Role, task: TaskContext, state: GroupState, call: dict[str, Any]) -> None:
     """Add what the state and the task say to a call, and write it down."""
-    call |= {"run": role.run, "op": role.op, "att": task.attemptNumber(), "p": task.partitionId()}
+    attempt = task.stageId() * 100 + task.attemptNumber()
+    call |= {"run": role.run, "op": role.op, "att": attempt, "p": task.partitionId()}
     call |= {"timed": state.hasTimedOut, "wm": watermark(state)}
     call |= {"pt": state.getCurrentProcessingTimeMs()}
     call |= {"st": _shown(state.get if state.exists else None) or "-"}

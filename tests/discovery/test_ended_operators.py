@@ -1,0 +1,97 @@
+"""Operators that a restart took out of the query, which Spark allowed before 4.0."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from inspector import api
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.copying import small_files
+from inspector.discovery.restart import restart_of
+from inspector.model import LEFT
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+CASE = "agg_two_levels"
+DAMAGE = {"SS101", "SS105"}
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> Callable[..., tuple[Path, int]]:
+    """A checkpoint whose operators lack their newest versions, and its newest version."""
+
+    def made(*missing: tuple[str, int], release: str = "3.5.9") -> tuple[Path, int]:
+        root = tmp_path / release
+        shutil.copytree(FIXTURES / release / CASE / "checkpoint", root)
+        newest = open_checkpoint(str(root)).newest_version
+        for folder, count in missing:
+            for version in range(newest - count + 1, newest + 1):
+                for file in root.glob(f"state/{folder}/{version}.*"):
+                    file.unlink()
+        return root, newest
+
+    return made
+
+
+def ids(root: Path, batch: int | None = None) -> set[str]:
+    report = api.audit(str(root), api.Options(batch=batch))
+    return {finding.kind.id for finding in report.findings} & DAMAGE
+
+
+def operators_with_rows(root: Path, batch: int) -> set[int]:
+    rows = api.rows(str(root), api.Options(batch=batch), limit=0).primary.rows
+    return {row["operator_id"] for row in rows}
+
+
+@pytest.mark.parametrize("missing", [[("1/*", 3)], [("1/0", 2), ("1/1", 3)]])
+def test_an_operator_that_ends_while_another_goes_on_is_no_damage(
+    cut: Callable[..., tuple[Path, int]], missing: list[tuple[str, int]]
+) -> None:
+    root, newest = cut(*missing)
+    report = api.audit(str(root))
+    assert [problem.slug for problem in report.problems] == [LEFT]
+    assert ids(root) == set()
+    assert restart_of(open_checkpoint(str(root))).obstacles == ()
+    assert operators_with_rows(root, newest - 1) == {0}
+    assert operators_with_rows(root, newest - 4) == {0, 1}
+
+
+def test_a_copy_leaves_it_out(cut: Callable[..., tuple[Path, int]]) -> None:
+    root, newest = cut(("1/*", 3))
+    checkpoint = open_checkpoint(str(root))
+
+    def names(batch: int) -> set[str]:
+        files = small_files(checkpoint, batch, "elsewhere").first
+        return {name for file in files if (name := file.path).startswith("state/1/")}
+
+    assert names(newest - 1) == set()
+    assert names(newest - 4)
+
+
+@pytest.mark.parametrize(
+    ("missing", "release"),
+    [
+        ([("1/*", 1)], "3.5.9"),  # one delta may be lost by itself
+        ([("1/0", 3)], "3.5.9"),  # another partition goes on
+        ([("0/*", 3)], "3.5.9"),  # one with a higher number goes on
+        ([("0/*", 3), ("1/*", 3)], "3.5.9"),
+        ([("1/*", 3)], "4.3.0"),  # Spark refuses such a restart
+    ],
+)
+def test_files_that_are_gone_otherwise_are_lost(
+    cut: Callable[..., tuple[Path, int]], missing: list[tuple[str, int]], release: str
+) -> None:
+    root, _ = cut(*missing, release=release)
+    assert ids(root) == DAMAGE
+
+
+def test_without_its_metadata_the_log_shows_the_release(
+    cut: Callable[..., tuple[Path, int]],
+) -> None:
+    root, _ = cut(("1/*", 3), release="4.3.0")
+    for folder in root.glob("state/*/_metadata"):
+        shutil.rmtree(folder)
+    assert ids(root) == DAMAGE
