@@ -8,9 +8,10 @@ partitions of a store, and the zero of a sum.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import ClassVar, Generic, TypeVar
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
 
+from inspector.arrays import Int64s
 from inspector.light_dataclasses import dataclass
 from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS
@@ -105,6 +106,23 @@ class Observed(Generic[FactT]):
         """What two observations have in common if their facts add; None if this one never does."""
         key = self.fact.merge_key(self.version)
         return None if key is None else (self.fact.kind, self.store.name, key)
+
+
+@dataclass(frozen=True)
+class FactColumns:
+    """Facts of one type on several versions of a store, as columns.
+
+    Attributes:
+        type: of the facts.
+        store, versions: what they are about.
+        columns: by the names of their fields: an array, a number for all, or, of counts by size,
+            what :meth:`inspector.facts.sizes.LiveSizes.follow` gives.
+    """
+
+    type: type[Fact]
+    store: StoreId
+    versions: Int64s
+    columns: Mapping[str, Any]
 
 
 def add_up(alike: Sequence[Observed[FactT]]) -> Observed[FactT]:

@@ -36,7 +36,7 @@ import pyarrow as pa
 
 import inspector.facts
 from inspector.exceptions import UnknownFactError
-from inspector.facts.fact import FACT_TYPES, Fact, Observed
+from inspector.facts.fact import FACT_TYPES, Fact, FactColumns, Observed
 from inspector.light_dataclasses import fields, hints_of, is_dataclass
 from inspector.model import StoreId
 from inspector.schemas import STORE_COLUMNS, array_of, validity
@@ -48,6 +48,9 @@ for _module in pkgutil.iter_modules(inspector.facts.__path__):
 
 BATCH_ROWS = 4096
 """Facts per batch: they are small, and a leftover's key is bounded by its file."""
+
+TOGETHER = 64
+"""Versions of :class:`FactColumns` at most."""
 
 BATCH_BYTES = 4 << 20
 """Key bytes per batch of facts."""
@@ -68,40 +71,73 @@ def _layout_of(declared: tuple[tuple[str, type[Fact]], ...]) -> tuple[pa.Schema,
     """The schema, and by kind null columns that batches share."""
     columns: Any = [(kind, struct_of(cls).type) for kind, cls in sorted(declared)]
     schema = pa.schema([("kind", pa.string()), *STORE_COLUMNS, *columns])
-    return schema, {kind: pa.nulls(BATCH_ROWS, type_) for kind, type_ in columns}
+    return schema, {kind: pa.nulls(BATCH_ROWS + TOGETHER, type_) for kind, type_ in columns}
 
 
-def fact_batches(facts: Iterable[Observed[Any]]) -> Iterator[pa.RecordBatch]:
+def fact_batches(facts: Iterable[Observed[Any] | FactColumns]) -> Iterator[pa.RecordBatch]:
     """Facts as batches of :func:`facts_schema`, as soon as there are enough of them."""
     held: dict[str, list[Observed[Any]]] = {}
+    columns: dict[type[Fact], list[FactColumns]] = {}
     rows = held_bytes = 0
     for observation in facts:
-        held.setdefault(observation.fact.kind, []).append(observation)
-        rows += 1
-        held_bytes += observation.fact.held_bytes
+        if isinstance(observation, FactColumns):
+            columns.setdefault(observation.type, []).append(observation)
+            rows += len(observation.versions)
+        else:
+            held.setdefault(observation.fact.kind, []).append(observation)
+            rows += 1
+            held_bytes += observation.fact.held_bytes
         if rows >= BATCH_ROWS or held_bytes >= BATCH_BYTES:
-            yield from map(fact_batch, held.values())
-            held, rows, held_bytes = {}, 0, 0
-    yield from map(fact_batch, held.values())
+            yield from chain(map(column_batch, columns.values()), map(fact_batch, held.values()))
+            held, columns, rows, held_bytes = {}, {}, 0, 0
+    yield from chain(map(column_batch, columns.values()), map(fact_batch, held.values()))
 
 
 def fact_batch(facts: Sequence[Observed[Any]]) -> pa.RecordBatch:
     """From one to BATCH_ROWS facts of one kind as a batch."""
-    (schema, nulls), kind, rows = _layout(), facts[0].fact.kind, len(facts)
-    column = struct_of(FACT_TYPES[kind]).array([observation.fact for observation in facts])
+    kind = type(facts[0].fact)
+    column = struct_of(kind).array([observation.fact for observation in facts])
+    stores = [observation.store for observation in facts]
+    return _batch(kind, stores, [observation.version for observation in facts], column)
+
+
+def column_batch(parts: Sequence[FactColumns]) -> pa.RecordBatch:
+    """Facts of one type that are columns, as a batch."""
+    kind = parts[0].type
+    rows = [len(part.versions) for part in parts]
+    stores = [part.store for part in parts for _ in range(len(part.versions))]
+    struct: Any = struct_of(kind).type
+    children = [
+        _join(child.type, [part.columns[child.name] for part in parts], rows) for child in struct
+    ]
+    column = pa.Array.from_buffers(struct, sum(rows), [None], children=children)
+    return _batch(kind, stores, np.concatenate([part.versions for part in parts]), column)
+
+
+def _join(arrow: Any, parts: Sequence[Any], rows: Sequence[int]) -> Any:
+    """The columns of several parts as one."""
+    if arrow == pa.int64():
+        if not isinstance(parts[0], np.ndarray):
+            return pa.array(np.repeat(parts, rows), arrow)
+        return pa.array(np.concatenate(parts), arrow)
+    numbers, ends = np.concatenate([part[0] for part in parts]), np.zeros(1, np.int64)
+    for _, of_part in parts:
+        ends = np.append(ends, ends[-1] + of_part)
+    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(numbers, pa.int64()))
+    return pa.Array.from_buffers(arrow, sum(rows), [None], children=[lists])
+
+
+def _batch(
+    kind: type[Fact], stores: Sequence[StoreId], versions: Any, column: Any
+) -> pa.RecordBatch:
+    (schema, nulls), rows = _layout(), len(stores)
     result = {
-        "kind": array_of([kind] * rows, pa.string()),
-        "operator_id": array_of(
-            [observation.store.operator_id for observation in facts], pa.int32()
-        ),
-        "store_name": array_of(
-            [observation.store.store_name for observation in facts], pa.string()
-        ),
-        "partition_id": array_of(
-            [observation.store.partition_id for observation in facts], pa.int32()
-        ),
-        "version": array_of([observation.version for observation in facts], pa.int64()),
-        kind: column,
+        "kind": array_of([kind.kind] * rows, pa.string()),
+        "operator_id": array_of([store.operator_id for store in stores], pa.int32()),
+        "store_name": array_of([store.store_name for store in stores], pa.string()),
+        "partition_id": array_of([store.partition_id for store in stores], pa.int32()),
+        "version": array_of(versions, pa.int64()),
+        kind.kind: column,
     }
     arrays = [
         result[name] if name in result else nulls[name].slice(0, rows) for name in schema.names

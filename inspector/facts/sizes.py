@@ -8,12 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import count_by, tally
+from inspector.arrays import Int64s, count_by, distinct, tally
 from inspector.decode.field_sizes import RowBytes
 from inspector.facts.fact import Fact, fact
 from inspector.light_dataclasses import dataclass, field
 from inspector.operators.rule import RowPart
-from inspector.state.change import Change
+from inspector.state.change import Change, Moves
 from inspector.sums import Sums, counter_of, either, sum_by
 
 
@@ -69,6 +69,29 @@ class LiveSizes:
         _add(self.key, more["key"])
         _add(self.value, more["value"])
         _add(self.row, more["row"])
+
+    def follow(self, moves: Moves, versions: int) -> dict[str, tuple[Int64s, Int64s]]:
+        """Take the changes of several versions over.
+
+        Returns:
+            Of each distribution sizes and counts in turns, by version, and where each version ends.
+        """
+        result = {}
+        key, value = moves.key_size, moves.value_size
+        for name, sizes in (("key", key), ("value", value), ("row", key + value)):
+            before: Counter[int] = getattr(self, name)
+            known = distinct(np.concatenate([np.array([*before], np.int64), sizes]))
+            table = np.zeros((versions, len(known)), np.int64)
+            np.add.at(table, (moves.at, np.searchsorted(known, sizes)), moves.rows)
+            table[0] += np.array([before[size] for size in known.tolist()], np.int64)
+            counts = np.cumsum(table, axis=0)
+            at, which = counts.nonzero()
+            numbers = np.stack([known[which], counts[at, which]], axis=1).ravel()
+            ends = np.cumsum(2 * np.bincount(at, minlength=versions))
+            result[f"{name}_sizes"] = numbers, ends
+            last = counts[-1].nonzero()
+            setattr(self, name, count_by(known[last], counts[-1][last]))
+        return result
 
     def snapshot(self) -> tuple[SizeCounts, SizeCounts, SizeCounts]:
         """Key, value and row sizes as they stand, as facts."""

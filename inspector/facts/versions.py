@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from inspector.arrays import Int64s
 from inspector.facts.fact import VersionSum, fact
 from inspector.facts.sizes import LiveSizes, SizeCounts
 from inspector.light_dataclasses import dataclass, field, fields
-from inspector.state.change import Change, ChangeSums
+from inspector.state.change import Change, Changes, ChangeSums, RecordCounts
 from inspector.state.replay import StateMap
 
 
@@ -97,35 +102,56 @@ def measure_version(
     """
     sizes.update(change)
     key_sizes, value_sizes, row_sizes = sizes.snapshot()
-    sharing = {} if change.rebased else _sharing(change.sums, state)
-    counts = {} if change.rebased else vars(change.counts)
+    totals = state.rows, state.key_bytes, state.value_bytes
+    columns = {} if change.rebased else _columns(change.sums, change.counts, *totals)
     empty = not change.rebased and not state.records
     return VersionFacts(
         stores=1,
         rebased=int(change.rebased),
-        rows=state.rows,
-        key_bytes=state.key_bytes,
-        value_bytes=state.value_bytes,
         key_sizes=key_sizes,
         value_sizes=value_sizes,
         row_sizes=row_sizes,
         empty_deltas=int(empty),
-        **counts,
-        **sharing,
+        **dict(zip(_TOTALS, totals, strict=True)),
+        **columns,
         **files,
     )
 
 
-def _sharing(sums: ChangeSums, state: StateMap) -> dict[str, int]:
+def measure_versions(
+    changes: Changes, sizes: LiveSizes, files: dict[str, Int64s]
+) -> dict[str, Any]:
+    """The columns of :class:`VersionFacts` for versions that deltas made; as one by one."""
+    totals = changes.rows, changes.key_bytes, changes.value_bytes
+    counts: Any = changes.counts
+    return {
+        "stores": 1,
+        "rebased": 0,
+        "empty_deltas": (counts.puts + counts.removals == 0).astype(np.int64),
+        **dict(zip(_TOTALS, totals, strict=True)),
+        **_columns(changes.sums, counts, *totals),
+        **sizes.follow(changes.moves, len(changes.versions)),
+        **files,
+    }
+
+
+_TOTALS = ("rows", "key_bytes", "value_bytes")
+
+
+def _columns(
+    sums: ChangeSums, counts: RecordCounts, rows: Any, key_bytes: Any, value_bytes: Any
+) -> dict[str, Any]:
+    """What a version changed and shares; of several versions, if the numbers are arrays."""
     grown = sums.now_key_bytes - sums.was_key_bytes + sums.now_value_bytes - sums.was_value_bytes
     return {
+        **vars(counts),
         "new_rows": sums.new_rows,
         "changed_rows": sums.changed_rows,
         "same_value_rows": sums.same_value_rows,
         "removed_rows": sums.removed_rows,
-        "shared_rows": state.rows - sums.written_rows,
-        "shared_keys": state.rows - sums.reborn_rows,
-        "shared_key_bytes": state.key_bytes - sums.reborn_key_bytes,
-        "shared_value_bytes": state.value_bytes - sums.written_value_bytes,
-        "previous_row_bytes": state.key_bytes + state.value_bytes - grown,
+        "shared_rows": rows - sums.written_rows,
+        "shared_keys": rows - sums.reborn_rows,
+        "shared_key_bytes": key_bytes - sums.reborn_key_bytes,
+        "shared_value_bytes": value_bytes - sums.written_value_bytes,
+        "previous_row_bytes": key_bytes + value_bytes - grown,
     }

@@ -58,6 +58,11 @@ class Lifetime:
             for c in task.clocks
         }
 
+    @property
+    def looks_at_versions(self) -> bool:
+        """Whether there are facts of each version: on its timers, or on the times of its rows."""
+        return self._has_timers or self._store.event_time is not None
+
     def update(self, change: Change) -> Iterator[Observed[Any]]:
         """Apply one version's change; emit what belongs to the version alone."""
         if change.rebased:

@@ -17,19 +17,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inspector.decode.records import RecordBlock
+from inspector.decode.records import RecordBlock, SmallDeltas
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.ages import Rewrites
 from inspector.facts.checks import SNAPSHOT_DIFFERS, SnapshotDiffers
-from inspector.facts.fact import Observed
+from inspector.facts.fact import FactColumns, Observed
 from inspector.facts.heap_prefixes import LivePrefixes
 from inspector.facts.inherited import Inherited
 from inspector.facts.misplaced import MisplacedKeys, Rehashed
+from inspector.facts.registry import TOGETHER
 from inspector.facts.simulated import Simulation
 from inspector.facts.sizes import LiveSizes, SampledSizes
 from inspector.facts.timers import CallBounds
 from inspector.facts.top import TopBy, top_keys
-from inspector.facts.versions import measure_version
+from inspector.facts.versions import VersionFacts, measure_version, measure_versions
 from inspector.model import StoreFile
 from inspector.passes.ahead import is_large, make_rounds_ahead
 from inspector.passes.cross_checks import CrossChecks
@@ -39,7 +40,7 @@ from inspector.passes.shown_keys import shows_few, with_keys
 from inspector.passes.store_reader import READ_ERRORS, Check, StoreReader
 from inspector.passes.tracked import placement_of, schemas, task_tracking
 from inspector.providers.chain import Step, replay_steps
-from inspector.state.change import Change
+from inspector.state.change import Change, Changes
 from inspector.state.compare import (
     SnapshotDifference,
     apply_snapshot,
@@ -51,7 +52,7 @@ from inspector.state.replay import Read, StateMap
 
 def audit_stores(
     task: Task, stores: Sequence[tuple[StoreTask, StoreReader]]
-) -> Generator[Observed[Any], None, list[StateMap | None]]:
+) -> Generator[Observed[Any] | FactColumns, None, list[StateMap | None]]:
     """Replay stores that have the same files, and emit their facts; problems stay with the readers.
 
     In turns, block by block, so that what the stores share of a file is made once.
@@ -63,10 +64,17 @@ def audit_stores(
     steps = replay_steps(reader.provider.files_of(first.files), task.version)
     reader.files.expect([file for step in steps for file in step.files])
     passes = [StorePass(task, store, item) for store, item in stores]
-    for number, step in enumerate(steps):
+    number = 0
+    while number < len(steps):
+        if len(passes) == 1 and not passes[0].ahead:
+            columns = passes[0].read_together(steps[number : number + TOGETHER])
+            if columns is not None:
+                yield columns
+                number += len(columns.versions)
+                continue
+        step = steps[number]
+        number += 1
         if len(passes) == 1:
-            if not passes[0].ahead:
-                passes[0].read_together(steps[number : number + TOGETHER])
             changes = [passes[0].advance(step)]
         else:
             with reader.storage.in_turns():
@@ -113,11 +121,11 @@ def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obs
             yield pass_.life.bounds(change)
 
 
-TOGETHER = 64
-"""Small deltas that are read at once at most."""
-
 TOGETHER_BYTES = 128 << 10
-"""Bytes of their files."""
+"""Bytes of small deltas that are read at once, :data:`TOGETHER` of them at most."""
+
+SMALL_DELTA_BYTES = 8 << 10
+"""Bytes of each: a larger one has columns that are measured, and little is saved."""
 
 
 class _Ahead(NamedTuple):
@@ -127,6 +135,22 @@ class _Ahead(NamedTuple):
     raw_bytes: int
     block: RecordBlock
     read: Read
+
+
+def _small_deltas(steps: Sequence[Step]) -> list[StoreFile]:
+    """The deltas of the first steps that can be read together."""
+    files, size = list[StoreFile](), 0
+    for step in steps:
+        delta = step.delta
+        if delta is None or step.base is not None or delta.size > SMALL_DELTA_BYTES:
+            break
+        size += delta.size
+        if size > TOGETHER_BYTES:
+            break
+        files.append(delta)
+        if step.check is not None:
+            break  # it is compared with the map, which then knows no later key
+    return files
 
 
 _Running = Generator[None, None, "Change | None"]
@@ -182,6 +206,9 @@ class StorePass:
             for scenario in store.scenarios
         ]
         self.life = Lifetime(task, store, reader.store, self.state)
+        self._apply_together = not (
+            fields or self._rewrites or self._simulations or self.life.looks_at_versions
+        )
         self._crossed = CrossChecks(task, store)
 
     def resume(self, task: Task, store: StoreTask, reader: StoreReader) -> None:
@@ -260,35 +287,69 @@ class StorePass:
         self._raw_bytes = self._reader.files.raw_bytes
         return self.state.end()
 
-    def read_together(self, steps: Sequence[Step]) -> None:
+    def read_together(self, steps: Sequence[Step]) -> FactColumns | None:
         """Read the deltas of the next steps at once, as far as they are small and all is right.
 
         A file of which there is more to say is read in its turn, which says it. After an attempt in
         vain so are some more: twice as many each time.
+
+        Returns:
+            The facts of the versions that these made, if those need nothing of single keys; None
+            where the steps are still to be done.
         """
-        files, size = list[StoreFile](), 0
         tracking = self.state.tracking
         if self._pause or not self.whole or tracking.keys is not None or tracking.most_bytes:
             self._pause = max(self._pause - 1, 0)
-            return
-        for step in steps:
-            size += 0 if step.delta is None else step.delta.size
-            if step.delta is None or step.base is not None or size > TOGETHER_BYTES:
-                break
-            files.append(step.delta)
-            if step.check is not None:
-                break  # it is compared with the map, which then knows no later key
+            return None
+        files = _small_deltas(steps)
         if len(files) < 2:
-            return
+            return None
         contents, small = self._reader.files.read_together(files)
         if small is None or (self._fit is not None and not self._fit.fits(small)):
             self._pause = self._patience = min(2 * self._patience, TOGETHER)
-            return
+            return None
         self._patience = 1
+        if self._apply_together:
+            versions = [file.version or 0 for file in files[: len(small.ends)]]
+            changes = self.state.apply_ahead(small.block, small.ends, versions)
+            if changes is not None:
+                return self._note_together(changes, steps, contents, small)
+            self._apply_together = False  # keys have several records
         sizes = np.diff(small.raw_ends, prepend=0).tolist()
         parts = self.state.read_ahead(small.block, small.ends)
         for content, size, (block, read) in zip(contents, sizes, parts, strict=False):
             self.ahead.append(_Ahead(content, size, block, read))
+        return None
+
+    def _note_together(
+        self, changes: Changes, steps: Sequence[Step], contents: list[bytes], small: SmallDeltas
+    ) -> FactColumns:
+        """Note the deltas that were applied at once, and give the facts of their versions."""
+        raw_sizes, counts = (np.diff(ends, prepend=0) for ends in (small.raw_ends, small.ends))
+        deltas = [step.delta for step in steps[: len(counts)] if step.delta is not None]
+        noted = zip(deltas, contents, counts.tolist(), raw_sizes.tolist(), strict=False)
+        for delta, content, count, raw_bytes in noted:
+            self._reader.note(delta, content, count, raw_bytes)
+        for delta, change in zip(deltas, changes.each(), strict=True):
+            for wrong in self._crossed.of(change):
+                self._reader.report(wrong.slug, wrong.message, delta)
+        self._applied += deltas
+        self._since += deltas if self._confirm else ()
+        self._raw_bytes = self._reader.files.raw_bytes
+        check = steps[len(deltas) - 1].check
+        if check is not None and self._confirm:
+            self._compare(check)
+        snapshot_sizes = np.zeros(len(deltas), np.int64)
+        snapshot_sizes[-1] = 0 if check is None else check.size
+        files = {
+            "delta_bytes": np.array([delta.size for delta in deltas]),
+            "snapshot_bytes": snapshot_sizes,
+            "raw_bytes": raw_sizes,
+        }
+        if not self._store.counts_files:
+            files = {name: np.zeros_like(sizes) for name, sizes in files.items()}
+        columns = measure_versions(changes, self._sizes, files)
+        return FactColumns(VersionFacts, self._reader.store, changes.versions, columns)
 
     def _pass_over(self, file: StoreFile) -> Generator[None, None, None]:
         """Only see whether a file can be read: its version cannot be made."""

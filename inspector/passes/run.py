@@ -14,7 +14,7 @@ from inspector.checkpoint.logfile import DOUBTFUL
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
 from inspector.facts.checks import ChecksPassed, ReadProblem
-from inspector.facts.fact import Observed
+from inspector.facts.fact import FactColumns, Observed
 from inspector.facts.registry import fact_batches
 from inspector.model import StoreFile
 from inspector.operators.join import VALUE_STORES
@@ -116,7 +116,7 @@ class _DoubtError(Exception):
 
 
 def _look_at(
-    task: Task, observe: Callable[[Task], Iterator[Observed[Any]]]
+    task: Task, observe: Callable[[Task], Iterator[Observed[Any] | FactColumns]]
 ) -> Iterator[pa.RecordBatch]:
     """What is observed of a task; of one that is to be looked at again, all or the doubts."""
     if not task.look_again:
@@ -129,7 +129,7 @@ def _look_at(
     yield from result
 
 
-def _each_store(task: Task) -> Iterator[Observed[Any]]:
+def _each_store(task: Task) -> Iterator[Observed[Any] | FactColumns]:
     states: dict[str, StateMap] = {}
     shared = _SharedProblems()
     for _, same_files in groupby(open_stores(task), key=_files_read):

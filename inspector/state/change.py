@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s, tally
-from inspector.kernel.layout import NUMBERS, OUTCOMES, SIZES, SUMS
+from inspector.kernel.layout import NO_CLOCK, NUMBERS, OUTCOMES, SIZES, SUMS
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass, field
+
+NO_LATER = (1 << 63) - 1
+"""In place of the earliest of no clocks."""
 
 _SMALL = 1 << 14
 """Sizes in bytes below which rows are counted by the kernel, in a table of that length."""
@@ -69,6 +72,31 @@ class ChangeSums(NamedTuple):
     more_by_size: Mapping[str, Mapping[int, int]]
 
 
+class Moves(NamedTuple):
+    """Live rows that several versions have more, or less, than the version before.
+
+    Attributes:
+        at: place of the version among them. key_size, value_size: bytes. rows: 1, or -1.
+    """
+
+    at: Int64s
+    key_size: Int64s
+    value_size: Int64s
+    rows: Int64s
+
+    @classmethod
+    def of(cls, at: Int64s, key_size: Int64s, touched: npt.NDArray[Any], now_size: Int64s) -> Moves:
+        """Of keys that a version touches once: as they were, and the sizes of their values now."""
+        was, before = touched["live"], touched["size"].astype(np.int64)
+        now = now_size >= 0
+        moved = ~(was & now & (before == now_size))
+        went, came = np.flatnonzero(was & moved), np.flatnonzero(now & moved)
+        both = np.concatenate([went, came])
+        sizes, rows = np.concatenate([before[went], now_size[came]]), np.ones(len(both), np.int64)
+        rows[: len(went)] = -1
+        return cls(at[both], key_size[both], sizes, rows)
+
+
 @dataclass(frozen=True)
 class Change:
     """What one version changed.
@@ -94,6 +122,44 @@ class Change:
     earliest_put: int | None = None
     latest_removal: int | None = None
     ordered: bool = True
+
+
+class Changes(NamedTuple):
+    """What several versions changed, one after the other; arrays have a number for each of them.
+
+    Attributes:
+        versions: the versions that they made.
+        sums, counts: as of :class:`Change`, with arrays in place of numbers and without sizes.
+        rows, key_bytes, value_bytes: of the map behind each version.
+        earliest_put, latest_removal: as of :class:`Change`; NO_LATER and NO_CLOCK for none.
+        moves: the rows that came, went, or changed their size.
+    """
+
+    versions: Int64s
+    sums: ChangeSums
+    counts: RecordCounts
+    rows: Int64s
+    key_bytes: Int64s
+    value_bytes: Int64s
+    earliest_put: Int64s
+    latest_removal: Int64s
+    moves: Moves
+
+    def each(self) -> Iterator[Change]:
+        """What each version changed, but for its sums."""
+        counts = zip(*(column.tolist() for column in vars(self.counts).values()), strict=True)
+        clocks = zip(self.earliest_put.tolist(), self.latest_removal.tolist(), strict=True)
+        for version, numbers, (put, removal) in zip(
+            self.versions.tolist(), counts, clocks, strict=True
+        ):
+            yield Change(
+                version,
+                rebased=False,
+                sums=self.sums,
+                counts=RecordCounts(*numbers),
+                earliest_put=None if put == NO_LATER else put,
+                latest_removal=None if removal == NO_CLOCK else removal,
+            )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ Identity is Spark's: a put of a present key keeps the *key object* and replaces 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,13 +28,23 @@ from inspector.kernel.layout import (
     NO_CLOCK,
     REBASED,
     ROW,
+    SUMS,
     TIMED,
     TOUCH,
 )
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import NO_TIMEOUT
-from inspector.state.change import Adder, Change, RecordCounts, TouchedKeys
+from inspector.state.change import (
+    NO_LATER,
+    Adder,
+    Change,
+    Changes,
+    ChangeSums,
+    Moves,
+    RecordCounts,
+    TouchedKeys,
+)
 from inspector.state.key_range import RangeFilter
 
 if TYPE_CHECKING:
@@ -244,6 +254,77 @@ class StateMap:
             yield block.between(first, end), Read(ids[part], hashes[part], times, last + 1)
             first = end
 
+    def apply_ahead(
+        self, block: RecordBlock, ends: Int64s, versions: Sequence[int]
+    ) -> Changes | None:
+        """Apply the records of several versions to come, and close each of these.
+
+        Args:
+            block: as :meth:`read_ahead` takes it. The tracking has no clock slot, and the order
+                of records is of no interest.
+            ends: of each version.
+            versions: that they make.
+
+        Returns:
+            What they changed; None if one has several records of a key: nothing is applied then.
+        """
+        before = self._keys
+        ids, hashes, clocks = self._read(block)
+        at = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+        places = np.sort(at * self._keys + ids)
+        if (places[1:] == places[:-1]).any():
+            self._keys = before
+            return None
+        step, first = len(self.versions), 0
+        self.versions.extend(versions[:-1])
+        self.begin(versions[-1])
+        table, adder, touched = self._table[: self._keys], self._adder, np.empty(len(ids), TOUCH)
+        counts = np.zeros((len(versions), len(COUNTS)), np.int64)
+        totals = np.zeros((len(versions), len(SUMS)), np.int64)
+        for i, end in enumerate(ends.tolist()):
+            part = slice(first, end)
+            _, largest = self._kernel.apply(
+                table,
+                ids[part],
+                block.key_length[part],
+                block.value_length[part],
+                hashes[part],
+                None if clocks is None else clocks[part],
+                step + i,
+                0,
+                self._flags,
+                touched[part],
+                counts[i],
+                totals[i],
+                adder.by_size,
+            )
+            adder.note_largest(largest)
+            self.records, first = end - first, end
+        self._touched = [touched[part]] if self.records else []
+        sums = ChangeSums._make([*totals.T, {}])
+        rows = self.rows + np.cumsum(sums.now_rows - sums.was_rows)
+        key_bytes = self.key_bytes + np.cumsum(sums.now_key_bytes - sums.was_key_bytes)
+        value_bytes = self.value_bytes + np.cumsum(sums.now_value_bytes - sums.was_value_bytes)
+        self.rows, self.key_bytes = int(rows[-1]), int(key_bytes[-1])
+        self.value_bytes = int(value_bytes[-1])
+        earliest, latest = np.full(len(ends), NO_LATER), np.full(len(ends), NO_CLOCK)
+        if clocks is not None:
+            put = (clocks != NO_CLOCK) & (clocks != NO_TIMEOUT)
+            np.minimum.at(earliest, at[put], clocks[put])
+            removed = block.value_length < 0
+            np.maximum.at(latest, at[removed], touched["clock"][removed])
+        return Changes(
+            np.array(versions, np.int64),
+            sums,
+            RecordCounts(*counts.T),
+            rows,
+            key_bytes,
+            value_bytes,
+            earliest,
+            latest,
+            Moves.of(at, block.key_length, touched, block.value_length),
+        )
+
     def apply(self, block: RecordBlock, *, kept: bool = False, read: Read | None = None) -> None:
         """Apply one block of records of the version, in file order.
 
@@ -427,8 +508,8 @@ class StateMap:
             self._earliest_put = least if before is None else min(before, least)
         if not block.puts_only:
             # A key's last clock stays in the table when the key goes.
-            removed = self.clock[ids[block.value_length < 0]]
-            removed = removed[removed != NO_CLOCK]
+            rows = self._table[ids[block.value_length < 0]]
+            removed = rows["clock"][(rows["clock"] != NO_CLOCK) & (rows["touched"] > 0)]
             if len(removed):
                 most = int(removed.max())
                 before = self._latest_removal

@@ -6,13 +6,27 @@ from collections import Counter
 from functools import reduce
 from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.arrays import Int64s
+from inspector.decode.records import RecordBlock
+from inspector.facts.fact import FactColumns, Observed
+from inspector.facts.registry import fact_batches, facts_in
 from inspector.facts.sizes import LiveSizes, SizeCounts
-from inspector.facts.versions import COUNTS, HISTOGRAMS, VersionFacts, measure_version
-from inspector.state.replay import StateMap
-from tests.cases import Step, replay
+from inspector.facts.versions import (
+    COUNTS,
+    HISTOGRAMS,
+    VersionFacts,
+    measure_version,
+    measure_versions,
+)
+from inspector.light_dataclasses import replace
+from inspector.model import StoreId
+from inspector.state.replay import NO_CLOCK, StateMap, Tracking
+from tests.cases import KERNELS, Step, block, kernel_of, replay
 from tests.encode import Record
 
 histograms = st.dictionaries(st.integers(0, 9), st.integers(1, 9)).map(
@@ -102,3 +116,66 @@ def test_a_version_loaded_from_a_snapshot_tells_no_change() -> None:
         "previous_row_bytes",
     )
     assert [getattr(facts[1], name) for name in change] == [0] * 6
+
+
+distinct = st.dictionaries(
+    st.sampled_from(KEYS), st.sampled_from([b"", b"v" * 8, b"w" * 8, b"v" * 24]) | st.none()
+).map(lambda records: list(records.items()))
+
+
+def sizes_as_clocks(block: RecordBlock) -> Int64s:
+    return np.where(block.value_length < 0, NO_CLOCK, block.value_length)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@given(
+    versions=st.lists(distinct, min_size=2, max_size=9),
+    alone=st.integers(0, 3),
+    clock=st.sampled_from([None, sizes_as_clocks]),
+)
+def test_versions_that_are_applied_together_are_those_of_one_by_one(
+    name: str, versions: list[list[Record]], alone: int, clock: Any
+) -> None:
+    store = StoreId(0, "s", 0)
+    with kernel_of(name):
+        steps = [Step(records) for records in versions]
+        expected, changes, facts = replay(steps, Tracking(clock))
+        state, sizes = StateMap(Tracking(clock)), LiveSizes()
+        for version, records in enumerate(versions[:alone], 1):
+            state.begin(version)
+            state.apply(block(records))
+            measure_version(state.end(), state, sizes, {})
+        rest = versions[alone:]
+        ends = np.cumsum([len(records) for records in rest], dtype=np.int64)
+        numbers = range(alone + 1, len(versions) + 1)
+        if not rest:
+            return
+        together = state.apply_ahead(block([record for v in rest for record in v]), ends, numbers)
+    assert together is not None
+    files = dict.fromkeys(("delta_bytes", "snapshot_bytes", "raw_bytes"), ends * 0)
+    columns = measure_versions(together, sizes, files)
+    batches = fact_batches([FactColumns(VersionFacts, store, together.versions, columns)])
+    observed = [observation for batch in batches for observation in facts_in(batch)]
+    assert observed == [
+        Observed(store, version, fact) for version, fact in zip(numbers, facts[alone:], strict=True)
+    ]
+    for change, one in zip(together.each(), changes[alone:], strict=True):
+        assert replace(change, sums=one.sums) == one
+    assert (state.rows, state.versions, state.records) == (
+        expected.rows,
+        expected.versions,
+        expected.records,
+    )
+    count = len(expected)
+    assert (state._table[:count] == expected._table[:count]).all()
+    assert state.touched_keys().ids.tolist() == expected.touched_keys().ids.tolist()
+
+
+def test_versions_of_which_one_has_a_key_twice_are_not_applied_together() -> None:
+    state = StateMap()
+    records: list[Record] = [(KEYS[0], b"v" * 8), (KEYS[1], b"v" * 8), (KEYS[1], None)]
+    assert state.apply_ahead(block(records), np.array([1, 3]), [1, 2]) is None
+    assert (len(state), state.versions, state.rows) == (0, [], 0)
+    state.begin(1)
+    state.apply(block(records[:1]))
+    assert state.end().counts.inserts == 1
