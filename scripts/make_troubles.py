@@ -185,12 +185,15 @@ def joined(on: str, left: str = LATENESS, right: str = LATENESS, how: str = "inn
     return build
 
 
-def functions(timeout: str, function: Callable[..., Iterator[pd.DataFrame]]) -> Build:
-    """A group state in Python."""
+def functions(
+    timeout: str, function: Callable[..., Iterator[pd.DataFrame]], *, both: bool = False
+) -> Build:
+    """A group state in Python, of one stream or of two."""
 
-    def build(events: DataFrame, _: DataFrame) -> DataFrame:
-        rows = events.withWatermark("ts", LATENESS).groupBy("user")
-        return rows.applyInPandasWithState(
+    def build(events: DataFrame, others: DataFrame) -> DataFrame:
+        rows = events.withWatermark("ts", LATENESS)
+        rows = rows.union(others.withWatermark("ts", LATENESS)) if both else rows
+        return rows.groupBy("user").applyInPandasWithState(
             function, "user string", "n bigint, seen string", "update", timeout
         )
 
@@ -310,6 +313,13 @@ def union_of(late: str) -> Build:
     return build
 
 
+def counted_users(ttl: int) -> Build:
+    """Records of the source that counts them, by user, each kept for so many ms."""
+    build = processed("ProcessingTime", kind="value", ttl=ttl)
+    user = "cast(value % 20 as string)"
+    return lambda events, others: build(events.withColumn("user", expr(user)), others)
+
+
 def chained(columns: list[str]) -> Build:
     """Windows over events without their duplicates."""
 
@@ -365,6 +375,11 @@ def cubed(*keys: str) -> Build:
     return build
 
 
+def grouped_by_sets(events: DataFrame, _: DataFrame) -> DataFrame:
+    """Events counted by all sets of two columns, and no window."""
+    return events.cube("user", expr("n % 3")).count()
+
+
 def of_all(events: DataFrame, others: DataFrame) -> DataFrame:
     """A join by a key that is the same for all."""
     one = events.withColumn("every", expr("'all'")).withWatermark("ts", "10 minutes")
@@ -382,9 +397,9 @@ PAGE = "/page-of-this-site"
 LATER = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 400 DAYS"
 PAGES = "collect_list(raw) pages"
 EVENT_TIME, PROCESSING_TIME = "EventTimeTimeout", "ProcessingTimeTimeout"
-REMOVED = functions(
-    EVENT_TIME, keeping(lambda state, newest: state.setTimeoutTimestamp(newest + 30_000))
-)
+UNTIL_SOON = keeping(lambda state, newest: state.setTimeoutTimestamp(newest + 30_000))
+REMOVED = functions(EVENT_TIME, UNTIL_SOON)
+OF_BOTH = functions(EVENT_TIME, UNTIL_SOON, both=True)
 
 
 TROUBLES: dict[str, tuple[Query, Query | str]] = {
@@ -825,6 +840,57 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
     "agg_now_as_key": (
         Query(grouped("user", "current_timestamp()", late=LATENESS), regulars),
         "agg_window_no_watermark",
+    ),
+    "tws_short_ttl": (
+        Query(counted_users(1_000), conf=ROCKSDB, endless=True, rate=20),
+        Query(counted_users(60_000), conf=ROCKSDB, endless=True, rate=20),
+    ),
+    "group_idle_source": (
+        Query(OF_BOTH, comers, idle_after),
+        Query(OF_BOTH),
+    ),
+    "agg_cube_without_window": (Query(grouped_by_sets), "agg_no_watermark"),
+    "agg_three_keys": (
+        Query(
+            grouped("if(n % 12 = 0, 'DE', if(n % 12 = 1, 'FR', 'US')) country", values=PAGES),
+            lambda b: many(b)[:120],
+        ),
+        Query(
+            grouped("if(n % 12 = 0, 'DE', if(n % 12 = 1, 'FR', 'US')) country"),
+            lambda b: many(b)[:120],
+        ),
+    ),
+    "agg_fat_new_keys": (
+        Query(
+            wide(grouped("user", values="max_by(raw, ts) raw")), lambda b: comers(b) + regulars(b)
+        ),
+        "join_wide_payload",
+    ),
+    "dedup_fat_key": (
+        Query(wide(distinct(["raw"])), mode="append"),
+        "dedup_no_watermark",
+    ),
+    "agg_fan_out_no_watermark": (
+        Query(grouped("window(ts, '1 day', '5 minutes')", "user"), few),
+        "agg_fan_out",
+    ),
+    "many_versions": (
+        Query(
+            BY_USER.build,
+            few,
+            conf={f"{PREFIX}minBatchesToRetain": "10000", "spark.sql.shuffle.partitions": "1"},
+            batches=125,
+        ),
+        "agg_no_watermark",
+    ),
+    "died_with_timers": (
+        Query(
+            processed("EventTime", kind="value", timer="gather"),
+            lambda b: regulars(b) * 2,
+            conf=ROCKSDB,
+            fails_at=7,
+        ),
+        "tws_timers_gather",
     ),
     "agg_cube": (Query(cubed(MINUTE, "user")), "agg_window_no_watermark"),
     "agg_time_key_week": (

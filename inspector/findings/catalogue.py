@@ -87,7 +87,9 @@ REPLAY_DEPTH = Kind(
     "many: Spark's maintenance has made no snapshot for a long time. It makes one only of a "
     "version that is in the executor's memory, and if that fails, the query goes on without one.",
     thresholds=f"At least {_AT.replay_deltas} deltas after the newest snapshot of a "
-    "partition (`replay_deltas`): with a batch each second a sound query has up to 70.",
+    "partition (`replay_deltas`): with a batch each second a sound query has up to 70. "
+    f"Information from {_AT.replay_noted} on (`replay_noted`), or from {_AT.replay_slow} on "
+    f"(`replay_slow`) that took {_AT.replay_minutes:g} minutes (`replay_minutes`).",
     to_do="look for maintenance errors in the executors' logs, and let the query run longer than "
     "spark.sql.streaming.stateStore.maintenanceInterval (60 s) at a time; a lower "
     "minDeltasForSnapshot makes snapshots more often",
@@ -769,7 +771,8 @@ UNFED = Kind(
     "numRowsDroppedByWatermark",
     means="An aggregation, a session window and a join write each record that is in time, and a "
     "limit counts it. None has been written for several batches in which every source brought "
-    "data. A limit that is reached looks so, and so do records that all come too late.",
+    "data. A limit that is reached looks so, and so do records that all come too late, and the "
+    "left side of a left semi join whose rows all match at once.",
     thresholds=f"At least {_AT.window_versions} such batches at the end of the history "
     "(`window_versions`), and an operator that the sources alone feed.",
     to_do="compare the event times of the records with the watermark, and look at the filters "
@@ -801,6 +804,23 @@ TIMERS_GATHER = Kind(
     command="timeline",
     proof="The timers of the judged version and their keys are counted, and what the versions of "
     "the window changed. That they go on gathering is inferred.",
+)
+SHORT_TTL = Kind(
+    "SS221",
+    Severity.INFO,
+    "TTL shorter than the time between batches",
+    "TTLConfig",
+    certainties=_INFERRED,
+    means="A value of transformWithState is past its TTL before another batch begins, so that no "
+    "later call for its key can see it: the state is of no use.",
+    thresholds=f"At least {_AT.window_versions} versions whose changes are known "
+    "(`window_versions`).",
+    to_do="give the TTL in ms, longer than the trigger interval and the time that a batch takes",
+    source="StateTTL, TTLConfig (4.0 to 4.3): what is past it is as good as absent",
+    cause="The TTL is shorter than the time between batches.",
+    command="timeline",
+    proof="The latest end of a TTL less the clock of the judged batch, which put values, against "
+    "the median time between batches. That later batches are as far apart is inferred.",
 )
 JOIN_COUNTERS = Kind(
     "SS208",
@@ -985,9 +1005,10 @@ WIDE_COLUMN = Kind(
     "payload",
     certainties=_INFERRED,
     means="One column has most of the bytes of the state, and much in each row: a payload that is "
-    "carried along, a long text in a key, or a sketch.",
-    thresholds=f"At least {_AT.mean_value_bytes:,} bytes in a row (`mean_value_bytes`), and "
-    f"{_AT.hot_share:.0%} of the bytes (`hot_share`).",
+    "carried along, a long text in a key, a sketch, or all that a function keeps.",
+    thresholds=f"At least {_AT.mean_value_bytes:,} bytes in a row (`mean_value_bytes`), "
+    f"{_AT.value_bytes:,} of a function's values (`value_bytes`), and {_AT.hot_share:.0%} of the "
+    "bytes (`hot_share`).",
     to_do="select the columns that are needed before the operator, and look the payload up after "
     "it; group or deduplicate by a hash (xxhash64, sha2) in place of a long text; allow a sketch "
     "a larger error",
@@ -1041,7 +1062,8 @@ KEPT_VERSIONS = Kind(
     "spark.sql.streaming.minBatchesToRetain",
     means="The files of far more versions are kept than Spark's default of 100. They cost space "
     "and longer listings; a restart reads the newest version alone.",
-    thresholds=f"At least {_AT.kept_versions} versions in a store (`kept_versions`).",
+    thresholds=f"At least {_AT.kept_versions} versions in a store (`kept_versions`), or "
+    f"{_AT.kept_batches} where the offset log keeps as many batches (`kept_batches`).",
     to_do="lower spark.sql.streaming.minBatchesToRetain, which is read at each start; where it is "
     "100, look for maintenance errors in the executors' logs",
     source="HDFSBackedStateStoreProvider.cleanup, RocksDBFileManager.deleteOldVersions (2.3 to "
@@ -1148,6 +1170,7 @@ CATALOGUE = (
     UNIQUE_KEYS,
     FAR_EXPIRY,
     TIMERS_GATHER,
+    SHORT_TTL,
     UNFED,
     FORMAT_V1,
     SKEWED,

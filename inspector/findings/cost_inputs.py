@@ -87,6 +87,7 @@ def file_costs(checkpoint: Checkpoint, operator: Operator) -> FileCosts:
         max((len({*files.deltas, *files.snapshots}) for _, files in folders), default=0),
         sum(file.size for file in stored),
         sum(f.size for f in stored if (f.version or 0) < newest - USUAL_VERSIONS),
+        len(checkpoint.logs.sources),
     )
 
 
@@ -129,31 +130,31 @@ def _hot(facts: Facts, version: int, name: StoreName, key_words: KeyWords) -> Ho
     return HotKey(key_words(counting, counter.key), counter.amount, rows.rows, "row")
 
 
-_IN_STRUCT = 2
-"""Steps of the path to a window's end: the struct, and its field."""
-
-
 def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | None:
-    """The windows of an aggregation: how long one is, and where they end."""
-    rule, schema = operator.rules.get(name.store_name), operator.schemas.get(name.store_name)
-    largest = _first(facts, name, TopBy.KEY_BYTES)
-    if operator.name not in AGGREGATIONS or rule is None or schema is None or largest is None:
+    """The windows of an aggregation: how long one is, and where they end.
+
+    Where no watermark removes them, the ends are those of the few keys that are known.
+    """
+    schema = operator.schemas.get(name.store_name)
+    if operator.name not in AGGREGATIONS or schema is None:
         return None
-    at = rule.expiry.path if rule.expiry is not None else ()
-    field = schema.key.fields[at[0]] if len(at) == _IN_STRUCT else None
-    window = None if field is None else field.data_type
+    at = [i for i, field in enumerate(schema.key.fields) if is_window(field.data_type)]
+    keys = [key.fact.key for key in facts.of(TopKey) if key.store.name == name]
+    if len(at) != 1 or not keys:
+        return None
+    sizes = np.array([len(key) for key in keys], np.int64)
+    rows = RowDecoder(schema.key).decode(b"".join(keys), np.cumsum(sizes) - sizes, sizes)
+    decoded: Any = rows.array
+    bounds = [(row[0].value, row[1].value) for row in decoded.field(at[0])]
+    known = {(start // 1000, end // 1000) for start, end in bounds if start and end}
+    if not known or min(end - start for start, end in known) <= 0:
+        return None
     expiring = facts.merged(Expiring).get(name, {}).get("")
-    if not is_window(window) or expiring is None or not expiring.rows:
-        return None
-    row = RowDecoder(schema.key).decode(
-        largest.key, np.zeros(1, np.int64), np.array([len(largest.key)], np.int64)
-    )
-    bounds: Any = row.array[0][at[0]]
-    start, end = (bounds[n].value for n in (0, 1))
-    if start is None or end is None or end <= start:
-        return None
-    ends = frozenset(bucket * expiring.width for bucket in expiring.rows)
-    return Windows((end - start) // 1000, ends)
+    ends = {end for _, end in known}
+    if expiring is not None and expiring.rows:
+        ends = {bucket * expiring.width for bucket in expiring.rows}
+    start, end = min(known)
+    return Windows(end - start, frozenset(ends))
 
 
 def _rows_and_records(
@@ -189,13 +190,16 @@ def _wide_column(
     schema = operator.schemas.get(name.store_name)
     if schema is None or newest is None or not newest.row_bytes:
         return None
-    is_custom = operator.processor is not None or operator.name in GROUP_STATE
+    if operator.processor is not None or operator.name in GROUP_STATE:
+        # What a function keeps is one column by its nature.
+        amount = newest.value_bytes
+        return WideColumn("", amount / max(1, newest.rows), amount / newest.row_bytes)
     totals = {RowPart.KEY: newest.key_bytes, RowPart.VALUE: newest.value_bytes}
     columns: dict[str, float] = {}
     for sample in facts.merged(SampledSizes).get(name, {}).values():
         side, rows = sample.side, sample.rows
-        if side is None or not rows.rows or (is_custom and side is RowPart.VALUE):
-            continue  # what a function keeps is one column by its nature
+        if side is None or not rows.rows:
+            continue
         of_side = schema.key if side is RowPart.KEY else widen_timeout(schema.value)
         names = [_NUMBERED.sub("", field) for field in unique_names(of_side.fields)]
         names += [nested.name for nested in nested_fields(of_side)]

@@ -76,7 +76,8 @@ class WideColumn:
     """The column with most of the bytes of large keys or values, by a sample of them.
 
     Attributes:
-        name: its path, or the name of several numbered ones. kept: what it keeps, in brackets.
+        name: its path, or the name of several numbered ones; empty for all that a function keeps.
+        kept: what it keeps, in brackets.
         row_bytes: of it in a row, on average. share: of the bytes of keys and values.
     """
 
@@ -161,7 +162,8 @@ class FileCosts:
     Attributes:
         operator_id: which. stores: of all partitions.
         left, left_bytes: temporary files of attempts that did not commit.
-        versions: the most that a store has files of.
+        versions: the most that a store has files of. logged: batches in the offset log, of which
+            each one that starts removes all but ``minBatchesToRetain``.
         bytes, old_bytes: of its state files, and of those more than :data:`USUAL_VERSIONS` old.
     """
 
@@ -172,6 +174,7 @@ class FileCosts:
     versions: int
     bytes: int
     old_bytes: int
+    logged: int = 0
 
 
 USUAL_VERSIONS = 100
@@ -190,7 +193,9 @@ def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
             costs.operator_id,
             cause=f"Attempts that were killed left {number} beside the state; Spark removes none.",
         )
-    if costs.versions >= thresholds.kept_versions:
+    if costs.versions >= thresholds.kept_versions or (
+        min(costs.versions, costs.logged) >= thresholds.kept_batches
+    ):
         share = share_text(costs.old_bytes / max(1, costs.bytes))
         yield Finding(
             catalogue.KEPT_VERSIONS,
@@ -239,7 +244,8 @@ def _judge_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding
         return
     values = sum(size * count for size, count in sizes.counts.items())
     share = largest / max(total.row_bytes, values)
-    hot = share >= thresholds.hot_share and total.rows >= _FEWEST_ROWS
+    few = total.rows < _FEWEST_ROWS and (total.rows < _FEW_ROWS or share < _SHARE_OF_FEW)
+    hot = share >= thresholds.hot_share and not few
     if largest < thresholds.value_ratio * median and not hot:
         return
     # All that are as far from the usual one, not the largest alone.
@@ -377,18 +383,20 @@ def _wide_column(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]
     column = costs.column
     if column is None or column.share < thresholds.hot_share:
         return
-    if column.row_bytes < thresholds.mean_value_bytes:
+    if column.row_bytes < (thresholds.mean_value_bytes if column.name else thresholds.value_bytes):
         return
     total = sum(costs.partitions.values(), VersionFacts())
-    share = share_text(column.share, "~")
+    mark = "~" if column.name else ""
+    share, rows = share_text(column.share, mark), count_text(total.rows, "row")
+    subject = f"the column {column.name!r}{column.kept} holds" if column.name else "the values hold"
+    size = f"{mark}{bytes_text(column.row_bytes)}"
     yield catalogue.WIDE_COLUMN.of_store(
         costs,
-        f"{column.name!r} has ~{bytes_text(column.row_bytes)} in a row and {share} of the bytes "
-        f"of keys and values, by a sample of each file; {count_text(total.rows, 'row')}",
+        f"{subject} {size} in a row and {share} of the bytes of keys and values"
+        f"{', by a sample of each file' if column.name else ''}; {rows}",
         total.rows,
         round(column.share * total.row_bytes),
-        f"The column {column.name!r}{column.kept} holds {share} of the bytes, "
-        f"~{bytes_text(column.row_bytes)} in each of {count_text(total.rows, 'row')}"
+        f"T{subject[1:]} {share} of the bytes, {size} in each of {rows}"
         f"{_where_null(costs.largest)}.",
     )
 
@@ -470,6 +478,8 @@ def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
 
 _FEWEST_ROWS = 10
 """Rows of a store of which one can be said to hold most."""
+_FEW_ROWS, _SHARE_OF_FEW = 3, 0.75
+"""As few rows do, where one has so much of their bytes."""
 
 
 def _span(versions: Iterable[int]) -> str:

@@ -20,7 +20,7 @@ from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import COMPARED, LEFT, Certainty, Problem, StoreId, StoreName
-from inspector.quantities import count_text
+from inspector.quantities import count_text, duration_text
 
 KIND_OF_PROBLEM: dict[str, Kind] = {
     "missing-delta": catalogue.MISSING_DELTA,
@@ -185,6 +185,7 @@ def judge_replay(
     depths: Mapping[StoreId, int],
     thresholds: Thresholds = DEFAULTS,
     noun: str = "delta",
+    passed_ms: int = 0,
 ) -> Iterator[Finding]:
     """Chains of deltas that a restart has to replay, one file after the other.
 
@@ -193,8 +194,11 @@ def judge_replay(
         depths: deltas after the newest snapshot of each of its stores, up to the judged version.
         thresholds: from when on.
         noun: what the provider's deltas are called.
+        passed_ms: from the batch of the oldest of those deltas to that of the newest.
     """
-    deep = {store: depth for store, depth in depths.items() if depth >= thresholds.replay_deltas}
+    slow = passed_ms >= thresholds.replay_minutes * 60_000
+    least = thresholds.replay_slow if slow else thresholds.replay_noted
+    deep = {store: depth for store, depth in depths.items() if depth >= least}
     if not deep:
         return
     store, most = max(deep.items(), key=lambda entry: (entry[1], entry[0]))
@@ -205,11 +209,12 @@ def judge_replay(
         f"{count_text(most, noun)} after the newest snapshot of store {store.store_name} in "
         f"partition {store.partition_id}; {count_text(partitions, 'partition')} of "
         f"{len({depth.partition_id for depth in depths})} "
-        f"{'has' if partitions == 1 else 'have'} {thresholds.replay_deltas:,} or more",
+        f"{'has' if partitions == 1 else 'have'} {least:,} or more",
         catalogue.REPLAY_DEPTH.to_do,
         operator_id,
         cause=f"A restart has to replay up to {count_text(most, noun)} in a partition, because "
-        "no snapshot was made for long.",
+        f"no snapshot was made {f'for {duration_text(passed_ms)}' if slow else 'for long'}.",
+        severity=Severity.WARNING if most >= thresholds.replay_deltas else Severity.INFO,
     )
 
 

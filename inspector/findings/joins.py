@@ -103,9 +103,8 @@ def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention 
         side.newest.row_bytes,
         _BOTH
         if is_mutual
-        else f"The {_side(store)} side of the join removes no rows, though the "
-        "watermark has passed some of them: perhaps the time range of the join is long, or has no "
-        "bound on this side.",
+        else f"The {_side(store)} side of the join removes no rows, though the watermark has "
+        "passed some: perhaps the time range is long, or has no bound on this side.",
         next_step=_BOUND_BOTH if is_mutual else JOIN_SIDE.to_do,
     )
 

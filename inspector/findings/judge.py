@@ -12,6 +12,7 @@ from inspector.discovery.restart import Restart
 from inspector.discovery.what_if import delays_of
 from inspector.exceptions import MissingVersionError, RowError
 from inspector.facts.misplaced import MisplacedKeys
+from inspector.findings import catalogue
 from inspector.findings.cost_inputs import KeyWords, file_costs, store_costs
 from inspector.findings.efficiency import judge_costs, judge_files, judge_format, judge_heap
 from inspector.findings.finding import Finding, Severity
@@ -27,6 +28,7 @@ from inspector.findings.rule_inputs import (
     NewestTime,
     join_lifetime,
     newest_times,
+    span,
     store_lifetimes,
     variable_lives,
 )
@@ -83,6 +85,11 @@ def judge(  # noqa: PLR0913 - what findings rest on
         findings += judge_costs(costs, thresholds)
         if costs.windows is not None:
             lengths[StoreName(costs.operator_id, costs.store_name)] = costs.windows.length_ms
+    # In windows that overlap much, each event makes many keys by design.
+    many = {f.store_name for f in findings if f.kind is catalogue.FAN_OUT}
+    findings = [
+        f for f in findings if f.kind is not catalogue.UNIQUE_KEYS or f.store_name not in many
+    ]
     findings += _watermark(
         checkpoint, version, newest_times(checkpoint, facts, lengths), thresholds
     )
@@ -110,7 +117,9 @@ def judge_integrity(
                 chain = chain_for(checkpoint.store_files[layout.directory], version)
                 depths[layout.store] = len(chain.deltas)
         noun = checkpoint.provider.files_of(()).names.delta_noun
-        findings += judge_replay(operator.operator_id, depths, thresholds, noun)
+        oldest = version + 1 - max(depths.values(), default=1)
+        passed = span(checkpoint.clock(oldest), checkpoint.clock(version)) or 0
+        findings += judge_replay(operator.operator_id, depths, thresholds, noun, passed)
     for name, partitions in _placements(facts).items():
         findings += judge_placement(name.operator_id, name.store_name, partitions)
     reported = [

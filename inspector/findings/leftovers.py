@@ -60,12 +60,17 @@ class Place:
         operator_id, store_name: which store.
         advice: what helps against leftovers of its rule; empty if that is not known.
         row_kind: what its rows are.
+        removes: whether it removed rows in the history, and in complete output mode would not.
     """
 
     operator_id: int
     store_name: str
     advice: str
     row_kind: RowKind = RowKind.ROW
+    removes: bool = False
+
+
+_COMPLETE = ", as complete output mode keeps every group"
 
 
 def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverTotal]) -> Iterator[Finding]:
@@ -73,12 +78,15 @@ def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverTotal]) -> Itera
     for total in leftovers:
         if total.rows and total.certainty is not Certainty.UNDECIDED:
             kind = _KINDS[subject.row_kind] if total.kind in PAST else catalogue.TIMEOUT_KEPT
+            cause = _WORDS_OF.get(subject.row_kind, _cause)(total)
             yield kind.of_store(
                 subject,
                 _evidence(subject, total),
                 total.rows,
                 total.bytes,
-                _WORDS_OF.get(subject.row_kind, _cause)(total),
+                cause.replace(_COMPLETE, ", though it removed others")
+                if subject.removes
+                else cause,
                 certainty=total.certainty,
                 next_step=_advice(subject, total),
                 severity=_severity(total),
@@ -168,7 +176,7 @@ def _cause(total: LeftoverTotal) -> str:
     sure = total.certainty is Certainty.PROVEN
     if total.kind is LeftoverClass.PAST_WATERMARK:
         rows = count_text(total.rows, "row")
-        kept = "" if sure else ", as complete output mode keeps every group"
+        kept = "" if sure else _COMPLETE
         return f"The watermark has passed {rows} that the operator still keeps{kept}."
     if total.kind is LeftoverClass.PAST_PROCESSING_TIME:
         return (

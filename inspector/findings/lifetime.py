@@ -22,6 +22,7 @@ from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
+from inspector.operators.deduplicate_within_watermark import NAMES as WITHIN_WATERMARK
 from inspector.operators.global_limit import NAMES as LIMIT
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import NAMES as JOIN
@@ -64,6 +65,7 @@ class StoreLifetime:
         unfed: batches with data of every source, since the last one that put a row.
         fed_at: that batch; None if it was before the history, or never.
         by_fastest: of several watermarks the greatest counts.
+        gap_ms: from one batch to the next, in the middle; None where the log has too few.
         sets: its rows are those of cube, rollup or grouping sets.
     """
 
@@ -94,6 +96,7 @@ class StoreLifetime:
     unfed: int = 0
     fed_at: int | None = None
     by_fastest: bool = False
+    gap_ms: int | None = None
     sets: bool = False
 
 
@@ -104,12 +107,16 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     yield from _unique(life, thresholds)
     yield from _far(life, thresholds)
     yield from _long_delay(life, thresholds)
+    yield from _short_ttl(life, thresholds)
     yield from _no_puts(life, thresholds)
     never_armed = list(_judge_timers(life, thresholds))
     yield from never_armed
     # What helps where no rule is known is beside the point for rows that one was found for.
     advice = life.rule.advice if life.rule.expiry is not None else ""
-    subject = Place(life.operator_id, life.store_name, advice, life.rule.row_kind)
+    place = (life.operator_id, life.store_name, advice, life.rule.row_kind)
+    # In complete mode too, sessions that are merged are removed.
+    removes = bool(life.removals) and life.operator_name not in SESSION
+    subject = Place(*place, removes=removes)
     yield from judge_leftovers(subject, life.leftovers)
     undecided = judge_open(subject, life.leftovers, said=bool(never_armed), provable=life.provable)
     stays_anyway = _stay_either_way(life, thresholds)
@@ -189,9 +196,12 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"{count_text(life.window, 'version')} whose changes can be read",
         newest.rows,
         newest.row_bytes,
-        f"{rule.never[0].upper()}{rule.never[1:]}.",
+        f"{rule.never[0].upper()}{rule.never[1:]}{_SETS if life.sets else ''}.",
         next_step=rule.advice,
     )
+
+
+_SETS = "; cube, rollup or grouping sets write each event to a group of every set"
 
 
 def _never_expires(
@@ -295,7 +305,7 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         "after the clock of the judged batch at the earliest",
         rows,
         size,
-        cause.format(
+        _of_delay(life, ahead if alone else 0, cause).format(
             count_text(rows, noun),
             duration_text(ahead),
             until if near else until.partition("T")[0],
@@ -309,6 +319,20 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         else catalogue.FAR_EXPIRY.to_do,
     )
     yield finding if warned else replace(finding, severity=Severity.INFO)
+
+
+def _of_delay(life: StoreLifetime, ahead: int, cause: str) -> str:
+    """A cause with the delay before it, where that is most of what the rows wait for."""
+    delay = max(life.delays_ms, default=0)
+    if not ahead or life.rule.expiry is None or life.rule.expiry.clock is not Clock.WATERMARK:
+        return cause
+    if life.operator_name in WITHIN_WATERMARK:
+        start = "dropDuplicatesWithinWatermark keeps each key for the delay of withWatermark"
+    elif 2 * delay >= ahead:
+        start = f"The delay of withWatermark is {duration_text(delay)}"
+    else:
+        return cause
+    return f"{start}: {cause[:1].lower()}{cause[1:]}"
 
 
 def _none_near(
@@ -360,6 +384,28 @@ def _long_delay(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
     )
 
 
+def _short_ttl(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Values of which no later batch sees any, as their TTL ends before it begins."""
+    far, now, gap = life.expiring, life.now_ms, life.gap_ms
+    if far is None or now is None or gap is None or life.rule.row_kind is not RowKind.TTL_VALUE:
+        return
+    # Only values that the judged batch put show the whole TTL.
+    if not life.newest.puts or not far.rows or life.window < thresholds.window_versions:
+        return
+    longest = (max(far.rows) + 1) * far.width - now
+    if longest > gap:
+        return
+    yield catalogue.SHORT_TTL.of_store(
+        life,
+        f"the values that the judged batch put end {duration_text(longest)} after it at the "
+        f"latest; half of the batches begin {duration_text(gap)} or more after the one before",
+        life.newest.rows,
+        life.newest.row_bytes,
+        f"The TTL of {life.store_name!r} ends before the next batch sees a value: it is "
+        f"{duration_text(longest)} at most, and batches are {duration_text(gap)} apart.",
+    )
+
+
 def _no_puts(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """A store that each record in time is written to, and to which none was for long."""
     if life.unfed < thresholds.window_versions or life.operator_name not in _WRITES_ALL:
@@ -376,7 +422,8 @@ def _no_puts(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"been counted{since}, through {batches}."
         if life.operator_name in LIMIT
         else f"No row{where} was stored{since}, through {batches}: they come too late for the "
-        f"watermark{policy}, or are dropped before the operator.",
+        f"watermark{policy}, or are dropped before the operator"
+        f"{', or match at once in a left semi join' if side == 'left' else ''}.",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -41,6 +41,7 @@ def store_lifetimes(
     merged = facts.by_store()
     delays_ms = sorted(delays_of(checkpoint), reverse=True)
     by_fastest = checkpoint.conf(version, "multipleWatermarkPolicy") == "max"
+    gap_ms = _gap(checkpoint)
     for store, rule in operator.rules.items():
         name = StoreName(operator.operator_id, store)
         versions, schema = merged.get(name, {}), operator.schemas.get(store)
@@ -56,7 +57,7 @@ def store_lifetimes(
             inserts=sum(version_facts.inserts for version_facts in result),
             quiet=_quiet(versions),
             growing=growing.get(name),
-            span_ms=_span(checkpoint.clock(min(versions, default=version)), clock),
+            span_ms=span(checkpoint.clock(min(versions, default=version)), clock),
             window=len(result),
             leftovers=_totals(facts, name),
             provable=facts.provable(name),
@@ -73,6 +74,7 @@ def store_lifetimes(
             fired=facts.sums(FiredKeys).get(name),
             delays_ms=delays_ms,
             by_fastest=by_fastest,
+            gap_ms=gap_ms,
             sets=schema is not None
             and "spark_grouping_id" in [field.name for field in schema.key.fields],
             **_no_puts(checkpoint, store, versions),
@@ -101,7 +103,16 @@ def _no_puts(checkpoint: Checkpoint, store: str, versions: Mapping[int, VersionF
     return {"unfed": unfed}
 
 
-def _span(first: BatchClock | None, last: BatchClock | None) -> int | None:
+def _gap(checkpoint: Checkpoint) -> int | None:
+    """From the beginning of a batch to that of the next one, the median of the log's."""
+    times = [c.timestamp_ms for _, c in sorted(checkpoint.logs.clocks.items())]
+    known = [time for time in times if time is not None]
+    gaps = sorted(after - before for before, after in pairwise(known))
+    return gaps[len(gaps) // 2] if gaps else None
+
+
+def span(first: BatchClock | None, last: BatchClock | None) -> int | None:
+    """Ms from the beginning of one batch to that of another; None where either is not known."""
     times = [clock.timestamp_ms for clock in (first, last) if clock is not None]
     known = [time for time in times if time is not None]
     return known[1] - known[0] if len(known) > 1 else None
@@ -254,6 +265,15 @@ def newest_times(
             field = rule.expiry or rule.event_time
             name = StoreName(operator.operator_id, store)
             ages = facts.sums(Ages).get(name)
+            if field is not None and field.clock is Clock.TIMEOUT:
+                if facts.resolution.usual_clock(name) is TimeoutKind.EVENT_TIME:
+                    timers = facts.merged(Expiring).get(name, {}).values()
+                    result += [
+                        NewestTime(max(item.rows) * item.width, "timeout", None, store)
+                        for item in timers
+                        if item.rows and item.timeout_kind is TimeoutKind.EVENT_TIME
+                    ]
+                continue
             if field is None or field.clock is not Clock.WATERMARK or ages is None:
                 continue
             if ages.newest_ms is not None:

@@ -32,7 +32,7 @@ class Thresholds:
 
     window_versions: int = _at(
         5,
-        "SS201 SS204 SS205 SS209 SS216 SS217 SS219 SS220 SS308 SS310",
+        "SS201 SS204 SS205 SS209 SS216 SS217 SS219 SS220 SS221 SS308 SS310",
         "Versions whose changes must be known before what did not happen in them says anything.",
     )
     entries_per_key: int = _at(
@@ -76,6 +76,11 @@ class Thresholds:
         "deltas on, but looks only once a minute, so that a query with a batch each second has "
         "up to 70.",
     )
+    replay_noted: int = _at(50, "SS103", "Deltas of one partition from which on it is information.")
+    replay_slow: int = _at(
+        20, "SS103", "Such deltas where Spark would have made a snapshot within the time."
+    )
+    replay_minutes: float = _at(10.0, "SS103", "Minutes of batch clock that make this time.")
     ahead_hours: float = _at(
         24.0,
         "SS211",
@@ -120,7 +125,7 @@ class Thresholds:
         10.0, "SS309", "Rows of the state that are written for one record of the sources."
     )
     zip_ratio: float = _at(
-        10.0, "SS310", "Bytes uploaded over the bytes of the rows that were written."
+        2.0, "SS310", "Bytes uploaded over the bytes of the rows that were written."
     )
     zip_bytes: int = _at(8_192, "SS310", "Bytes that a batch uploads at the least.")
     same_value_share: float = _at(
@@ -136,6 +141,11 @@ class Thresholds:
         "SS312",
         "Versions whose files are kept. Spark keeps 100 (minBatchesToRetain), and looks once a "
         "minute, so that a query with a batch each second has up to 170.",
+    )
+    kept_batches: int = _at(
+        120,
+        "SS312",
+        "Such versions where the offset log keeps as many batches: Spark purges it in every batch.",
     )
     heap_bytes: int | None = _at(
         None,

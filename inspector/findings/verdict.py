@@ -248,6 +248,29 @@ def main_finding(
     return None
 
 
+def beside_main(
+    findings: Sequence[Finding], main: Finding, sizes: Mapping[Finding, int], total: int
+) -> Finding | None:
+    """A finding of another nature about the same rows: wide ones that never go are two troubles.
+
+    Args:
+        findings: of a checkpoint.
+        main: the one that explains most.
+        sizes: the bytes of the state that each is about.
+        total: bytes of the state.
+    """
+    if main.kind.group is not Group.LIFETIME or main.store_name is None:
+        return None
+    about = [
+        finding
+        for finding in findings
+        if finding.kind.group is Group.EFFICIENCY
+        and (finding.operator_id, finding.store_name) == (main.operator_id, main.store_name)
+        and sizes.get(finding, 0) >= _MOST * total
+    ]
+    return max(about, key=lambda finding: (finding.severity, sizes[finding]), default=None)
+
+
 def by_reach(kind: Kind) -> tuple[bool, int, str]:
     """The order in which reasons are looked for: of the whole query first, the graver ones first.
 

@@ -38,10 +38,6 @@ _OF_LARGE_VALUES = (
 )
 
 
-_UNFINISHED_FIRST = (Level.OK, Level.INFO)
-"""Levels of which a batch that was not committed is the first thing to know."""
-
-
 class Line(NamedTuple):
     """A line of the first screen.
 
@@ -154,7 +150,7 @@ def _verdict(verdict: Verdict, report: ReportData) -> Iterator[Line]:
         yield Line("restart", restart.sentence)
         yield line
     else:
-        if restart.again and verdict.level in _UNFINISHED_FIRST:
+        if restart.again and verdict.level is Level.OK:
             yield Line("restart", f"Not finished: {restart.unfinished_text}")
         yield line
         yield Line("restart", restart.sentence)
@@ -177,7 +173,7 @@ def _first(verdict: Verdict, report: ReportData) -> str:
     cause, growth, restart = verdict.cause, verdict.growth, verdict.restart
     again = restart is not None and restart.again
     word = _WORDS[verdict.level]
-    if again and restart is not None and verdict.level not in _UNFINISHED_FIRST:
+    if again and restart is not None and verdict.level is not Level.OK:
         word += f", batch {restart.batch} not finished"  # else the line before has said so
     if verdict.level is Level.UNREADABLE:
         word += f", {short_count_text(verdict.problems, 'problem')}"

@@ -11,11 +11,13 @@ import pytest
 from inspector.facts.sizes import SizeCounts
 from inspector.facts.versions import VersionFacts
 from inspector.findings.efficiency import (
+    FileCosts,
     HotKey,
     StoreCosts,
     WideColumn,
     Windows,
     judge_costs,
+    judge_files,
     judge_format,
     judge_heap,
 )
@@ -167,6 +169,10 @@ def test_a_column_with_most_of_the_bytes(bytes_: int, share: float, *, found: bo
     result = list(judge_costs(replace(COSTS, column=column), Thresholds()))
     assert [one.kind.id for one in result] == ["SS313"] * found
     assert all("'raw' holds ~50 %" in one.cause for one in result)
+    of_function = replace(COSTS, column=WideColumn("", bytes_ * 4, share))
+    result = list(judge_costs(of_function, Thresholds()))
+    assert [one.kind.id for one in result] == ["SS313"] * found
+    assert all(one.cause.startswith("The values hold ") for one in result)
 
 
 @pytest.mark.parametrize(
@@ -183,6 +189,20 @@ def test_uploads_of_whole_files(zips: int, uploaded: int, *, found: bool) -> Non
 )
 def test_usual_values_are_no_finding(sizes: dict[int, int]) -> None:
     assert judged(values(sizes)) == []
+
+
+@pytest.mark.parametrize(
+    ("sizes", "hot"), [({500: 2, 9000: 1}, True), ({2000: 2, 9000: 1}, False), ({9000: 2}, False)]
+)
+def test_of_a_few_keys_one_has_to_have_nearly_all(sizes: dict[int, int], *, hot: bool) -> None:
+    found = judged(values(sizes))
+    assert [one.cause.startswith("One key holds 9") for one in found] == [True] * hot
+
+
+@pytest.mark.parametrize(("logged", "found"), [(120, True), (119, False)])
+def test_old_versions_are_many_where_the_log_is_as_long(logged: int, *, found: bool) -> None:
+    costs = FileCosts(0, 1, 0, 0, 130, 1000, 300, logged)
+    assert [one.kind.id for one in judge_files(costs, Thresholds())] == ["SS312"] * found
 
 
 def test_what_is_oversized_can_be_set() -> None:

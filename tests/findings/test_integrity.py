@@ -119,19 +119,32 @@ def test_problems_are_reported_from_a_number_on() -> None:
 
 
 def test_a_chain_is_too_deep_from_a_number_of_deltas_on() -> None:
-    least = DEFAULTS.replay_deltas
+    least, noted = DEFAULTS.replay_deltas, DEFAULTS.replay_noted
     deep, other = StoreId(3, "default", 1), StoreId(3, "default", 0)
-    assert list(judge_replay(3, {deep: least - 1})) == []
+    assert list(judge_replay(3, {deep: noted - 1})) == []
     assert list(judge_replay(3, {})) == []
     (found,) = judge_replay(3, {other: 2, deep: least})
     assert (found.kind.id, found.operator_id) == ("SS103", 3)
+    assert found.severity is Severity.WARNING
     assert found.evidence == (
         f"{least} deltas after the newest snapshot of store default in partition 1; "
-        f"1 partition of 2 has {least} or more"
+        f"1 partition of 2 has {noted} or more"
     )
     assert f"up to {least} deltas" in found.cause
     (found,) = judge_replay(3, {deep: least}, noun="changelog")
     assert found.evidence.startswith(f"{least} changelogs after the newest snapshot")
+    (found,) = judge_replay(3, {deep: least - 1})
+    assert found.severity is Severity.INFO
+
+
+def test_few_deltas_are_many_where_there_was_time_for_a_snapshot() -> None:
+    least, minutes = DEFAULTS.replay_slow, DEFAULTS.replay_minutes
+    store, enough = StoreId(3, "default", 1), round(minutes * 60_000)
+    assert list(judge_replay(3, {store: least}, passed_ms=enough - 1)) == []
+    assert list(judge_replay(3, {store: least - 1}, passed_ms=enough)) == []
+    (found,) = judge_replay(3, {store: least}, passed_ms=enough)
+    assert found.severity is Severity.INFO
+    assert found.cause.endswith("no snapshot was made for 10 min.")
 
 
 def test_records_that_spark_does_not_write_are_findings() -> None:

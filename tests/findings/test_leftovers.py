@@ -45,6 +45,14 @@ def test_each_class_of_leftovers_is_a_finding(kind: LeftoverClass, certainty: Ce
     assert ("ost likely" in found.cause) == (certainty is INFERRED and kind not in PAST)
 
 
+def test_who_removed_rows_is_not_in_complete_mode() -> None:
+    passed = total(LeftoverClass.PAST_WATERMARK, INFERRED)
+    (found,) = judge_leftovers(PLACE, [passed])
+    assert "keeps, as complete output mode keeps every group." in found.cause
+    (found,) = judge_leftovers(replace(PLACE, removes=True), [passed])
+    assert found.cause.endswith("keeps, though it removed others.")
+
+
 KEPT, IGNORED, REARMED = (
     LeftoverClass.KEPT_WITHOUT_TIMEOUT,
     LeftoverClass.IGNORED_TIMEOUT,

@@ -18,7 +18,7 @@ from inspector.findings.leftovers import LeftoverTotal
 from inspector.findings.lifetime import StoreLifetime, judge
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty, TimeoutKind
-from inspector.operators.rule import StoreRule
+from inspector.operators.rule import RowKind, StoreRule
 from tests.cases import KEY_TIME, TIMER
 
 PROVEN, INFERRED, UNDECIDED = Certainty
@@ -356,6 +356,35 @@ def test_a_long_delay_of_one_side_of_a_join_is_information() -> None:
 )
 def test_what_no_long_delay_holds_back_is_not(change: dict[str, object]) -> None:
     assert judged(**HELD_BACK | change) == []
+
+
+SHORT_LIVED = {
+    "rule": StoreRule(expiry=KEY_TIME, row_kind=RowKind.TTL_VALUE),
+    "newest": VersionFacts(rows=9, puts=9, key_bytes=90),
+    "expiring": Expiring(width=Width.SECOND, rows=Counter({101: 9}), bytes=Counter({101: 90})),
+    "now_ms": 100_000,
+    "gap_ms": 4_000,
+}
+
+
+def test_a_ttl_that_ends_before_the_next_batch_is_information() -> None:
+    (found,) = judged(**SHORT_LIVED)
+    assert (found.kind.id, found.severity, found.rows) == ("SS221", Severity.INFO, 9)
+    assert "it is 2 s at most, and batches are 4 s apart" in found.cause
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"gap_ms": 1_000},
+        {"gap_ms": None},
+        {"window": 4},
+        {"newest": VersionFacts(rows=9, key_bytes=90)},  # of older values less is left
+        {"rule": StoreRule(expiry=KEY_TIME)},
+    ],
+)
+def test_a_ttl_that_outlives_a_batch_is_none(change: dict[str, object]) -> None:
+    assert judged(**SHORT_LIVED | change) == []
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,14 @@ from inspector.estimates.heap import RETAINED_BY_DEFAULT, of_rows
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Concerns, Finding, Severity
 from inspector.findings.judge import judge
-from inspector.findings.verdict import Cause, StateSize, Verdict, level_of, main_finding
+from inspector.findings.verdict import (
+    Cause,
+    StateSize,
+    Verdict,
+    beside_main,
+    level_of,
+    main_finding,
+)
 from inspector.light_dataclasses import dataclass, replace
 from inspector.merge.collect import Facts
 from inspector.model import Redact, StoreName
@@ -229,9 +236,12 @@ def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) 
     cause = [of for of in (about[candidate] for candidate in alike) if of is not None]
     rows, size, heap = map(sum, zip(*cause, strict=True)) if cause else (None, None, None)
     total = state.size
+    beside = beside_main(findings, finding, sizes, total.bytes)
     return Cause(
         finding=finding,
-        sentence=finding.cause,
+        sentence=finding.cause
+        if beside is None
+        else f"{finding.cause.removesuffix('.')}; {beside.cause[:1].lower()}{beside.cause[1:]}",
         rows_share=_share(rows, total.rows),
         bytes_share=_share(size, total.bytes),
         heap_share=_share(heap, total.heap_bytes),

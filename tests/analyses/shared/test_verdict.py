@@ -8,7 +8,7 @@ import pytest
 
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Finding, Kind
-from inspector.findings.verdict import RANKS, main_finding
+from inspector.findings.verdict import RANKS, beside_main, main_finding
 from inspector.model import Certainty
 
 KINDS = {kind.id: kind for kind in CATALOGUE}
@@ -51,6 +51,17 @@ def test_of_two_that_are_as_grave_the_one_about_more_bytes_is_named() -> None:
 def test_a_cause_in_another_store_explains_nothing_here() -> None:
     here, elsewhere = found("SS204"), found("SS201", operator_id=1)
     assert main_finding([here, elsewhere], {here: 100, elsewhere: 1}) is here
+
+
+@pytest.mark.parametrize(
+    ("store", "size", "is_named"),
+    [("default", 60, True), ("default", 40, False), ("other", 60, False)],
+)
+def test_wide_rows_that_never_go_are_two_troubles(store: str, size: int, *, is_named: bool) -> None:
+    never, wide = found("SS201"), found("SS313", store_name=store)
+    beside = beside_main([never, wide], never, {never: 100, wide: size}, 100)
+    assert (beside is wide) == is_named
+    assert beside_main([never, wide], wide, {never: 100, wide: size}, 100) is None
 
 
 def test_every_kind_of_finding_has_a_rank() -> None:
