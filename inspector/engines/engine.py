@@ -150,8 +150,7 @@ class Engine(ABC):
             function: takes batches of :data:`inspector.schemas.TASKS`.
             schema: of the batches that it yields.
             work: the tasks.
-            merge: makes fewer of the results before they reach this process, if they are many and
-                come from elsewhere.
+            merge: makes fewer of the results, where they come from, if they are many.
 
         Raises:
             EngineError: the engine itself failed.

@@ -52,10 +52,13 @@ class LocalEngine(Engine):
         work: Sequence[Work],
         merge: Merge | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Map a batch function over tasks; their results come in the order of the tasks.
+        """Map a batch function over tasks; their results come in the order of the tasks."""
+        results = self._results(function, work, merge)
+        yield from results if merge is None else merge.function(results)
 
-        Those of this process are not merged: they are taken one by one as it is.
-        """
+    def _results(
+        self, function: BatchFunction, work: Sequence[Work], merge: Merge | None
+    ) -> Iterator[pa.RecordBatch]:
         in_turns = self.workers is None and all(item.in_python for item in work)
         shares = share_out(work, self.cores) if in_turns else []
         if len(shares) > 1:

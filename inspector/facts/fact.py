@@ -64,6 +64,7 @@ class VersionSum(Sums, Fact):
 
 
 FactT = TypeVar("FactT", bound=Fact)
+VersionSumT = TypeVar("VersionSumT", bound=VersionSum)
 
 FACT_TYPES: dict[str, type[Fact]] = {}
 """Every declared fact by its kind; :mod:`inspector.facts.registry` imports all that there are."""

@@ -13,7 +13,7 @@ from inspector.decode.field_sizes import RowBytes
 from inspector.facts.ages import OldestEventTime
 from inspector.facts.checks import ChecksPassed, ReadProblem
 from inspector.facts.expired import LeftoverClass
-from inspector.facts.fact import Fact, FactT, Observed
+from inspector.facts.fact import Fact, FactT, Observed, VersionSumT
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.join_times import KeyTimeVotes, RemovedRows
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount, LeftoverT
@@ -81,18 +81,20 @@ class Facts:
     @cached_property
     def versions(self) -> dict[tuple[StoreId, int], VersionFacts]:
         """Facts of each store at each version that could be made."""
-        return {
-            (observation.store, observation.version): observation.fact
-            for observation in self.of(VersionFacts)
-        }
+        return self._by_place(VersionFacts)
 
     @cached_property
     def prefixes(self) -> dict[tuple[StoreId, int], PrefixFacts]:
         """Of each session window's store at each version."""
-        return {
-            (observation.store, observation.version): observation.fact
-            for observation in self.of(PrefixFacts)
-        }
+        return self._by_place(PrefixFacts)
+
+    def _by_place(self, kind: type[VersionSumT]) -> dict[tuple[StoreId, int], VersionSumT]:
+        """By store and version; sums over partitions come once for each look at the checkpoint."""
+        facts: dict[tuple[StoreId, int], VersionSumT] = {}
+        for observation in self.of(kind):
+            place, fact = (observation.store, observation.version), observation.fact
+            facts[place] = facts[place] + fact if place in facts else fact
+        return facts
 
     def stores(self) -> list[StoreName]:
         """Every store with a version, sorted."""

@@ -2,11 +2,6 @@
 
 Most add, as they do over partitions. Of those that do not, this module knows how a partition makes
 them of all its keys: the keys that it lists, and what is about files, which every range reads.
-
-Where they are many, those of many partitions are merged before they reach the driver. Of 200
-partitions with 100 versions and 4 stores come 80,000 facts on versions. The driver needs those of
-single partitions at the judged version and the one before it, which executors hold beside it; of
-older ones the sums.
 """
 
 from __future__ import annotations
@@ -14,17 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import reduce
-from itertools import chain
 from typing import Any, NamedTuple
-
-import pyarrow as pa
 
 from inspector.facts.checks import SNAPSHOT_DIFFERS, ReadProblem, SnapshotDiffers
 from inspector.facts.expired import Needs
-from inspector.facts.fact import Fact, Observed, add_up
+from inspector.facts.fact import Fact, Observed
 from inspector.facts.join_times import RowsTimedByKey, RowsTimedInRange
 from inspector.facts.leftover_facts import JudgedLeftover, Leftover, LeftoverCount, list_of_ranges
-from inspector.facts.registry import fact_batches, facts_in
 from inspector.facts.timers import EVENT, ClockEvidence
 from inspector.facts.top import TopKey, first_keys
 from inspector.model import Problem, StoreId, TimeoutKind
@@ -184,39 +175,3 @@ def _counts(count: LeftoverCount, leftover: LeftoverCount) -> LeftoverCount:
 
 def _sum(first: int | None, second: int | None) -> int | None:
     return None if first is None or second is None else first + second
-
-
-MANY = 20_000
-"""Facts that the driver takes as they are; each is some 2 KB of Python objects for a moment."""
-
-KEYS = ("operator_id", "store_name")
-"""Facts that are merged have the same of these."""
-
-
-AT_ONCE = 64
-"""Facts that are held until they are added up: one by one it takes three times as long."""
-
-
-def combine(version: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Facts as fewer facts, of which the driver makes the same.
-
-    Args:
-        version: the judged one; facts on it, and on the one before, that are reported by partition
-            stay apart.
-        batches: of :func:`inspector.facts.registry.facts_schema`.
-    """
-    return fact_batches(_merge(chain.from_iterable(map(facts_in, batches)), version))
-
-
-def _merge(observations: Iterable[Observed[Any]], version: int) -> Iterator[Observed[Any]]:
-    held: dict[Hashable, list[Observed[Any]]] = {}
-    for observation in observations:
-        key = observation.merge_key
-        if key is None or (observation.fact.by_partition and observation.version >= version - 1):
-            yield observation
-            continue
-        alike = held.setdefault(key, [])
-        alike.append(observation)
-        if len(alike) == AT_ONCE:
-            alike[:] = [add_up(alike)]
-    yield from map(add_up, held.values())

@@ -32,7 +32,7 @@ from inspector.facts.registry import (
 from inspector.facts.top import TopBy, TopKey
 from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts, collect
-from inspector.merge.ranges import combine
+from inspector.merge.combine import combine
 from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS
 from tests.cases import Seen

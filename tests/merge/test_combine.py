@@ -18,7 +18,7 @@ from inspector.engines.engine import BatchFunction, Engine, Merge, Work
 from inspector.engines.local import LocalEngine
 from inspector.facts.registry import facts_schema
 from inspector.light_dataclasses import dataclass
-from inspector.merge import ranges
+from inspector.merge.combine import combine
 from inspector.passes.run import run_tasks
 from inspector.render.renderers import render
 from inspector.render.report import Report
@@ -79,12 +79,13 @@ def test_reports_are_the_same(case: str, command: Any, monkeypatch: pytest.Monke
     assert merged(path, command, monkeypatch)[0] == text(command(str(path)))
 
 
-def test_so_are_those_of_what_cannot_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("command", [api.audit, api.sharing])
+def test_so_are_those_of_what_cannot_be_read_and_is_looked_at_again(
+    command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/1/5.delta").write_bytes(b"junk")
-    assert merged(path, api.audit, monkeypatch)[0] == text(api.audit(str(path)))
+    assert merged(path, command, monkeypatch)[0] == text(command(str(path)))
 
 
 def test_partitions_are_kept_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,11 +105,13 @@ def test_there_are_fewer_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert few < sum(batch.num_rows for batch in run.map(run_tasks, run.tasks(Request())))
 
 
-def test_merged_facts_may_be_merged_again() -> None:
+@pytest.mark.parametrize("held", [0, 1000])
+def test_merged_facts_may_be_merged_again(held: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspector.merge.combine.HELD", held)
     run = Run.start(str(checkpoint_of("agg_append")), None)
     facts = list(run.map(run_tasks, run.tasks(Request())))
-    once = list(ranges.combine(run.version, facts))
-    twice = list(ranges.combine(run.version, reversed(once)))
+    once = list(combine(run.version, facts))
+    twice = list(combine(run.version, reversed(once)))
     assert all(batch.schema == facts_schema() for batch in once)
 
     def rows(batches: list[pa.RecordBatch]) -> list[str]:

@@ -42,7 +42,8 @@ from inspector.facts.registry import facts_in, facts_schema
 from inspector.facts.timers import CallBounds
 from inspector.kernel.loader import PYTHON, kernel_name, slow_kernel_text
 from inspector.merge.collect import Facts
-from inspector.merge.ranges import KEYS, MANY, Listed, combine, fold_ranges
+from inspector.merge.combine import KEYS, MANY, combine
+from inspector.merge.ranges import Listed, fold_ranges
 from inspector.model import FileKind, Problem, StoreFile, StoreId
 from inspector.passes.run import files_ahead, run_bounds, run_tasks
 from inspector.passes.shown_keys import shows_few
