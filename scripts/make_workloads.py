@@ -76,7 +76,7 @@ def make(version: str, cache: Path, chosen: list[str], out: Path) -> None:
         spark.conf["spark.sql.streaming.checkpointFileManagerClass"] = file_manager(spark)
         compile_programs(spark)
         # The program of Python runs the workloads in Scala as well.
-        pandas = any(re.search(" op=pd| plan=.*(pd|twsp)", line) for line in chosen)
+        pandas = any(re.search(" op=pd| plan=.*(pd|tws[pr])", line) for line in chosen)
         submit(spark, chosen, out.resolve(), Path(folder, "workloads.txt"), pandas=pandas)
 
 

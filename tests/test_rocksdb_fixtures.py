@@ -217,6 +217,20 @@ def test_the_leftovers_are_those_of_the_calls(case: Path) -> None:
     assert json_of(case / "expected_leftovers.json") == leftovers_after(case, calls, newest)
 
 
+@pytest.mark.parametrize(("cleared", "left"), [("x", []), (None, ["x"])])
+def test_an_entry_that_is_put_again_goes_when_the_removed_one_would_have(
+    cleared: str | None, left: list[str]
+) -> None:
+    told = {"key": "a", "var": "visited", "value": 1, "fired_ms": None}
+    calls: list[dict[str, Any]] = [
+        told | {"batch": 0, "do": "put", "at": "x", "expires_ms": 15},
+        told | {"batch": 1, "do": "remove" if cleared else "clear", "at": cleared},
+        told | {"batch": 1, "do": "put", "at": "x", "expires_ms": 35},
+    ]
+    *_, (_, held) = replay(calls, {0: 0, 1: 10, 2: 20})
+    assert [at for _, at in held.maps["visited"]] == left
+
+
 def test_leftovers_by_the_log_are_expired_values_and_timers() -> None:
     def call(batch: int, key: str, var: str, do: str, **more: Any) -> dict[str, Any]:
         told = {"batch": batch, "key": key, "var": var, "do": do, "fired_ms": None, "at": None}

@@ -126,6 +126,9 @@ def judge_integrity(
         finding for finding in findings if thresholds.reports(finding.kind.id, finding.rows)
     ]
     relative = checkpoint.storage.relative
+    if version < checkpoint.newest_version:
+        # Cleanup has removed an old one, or else the file that is gone has a problem of its own.
+        problems = [p for p in problems if p.slug != MissingVersionError.slug]
     reported += judge_problems(problems, thresholds, restart, relative)
     if restart is not None and all(f.severity is not Severity.ERROR for f in reported):
         reported += judge_restart(restart, thresholds)

@@ -83,6 +83,7 @@ object Stages {
     val deletes = run > 0 && chosen.get("declares").contains("deletes")
     val processor = new Emitting(Scripted(time, log, declares, deletes), event(seed), emits == "column")
     val grouped = rows.as[Ev].groupByKey((row: Ev) => event(seed)(row).user)(Encoders.STRING)
+    val initial = chosen.int("initial", 0)
     if (emits == "column") grouped.transformWithState(processor, "ts", OutputMode.Append()).toDF()
     else {
       val mode = time match {
@@ -90,7 +91,15 @@ object Stages {
         case "processing" => TimeMode.ProcessingTime()
         case "none" => TimeMode.None()
       }
-      val out = grouped.transformWithState(processor, mode, OutputMode.Append()).toDF()
+      val out =
+        if (initial == 0) grouped.transformWithState(processor, mode, OutputMode.Append()).toDF()
+        else {
+          val users = (0 until initial).map(id => event(seed)(Ev(id, new Timestamp(Timeline.Base), id)).user -> id.toLong)
+          val kept = rows.sparkSession.createDataset(users)(Encoders.tuple(Encoders.STRING, Encoders.scalaLong))
+          val first = kept.groupByKey((pair: (String, Long)) => pair._1)(Encoders.STRING)
+            .mapValues((pair: (String, Long)) => pair._2)(Encoders.scalaLong)
+          grouped.transformWithState(processor, mode, OutputMode.Append(), first)(events, Encoders.scalaLong).toDF()
+        }
       if (emits == "meta") marked(out, chosen.delay) else out
     }
   }
@@ -109,7 +118,8 @@ object Stages {
 
 //#if >=4.0
 /** A processor of the fixtures whose rows go on: of each call one, with the newest time of its rows or the timer's. */
-class Emitting(inner: Scripted, event: Ev => Event, watermarked: Boolean) extends StatefulProcessor[String, Ev, Ev] {
+class Emitting(inner: Scripted, event: Ev => Event, watermarked: Boolean)
+    extends StatefulProcessorWithInitialState[String, Ev, Ev, Long] {
   override def init(mode: OutputMode, timeMode: TimeMode): Unit = {
     inner.setHandle(getHandle)
     inner.init(mode, timeMode)
@@ -121,6 +131,11 @@ class Emitting(inner: Scripted, event: Ev => Event, watermarked: Boolean) extend
     val times = all.map(_.ts).filter(_ != null)
     Iterator(Ev(all.head.id, emitted(if (times.isEmpty) null else times.maxBy(_.getTime), now), all.size))
   }
+
+  /** Of a key that begins with a state: a value in each variable, and a timer. */
+  override def handleInitialState(user: String, value: Long, now: TimerValues): Unit =
+    inner.handleInputRows(user, Iterator(Event(user, new Timestamp(Timeline.Base), value,
+      "v= l+ l+ m=a m=b V= L+ M=a M=b t+20")), now).size
 
   override def handleExpiredTimer(user: String, now: TimerValues, timer: ExpiredTimerInfo): Iterator[Ev] = {
     inner.handleExpiredTimer(user, now, timer).size

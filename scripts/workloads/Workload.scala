@@ -174,7 +174,7 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
     logs.foreach(log => Files.write(all, Files.readAllBytes(log.toPath), StandardOpenOption.APPEND))
     write("variables.jsonl", folders.flatMap(_.listFiles).sortBy(_.getName).flatMap(ofVariables).mkString)
     // Processes of Python may still have the logs open.
-    if (!line.contains("pd") && !line.contains("twsp")) FileUtils.deleteDirectory(calls.toFile)
+    if (!line.contains("pd") && !line.matches(".*tws[pr].*")) FileUtils.deleteDirectory(calls.toFile)
     if (problem.isEmpty && after == 0) {
       val newest = Recorder.newestBatch(checkpoint, "commits") + 1
       write("store.jsonl", rows(newest).sorted.mkString("", "\n", "\n"))

@@ -21,13 +21,14 @@ then        the profile from the second run on
 retryAt     batch in which a third of the calls fail once, so that tasks run again
 repart      ticks before which the state is repartitioned, and into how many: ``4:7,9:3``
 plan        operators by name, nearest the sink first, as in ``fm.u(tws.one|dedup.second)``:
-            fm, pd with a function, tws, twsp transformWithState (p is Python's), u a union;
+            fm, pd with a function, tws, twsp, twsr transformWithState (p and r are Python's, of
+            frames and of rows), u a union;
             sources one, second, both (two), without watermark (nowm), with the mark alone (meta)
 timeMode1   time mode of operator 1, a transformWithState; emit: what becomes of the time's mark
 pNull, pNeg percent of rows without a time, or before 1970; huge: of durations that overflow
 cleanup     spark.sql.streaming.statefulOperator.incrementalCleanupFactor
 later       words that are others from the second run on: ``delay:0,nodata:false,mode:update``
-initial     flatMapGroupsWithState begins with a state for so many keys; policy: max, of watermarks
+initial     a function or tws begins with a state for so many keys; policy: max, of watermarks
 twice       each batch is computed twice
 failTasksOf the batch of which tasks fail when their state is written, and run again
 delay2      the delay of the second source; big: percent of calls whose state is of two megabytes
@@ -80,6 +81,8 @@ def line_of(family: str, seed: int, number: int, version: str = "") -> str:
     if "failHow" in chosen and "profile" not in chosen and "profile0" not in chosen:
         chosen["failHow"] = "sink"
     release = release_of(version)
+    if "twsr" in str(chosen.get("plan")) and release < (4, 1):
+        chosen["plan"] = str(chosen["plan"]).replace("twsr", "twsp")
     if release >= (4, 0):
         chosen.pop("joinFmt", None)  # 4 refuses to write format 1
         # 4 refuses a query of other operators, before 4.2 also one of another checkpoint format.

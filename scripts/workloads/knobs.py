@@ -557,7 +557,15 @@ def _declared_at_times(random: Random) -> Knobs:
     knobs: Knobs = {"op": "plan", "plan": random.choice(["tws.one", "dedup.tws.one", "tws.two"])}
     knobs |= {"key": "long", "wm": "true", "timeMode1": "processing", "timeMode0": "processing"}
     knobs |= {"emit": "plain", "restarts": random.choice(["3,6,9", "4,7"]), "keys": 20}
+    if random.random() < 0.4:
+        knobs["initial"] = random.choice([5, 30])
     return knobs | {"declares": random.choice(["later", "inTurns", "inTurns", "deletes"])}
+
+
+def _row_by_row(random: Random) -> Knobs:
+    """A transformWithState in Python that gets its rows one by one."""
+    knobs = plan(random, "fm", "twsr") | {"ticks": random.randint(7, 9), "declares": "always"}
+    return knobs | {"huge": 0}
 
 
 def _unusual(random: Random) -> Knobs:
@@ -574,7 +582,7 @@ def _unusual(random: Random) -> Knobs:
 
 
 _SHAPES: list[Family] = [_marked_or_not, _joined_otherwise, _two_delays, _without_one, _run_twice]
-_SHAPES += [_stored_otherwise, _declared_at_times, _unusual]
+_SHAPES += [_stored_otherwise, _declared_at_times, _row_by_row, _unusual]
 
 
 def odd_marks(random: Random) -> Knobs:

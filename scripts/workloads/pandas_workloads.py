@@ -209,8 +209,10 @@ def grouped(rows: DataFrame, keys: list[str], role: Role, output: str, mode: str
     )
 
 
-def processed(rows: DataFrame, workload: Any, spec: dict[str, str], op: int) -> DataFrame:
-    """The rows through transformWithState."""
+def processed(
+    rows: DataFrame, workload: Any, spec: dict[str, str], op: int, *, frames: bool
+) -> DataFrame:
+    """The rows through transformWithState, as data frames or one by one (4.1 and later)."""
     sys.path.append(str(Path(__file__).resolve().parents[1]))
     from workloads import python_stages
 
@@ -221,13 +223,12 @@ def processed(rows: DataFrame, workload: Any, spec: dict[str, str], op: int) -> 
     mode = spec.get(f"timeMode{op}", "processing")
     log = f"{workload.callLog()}/variables/{workload.run():02}-{op}"
     emits = spec.get("emit", "plain")
-    processor = python_stages.Emitting(mode, log, int(spec["seed"]), emits)
+    processor = python_stages.Emitting(mode, log, int(spec["seed"]), emits, frames=frames)
     by_user = rows.withColumn("user", expr(python_stages.USER)).groupBy("user")
     output = rows.select("id", "ts", "v").schema if emits == "meta" else ROWS
     event_time = "ts" if emits == "column" else ""
-    return by_user.transformWithStateInPandas(
-        processor, output, "append", TIME_MODES[mode], eventTimeColumnName=event_time
-    )
+    call = by_user.transformWithStateInPandas if frames else by_user.transformWithState
+    return call(processor, output, "append", TIME_MODES[mode], eventTimeColumnName=event_time)
 
 
 def unsafe(rows: DataFrame) -> DataFrame:
@@ -238,8 +239,9 @@ def unsafe(rows: DataFrame) -> DataFrame:
 def plan(spark: SparkSession, workload: Any, spec: dict[str, str], node: Any) -> DataFrame:
     """The query of a node, with everything below it."""
     inputs = [plan(spark, workload, spec, node.input(at)) for at in range(node.size())]
-    if node.name() == "twsp":
-        return unsafe(processed(inputs[0], workload, spec, node.op()))
+    if node.name() in ("twsp", "twsr"):
+        frames = node.name() == "twsp"
+        return unsafe(processed(inputs[0], workload, spec, node.op(), frames=frames))
     if node.name() == "pd":
         role = role_of(workload, spec, node.op())
         return unsafe(grouped(inputs[0], ["id"], role, ROWS, spec["mode"]))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pandas as pd
 from fixtures.python_processors import Scripted
+from pyspark.sql import Row
 
 WORDS = [
     "v=",
@@ -40,8 +42,10 @@ class Emitting(Scripted):
     For each call it emits one row, with the newest time of its rows or with that of the timer.
     """
 
-    def __init__(self, time: str, call_log: str, seed: int, emits: str) -> None:
-        super().__init__({"none": "untimed"}.get(time, time), call_log, frames=True)
+    def __init__(
+        self, time: str, call_log: str, seed: int, emits: str, *, frames: bool = True
+    ) -> None:
+        super().__init__({"none": "untimed"}.get(time, time), call_log, frames=frames)
         self.seed = seed
         self.emits = emits
 
@@ -71,7 +75,7 @@ class Emitting(Scripted):
         return now.getCurrentWatermarkInMs() if self.emits == "column" else None
 
     def _events(self, rows: Iterator[Any]) -> list[dict[str, Any]]:
-        found = [self._event(row) for frame in rows for row in frame.to_dict("records")]
+        found = [self._event(row) for row in super()._events(rows)]
         self.newest = max(event["at_ms"] for event in found)
         return found
 
@@ -84,4 +88,8 @@ class Emitting(Scripted):
     def _output(self, user: str, calls: int) -> Any:
         newest = self.newest if self.oldest is None else max(self.newest, self.oldest + 1)
         time = pd.Timestamp(newest, unit="ms")
-        return pd.DataFrame({"id": [int(user.split("-")[1])], "ts": [time], "v": [calls]})
+        number = int(user.split("-")[1])
+        if not self.frames:
+            local = datetime.fromtimestamp(newest / 1000)
+            return Row(id=number, ts=local, v=calls)
+        return pd.DataFrame({"id": [number], "ts": [time], "v": [calls]})

@@ -77,6 +77,14 @@ def test_a_gap_in_the_files_is_told_with_its_problems(tmp_path: Path) -> None:
     assert outcome.json["verdict"]["problems"] == 2
 
 
+@pytest.mark.parametrize("case", ["snapshots_cleaned", "rocksdb_agg_update_zips_cleaned_one"])
+def test_a_batch_that_cleanup_removed_does_not_keep_the_query_from_its_restart(case: str) -> None:
+    outcome = run("audit", checkpoint_of(case), "--batch", "2", "-o", "json")
+    assert outcome.code == 4
+    assert {row["id"] for row in outcome.rows if row["severity"] == "error"} == set()
+    assert {p["problem"] for p in outcome.json["problems"]} >= {"missing-version"}
+
+
 def test_a_bad_file_is_an_error_with_its_place(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     flip(path / "state/0/1/10.delta", 40)
