@@ -146,14 +146,12 @@ def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | Non
     rows = RowDecoder(schema.key).decode(b"".join(keys), np.cumsum(sizes) - sizes, sizes)
     decoded: Any = rows.array
     bounds = [(row[0].value, row[1].value) for row in decoded.field(at[0])]
-    known = {(start // 1000, end // 1000) for start, end in bounds if start and end}
-    if not known or min(end - start for start, end in known) <= 0:
+    known = [(start // 1000, end // 1000) for start, end in bounds if None not in (start, end)]
+    start, end = min(known, default=(0, 0))
+    if end <= start:
         return None
-    expiring = facts.merged(Expiring).get(name, {}).get("")
-    ends = {end for _, end in known}
-    if expiring is not None and expiring.rows:
-        ends = {bucket * expiring.width for bucket in expiring.rows}
-    start, end = min(known)
+    expiring = facts.merged(Expiring).get(name, {}).get("", Expiring())
+    ends = {bucket * expiring.width for bucket in expiring.rows} or {end for _, end in known}
     return Windows(end - start, frozenset(ends))
 
 
@@ -193,7 +191,7 @@ def _wide_column(
     if operator.processor is not None or operator.name in GROUP_STATE:
         # What a function keeps is one column by its nature.
         amount = newest.value_bytes
-        return WideColumn("", amount / max(1, newest.rows), amount / newest.row_bytes)
+        return WideColumn("", amount / newest.rows, amount / newest.row_bytes)
     totals = {RowPart.KEY: newest.key_bytes, RowPart.VALUE: newest.value_bytes}
     columns: dict[str, float] = {}
     for sample in facts.merged(SampledSizes).get(name, {}).values():

@@ -86,9 +86,10 @@ def judge(  # noqa: PLR0913 - what findings rest on
         if costs.windows is not None:
             lengths[StoreName(costs.operator_id, costs.store_name)] = costs.windows.length_ms
     # In windows that overlap much, each event makes many keys by design.
-    many = {f.store_name for f in findings if f.kind is catalogue.FAN_OUT}
+    many = {(f.operator_id, f.store_name) for f in findings if f.kind is catalogue.FAN_OUT}
+    unique = catalogue.UNIQUE_KEYS
     findings = [
-        f for f in findings if f.kind is not catalogue.UNIQUE_KEYS or f.store_name not in many
+        f for f in findings if f.kind is not unique or (f.operator_id, f.store_name) not in many
     ]
     findings += _watermark(
         checkpoint, version, newest_times(checkpoint, facts, lengths), thresholds

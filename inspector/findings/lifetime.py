@@ -505,6 +505,10 @@ def _loss_by_data(
     )
 
 
+_FEW = 0.05
+"""Share of the rows whose growth says nothing of a history that is too short for a trend."""
+
+
 def _is_quiet(life: StoreLifetime, thresholds: Thresholds) -> bool:
     """Whether no new key came for long, though rows were put: the keys are those that there are."""
     return life.quiet >= max(thresholds.window_versions, life.window / 2)
@@ -518,6 +522,8 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if is_known or rule.needs_none or life.removals or grown <= 0:
         return
     if life.window < thresholds.window_versions or _is_quiet(life, thresholds):
+        return
+    if life.growing is not True and grown <= _FEW * life.newest.rows:
         return
     evidence = (
         f"{count_text(grown, 'row')} more than {count_text(life.window, 'version')} before, and "

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Mapping, Sequence
 
 from inspector.discovery.restart import Restart
+from inspector.findings.catalogue import HOT_KEY, JOIN_SIDE, SAME_VALUE
 from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
 from inspector.light_dataclasses import dataclass
 from inspector.model import READABLE, Problem
@@ -248,10 +249,10 @@ def main_finding(
     return None
 
 
-def beside_main(
+def cause_sentence(
     findings: Sequence[Finding], main: Finding, sizes: Mapping[Finding, int], total: int
-) -> Finding | None:
-    """A finding of another nature about the same rows: wide ones that never go are two troubles.
+) -> str:
+    """The cause of the main finding, and what else is the matter with most of the same rows.
 
     Args:
         findings: of a checkpoint.
@@ -259,16 +260,26 @@ def beside_main(
         sizes: the bytes of the state that each is about.
         total: bytes of the state.
     """
-    if main.kind.group is not Group.LIFETIME or main.store_name is None:
-        return None
     about = [
         finding
         for finding in findings
-        if finding.kind.group is Group.EFFICIENCY
-        and (finding.operator_id, finding.store_name) == (main.operator_id, main.store_name)
-        and sizes.get(finding, 0) >= _MOST * total
+        if main.kind.group is Group.LIFETIME
+        and finding.kind.group is Group.EFFICIENCY
+        and None not in (store := (finding.operator_id, finding.store_name))
+        and store == (main.operator_id, main.store_name)
+        and (finding.kind in _OF_MOST or sizes.get(finding, 0) >= _MOST * total)
     ]
-    return max(about, key=lambda finding: (finding.severity, sizes[finding]), default=None)
+    if not about:
+        return main.cause
+    beside = max(about, key=lambda finding: (finding.severity, sizes.get(finding, 0)))
+    # Of a join's side one key says more than that no row of it has gone yet.
+    hot = beside.kind is HOT_KEY and main.kind is JOIN_SIDE
+    first, second = (beside, main) if hot else (main, beside)
+    return f"{first.cause.removesuffix('.')}; {second.cause[:1].lower()}{second.cause[1:]}"
+
+
+_OF_MOST = (HOT_KEY, SAME_VALUE)
+"""They are about most rows, or most updates, and count no bytes of the judged version."""
 
 
 def by_reach(kind: Kind) -> tuple[bool, int, str]:

@@ -20,7 +20,7 @@ from inspector.findings.verdict import (
     Cause,
     StateSize,
     Verdict,
-    beside_main,
+    cause_sentence,
     level_of,
     main_finding,
 )
@@ -236,12 +236,9 @@ def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) 
     cause = [of for of in (about[candidate] for candidate in alike) if of is not None]
     rows, size, heap = map(sum, zip(*cause, strict=True)) if cause else (None, None, None)
     total = state.size
-    beside = beside_main(findings, finding, sizes, total.bytes)
     return Cause(
         finding=finding,
-        sentence=finding.cause
-        if beside is None
-        else f"{finding.cause.removesuffix('.')}; {beside.cause[:1].lower()}{beside.cause[1:]}",
+        sentence=cause_sentence(findings, finding, sizes, total.bytes),
         rows_share=_share(rows, total.rows),
         bytes_share=_share(size, total.bytes),
         heap_share=_share(heap, total.heap_bytes),

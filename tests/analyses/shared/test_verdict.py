@@ -8,7 +8,7 @@ import pytest
 
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Finding, Kind
-from inspector.findings.verdict import RANKS, beside_main, main_finding
+from inspector.findings.verdict import RANKS, cause_sentence, main_finding
 from inspector.model import Certainty
 
 KINDS = {kind.id: kind for kind in CATALOGUE}
@@ -58,10 +58,17 @@ def test_a_cause_in_another_store_explains_nothing_here() -> None:
     [("default", 60, True), ("default", 40, False), ("other", 60, False)],
 )
 def test_wide_rows_that_never_go_are_two_troubles(store: str, size: int, *, is_named: bool) -> None:
-    never, wide = found("SS201"), found("SS313", store_name=store)
-    beside = beside_main([never, wide], never, {never: 100, wide: size}, 100)
-    assert (beside is wide) == is_named
-    assert beside_main([never, wide], wide, {never: 100, wide: size}, 100) is None
+    never, wide = found("SS201", cause="None goes."), found("SS313", store_name=store, cause="Fat.")
+    said = cause_sentence([never, wide], never, {never: 100, wide: size}, 100)
+    assert said == ("None goes; fat." if is_named else "None goes.")
+    assert cause_sentence([never, wide], wide, {never: 100, wide: size}, 100) == "Fat."
+
+
+def test_one_key_of_a_side_is_named_before_that_no_row_has_gone() -> None:
+    hot, never = found("SS307", cause="One key."), found("SS201", cause="None goes.")
+    side = found("SS205", cause="The side.")
+    assert cause_sentence([hot, side], side, {}, 100) == "One key; the side."
+    assert cause_sentence([hot, never], never, {}, 100) == "None goes; one key."
 
 
 def test_every_kind_of_finding_has_a_rank() -> None:
