@@ -206,6 +206,11 @@ def _bits(flags: Any) -> Any:
     return pa.py_buffer(np.packbits(flags, bitorder="little").tobytes())
 
 
+def numbers_of(column: Any, kind: Any = np.int64) -> npt.NDArray[Any]:
+    """The numbers of a column without nulls as they lie there; its own method loads pandas."""
+    return np.frombuffer(column.buffers()[1] or b"", kind)[column.offset :][: len(column)]
+
+
 def spans_of(column: Any) -> tuple[Any, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The values of a binary column as spans: the buffer that holds them, offsets and lengths."""
     ends = np.frombuffer(column.buffers()[1], np.int32)[column.offset :][: len(column) + 1]

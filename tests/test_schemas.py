@@ -18,6 +18,7 @@ from inspector.schemas import (
     record_batch,
     spans_of,
 )
+from tests.cases import FIXTURES
 
 EVERY = {"TASKS": TASKS, "CHANGES": CHANGES, "DIFF": DIFF, "ROWS": ROWS}
 
@@ -92,6 +93,9 @@ def test_lists_become_what_arrow_makes_of_them(kind: pa.DataType, values: list[A
         assert made.equals(pa.array(each, kind))
 
 
+AGGREGATION = FIXTURES / "agg_append" / "checkpoint"
+
+
 def test_pandas_is_not_loaded() -> None:
     """Some 50 MB and a quarter of a second, where it is installed."""
     program = (
@@ -101,6 +105,8 @@ def test_pandas_is_not_loaded() -> None:
         "from inspector.facts.ages import Ages; from inspector.model import StoreId; "
         "one = Observed(StoreId(0, 'default', 0), 1, Ages()); "
         "assert [*facts_in(fact_batch([one]))] == [one]; "
+        "from inspector import api; import inspector.analyses.shared.run as run; run.MANY = 0; "
+        f"assert [*api.sizes({str(AGGREGATION)!r}).primary.rows]; "
         "assert 'pandas' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=600)

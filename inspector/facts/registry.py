@@ -39,7 +39,7 @@ from inspector.exceptions import UnknownFactError
 from inspector.facts.fact import FACT_TYPES, Fact, FactColumns, Observed
 from inspector.light_dataclasses import fields, hints_of, is_dataclass
 from inspector.model import StoreId
-from inspector.schemas import STORE_COLUMNS, array_of, validity
+from inspector.schemas import STORE_COLUMNS, array_of, numbers_of, validity
 from inspector.sums import counter_of
 
 for _module in pkgutil.iter_modules(inspector.facts.__path__):
@@ -111,20 +111,26 @@ def column_batch(parts: Sequence[FactColumns]) -> pa.RecordBatch:
         _join(child.type, [part.columns[child.name] for part in parts], rows) for child in struct
     ]
     column = pa.Array.from_buffers(struct, sum(rows), [None], children=children)
-    return _batch(kind, stores, np.concatenate([part.versions for part in parts]), column)
+    versions = [version for part in parts for version in part.versions.tolist()]
+    return _batch(kind, stores, versions, column)
 
 
 def _join(arrow: Any, parts: Sequence[Any], rows: Sequence[int]) -> Any:
-    """The columns of several parts as one."""
+    """The columns of several parts as one; made without ``pa.array``, which loads pandas."""
     if arrow == pa.int64():
-        if not isinstance(parts[0], np.ndarray):
-            return pa.array(np.repeat(parts, rows), arrow)
-        return pa.array(np.concatenate(parts), arrow)
-    numbers, ends = np.concatenate([part[0] for part in parts]), np.zeros(1, np.int64)
+        is_array = isinstance(parts[0], np.ndarray)
+        return _int64s(np.concatenate(parts) if is_array else np.repeat(parts, rows))
+    ends: Any = np.zeros(1, np.int64)
     for _, of_part in parts:
         ends = np.append(ends, ends[-1] + of_part)
-    lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(numbers, pa.int64()))
+    flat = _int64s(np.concatenate([part[0] for part in parts]))
+    buffers = [None, pa.py_buffer(ends.astype(np.int32))]
+    lists = pa.Array.from_buffers(arrow[0].type, sum(rows), buffers, children=[flat])
     return pa.Array.from_buffers(arrow, sum(rows), [None], children=[lists])
+
+
+def _int64s(numbers: Any) -> Any:
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def _batch(
@@ -265,8 +271,7 @@ def _plain(arrow: pa.DataType) -> Column:
 
 def _read(column: Any) -> list[Any]:
     if column.type == pa.int64() and not column.null_count:
-        numbers = np.frombuffer(column.buffers()[1] or b"", np.int64)  # faster than to_pylist()
-        listed: list[Any] = numbers[column.offset : column.offset + len(column)].tolist()
+        listed: list[Any] = numbers_of(column).tolist()  # faster than to_pylist()
         return listed
     return list(column.to_pylist())
 

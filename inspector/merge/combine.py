@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from inspector.arrays import Bools, Int64s
+from inspector.arrays import Int64s
 from inspector.facts.fact import ALL_PARTITIONS, Observed, add_up
 from inspector.facts.registry import fact_batches, facts_in
 from inspector.facts.sizes import SizeCounts
 from inspector.facts.versions import COUNTS, HISTOGRAMS, VersionFacts
 from inspector.model import StoreId
-from inspector.schemas import STORE_COLUMNS, parts_of
+from inspector.schemas import STORE_COLUMNS, numbers_of
 
 MANY = 20_000
 """Facts that the driver takes as they are; each is some 2 KB of Python objects for a moment."""
@@ -50,14 +51,15 @@ def _merge(batches: Iterable[pa.RecordBatch], first_apart: int) -> Iterator[Obse
     held: dict[Hashable, list[Observed[Any]]] = {}
     sums: dict[tuple[Any, ...], VersionSums] = {}
     for batch in batches:
-        rest = batch
+        rest = [batch]
         if set(batch.column("kind").to_pylist()) == {VersionFacts.kind}:
-            columns = batch.select(_COLUMNS)
-            older = columns.column("version").to_numpy() < first_apart
-            rest = _rows(columns, ~older)
-            for of_store, part in parts_of(_rows(columns, older), KEYS):
-                sums.setdefault(of_store, VersionSums()).add(part)
-        for observation in facts_in(rest):
+            rest.clear()
+            for (is_older, *of_store), part in _runs(batch.select(_COLUMNS), first_apart):
+                if is_older:
+                    sums.setdefault(tuple(of_store), VersionSums()).add(part)
+                else:
+                    rest.append(part)
+        for observation in chain.from_iterable(map(facts_in, rest)):
             key = observation.merge_key
             if key is None or (
                 observation.fact.by_partition and observation.version >= first_apart
@@ -78,8 +80,17 @@ def _merge(batches: Iterable[pa.RecordBatch], first_apart: int) -> Iterator[Obse
 _COLUMNS = ["kind", *(name for name, _ in STORE_COLUMNS), VersionFacts.kind]
 
 
-def _rows(batch: pa.RecordBatch, rows: Bools) -> pa.RecordBatch:
-    return batch if rows.all() else batch.filter(pa.array(rows))
+def _runs(
+    batch: pa.RecordBatch, first_apart: int
+) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
+    """The rows of a batch in runs: whether they are added up, and the store that they are about."""
+    older = (numbers_of(batch.column("version")) < first_apart).tolist()
+    start = 0
+    keys = zip(older, *(batch.column(name).to_pylist() for name in KEYS), strict=True)
+    for key, rows in groupby(keys):
+        count = len(list(rows))
+        yield key, batch.slice(start, count)
+        start += count
 
 
 class VersionSums:
@@ -91,14 +102,15 @@ class VersionSums:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add the facts of a batch, all of which are of one store's versions."""
-        versions = batch.column("version").to_numpy()
+        versions = numbers_of(batch.column("version"))
         facts: Any = batch.column(VersionFacts.kind)
-        tables = [np.stack([versions, *(facts.field(name).to_numpy() for name in COUNTS)], axis=1)]
+        fields: dict[str, Any] = dict(zip(facts.type.names, facts.flatten(), strict=True))
+        tables = [np.stack([versions, *(numbers_of(fields[name]) for name in COUNTS)], axis=1)]
         for name in HISTOGRAMS:
-            lists = facts.field(name).field(0)
-            pairs = lists.flatten().to_numpy().reshape(-1, 2)
-            lengths = lists.value_lengths().to_numpy() >> 1
-            tables.append(np.column_stack([np.repeat(versions, lengths), pairs]))
+            (lists,) = fields[name].flatten()
+            ends = np.frombuffer(lists.buffers()[1], np.int32)[lists.offset :][: len(lists) + 1]
+            pairs = numbers_of(lists.values)[ends[0] : ends[-1]].reshape(-1, 2)
+            tables.append(np.column_stack([np.repeat(versions, np.diff(ends) >> 1), pairs]))
         self._tables.append(tables)
         self._held += len(versions)
         if self._held > HELD:
