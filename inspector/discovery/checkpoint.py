@@ -189,8 +189,8 @@ class Checkpoint:
         Spark compares operators with its metadata of them, which 4.0 was the first to write
         (``OperatorStateMetadataValidator``). Before, a query goes on without those of the highest
         ids, the ones nearest to the sources, whose folders stay as they are. So all partitions of
-        such an operator end together, two versions ago or more, and others do not; of one that
-        failed in its last batch some have a version more.
+        such an operator end together before the newest version, and others do not; of one that
+        failed in its last batch some have a version more. One file may be lost by itself.
         """
         result: dict[int, int] = {}
         has_metadata = any(operator.metadata for operator in self.query)
@@ -199,10 +199,11 @@ class Checkpoint:
                 max((file.version or 0 for file in store.of_kind(*KINDS_OF_STATE)), default=0)
                 for store in operator.layout.folders
             ]
-            last = min(newest, default=0)
+            last, most = min(newest, default=0), max(newest, default=0)
+            missing = [self.newest_version - version for version in newest]
             follows = self.logs.confs.get(BatchId(last))
             checked = has_metadata if follows is None else SINCE_4_0 in follows
-            if not last or max(newest) > last + 1 or last + 2 > self.newest_version or checked:
+            if not last or most > last + 1 or min(missing) < 1 or sum(missing) < 2 or checked:
                 return result
             result[operator.operator_id] = last
         return {}  # a query that has state has an operator

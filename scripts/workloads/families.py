@@ -92,7 +92,7 @@ def line_of(family: str, seed: int, number: int, version: str = "") -> str:
         if str(chosen.get("key")).startswith("dec"):
             chosen["key"] = "long"  # 3.5 has no encoder of decimal keys alone
         if "declares" in chosen:
-            chosen["plan"] = str(chosen["plan"]).replace("tws", "dedup")
+            chosen["plan"] = re.sub("tws[pr]?", "dedup", str(chosen["plan"]))
     chosen |= knobs.store(Random(f"{seed}/{family}/{number}/store"), release, chosen)
     chosen["seed"] = seed * 10_000 + number
     told = [

@@ -46,7 +46,7 @@ def operators_with_rows(root: Path, batch: int) -> set[int]:
     return {row["operator_id"] for row in rows}
 
 
-@pytest.mark.parametrize("missing", [[("1/*", 3)], [("1/0", 2), ("1/1", 3)]])
+@pytest.mark.parametrize("missing", [[("1/*", 3)], [("1/0", 2), ("1/1", 3)], [("1/*", 1)]])
 def test_an_operator_that_ends_while_another_goes_on_is_no_damage(
     cut: Callable[..., tuple[Path, int]], missing: list[tuple[str, int]]
 ) -> None:
@@ -57,6 +57,12 @@ def test_an_operator_that_ends_while_another_goes_on_is_no_damage(
     assert restart_of(open_checkpoint(str(root))).obstacles == ()
     assert operators_with_rows(root, newest - 1) == {0}
     assert operators_with_rows(root, newest - 4) == {0, 1}
+
+
+def test_one_delta_may_be_lost_by_itself(cut: Callable[..., tuple[Path, int]]) -> None:
+    root, _ = cut(("1/*", 1))
+    shutil.rmtree(root / "state/1/1")
+    assert ids(root) == DAMAGE
 
 
 def test_a_copy_leaves_it_out(cut: Callable[..., tuple[Path, int]]) -> None:
@@ -74,8 +80,8 @@ def test_a_copy_leaves_it_out(cut: Callable[..., tuple[Path, int]]) -> None:
 @pytest.mark.parametrize(
     ("missing", "release"),
     [
-        ([("1/*", 1)], "3.5.9"),  # one delta may be lost by itself
-        ([("1/0", 3)], "3.5.9"),  # another partition goes on
+        ([("1/0", 1)], "3.5.9"),  # another partition goes on
+        ([("1/0", 3)], "3.5.9"),
         ([("0/*", 3)], "3.5.9"),  # one with a higher number goes on
         ([("0/*", 3), ("1/*", 3)], "3.5.9"),
         ([("1/*", 3)], "4.3.0"),  # Spark refuses such a restart
