@@ -126,7 +126,7 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
 
 
 def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
-    """A version above that of the newest batch, behind a gap after those that batches made.
+    """A version above that of the newest batch, or several.
 
     Batches that ran since the logs were read follow each other, and the log has them by now.
     """
@@ -135,17 +135,21 @@ def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
     versions = sorted({*files.deltas, *files.snapshots})
     if planned is None or not versions or not versions[0] <= planned + 2 < versions[-1]:
         return
-    for before, newest in pairwise(versions):
-        if newest > planned + 2 and newest > before + 1:
-            if newest <= checkpoint.newest_listed_batch + 2:
-                return
-            path = (files.deltas.get(newest) or files.snapshots[newest]).path
-            message = (
-                f"got version {newest}, and the newest batch, {planned}, makes version "
-                f"{planned + 1}: no restart reads it, and it may keep Spark from removing old files"
-            )
-            yield Problem(STRAY, message, path, store=layout.store, version=newest)
-            return
+    above = [v for v in versions if v > planned + 2]
+    newest = next((v for v in above if v - 1 not in versions), versions[-1])
+    if newest <= checkpoint.newest_listed_batch + 2:
+        return
+    path = (files.deltas.get(newest) or files.snapshots[newest]).path
+    message = (
+        f"got version {newest}, and the newest batch, {planned}, makes version {planned + 1}: "
+    )
+    message += (
+        "no restart reads it, and it may keep Spark from removing old files"
+        if newest - 1 not in versions
+        else "the logs are older than the state, as from a backup, and a restart runs the batches "
+        "after that again, between files of their first run"
+    )
+    yield Problem(STRAY, message, path, store=layout.store, version=newest)
 
 
 def _restorable_text(versions: Sequence[int]) -> str:

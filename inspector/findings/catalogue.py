@@ -400,17 +400,17 @@ STRAY_VERSIONS = Kind(
     Severity.WARNING,
     "state files of a batch that never ran",
     "HDFSBackedStateStoreProvider.doMaintenance",
-    means="A partition has a file of a version that no batch has made, behind a gap: it was copied "
-    "there or renamed. A restart does not read it. But in an HDFS-backed store maintenance takes "
-    "it for the newest version, does not find the files before it, and no longer removes old "
-    "versions.",
-    to_do="move the file out of the checkpoint while the query is stopped",
+    means="A partition has a file of a version that no batch in the logs has made. Behind a gap it "
+    "was copied there or renamed. A restart does not read it. But in an HDFS-backed store "
+    "maintenance takes it for the newest version, does not find the files before it, and no longer "
+    "removes old versions. Files that follow each other are of batches that the logs have lost.",
+    to_do="move the files above the last batch out of the checkpoint while the query is stopped",
     source="HDFSBackedStateStoreProvider.cleanup, filesForVersion (2.3 to 4.3); a query of Spark "
     "4.3 with such a delta kept every version of its partition",
     cause="A state file is of a version that no batch has made.",
     command="files",
-    proof="By the listing: its number is above that of the batch that `offsets` plans last, and "
-    "the partition has no file of the version before it.",
+    proof="By the listing: its number is above that of the batch that `offsets` plans last, by "
+    "more than can have run meanwhile.",
 )
 NEVER_EXPIRES = Kind(
     "SS201",

@@ -277,6 +277,16 @@ def _lose_all(*names: str) -> Callable[[Path], None]:
     return lose
 
 
+def _lose_newest(*patterns: str) -> Callable[[Path], None]:
+    """The newest three files of each."""
+
+    def lose(root: Path) -> None:
+        for pattern in [*patterns] * 3:
+            _newest(root, pattern).unlink()
+
+    return lose
+
+
 def _lose(pattern: str) -> Callable[[Path], None]:
     return lambda root: _newest(root, pattern).unlink()
 
@@ -390,6 +400,11 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
         HDFS,
         lambda root: shutil.copy(root / "state/0/0/14.delta", root / "state/0/0/99.delta"),
         r"Warning: At state/0/0/99.delta: got version 99, and the newest batch, 13, makes",
+    ),
+    "older_logs": (
+        HDFS,
+        _lose_newest("offsets/[0-9]*", "commits/[0-9]*"),
+        r"version 14, and the newest batch, 10, makes version 11: the logs are older",
     ),
     "died_with_a_leak": (
         "trouble_dedup_without_time",
