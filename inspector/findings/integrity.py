@@ -130,7 +130,7 @@ def _cause(
     name = f"At {relative(first.path)}"
     place = f"{name} (and {further:,} more)" if further else name
     # A comma begins what was expected instead, which the table of problems has.
-    message = first.message
+    message = first.message.rstrip(".")
     if len(message) > _SHORT:
         message = message.partition(", expected")[0]
     if severity is Severity.WARNING and kind in (
