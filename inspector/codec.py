@@ -142,7 +142,9 @@ def _record(cls: Any) -> _Codec:
     converted = {name: codec for name, codec in codecs.items() if codec is not _PLAIN}
 
     def write(value: Any) -> Any:
-        values = {name: getattr(value, name) for name in codecs}
+        values = vars(value).copy()
+        if values.keys() != codecs.keys():  # something is kept with it
+            values = {name: getattr(value, name) for name in codecs}
         for name, codec in converted.items():
             values[name] = codec.write(values[name])
         return values

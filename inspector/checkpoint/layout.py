@@ -14,6 +14,7 @@ that somebody made, is no part of the state: Spark never opens it, and nothing o
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metadata
@@ -185,7 +186,8 @@ class _Walk:
     """Lists level by level, all folders of a level at once: an object store is slow, not narrow."""
 
     def __init__(self, storage: Storage, classify: Classify) -> None:
-        self._storage, self._classify = storage, classify
+        # The stores of all partitions have files of the same names.
+        self._storage, self._classify = storage, lru_cache(maxsize=1 << 16)(classify)
         self._errors: dict[str, OSError] = {}
         self._found: list[Problem] = []
         self._inside_shared: dict[str, tuple[Entry, ...]] = {}

@@ -102,10 +102,12 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
     # A tool writes what it likes, and a version that has no such partition has no file here.
     alone += [v for v in files.snapshots if files.snapshots[v].continues is not None]
     partition = layout.store.partition_id
+    skipped = checkpoint.logs.skipped_batches
     unwritten = {
         v
         for v in range(oldest, version)
-        if v - 1 in checkpoint.logs.skipped_batches or not has_partition(checkpoint, partition, v)
+        if v not in files.deltas
+        and (v - 1 in skipped or not has_partition(checkpoint, partition, v))
     }
     present = [v for v in sorted({*files.deltas, *alone, *unwritten}) if oldest <= v <= version]
     points = [*([] if restorable else [0]), *present, version + 1]
