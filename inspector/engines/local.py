@@ -23,7 +23,7 @@ PROCESS_COST = 2_000_000_000
 """Cost of work that is worth a process, which starts in 0.3 s: 20,000 small files, some 0.9 s."""
 
 MOST_PROCESSES = 4
-"""This one and others of some 100 MB each: what is not divided is half of the work."""
+"""This one and others of some 120 MB each: what is not divided is half of the work."""
 
 
 @dataclass(frozen=True)

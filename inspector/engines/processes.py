@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from importlib import import_module
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 import pyarrow as pa
@@ -106,7 +107,9 @@ class _Helper:
 def serve(names: str) -> None:
     """Run the tasks of standard input and write the results: what a helper's process does."""
     gc.set_threshold(100_000)  # as the command line has it
-    batches: Iterable[pa.RecordBatch] = pa.ipc.open_stream(sys.stdin.buffer.read())
+    parent, tasks = os.getppid(), pa.ipc.open_stream(sys.stdin.buffer.read())
+    # Whoever was killed takes no results any more.
+    batches: Iterable[pa.RecordBatch] = takewhile(lambda _: os.getppid() == parent, tasks)
     for text in json.loads(names):
         module, name, *arguments = json.loads(text)
         batches = getattr(import_module(module), name)(*arguments, batches)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import io
+import json
 import subprocess
 from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -15,10 +19,11 @@ from inspector.discovery.tasks import Request
 from inspector.engines import processes
 from inspector.engines.engine import Work
 from inspector.engines.local import MOST_PROCESSES, LocalEngine, share_out
-from inspector.engines.processes import by_processes
+from inspector.engines.processes import by_processes, serve
 from inspector.facts.registry import facts_schema
 from inspector.passes.run import run_tasks
 from inspector.render.renderers import render
+from inspector.schemas import TASKS, specs_in, task_batch
 from tests.cli.support import checkpoint_of
 
 AGGREGATION = str(checkpoint_of("agg_append"))
@@ -125,3 +130,21 @@ def test_a_process_ends_with_whoever_breaks_off(started: list[Any]) -> None:
     assert next(batches).num_rows
     batches.close()  # type: ignore[attr-defined]
     assert [process.wait(timeout=300) is not None for process in started] == [True]
+
+
+def test_a_process_whose_parent_was_killed_begins_no_more_tasks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent, results, parents = io.BytesIO(), io.BytesIO(), iter([7, 7, 1])
+    with pa.ipc.new_stream(sent, TASKS) as stream:
+        for name in "abc":
+            stream.write_batch(task_batch(name))
+    monkeypatch.setattr("inspector.engines.processes.os.getppid", lambda: next(parents))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(sent.getvalue())))
+    monkeypatch.setattr("sys.stdout", SimpleNamespace(buffer=results))
+    threshold = gc.get_threshold()
+    try:
+        serve(json.dumps([json.dumps(["itertools", "chain"])]))
+    finally:
+        gc.set_threshold(*threshold)
+    assert [*specs_in(pa.ipc.open_stream(results.getvalue()))] == ["a"]
