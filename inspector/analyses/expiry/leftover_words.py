@@ -251,7 +251,7 @@ L = TypeVar("L", bound=LeftoverRow)
 
 
 class LeftoverWords:
-    """Facts :class:`Leftover` as rows as rows.
+    """Facts :class:`Leftover` as rows of a report.
 
     Args:
         names: operator id -> name.
