@@ -22,10 +22,7 @@ FSSPEC, HADOOP = "fsspec", "hadoop"
 
 
 FILE_COST = 100_000
-"""Bytes that take as long as to open a file: some 0.3 ms, at 3 ns for a byte on storage.
-
-A small one among many of this machine takes a quarter of that.
-"""
+"""Bytes that take as long as to open a file: some 0.3 ms, at 3 ns for a byte on storage."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,6 @@ class Work:
         partition_id: the partition that it reads, if it reads one.
         in_python: most of it is Python's own work, for which threads of one process take turns.
         files: how many it reads.
-        limited: it keeps to the limit of memory that its process has.
     """
 
     spec: str
@@ -46,7 +42,6 @@ class Work:
     partition_id: int | None = None
     in_python: bool = False
     files: int = 0
-    limited: bool = False
 
     @property
     def cost(self) -> int:

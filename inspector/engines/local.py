@@ -1,7 +1,7 @@
 """The embedded engine: the tasks run in this process, a few partitions side by side.
 
-Threads are enough where files are large: the kernel, numpy and pyarrow release the GIL while they
-work. Of small files most is Python's own work. So many of them are divided between processes.
+Threads are enough: the kernel, numpy and pyarrow release the GIL while they work. Of small files
+most is Python's own work, which one thread does; other processes beside it saved a seventh.
 """
 
 from __future__ import annotations
@@ -19,21 +19,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-PROCESS_COST = 2_000_000_000
-"""Cost of work that is worth a process, which starts in 0.3 s: 20,000 small files, some 0.9 s."""
-
-MOST_PROCESSES = 4
-"""This one and others of some 120 MB each: what is not divided is half of the work."""
-
-
 @dataclass(frozen=True)
 class LocalEngine(Engine):
     """Runs tasks by threads of this process.
 
     Attributes:
-        workers: partitions read at the same time; if None the number of cores, or one for each
-            process (:func:`share_out`) if threads would only wait for each other. Memory grows
-            with it: each holds the keys of one partition.
+        workers: partitions read at the same time; if None the number of cores, or one if threads
+            would only wait for each other. Memory grows with it: each holds the keys of one
+            partition.
         in_process: tasks run where they are planned.
     """
 
@@ -53,19 +46,11 @@ class LocalEngine(Engine):
         merge: Merge | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks; their results come in the order of the tasks."""
-        results = self._results(function, work, merge)
+        results = self._results(function, work)
         yield from results if merge is None else merge.function(results)
 
-    def _results(
-        self, function: BatchFunction, work: Sequence[Work], merge: Merge | None
-    ) -> Iterator[pa.RecordBatch]:
+    def _results(self, function: BatchFunction, work: Sequence[Work]) -> Iterator[pa.RecordBatch]:
         in_turns = self.workers is None and all(item.in_python for item in work)
-        shares = share_out(work, self.cores) if in_turns else []
-        if len(shares) > 1:
-            from inspector.engines.processes import by_processes  # noqa: PLC0415 - as `_batches`
-
-            yield from by_processes(function, shares, merge)
-            return
         tasks = list(_batches(item.spec for item in work))
         workers = 1 if in_turns else self.cores
         if workers == 1 or len(tasks) < 2:
@@ -83,22 +68,6 @@ class LocalEngine(Engine):
         finally:
             # Whoever breaks off, in a notebook, does not wait for partitions that are being read.
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def share_out(work: Sequence[Work], cores: int) -> list[list[Work]]:
-    """The work in runs of about the same cost, one for each process that it is worth.
-
-    One alone where a task keeps to a limit of memory: it is that of this process.
-    """
-    total = sum(item.cost for item in work)
-    limited = any(item.limited for item in work)
-    count = 1 if limited else max(1, min(cores, MOST_PROCESSES, total // PROCESS_COST))
-    shares: list[list[Work]] = [[] for _ in range(count)]
-    before = 0
-    for item in work:
-        shares[min(before * count // max(total, 1), count - 1)].append(item)
-        before += item.cost
-    return [share for share in shares if share]
 
 
 def stream_tasks(function: BatchFunction, specs: Sequence[str]) -> Iterator[pa.RecordBatch]:

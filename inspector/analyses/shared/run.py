@@ -163,8 +163,7 @@ class Run(Opened):
 
 def work_of(task: Task) -> Work:
     """A task as an engine takes it."""
-    limited = task.key_memory > 0
-    return Work(task.spec(), task.file_bytes, None, task.has_small_files, task.file_count, limited)
+    return Work(task.spec(), task.file_bytes, None, task.has_small_files, task.file_count)
 
 
 def _reading(file_bytes: int) -> Callable[[], Measure]:
