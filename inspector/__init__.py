@@ -16,7 +16,7 @@ way through the package::
     findings  findings             facts and rules    -> judged findings
     report    analyses, render     findings and facts -> text, JSON, CSV, ...
 
-Between the task list and the facts stands one function, :func:`inspector.passes.run.run_tasks`,
+Between the task list and the facts stands one function, :func:`inspector.passes.worker.run_tasks`,
 with the signature of Spark's ``mapInArrow``; an engine maps it over the tasks. A task is one
 partition of one operator. A module imports only from below:
 

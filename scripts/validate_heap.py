@@ -40,8 +40,8 @@ from inspector.facts.registry import facts_schema
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import collect
 from inspector.model import StoreId
-from inspector.passes.run import run_tasks
 from inspector.passes.store_reader import StoreReader
+from inspector.passes.worker import run_tasks
 from inspector.providers.chain import replay_steps
 from inspector.sparktypes import parse_schema_json
 from inspector.state.replay import StateMap

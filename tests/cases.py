@@ -25,13 +25,13 @@ from inspector.engines.engine import BatchFunction
 from inspector.facts.checks import ReadProblem
 from inspector.facts.fact import FactT, Observed
 from inspector.facts.registry import facts_in
-from inspector.facts.sizes import LiveSizes, SizeCounts
+from inspector.facts.size_distributions import LiveSizes, SizeCounts
 from inspector.facts.versions import VersionFacts, measure_version
 from inspector.kernel.loader import ENVIRONMENT, kernel
 from inspector.model import FileKind, Problem, StoreFile, Version
 from inspector.operators.rule import Clock, ExpiryField, RowPart
-from inspector.passes.run import rows_of, run_tasks, tasks_in
 from inspector.passes.tracked import tracking
+from inspector.passes.worker import rows_of, run_tasks, tasks_in
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import (
     LONG,

@@ -17,7 +17,7 @@ from inspector.facts.timer_runs import TimerRuns
 from inspector.facts.timers import Calls, TimerPremises, TimerRecords, calls_of
 from inspector.merge.collect import Facts, collect
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, Certainty, StoreId, TimeoutKind
-from inspector.passes.lifetime import Lifetime
+from inspector.passes.life_of_rows import Lifetime
 from inspector.passes.tracked import tracking
 from inspector.sparktypes import to_json
 from inspector.state.replay import StateMap

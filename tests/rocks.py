@@ -16,7 +16,7 @@ import google_crc32c
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
-from inspector.kernel.layout import KIND_END, KIND_MERGE, KIND_PUT, KIND_REMOVAL
+from inspector.kernel.record_layout import KIND_END, KIND_MERGE, KIND_PUT, KIND_REMOVAL
 from inspector.sparktypes import BINARY, StringType, StructField, StructType
 from tests import encode
 from tests.cases import run, run_rows

@@ -14,7 +14,7 @@ from inspector.analyses.shared import stores
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError, NotACheckpointError
-from inspector.facts.joins import MatchedRows
+from inspector.facts.join_counters import MatchedRows
 from inspector.model import Redact
 from inspector.render.renderers import FORMATS, render
 from inspector.render.report import Report
@@ -150,4 +150,4 @@ def test_they_import_nothing_that_reads_state(command: str) -> None:
     assert {name.split(".")[2] for name in analyses} == {command, "shared"}
     assert not [name for name in imported if name.startswith("inspector.facts")]
     assert "inspector.state.replay" not in imported
-    assert "inspector.passes.run" not in imported
+    assert "inspector.passes.worker" not in imported

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -73,7 +74,7 @@ PLANTED = {
         ("model", "inspector.schemas"),
         ("checkpoint.names", "inspector.decode.frames"),
         ("decode.frames", "inspector.checkpoint.storage"),
-        ("state.compare", "inspector.facts.sizes"),
+        ("state.compare", "inspector.facts.size_distributions"),
         ("providers.chain", "inspector.operators.rule"),
         ("docs", "inspector.findings.catalogue"),
         ("findings.finding", "inspector.render.report"),
@@ -82,9 +83,9 @@ PLANTED = {
     "state-files": [
         ("discovery.plan", "inspector.providers.hdfs"),
         ("passes.store_reader", "inspector.providers.hdfs"),
-        ("analyses.files", "inspector.providers.rocksdb.names"),
+        ("analyses.files", "inspector.providers.rocksdb.file_names"),
     ],
-    "fsspec": [("decode.frames", "fsspec"), ("cli.main", "fsspec"), ("passes.run", "fsspec")],
+    "fsspec": [("decode.frames", "fsspec"), ("cli.main", "fsspec"), ("passes.worker", "fsspec")],
 }
 """Contract -> imports that break it: module, and what it must not import."""
 
@@ -232,6 +233,18 @@ def test_a_late_import_has_a_reason() -> None:
 def test_every_module_says_what_it_is() -> None:
     for path in PACKAGE.rglob("*.py"):
         assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), path
+
+
+MIRRORED = {
+    *("__init__.py", "registry.py", "content.py", "reader.py"),  # of providers, and of what is named
+    *("frames.py", "records.py", "side_sums.py"),  # decoded, and encoded
+}
+"""Names of files that stand in several rooms on purpose: each does there what the others do."""
+
+
+def test_no_two_files_have_one_name_but_where_rooms_mirror_each_other() -> None:
+    names = Counter(path.name for path in PACKAGE.rglob("*.py"))
+    assert {name for name, count in names.items() if count > 1} == MIRRORED
 
 
 def test_the_kernel_is_built_from_all_of_its_files() -> None:

@@ -18,6 +18,7 @@ from inspector.analyses.expiry.leftover_words import (
 from inspector.analyses.page.charts import growth_charts
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import values_of_fields
+from inspector.analyses.shared.conclusion import findings_of, verdict_of
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged, vouching_notes
@@ -26,7 +27,6 @@ from inspector.analyses.shared.options import Option, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import SizeRow, size_table
 from inspector.analyses.shared.state_growth import whole_stores
-from inspector.analyses.shared.verdict import findings_of, verdict_of
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
 from inspector.facts.versions import VersionFacts

@@ -28,8 +28,8 @@ from inspector.engines.engine import BatchFunction
 from inspector.exceptions import OutpacedError
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Redact, StoreName
-from inspector.passes.diff import DiffTask, differences_of
 from inspector.passes.key_filter import KeyFilter
+from inspector.passes.row_differences import DiffTask, differences_of
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.schemas import DIFF as DIFFERENCES

@@ -13,7 +13,7 @@ from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, Options
 from inspector.decode.frames import codec_of
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator, state_file_bytes
-from inspector.discovery.copying import read_record
+from inspector.discovery.copy_contents import read_record
 from inspector.discovery.formats import SeenBytes, needs_rocksdb, see_bytes
 from inspector.discovery.lost_files import SINCE_4_0
 from inspector.discovery.placement import was_left

@@ -34,6 +34,7 @@ from inspector.analyses.expiry.story import ClassStoryRow, KeyStoryRow, explain_
 from inspector.analyses.history import history
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import expiry_text
+from inspector.analyses.shared.conclusion import findings_of, leftover_count
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.judged import Judged, vouching_notes
@@ -41,7 +42,6 @@ from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import HashedKeys, live_batches, narrowed, of_one_version
-from inspector.analyses.shared.verdict import findings_of, leftover_count
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.tasks import Request, Task
 from inspector.exceptions import CheckpointError
@@ -55,7 +55,7 @@ from inspector.merge.resolution import Resolution
 from inspector.model import Certainty, Redact, StoreId
 from inspector.operators.rule import Clock, StoreRule
 from inspector.passes.key_filter import FORMS, KeyFilter, filter_of
-from inspector.passes.run import rows_of
+from inspector.passes.worker import rows_of
 from inspector.quantities import short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report

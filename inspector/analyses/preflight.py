@@ -14,7 +14,7 @@ from inspector.analyses.shared.options import STORAGE, Option, Options, View
 from inspector.discovery.query_sources import QuerySource, query_sources
 from inspector.exceptions import CheckpointError
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.preflight import (
+from inspector.findings.restart_judgement import (
     AVRO,
     ENCODING,
     Line,

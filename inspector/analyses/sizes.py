@@ -20,7 +20,7 @@ from inspector.discovery.tasks import Request
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import StoreName
 from inspector.operators.rule import RowPart
-from inspector.passes.run import run_fields
+from inspector.passes.worker import run_fields
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.sparktypes import (
@@ -76,7 +76,7 @@ MeasuredFields = dict[tuple[StoreName, RowPart], tuple[StructType, RowBytes]]
 
 
 def fields_report(judged: Judged) -> Report:
-    """What each field of each store takes, by :func:`inspector.passes.run.run_fields`."""
+    """What each field of each store takes, by :func:`inspector.passes.worker.run_fields`."""
     measured: MeasuredFields = {}
     for operator in judged.checkpoint.operators:
         for store, schema in operator.schemas.items():

@@ -18,7 +18,7 @@ from inspector.analyses.shared.words import StoreWords
 from inspector.discovery.tasks import Request
 from inspector.estimates.skew import skew
 from inspector.facts.fact import Observed
-from inspector.facts.top import TopBy, TopKey, merge_top
+from inspector.facts.top_keys import TopBy, TopKey, merge_top
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import dataclass, replace
 from inspector.merge.collect import Facts

@@ -17,7 +17,7 @@ from inspector.light_dataclasses import dataclass
 from inspector.render import audit_history
 from inspector.render import tabular as t
 from inspector.render.fleet_rows import short_names
-from inspector.render.page.model import (
+from inspector.render.page.page_model import (
     Bar,
     BarChart,
     Block,

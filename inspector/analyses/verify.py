@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from inspector.analyses.shared import options as o
+from inspector.analyses.shared.conclusion import verdict_on_files
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged, vouching, vouching_notes
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.verdict import verdict_on_files
 from inspector.discovery.checksums import is_state
 from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError

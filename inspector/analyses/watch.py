@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import values_of_fields
+from inspector.analyses.shared.conclusion import findings_of, verdict_of
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import MORE_LOOKS, OUTPACED, Listings, newest_whole, restores
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run, work_of
-from inspector.analyses.shared.verdict import findings_of, verdict_of
 from inspector.checkpoint.logfile import STORAGE_SLUG
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.storage import Storage

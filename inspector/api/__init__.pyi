@@ -12,7 +12,7 @@ from inspector.analyses.leftovers import leftovers as leftovers
 from inspector.analyses.memory import memory as memory
 from inspector.analyses.preflight import preflight as preflight
 from inspector.analyses.rows import rows as rows
-from inspector.analyses.shared.fleet import Outcome as Outcome
+from inspector.analyses.shared.fleet_run import Outcome as Outcome
 from inspector.analyses.shared.opening import Opened as Opened
 from inspector.analyses.shared.options import Options as Options
 from inspector.analyses.shared.stores import StoreTable as StoreTable
@@ -35,7 +35,7 @@ from inspector.exceptions import InspectorError as InspectorError
 from inspector.exceptions import MissingVersionError as MissingVersionError
 from inspector.exceptions import NotACheckpointError as NotACheckpointError
 from inspector.exceptions import UnsupportedProviderError as UnsupportedProviderError
-from inspector.facts.top import TopBy as TopBy
+from inspector.facts.top_keys import TopBy as TopBy
 from inspector.findings.finding import Finding as Finding
 from inspector.findings.finding import Severity as Severity
 from inspector.findings.verdict import Cause as Cause

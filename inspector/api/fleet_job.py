@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from inspector.analyses.audit import audit
 from inspector.analyses.shared.estimate import work_of
-from inspector.analyses.shared.fleet import Audited
+from inspector.analyses.shared.fleet_run import Audited
 from inspector.analyses.shared.opening import Recalled, begin
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.report_cache import ReportCache, check_outside

@@ -9,7 +9,7 @@ from typing import Any
 
 from inspector import analyses
 from inspector.analyses.audit import audit
-from inspector.analyses.shared.fleet import Outcome, Shown, find_all, run_all
+from inspector.analyses.shared.fleet_run import Outcome, Shown, find_all, run_all
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
 from inspector.api.fleet_job import audits_by_executors

@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 
 from inspector.analyses.shared.stores import StoreTable
 from inspector.engines.choose import EngineOptions
-from inspector.facts.top import TopBy
+from inspector.facts.top_keys import TopBy
 from inspector.model import Redact, TimeoutKind
 from inspector.render.audit_history import Proofs
 from inspector.render.report import Report

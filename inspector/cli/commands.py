@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from inspector.analyses.shared.declare import Analysis
-from inspector.analyses.shared.fleet import means_many
+from inspector.analyses.shared.fleet_run import means_many
 from inspector.analyses.shared.opening import Opened
 from inspector.cli.click_options import (
     api_options,
@@ -118,7 +118,7 @@ def _reports(analysis: Analysis, parsed: dict[str, Any]) -> None:
         write_report(estimated, parsed)
         sys.exit(code_of(estimated, NEVER))
     if means_many(parsed["paths"], recursive=parsed["recursive"]):
-        from inspector.cli.fleet import write_fleet  # noqa: PLC0415 - only where there are several
+        from inspector.cli.fleets import write_fleet  # noqa: PLC0415 - only where there are several
 
         write_fleet(analysis, parsed)
     if parsed.get("level") or parsed.get("finding"):

@@ -21,8 +21,8 @@ import numpy.typing as npt
 
 from inspector.arrays import Int64s
 from inspector.exceptions import RecordError, TruncatedError
-from inspector.kernel.layout import BAD_KEY_LENGTH, BAD_KIND, FULL, MORE, OVER_LIMIT, SPAN
 from inspector.kernel.loader import kernel
+from inspector.kernel.record_layout import BAD_KEY_LENGTH, BAD_KIND, FULL, MORE, OVER_LIMIT, SPAN
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import LIMITS, Limits, above_limit
 

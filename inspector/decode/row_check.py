@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from inspector.arrays import Int64s
-from inspector.decode.rows import RowDecoder
+from inspector.decode.row_columns import RowDecoder
 from inspector.kernel.loader import kernel
 from inspector.kernel.programs import ANY, DOUBT, RANGE, REGION, STRUCT, UNUSED
 from inspector.sparktypes import (

@@ -21,7 +21,7 @@ from inspector.light_dataclasses import dataclass, replace
 from inspector.model import Problem, StoreName
 from inspector.operators.physical import PHYSICAL
 from inspector.operators.transform_with_state import has_several_values
-from inspector.providers.options import INDEX_COLUMN
+from inspector.providers.reader_options import INDEX_COLUMN
 from inspector.sparktypes import LONG, StructField, StructType
 
 

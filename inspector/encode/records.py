@@ -14,7 +14,7 @@ import google_crc32c
 
 from inspector.decode.changelog import LineageItem
 from inspector.encode.frames import compress_blocks
-from inspector.kernel.layout import KIND_END, KIND_PUT, KIND_REMOVAL
+from inspector.kernel.record_layout import KIND_END, KIND_PUT, KIND_REMOVAL
 from inspector.light_dataclasses import dataclass
 
 END = b"\xff\xff\xff\xff"

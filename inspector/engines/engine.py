@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BatchFunction = Callable[["Iterable[pa.RecordBatch]"], "Iterator[pa.RecordBatch]"]
-"""The form of ``mapInArrow``'s argument, such as :func:`inspector.passes.run.run_tasks`."""
+"""The form of ``mapInArrow``'s argument, such as :func:`inspector.passes.worker.run_tasks`."""
 
 FSSPEC, HADOOP = "fsspec", "hadoop"
 """How files are read: by fsspec, in whatever process needs them, or by the engine's Spark."""

@@ -19,7 +19,7 @@ import pyarrow as pa
 from inspector.discovery.tasks import Request, StoreTask, Task
 from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind, StoreFile, Version
-from inspector.passes.run import run_tasks
+from inspector.passes.worker import run_tasks
 from inspector.schemas import task_batch
 from inspector.sparktypes import parse_ddl, to_json
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from inspector.arrays import longer, weigh
 from inspector.facts.fact import StoreSum, VersionSum, fact
-from inspector.facts.sizes import SizeCounts
+from inspector.facts.size_distributions import SizeCounts
 from inspector.light_dataclasses import dataclass, field
 from inspector.state.change import Change
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap

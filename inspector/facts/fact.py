@@ -117,7 +117,7 @@ class FactColumns:
         type: of the facts.
         store, versions: what they are about.
         columns: by the names of their fields: an array, a number for all, or, of counts by size,
-            what :meth:`inspector.facts.sizes.LiveSizes.follow` gives.
+            what :meth:`inspector.facts.size_distributions.LiveSizes.follow` gives.
     """
 
     type: type[Fact]

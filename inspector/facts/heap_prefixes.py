@@ -13,7 +13,7 @@ import numpy as np
 
 from inspector.arrays import Int64s, count_by, longer, tally
 from inspector.facts.fact import VersionSum, fact
-from inspector.facts.sizes import SizeCounts
+from inspector.facts.size_distributions import SizeCounts
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass, field
 from inspector.state.change import Change

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from inspector.arrays import chunks
-from inspector.decode.rows import Int64Path
+from inspector.decode.row_columns import Int64Path
 from inspector.facts.fact import Fact, StoreSum, fact
-from inspector.facts.joins import ROWS_AT_ONCE
+from inspector.facts.join_counters import ROWS_AT_ONCE
 from inspector.light_dataclasses import dataclass
 from inspector.model import BatchClock
 from inspector.operators.rule import ExpiryField

@@ -8,7 +8,7 @@ import numpy as np
 
 from inspector.arrays import Int64s
 from inspector.facts.fact import VersionSum, fact
-from inspector.facts.sizes import LiveSizes, SizeCounts
+from inspector.facts.size_distributions import LiveSizes, SizeCounts
 from inspector.light_dataclasses import dataclass, field, fields
 from inspector.state.change import Change, Changes, ChangeSums, RecordCounts
 from inspector.state.replay import StateMap

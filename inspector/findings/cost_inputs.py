@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from inspector.decode.field_sizes import nested_fields
-from inspector.decode.rows import RowDecoder
+from inspector.decode.row_columns import RowDecoder
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.expiring import Expiring
-from inspector.facts.sizes import SampledSizes
-from inspector.facts.top import TopBy, TopKey, merge_top
-from inspector.facts.variables import EntriesPerKey, KeyEntries
+from inspector.facts.size_distributions import SampledSizes
+from inspector.facts.top_keys import TopBy, TopKey, merge_top
+from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.facts.versions import VersionFacts
 from inspector.findings.efficiency import (
     USUAL_VERSIONS,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from inspector.facts.joins import JoinCheck
+from inspector.facts.join_counters import JoinCheck
 from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE
 from inspector.findings.finding import Finding

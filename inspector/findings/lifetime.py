@@ -8,16 +8,16 @@ from typing import Any
 from inspector.facts.ages import Ages
 from inspector.facts.expiring import Expiring
 from inspector.facts.timer_runs import TimerCalls
-from inspector.facts.variables import FiredKeys
+from inspector.facts.variable_entries import FiredKeys
 from inspector.facts.versions import VersionFacts
 from inspector.findings import catalogue
-from inspector.findings.finding import Finding, Severity
-from inspector.findings.leftovers import (
+from inspector.findings.expired_rows import (
     LeftoverTotal,
     Place,
     judge_leftovers,
     judge_open,
 )
+from inspector.findings.finding import Finding, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Certainty, TimeoutKind

@@ -11,14 +11,14 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.what_if import delays_of
 from inspector.facts.ages import Ages
 from inspector.facts.expiring import Expiring
+from inspector.facts.join_counters import JoinCheck
 from inspector.facts.join_times import KeyTimeVotes
-from inspector.facts.joins import JoinCheck
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
-from inspector.facts.variables import EntriesPerKey, FiredKeys, TimersWithoutState
+from inspector.facts.variable_entries import EntriesPerKey, FiredKeys, TimersWithoutState
 from inspector.facts.versions import VersionFacts
+from inspector.findings.expired_rows import LeftoverTotal
 from inspector.findings.joins import JoinLifetime, Retention
-from inspector.findings.leftovers import LeftoverTotal
 from inspector.findings.lifetime import StoreLifetime
 from inspector.findings.variables import VariableLife
 from inspector.merge.collect import Facts, covered_timed_rows

@@ -1,6 +1,6 @@
 """The compiled loops and their Python twin, one file per job on each side.
 
-:mod:`inspector.kernel.loader` chooses one of them; :mod:`inspector.kernel.layout` and
+:mod:`inspector.kernel.loader` chooses one of them; :mod:`inspector.kernel.record_layout` and
 :mod:`inspector.kernel.programs` say how to call it. Nothing else is imported from outside
 this room.
 """

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from inspector.kernel._arguments import integers, number, structs, writable
 from inspector.kernel._changes import Outcome, Tally, put_step
-from inspector.kernel.layout import BEFORE_WINDOW, COUNTS, FRESH, ROW, TIMED, TOUCH
+from inspector.kernel.record_layout import BEFORE_WINDOW, COUNTS, FRESH, ROW, TIMED, TOUCH
 
 _MOST = (1 << 31) - 1
 

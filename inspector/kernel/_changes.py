@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from inspector.kernel._arguments import number, structs, writable
-from inspector.kernel.layout import (
+from inspector.kernel.record_layout import (
     BEFORE_WINDOW,
     NO_CLOCK,
     NUMBERS,

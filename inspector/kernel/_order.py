@@ -1,6 +1,6 @@
 """Compare UnsafeRows; ``order.c`` does the same.
 
-The layout of a row is in :mod:`inspector.decode.rows`.
+The layout of a row is in :mod:`inspector.decode.row_columns`.
 """
 
 from __future__ import annotations

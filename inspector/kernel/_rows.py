@@ -1,6 +1,6 @@
 """Look into UnsafeRows: check them against a schema, read their slots; as ``rows.c``.
 
-The layout of a row is in :mod:`inspector.decode.rows`.
+The layout of a row is in :mod:`inspector.decode.row_columns`.
 """
 
 from __future__ import annotations

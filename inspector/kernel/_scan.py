@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from inspector.kernel._arguments import number, octets, writable
-from inspector.kernel.layout import (
+from inspector.kernel.record_layout import (
     BAD_KEY_LENGTH,
     BAD_KIND,
     END,
@@ -48,8 +48,8 @@ def scan(
     Args:
         buffer: raw bytes of a delta, snapshot or changelog.
         start: offset of the first record.
-        spans: filled with the :data:`~inspector.kernel.layout.SPAN` numbers of each record, column
-            after column; its length says how many there is room for.
+        spans: filled with the :data:`~inspector.kernel.record_layout.SPAN` numbers of each record,
+            column after column; its length says how many there is room for.
         max_length: longest key or value that is accepted.
         kinds: filled with the kind of each record; None where records have none.
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from inspector.arrays import Int64s
 from inspector.kernel._arguments import checked_spans, octets, same_length, writable
-from inspector.kernel.layout import (
+from inspector.kernel.record_layout import (
     BAD_BLOCK,
     BAD_ENTRY,
     BAD_ORDER,
@@ -147,8 +147,8 @@ def table_entries(  # noqa: PLR0913 - a buffer with spans and two to be filled, 
             ``columns`` that have no room.
         previous: the internal key before; no bytes at the start of a table.
         out: takes the keys and values.
-        columns: :data:`~inspector.kernel.layout.ENTRY` columns one behind the other, each with
-            room for as many entries.
+        columns: :data:`~inspector.kernel.record_layout.ENTRY` columns one behind the other, each
+            with room for as many entries.
         max_length: longest user key or value that is accepted.
 
     Returns:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from inspector.kernel._arguments import checked_spans, integers, same_length, writable
-from inspector.kernel.layout import BAD_ORDER, FULL, MORE
+from inspector.kernel.record_layout import BAD_ORDER, FULL, MORE
 
 _PUT, _MERGE = 1, 2
 

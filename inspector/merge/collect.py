@@ -18,7 +18,7 @@ from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.join_times import KeyTimeVotes, RemovedRows
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount, LeftoverT
 from inspector.facts.registry import facts_in
-from inspector.facts.sizes import FieldSizes
+from inspector.facts.size_distributions import FieldSizes
 from inspector.facts.timer_runs import CallsByClock, TimerCalls
 from inspector.facts.timers import ClockEvidence
 from inspector.facts.versions import VersionFacts

@@ -18,7 +18,7 @@ import pyarrow as pa
 from inspector.arrays import Int64s
 from inspector.facts.fact import ALL_PARTITIONS, Observed, add_up
 from inspector.facts.registry import fact_batches, facts_in
-from inspector.facts.sizes import SizeCounts
+from inspector.facts.size_distributions import SizeCounts
 from inspector.facts.versions import COUNTS, HISTOGRAMS, VersionFacts
 from inspector.model import StoreId
 from inspector.schemas import STORE_COLUMNS, numbers_of

@@ -17,7 +17,7 @@ from inspector.facts.fact import Fact, Observed
 from inspector.facts.join_times import RowsTimedByKey, RowsTimedInRange
 from inspector.facts.leftover_facts import JudgedLeftover, Leftover, LeftoverCount, list_of_ranges
 from inspector.facts.timers import EVENT, ClockEvidence
-from inspector.facts.top import TopKey, first_keys
+from inspector.facts.top_keys import TopKey, first_keys
 from inspector.model import Problem, StoreId, TimeoutKind
 
 Place = tuple[int, int]

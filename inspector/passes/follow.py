@@ -1,8 +1,8 @@
 """The pass of a query that runs: what was replayed is kept, and a later task reads what is new.
 
-:class:`Followed` has the signature of :func:`inspector.passes.run.run_tasks`, and its facts are the
-same; but it remembers the map of every store and the facts of the versions that it has passed, so
-that a task for a newer version reads the deltas that came since.
+:class:`Followed` has the signature of :func:`inspector.passes.worker.run_tasks`, and its facts are
+the same; but it remembers the map of every store and the facts of the versions that it has passed,
+so that a task for a newer version reads the deltas that came since.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from inspector.facts.registry import fact_batches
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Problem, StoreFile, StoreId
 from inspector.passes.observe import StorePass
-from inspector.passes.run import tasks_in
 from inspector.passes.store_facts import OF_JOIN, emit_sides, emit_variables, meets_others
 from inspector.passes.store_reader import StoreReader, open_stores
+from inspector.passes.worker import tasks_in
 from inspector.providers.chain import Step, StoreFiles, replay_steps
 from inspector.state.replay import StateMap
 
@@ -80,7 +80,7 @@ class Followed:
         """The facts of some tasks.
 
         Args:
-            batches: as :func:`inspector.passes.run.run_tasks` takes them. Tasks of one partition
+            batches: as :func:`inspector.passes.worker.run_tasks` takes them. Tasks of one partition
                 come one after the other; a version that is not newer is replayed from its files.
         """
         for task in tasks_in(batches):

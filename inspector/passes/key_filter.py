@@ -23,8 +23,8 @@ import numpy as np
 
 from inspector.arrays import Bools, Int64s
 from inspector.decode.records import RecordBlock
+from inspector.decode.row_columns import RowDecoder
 from inspector.decode.row_hash import HASH, hash_digits
-from inspector.decode.rows import RowDecoder
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import CheckpointError

@@ -27,15 +27,15 @@ from inspector.facts.inherited import Inherited
 from inspector.facts.misplaced import MisplacedKeys, Rehashed
 from inspector.facts.registry import TOGETHER
 from inspector.facts.simulated import Simulation
-from inspector.facts.sizes import LiveSizes, SampledSizes
+from inspector.facts.size_distributions import LiveSizes, SampledSizes
 from inspector.facts.timers import CallBounds
-from inspector.facts.top import TopBy, top_keys
+from inspector.facts.top_keys import TopBy, top_keys
 from inspector.facts.versions import VersionFacts, measure_version, measure_versions
 from inspector.model import StoreFile
 from inspector.passes.ahead import is_large, make_rounds_ahead
 from inspector.passes.cross_checks import CrossChecks
 from inspector.passes.fit import Fit
-from inspector.passes.lifetime import Lifetime
+from inspector.passes.life_of_rows import Lifetime
 from inspector.passes.shown_keys import shows_few, with_keys
 from inspector.passes.store_reader import READ_ERRORS, Check, StoreReader
 from inspector.passes.tracked import placement_of, schemas, task_tracking

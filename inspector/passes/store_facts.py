@@ -17,14 +17,14 @@ import numpy as np
 
 from inspector.arrays import Int64s, distinct
 from inspector.decode.field_sizes import RowBytes, measure_rows
-from inspector.decode.rows import count_flags
+from inspector.decode.row_columns import count_flags
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.expiring import now_ms
 from inspector.facts.fact import Observed
+from inspector.facts.join_counters import MatchedRows, compare_index, compare_side
 from inspector.facts.join_times import KeyTimeVotes, RowsTimedByKey, RowsTimedInRange
-from inspector.facts.joins import MatchedRows, compare_index, compare_side
-from inspector.facts.sizes import FieldSizes
-from inspector.facts.variables import (
+from inspector.facts.size_distributions import FieldSizes
+from inspector.facts.variable_entries import (
     FiredKeys,
     GroupingKeys,
     KeyPlace,

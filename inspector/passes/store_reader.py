@@ -15,7 +15,7 @@ from inspector.facts.checks import ChecksPassed
 from inspector.model import KINDS_OF_STATE, Problem, StoreFile
 from inspector.passes.ahead import is_large, make_ahead
 from inspector.providers.file_reader import SLUG as SIDE_SLUG
-from inspector.providers.options import ReadOptions, StoreForm
+from inspector.providers.reader_options import ReadOptions, StoreForm
 from inspector.providers.registry import provider_by_name
 from inspector.providers.task_files import TaskFiles
 from inspector.sparktypes import StructType, parse_schema_json

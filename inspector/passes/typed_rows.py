@@ -14,15 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from inspector.codec import Message
-from inspector.decode.rows import RowDecoder
+from inspector.decode.row_columns import RowDecoder
 from inspector.discovery.tasks import Task
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import Problem, ProblemMode
-from inspector.passes.changes import ChangesTask, changes_of
 from inspector.passes.looked_at import Look, once
 from inspector.passes.problem_mode import problem_batches, with_problems
-from inspector.passes.run import rows_of
+from inspector.passes.record_effects import ChangesTask, changes_of
 from inspector.passes.tracked import schemas
+from inspector.passes.worker import rows_of
 from inspector.schemas import compute, spans_of, specs_in
 from inspector.sparktypes import StructType
 
@@ -94,7 +94,7 @@ def typed_schema(request: TypedTask) -> pa.Schema:
 def run_typed_rows(
     batches: Iterable[pa.RecordBatch], look: Look[Task] = once
 ) -> Iterator[pa.RecordBatch]:
-    """Rows or changes of some tasks with their types; the form of :func:`inspector.passes.run`.
+    """Rows or changes of some tasks with their types; the form of :func:`inspector.passes.worker`.
 
     Args:
         batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is a :class:`TypedTask`. All

@@ -11,7 +11,7 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind, StoreFile
 from inspector.providers.chain import Chain
 from inspector.providers.common_names import main_path
-from inspector.providers.options import ReadOptions
+from inspector.providers.reader_options import ReadOptions
 from inspector.providers.shared_files import SharedFiles
 
 if TYPE_CHECKING:  # it imports what decodes rows

@@ -16,7 +16,7 @@ from inspector.exceptions import DecodeError, InspectorError
 from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind, StoreFile
 from inspector.providers.common_names import main_path
-from inspector.providers.options import ReadOptions, Report
+from inspector.providers.reader_options import ReadOptions, Report
 from inspector.providers.task_files import ReadAhead
 from inspector.sums import group_by
 

@@ -13,7 +13,7 @@ from inspector.light_dataclasses import dataclass, replace
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import FileNames, StoreFiles
 from inspector.providers.content import StoreContent
-from inspector.providers.options import ReadOptions, Report
+from inspector.providers.reader_options import ReadOptions, Report
 from inspector.providers.task_files import TaskFiles
 
 if TYPE_CHECKING:  # it imports what decodes rows: `info` and `files` start without it

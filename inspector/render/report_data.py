@@ -15,7 +15,7 @@ from inspector.render.tabular import Table
 
 if TYPE_CHECKING:
     from inspector.checkpoint.state_schema import StateSchema
-    from inspector.render.page.model import LineChart, Page
+    from inspector.render.page.page_model import LineChart, Page
 
 _LONGEST_PATH = 120
 

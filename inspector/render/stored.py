@@ -17,7 +17,7 @@ from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.model import Certainty, Problem, StoreId
 from inspector.providers.chain import FileNames
-from inspector.render.page.model import LineChart, Scale, Series
+from inspector.render.page.page_model import LineChart, Scale, Series
 from inspector.render.report import Report
 from inspector.render.report_data import Part
 from inspector.render.tabular import Column, Estimate, Rank, Table, Title, Unit

@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from inspector.decode.row_columns import RowDecoder
 from inspector.decode.row_hash import row_hash
-from inspector.decode.rows import RowDecoder
 from inspector.decode.variant import Date, LocalTimestamp, Timestamp, json_value, variant_value
 from inspector.exceptions import RowError
 from inspector.model import Redact

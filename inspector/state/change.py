@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s, tally
-from inspector.kernel.layout import NO_CLOCK, NUMBERS, OUTCOMES, SIZES, SUMS
 from inspector.kernel.loader import kernel
+from inspector.kernel.record_layout import NO_CLOCK, NUMBERS, OUTCOMES, SIZES, SUMS
 from inspector.light_dataclasses import dataclass, field
 
 NO_LATER = (1 << 63) - 1

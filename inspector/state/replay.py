@@ -21,7 +21,8 @@ import numpy.typing as npt
 from inspector.arrays import Bools, GrowingArray, Int32s, Int64s, UInt8s, UInt64s, longer
 from inspector.decode.records import RecordBlock
 from inspector.exceptions import LimitError
-from inspector.kernel.layout import (
+from inspector.kernel.loader import kernel
+from inspector.kernel.record_layout import (
     BEFORE_WINDOW,
     COUNTS,
     FRESH,
@@ -32,7 +33,6 @@ from inspector.kernel.layout import (
     TIMED,
     TOUCH,
 )
-from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import NO_TIMEOUT
 from inspector.state.change import (
@@ -112,8 +112,8 @@ def id_of(placeholder: bytes) -> int:
 class StateMap:
     """The live keys of one store at the version that was replayed last.
 
-    The columns are views into one table of :data:`~inspector.kernel.layout.ROW`: what is known of
-    a key lies in one place. One value per key id (``[:len(state)]`` of each is valid):
+    The columns are views into one table of :data:`~inspector.kernel.record_layout.ROW`: what is
+    known of a key lies in one place. One value per key id (``[:len(state)]`` of each is valid):
 
     * ``live``: the key is in the map.
     * ``key_size``, ``value_size``: UnsafeRow bytes; of a removed key, its last.

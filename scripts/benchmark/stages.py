@@ -16,8 +16,8 @@ from benchmark.shapes import WINDOWED_COUNT
 from inspector.decode.frames import inflate
 from inspector.decode.records import RecordBlock, read_records
 from inspector.decode.row_check import RowCheck
-from inspector.decode.rows import Int64Path
-from inspector.facts.sizes import LiveSizes
+from inspector.decode.row_columns import Int64Path
+from inspector.facts.size_distributions import LiveSizes
 from inspector.facts.versions import measure_version
 from inspector.kernel.loader import ENVIRONMENT, kernel
 from inspector.sparktypes import parse_ddl

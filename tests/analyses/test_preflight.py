@@ -18,7 +18,7 @@ from inspector.analyses.preflight import _without_clock
 from inspector.analyses.shared.opening import Opened
 from inspector.checkpoint.state_schema import parse_state_schema
 from inspector.exceptions import CheckpointError
-from inspector.findings.preflight import Line, SameRows, Side
+from inspector.findings.restart_judgement import Line, SameRows, Side
 from inspector.findings.restart_rules import Restarts, rule_of
 from inspector.sparktypes import INTEGER, LONG, StructField, StructType
 from tests.cases import write_schema

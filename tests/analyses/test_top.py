@@ -10,7 +10,7 @@ from typing import Any
 from compare_with_spark import truth
 
 from inspector import api
-from inspector.facts.top import TopBy
+from inspector.facts.top_keys import TopBy
 from inspector.model import Redact
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "4.3.0"

@@ -13,12 +13,12 @@ import pytest
 from pyspark import cloudpickle
 
 import inspector.api as api
-from inspector.analyses.shared.fleet import Audited
+from inspector.analyses.shared.fleet_run import Audited
 from inspector.api import fleet_job
 from inspector.api.fleet_job import audits_by_executors
 from inspector.checkpoint import cache_files
 from inspector.checkpoint.search import Found
-from inspector.cli.fleet import Spool
+from inspector.cli.fleets import Spool
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.engines.engine import BatchFunction, Engine, Merge, Work
 from inspector.engines.local import LocalEngine

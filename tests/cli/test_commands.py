@@ -39,7 +39,7 @@ def test_commands_that_read_no_state_import_nothing_that_does(command: str) -> N
     )
     imported = done.stdout.decode().splitlines()[-1].split()
     assert f"inspector.analyses.{command}" in imported
-    for room in ("facts", "state.replay", "passes.run", "analyses.leftovers"):
+    for room in ("facts", "state.replay", "passes.worker", "analyses.leftovers"):
         assert not [name for name in imported if name.startswith(f"inspector.{room}")]
 
 

@@ -150,7 +150,7 @@ NOT_AT_START = {
         "pyarrow.compute",
         "numpy.ma",
     ),
-    *("inspector.render.page.document", "inspector.cli.fleet", "inspector.cli.export_files"),
+    *("inspector.render.page.document", "inspector.cli.fleets", "inspector.cli.export_files"),
     *("inspector.analyses.trend", "inspector.render.audit_history"),
     *("inspector.analyses.shared.estimate", "inspector.estimates.price", "inspector.encode"),
 }

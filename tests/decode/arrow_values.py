@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from inspector.decode.rows import DecodedRows, RowDecoder
+from inspector.decode.row_columns import DecodedRows, RowDecoder
 from inspector.sparktypes import (
     ArrayType,
     DataType,

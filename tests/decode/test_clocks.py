@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.rows import Int64Path, RowDecoder, fixed_slot_offset
+from inspector.decode.row_columns import Int64Path, RowDecoder, fixed_slot_offset
 from inspector.exceptions import DecodeError
 from inspector.sparktypes import StructType, parse_ddl
 from tests import encode

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.rows import count_flags
+from inspector.decode.row_columns import count_flags
 from inspector.sparktypes import parse_ddl
 from tests import encode
 

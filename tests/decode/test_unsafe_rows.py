@@ -9,7 +9,7 @@ import pytest
 from inspector.decode.unsafe_rows import write_row
 from inspector.sparktypes import parse_ddl
 from tests import encode
-from tests.decode.test_rows import WIDE, WIDE_ROW
+from tests.decode.test_row_columns import WIDE, WIDE_ROW
 
 
 def test_values_of_every_form() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from inspector import api
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.copying import small_files
+from inspector.discovery.copy_contents import small_files
 from inspector.discovery.restart import restart_of
 from inspector.model import LEFT
 

@@ -30,7 +30,7 @@ from inspector.engines.engine import Work
 from inspector.engines.staging import CHUNK_BYTES
 from inspector.exceptions import EngineError, NotACheckpointError, OutpacedError
 from inspector.facts.registry import facts_in, facts_schema
-from inspector.passes.run import run_tasks
+from inspector.passes.worker import run_tasks
 from inspector.render.as_json import render_json
 from inspector.render.report import Report
 from tests.cases import hdfs_cases

@@ -22,8 +22,8 @@ from inspector.engines.hadoop_listing import (
 )
 from inspector.exceptions import EngineError
 from inspector.model import LIMITS, FileKind, StoreFile, Version
-from inspector.passes.changes import ChangesTask
-from inspector.passes.diff import DiffTask
+from inspector.passes.record_effects import ChangesTask
+from inspector.passes.row_differences import DiffTask
 
 ROOT = "hdfs://nn/queries/state/mine"
 

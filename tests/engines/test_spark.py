@@ -23,7 +23,7 @@ import pytest
 
 from inspector import analyses, api
 from inspector.analyses.shared.declare import TableOptions
-from inspector.analyses.shared.fleet import run_all
+from inspector.analyses.shared.fleet_run import run_all
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import store_tasks
@@ -38,8 +38,8 @@ from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError, NotACheckpointError
 from inspector.facts.fact import FACT_TYPES
 from inspector.facts.registry import facts_schema
-from inspector.passes.run import run_fields, run_tasks
 from inspector.passes.typed_rows import run_typed_rows, typed_schema
+from inspector.passes.worker import run_fields, run_tasks
 from inspector.schemas import ROWS, batch_of
 from tests.cases import hdfs_cases, rocksdb_cases
 from tests.cli.support import checkpoint_of, copy_of, flip
@@ -242,7 +242,7 @@ def state_of_worker(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
                 "pid": [os.getpid()],
                 "frozen": [gc.get_freeze_count()],
                 "threads": [threading.active_count()],
-                "loaded": ["inspector.passes.run" in sys.modules],
+                "loaded": ["inspector.passes.worker" in sys.modules],
             }
         )
 

@@ -237,7 +237,7 @@ def test_a_worker_can_do_its_work_by_the_zip_alone(tmp_path: Path) -> None:
     assert (found["missing"], found["inspector"]) == ([], inspector.__version__)
     assert found["kernel"] == "python"
     program = (
-        "from inspector.passes.run import run_tasks, run_fields\n"
+        "from inspector.passes.worker import run_tasks, run_fields\n"
         "from inspector.passes.typed_rows import run_typed_rows\n"
         "import inspector; print(inspector.__file__, list(run_tasks([])), list(run_typed_rows([])))"
     )

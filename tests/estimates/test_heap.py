@@ -23,7 +23,7 @@ from inspector.estimates.heap import (
 )
 from inspector.estimates.heap_layout import Layout, table_slots
 from inspector.facts.heap_prefixes import PrefixFacts
-from inspector.facts.sizes import SizeCounts
+from inspector.facts.size_distributions import SizeCounts
 from inspector.facts.versions import VersionFacts
 from tests.cases import ObjectMap, Row, Step, replay
 from tests.encode import Record

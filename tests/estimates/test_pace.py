@@ -12,7 +12,7 @@ from inspector.estimates.pace import Pace, measure
 from inspector.facts.checks import ReadProblem
 from inspector.facts.registry import facts_in
 from inspector.facts.versions import VersionFacts
-from inspector.passes.run import run_tasks
+from inspector.passes.worker import run_tasks
 from inspector.schemas import task_batch
 
 

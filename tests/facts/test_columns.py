@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.registry import column_of, struct_of
-from inspector.facts.sizes import SizeCounts
+from inspector.facts.size_distributions import SizeCounts
 
 
 class Word(enum.Enum):

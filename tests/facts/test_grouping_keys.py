@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inspector.facts.variables import NOBODY, GroupingKeys, KeyPlace
+from inspector.facts.variable_entries import NOBODY, GroupingKeys, KeyPlace
 from inspector.sparktypes import StructType, parse_ddl
 from tests import cases, encode
 from tests.cases import Step, replay

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.heap_prefixes import LivePrefixes, PrefixFacts
-from inspector.facts.sizes import SizeCounts
+from inspector.facts.size_distributions import SizeCounts
 from inspector.sparktypes import LONG, TIMESTAMP, DataType, StringType, StructField, StructType
 from inspector.state.replay import StateMap
 from tests import encode

@@ -19,7 +19,7 @@ from inspector.decode.field_sizes import FieldBytes, RowBytes
 from inspector.exceptions import UnknownFactError
 from inspector.facts.ages import Ages
 from inspector.facts.fact import FACT_TYPES, Fact, Observed, fact
-from inspector.facts.joins import MatchedRows
+from inspector.facts.join_counters import MatchedRows
 from inspector.facts.leftover_facts import LeftoverAge
 from inspector.facts.registry import (
     BATCH_BYTES,
@@ -29,7 +29,7 @@ from inspector.facts.registry import (
     facts_in,
     facts_schema,
 )
-from inspector.facts.top import TopBy, TopKey
+from inspector.facts.top_keys import TopBy, TopKey
 from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts, collect
 from inspector.merge.combine import combine

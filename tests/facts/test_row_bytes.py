@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.decode.field_sizes import FieldBytes, RowBytes
-from inspector.facts.sizes import FieldSizes
+from inspector.facts.size_distributions import FieldSizes
 from inspector.operators.rule import RowPart
 
 

@@ -15,7 +15,7 @@ from inspector.arrays import Int64s
 from inspector.decode.records import RecordBlock
 from inspector.facts.fact import FactColumns, Observed
 from inspector.facts.registry import fact_batches, facts_in
-from inspector.facts.sizes import LiveSizes, SizeCounts
+from inspector.facts.size_distributions import LiveSizes, SizeCounts
 from inspector.facts.versions import (
     COUNTS,
     HISTOGRAMS,

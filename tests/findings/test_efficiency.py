@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from inspector.facts.sizes import SizeCounts
+from inspector.facts.size_distributions import SizeCounts
 from inspector.facts.versions import VersionFacts
 from inspector.findings.efficiency import (
     FileCosts,

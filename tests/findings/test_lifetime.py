@@ -11,10 +11,10 @@ from inspector.facts.ages import Ages
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.expiring import Expiring, Width
 from inspector.facts.timer_runs import TimerCalls
-from inspector.facts.variables import FiredKeys
+from inspector.facts.variable_entries import FiredKeys
 from inspector.facts.versions import VersionFacts
+from inspector.findings.expired_rows import LeftoverTotal
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.leftovers import LeftoverTotal
 from inspector.findings.lifetime import StoreLifetime, judge
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty, TimeoutKind

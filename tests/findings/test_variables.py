@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from inspector.facts.variables import EntriesPerKey, TimersWithoutState
+from inspector.facts.variable_entries import EntriesPerKey, TimersWithoutState
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Severity
 from inspector.findings.variables import VariableLife, judge_variable

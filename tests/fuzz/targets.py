@@ -31,7 +31,7 @@ from inspector.decode.frames import inflate
 from inspector.decode.key_order import KeyOrder
 from inspector.decode.records import RecordBlock, read_records
 from inspector.decode.row_check import RowCheck
-from inspector.decode.rows import Int64Path, RowDecoder
+from inspector.decode.row_columns import Int64Path, RowDecoder
 from inspector.decode.side_sums import HadoopSum, SparkSum
 from inspector.decode.spark_hash import RowHash
 from inspector.decode.variant import variant_value

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.kernel.layout import (
+from inspector.kernel.loader import ENVIRONMENT, load
+from inspector.kernel.record_layout import (
     BEFORE_WINDOW,
     COUNTS,
     NO_CLOCK,
@@ -24,7 +25,6 @@ from inspector.kernel.layout import (
     TIMED,
     TOUCH,
 )
-from inspector.kernel.loader import ENVIRONMENT, load
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Kernel

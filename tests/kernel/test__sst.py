@@ -13,8 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.arrays import Int64s
-from inspector.kernel.layout import BAD_BLOCK, BAD_ENTRY, BAD_ORDER, ENTRY, FULL, MORE, OVER_LIMIT
 from inspector.kernel.loader import ENVIRONMENT, load
+from inspector.kernel.record_layout import (
+    BAD_BLOCK,
+    BAD_ENTRY,
+    BAD_ORDER,
+    ENTRY,
+    FULL,
+    MORE,
+    OVER_LIMIT,
+)
 from tests.decode.sst.tables import VALUE, block_of, internal_key, varint
 
 if TYPE_CHECKING:

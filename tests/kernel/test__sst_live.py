@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.arrays import Int64s
-from inspector.kernel.layout import BAD_ORDER, FULL, MORE
 from inspector.kernel.loader import ENVIRONMENT, load
+from inspector.kernel.record_layout import BAD_ORDER, FULL, MORE
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Kernel

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from inspector.kernel.layout import COUNTS, NUMBERS, OUTCOMES, ROW, SPAN, SUMS, TOUCH
 from inspector.kernel.loader import ENVIRONMENT, load
+from inspector.kernel.record_layout import COUNTS, NUMBERS, OUTCOMES, ROW, SPAN, SUMS, TOUCH
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Kernel

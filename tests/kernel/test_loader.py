@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 
 from inspector.arrays import Int64s
 from inspector.exceptions import EngineError
-from inspector.kernel import _kernel_py, layout
-from inspector.kernel.layout import (
+from inspector.kernel import _kernel_py
+from inspector.kernel import record_layout as layout
+from inspector.kernel.loader import ENVIRONMENT, load, slow_kernel_text
+from inspector.kernel.record_layout import (
     BAD_KEY_LENGTH,
     BAD_KIND,
     END,
@@ -30,7 +32,6 @@ from inspector.kernel.layout import (
     OVER_LIMIT,
     SPAN,
 )
-from inspector.kernel.loader import ENVIRONMENT, load, slow_kernel_text
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Kernel

@@ -15,10 +15,10 @@ from inspector.facts.ages import OldestEventTime
 from inspector.facts.checks import ReadProblem
 from inspector.facts.expired import LeftoverClass, Needs
 from inspector.facts.fact import Fact, Observed
-from inspector.facts.joins import MatchedRows
+from inspector.facts.join_counters import MatchedRows
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount
 from inspector.facts.registry import fact_batches
-from inspector.facts.sizes import FieldSizes
+from inspector.facts.size_distributions import FieldSizes
 from inspector.facts.timer_runs import CallsByClock, TimerCalls
 from inspector.facts.timers import EVENT, PROCESSING, ClockEvidence
 from inspector.facts.versions import VersionFacts

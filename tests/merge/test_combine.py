@@ -19,7 +19,7 @@ from inspector.engines.local import LocalEngine
 from inspector.facts.registry import facts_schema
 from inspector.light_dataclasses import dataclass
 from inspector.merge.combine import combine
-from inspector.passes.run import run_tasks
+from inspector.passes.worker import run_tasks
 from inspector.render.renderers import render
 from inspector.render.report import Report
 from inspector.schemas import batch_of

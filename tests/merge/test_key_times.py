@@ -18,7 +18,7 @@ from inspector.facts.join_times import KeyTimeVotes, RemovedRows, RowsTimedByKey
 from inspector.merge.collect import Facts, collect, covered_timed_rows, times_with_watermark
 from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES, Certainty, StoreName
 from inspector.operators.user_rules import IN_JOIN_KEY, UserRules
-from inspector.passes.run import run_tasks
+from inspector.passes.worker import run_tasks
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import LONG, TIMESTAMP, StructField, StructType, parse_ddl
 from tests import cases, encode

@@ -23,7 +23,7 @@ from inspector.facts.join_times import RowsTimedByKey, RowsTimedInRange
 from inspector.facts.registry import facts_in, struct_of
 from inspector.merge.ranges import Listed, fold_ranges
 from inspector.model import StoreId
-from inspector.passes.run import run_tasks
+from inspector.passes.worker import run_tasks
 from inspector.schemas import task_batch
 from tests.cases import FIXTURES
 

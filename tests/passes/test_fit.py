@@ -7,7 +7,7 @@ from pathlib import Path
 
 from inspector.api import audit
 from inspector.facts.checks import ChecksPassed, ReadProblem
-from inspector.facts.sizes import SampledSizes
+from inspector.facts.size_distributions import SampledSizes
 from inspector.operators.rule import RowPart
 from inspector.passes.fit import MOST_SAMPLES
 from tests import cases, encode

@@ -18,7 +18,7 @@ from inspector.facts.registry import facts_in
 from inspector.facts.versions import VersionFacts
 from inspector.passes import follow
 from inspector.passes.follow import Followed
-from inspector.passes.run import run_tasks
+from inspector.passes.worker import run_tasks
 from inspector.schemas import TASKS, batch_of
 from tests.cases import (
     FIXTURES,

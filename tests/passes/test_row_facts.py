@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 from inspector.decode.field_sizes import RowBytes, measure_rows
 from inspector.discovery.tasks import Task
-from inspector.facts.joins import MatchedRows
-from inspector.facts.sizes import FieldSizes
+from inspector.facts.join_counters import MatchedRows
+from inspector.facts.size_distributions import FieldSizes
 from inspector.merge.collect import Facts, collect
 from inspector.model import JOIN_ROW_STORES, StoreName
 from inspector.operators.rule import RowPart
-from inspector.passes.run import run_fields, run_tasks
+from inspector.passes.worker import run_fields, run_tasks
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import StructType
 from tests import cases

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from inspector.facts.variables import EntriesPerKey, KeyEntries, TimersWithoutState
+from inspector.facts.variable_entries import EntriesPerKey, KeyEntries, TimersWithoutState
 from inspector.merge.collect import Facts
 from inspector.model import StoreName
 from inspector.passes.store_facts import emit_variables

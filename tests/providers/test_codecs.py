@@ -6,7 +6,7 @@ import pytest
 
 from inspector.exceptions import DecodeError
 from inspector.providers.file_reader import inflate_file
-from inspector.providers.options import ReadOptions
+from inspector.providers.reader_options import ReadOptions
 from tests import encode
 from tests.cases import state_file
 

@@ -12,7 +12,7 @@ from inspector.decode.records import RecordBlock, read_records
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.file_reader import Checked, FileReader
-from inspector.providers.options import ReadOptions
+from inspector.providers.reader_options import ReadOptions
 from tests import encode
 
 ROWS = [(b"key 0001", b"value 01"), (b"key 0002", None)]

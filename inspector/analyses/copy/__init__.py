@@ -36,7 +36,7 @@ from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import is_local, spell_root
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.copying import (
+from inspector.discovery.copy_contents import (
     RECORD,
     CopyRecord,
     SmallFile,
@@ -66,7 +66,7 @@ from inspector.model import (
     StoreName,
 )
 from inspector.operators.eviction import REMOVAL, TIMEOUT
-from inspector.passes.copying import KEYS_SHOWN
+from inspector.passes.copy_partition import KEYS_SHOWN
 from inspector.passes.key_filter import KeyFilter
 from inspector.providers.chain import chain_for
 from inspector.quantities import short_count_text

@@ -26,11 +26,11 @@ from inspector.merge.resolution import Resolution
 from inspector.model import Certainty, FileKind, StoreId, StoreName
 from inspector.operators.eviction import TIMEOUT, Effect, effect_of, timer_of, way_of
 from inspector.passes.binary_columns import records_of
-from inspector.passes.copying import Choice, CopyTask, FolderCopy, copy_partition
+from inspector.passes.copy_partition import Choice, CopyTask, FolderCopy, copy_partition
 from inspector.passes.key_filter import KeyFilter, check_filter, filter_of
-from inspector.passes.run import run_tasks
+from inspector.passes.worker import run_tasks
 from inspector.providers.chain import chain_for
-from inspector.providers.options import UNSAFE_ROW
+from inspector.providers.reader_options import UNSAFE_ROW
 from inspector.schemas import specs_in, task_batch
 from inspector.sums import sum_by_key
 
@@ -148,7 +148,7 @@ class EvictTask(Message):
 
 
 def run_copies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Copy some partitions; the form of :func:`inspector.passes.run.run_tasks`.
+    """Copy some partitions; the form of :func:`inspector.passes.worker.run_tasks`.
 
     Args:
         batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is an :class:`EvictTask`.

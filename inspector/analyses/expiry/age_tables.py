@@ -9,8 +9,8 @@ from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.facts.ages import BEFORE, Ages
+from inspector.facts.join_counters import JoinCheck, MatchedRows
 from inspector.facts.join_times import RowsTimedByKey
-from inspector.facts.joins import JoinCheck, MatchedRows
 from inspector.facts.leftover_facts import LeftoverAge
 from inspector.findings.rule_inputs import retention
 from inspector.light_dataclasses import dataclass

@@ -8,13 +8,13 @@ from inspector.analyses.expiry.age_tables import AGE_WORDS
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.state_growth import whole_stores
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.facts.sizes import FieldSizes
+from inspector.facts.size_distributions import FieldSizes
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.model import DEFAULT_STORE, StoreId, StoreName
 from inspector.operators.rule import RowPart
-from inspector.render.page.model import Bar, BarChart, Leaf, LineChart, Scale, Series, Treemap
+from inspector.render.page.page_model import Bar, BarChart, Leaf, LineChart, Scale, Series, Treemap
 from inspector.render.tabular import Table
 from inspector.sparktypes import unique_names, widen_timeout
 from inspector.sums import sum_by_key, sum_or_none

@@ -34,7 +34,7 @@ from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
 from inspector.model import Redact
 from inspector.render import tabular as t
-from inspector.render.page.model import Block, Page, Section, Text
+from inspector.render.page.page_model import Block, Page, Section, Text
 from inspector.render.report import Report
 from inspector.render.tabular import Column, Table, Unit
 

@@ -77,7 +77,7 @@ def batch_spec(batch: pa.RecordBatch) -> str:
 
 
 def run_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of such tasks; the form of :func:`inspector.passes.run.run_tasks`."""
+    """The rows of such tasks; the form of :func:`inspector.passes.worker.run_tasks`."""
     for spec in specs_in(batches):
         yield from pa.ipc.open_stream(base64.b64decode(spec))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
-from inspector.analyses.shared.fleet import find_all
+from inspector.analyses.shared.fleet_run import find_all
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.patience import in_parallel

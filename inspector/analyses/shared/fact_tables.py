@@ -22,7 +22,7 @@ from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import narrowed
 from inspector.codec import Message
-from inspector.decode.rows import RowDecoder
+from inspector.decode.row_columns import RowDecoder
 from inspector.discovery.tasks import Request, Task
 from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError
@@ -32,7 +32,7 @@ from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
 from inspector.model import Problem, ProblemMode, Redact
 from inspector.passes.problem_mode import problem_batches, with_problems
-from inspector.passes.run import run_tasks
+from inspector.passes.worker import run_tasks
 from inspector.render.as_arrow import columns_of, record_batch_of
 from inspector.render.tabular import Column
 from inspector.schemas import specs_in, task_batch
@@ -68,7 +68,7 @@ class FactTableTask(Message):
 
 
 def run_fact_table(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of some partitions; the form of :func:`inspector.passes.run.run_tasks`.
+    """The rows of some partitions; the form of :func:`inspector.passes.worker.run_tasks`.
 
     Args:
         batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is a :class:`FactTableTask`.

@@ -31,7 +31,7 @@ from inspector.render.tabular import Table
 if TYPE_CHECKING:
     from inspector.facts.versions import VersionFacts
     from inspector.merge.collect import Facts
-    from inspector.render.page.model import LineChart
+    from inspector.render.page.page_model import LineChart
 
 _NO_METRICS: Mapping[str, float | int | None] = MappingProxyType({})
 

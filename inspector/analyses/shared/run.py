@@ -45,9 +45,9 @@ from inspector.merge.collect import Facts
 from inspector.merge.combine import KEYS, MANY, combine
 from inspector.merge.ranges import Listed, fold_ranges
 from inspector.model import FileKind, Problem, StoreFile, StoreId
-from inspector.passes.run import files_ahead, run_bounds, run_tasks
 from inspector.passes.shown_keys import shows_few
 from inspector.passes.store_reader import open_stores
+from inspector.passes.worker import files_ahead, run_bounds, run_tasks
 from inspector.providers.chain import chain_for
 from inspector.providers.registry import provider_by_name
 from inspector.providers.task_files import upcoming

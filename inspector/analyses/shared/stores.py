@@ -29,12 +29,12 @@ from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError, OutpacedError
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import DEFAULT_STORE, Problem, ProblemMode, StoreName, is_store
-from inspector.passes.changes import ChangesTask, changes_of
 from inspector.passes.key_filter import KeyFilter, check_filter
 from inspector.passes.looked_at import Look, look_again, once
 from inspector.passes.problem_mode import COLUMN, problems_in, refuse, without_problems
-from inspector.passes.run import rows_of, tasks_in
+from inspector.passes.record_effects import ChangesTask, changes_of
 from inspector.passes.typed_rows import TypedTask, run_typed_rows, typed_schema
+from inspector.passes.worker import rows_of, tasks_in
 from inspector.schemas import problem_batch
 
 T = TypeVar("T")

@@ -9,8 +9,16 @@ import numpy as np
 from inspector.arrays import Int64s, distinct
 from inspector.decode.sst.blocks import RawBlocks
 from inspector.exceptions import DecodeError, RecordError
-from inspector.kernel.layout import BAD_BLOCK, BAD_ENTRY, BAD_ORDER, ENTRY, FULL, MORE, OVER_LIMIT
 from inspector.kernel.loader import kernel
+from inspector.kernel.record_layout import (
+    BAD_BLOCK,
+    BAD_ENTRY,
+    BAD_ORDER,
+    ENTRY,
+    FULL,
+    MORE,
+    OVER_LIMIT,
+)
 from inspector.light_dataclasses import dataclass
 from inspector.model import Limits, above_limit
 

@@ -19,8 +19,8 @@ from inspector.arrays import Int64s
 from inspector.decode.sst.entries import MERGE, EntryBlock, LiveBlock
 from inspector.decode.sst.table import RangeDeletion, Table
 from inspector.exceptions import DecodeError, RecordError
-from inspector.kernel.layout import MORE
 from inspector.kernel.loader import kernel
+from inspector.kernel.record_layout import MORE
 from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits, above_limit
 

@@ -6,7 +6,7 @@ from inspector.decode.frames import DEFAULT_CODEC, codec_of
 from inspector.encode.records import DeltaForm
 from inspector.providers.content import FolderVersion, StoreContent
 from inspector.providers.hdfs import SPELLED
-from inspector.providers.options import ReadOptions
+from inspector.providers.reader_options import ReadOptions
 
 
 class HdfsContent(StoreContent):

@@ -19,17 +19,17 @@ from inspector.decode.sst.table import Table, open_table
 from inspector.exceptions import DecodeError, NoSchemaError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.file_reader import FileReader
-from inspector.providers.options import AVRO, UNSAFE_ROW, ReadOptions, Report
+from inspector.providers.reader_options import AVRO, UNSAFE_ROW, ReadOptions, Report
 from inspector.providers.rocksdb.avro_entries import AvroEntries
+from inspector.providers.rocksdb.file_names import PIECE_BYTES
 from inspector.providers.rocksdb.lists import ListLengths
-from inspector.providers.rocksdb.names import PIECE_BYTES
-from inspector.providers.rocksdb.rows import ROW_CHECKSUM_BYTES, Encoding, decode_block
 from inspector.providers.rocksdb.snapshot import (
     Snapshot,
     StorageSource,
     TableFile,
     read_snapshot,
 )
+from inspector.providers.rocksdb.store_records import ROW_CHECKSUM_BYTES, Encoding, decode_block
 from inspector.providers.task_files import TaskFiles
 
 

@@ -23,7 +23,7 @@ from inspector.light_dataclasses import dataclass, field
 from inspector.model import LIMITS, FileKind, StoreFile, above_limit
 from inspector.plain_text import escape
 from inspector.providers.file_reader import check_identity
-from inspector.providers.rocksdb.names import LOGS, PIECE_BYTES, TABLES
+from inspector.providers.rocksdb.file_names import LOGS, PIECE_BYTES, TABLES
 from inspector.providers.shared_files import Contents, SharedFiles, SnapshotFiles
 
 # Spark 4.0 takes this number from spark.sql.streaming.stateStore.checkpointFormatVersion, once for

@@ -31,7 +31,7 @@ from inspector.render.as_json import LISTED, render_json
 from inspector.render.cells import UNKNOWN, summary_name
 from inspector.render.first_screen import Line, command_line, first_screen
 from inspector.render.fleet_rows import cause_text, groups_of, short_names
-from inspector.render.page.model import Scale, Section, Text
+from inspector.render.page.page_model import Scale, Section, Text
 from inspector.render.page.views import (
     Cell,
     Growth,

@@ -9,7 +9,7 @@ from typing import Any
 from inspector.light_dataclasses import dataclass, field
 from inspector.quantities import bytes_text, duration_text
 from inspector.render.cells import NUMBERS, UNKNOWN, about, about_time, cell_text, summary_text
-from inspector.render.page.model import (
+from inspector.render.page.page_model import (
     MOST_LEAVES,
     MOST_ROWS,
     BarChart,

@@ -15,7 +15,7 @@ from inspector.discovery.tasks import Request
 from inspector.merge.collect import Facts
 from inspector.model import Redact
 from inspector.render.cells import summary_name
-from inspector.render.page.model import Page, Text
+from inspector.render.page.page_model import Page, Text
 from inspector.render.renderers import render
 from inspector.render.tabular import Table
 from tests.cli.support import checkpoint_of, copy_of

@@ -21,7 +21,7 @@ from inspector.facts.checks import ChecksPassed
 from inspector.model import FileKind, StoreFile, Version
 from inspector.passes.follow import Followed
 from inspector.providers import task_files
-from inspector.providers.options import ReadOptions, StoreForm
+from inspector.providers.reader_options import ReadOptions, StoreForm
 from inspector.providers.rocksdb import reader as reading
 from inspector.providers.rocksdb.reader import RocksDbReader
 from inspector.providers.task_files import TaskFiles, Turns

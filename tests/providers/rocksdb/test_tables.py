@@ -11,7 +11,7 @@ import pytest
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile, Version
-from inspector.providers.options import ReadOptions
+from inspector.providers.reader_options import ReadOptions
 from inspector.providers.rocksdb.reader import live_blocks
 from inspector.providers.rocksdb.snapshot import Snapshot, TableFile, read_snapshot
 from tests.cases import rocksdb_cases

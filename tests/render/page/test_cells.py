@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inspector.render.page.model import Scale
+from inspector.render.page.page_model import Scale
 from inspector.render.page.views import Cell, cell, number_cell, summary_cell
 from inspector.render.tabular import Column, Unit
 

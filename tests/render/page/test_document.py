@@ -19,7 +19,7 @@ from inspector.render.page.document import (
     render_fleet_page,
     render_page,
 )
-from inspector.render.page.model import (
+from inspector.render.page.page_model import (
     LineChart,
     Page,
     Scale,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.render.page.model import (
+from inspector.render.page.page_model import (
     MOST_LEAVES,
     MOST_ROWS,
     Bar,

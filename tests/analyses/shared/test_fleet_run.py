@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.analyses.shared.fleet import find_all, means_many, run_all
+from inspector.analyses.shared.fleet_run import find_all, means_many, run_all
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint.search import Found

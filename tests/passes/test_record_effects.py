@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.passes import changes
-from inspector.passes.changes import ChangesTask
+from inspector.passes import record_effects as changes
+from inspector.passes.record_effects import ChangesTask
 from tests import cases
 from tests.cases import Batch, tasks_of, user
 from tests.encode import Record

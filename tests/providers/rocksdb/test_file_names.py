@@ -4,7 +4,7 @@ import pytest
 
 from inspector.checkpoint.names import MAX_BATCH
 from inspector.model import FileKind
-from inspector.providers.rocksdb.names import folder_kind, parse_name
+from inspector.providers.rocksdb.file_names import folder_kind, parse_name
 from tests.rocks import UUID
 
 

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from inspector import analyses
 from inspector.analyses.shared.run import Run
-from inspector.cli.fleet import Spool
+from inspector.cli.fleets import Spool
 from tests.cli.support import OUTPUTS, checkpoint_of, copy_of, flip, run, tree
 from tests.profiles import sampled
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.facts.sizes import SizeCounts
+from inspector.facts.size_distributions import SizeCounts
 from tests.cases import Step, replay
 from tests.encode import Record
 

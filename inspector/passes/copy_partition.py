@@ -31,7 +31,7 @@ from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import chain_for
 from inspector.providers.common_names import hadoop_sums_name, spark_sums_name
 from inspector.providers.content import FolderVersion
-from inspector.providers.options import ReadOptions
+from inspector.providers.reader_options import ReadOptions
 from inspector.providers.registry import provider_by_name
 from inspector.sparktypes import parse_schema_json
 

@@ -19,7 +19,7 @@ from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import JudgedLeftover, Leftover
 from inspector.facts.registry import BATCH_ROWS, facts_in, facts_schema
 from inspector.facts.versions import VersionFacts
-from inspector.passes.run import run_fields, run_tasks
+from inspector.passes.worker import run_fields, run_tasks
 from inspector.schemas import ROWS, TASKS, batch_of
 from tests import cases, encode
 from tests.cases import (

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode import _cells
-from inspector.decode.rows import RowDecoder
+from inspector.decode.row_columns import RowDecoder
 from inspector.exceptions import LimitError
 from inspector.sparktypes import LONG, AtomicType, StructField, StructType, parse_ddl
 from tests import encode

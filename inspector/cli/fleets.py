@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from inspector.analyses.shared.declare import Analysis
-from inspector.analyses.shared.fleet import Ahead, Outcome, Shown, find_all, run_all
+from inspector.analyses.shared.fleet_run import Ahead, Outcome, Shown, find_all, run_all
 from inspector.analyses.shared.opening import Opened, Recalled
 from inspector.analyses.shared.options import CACHE, Options
 from inspector.checkpoint.search import Found, is_pattern

@@ -8,14 +8,14 @@ from dataclasses import replace
 import pytest
 
 from inspector.facts.expired import LeftoverClass
-from inspector.findings.finding import Finding, Severity
-from inspector.findings.leftovers import (
+from inspector.findings.expired_rows import (
     PAST,
     LeftoverTotal,
     Place,
     judge_leftovers,
     judge_open,
 )
+from inspector.findings.finding import Finding, Severity
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import RowKind
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from inspector.facts.variables import (
+from inspector.facts.variable_entries import (
     LISTED,
     EntriesPerKey,
     GroupingKeys,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.fact import Observed
-from inspector.facts.top import TopBy, TopKey, merge_top, top_keys
+from inspector.facts.top_keys import TopBy, TopKey, merge_top, top_keys
 from inspector.model import StoreId
 from tests.cases import Step, replay
 

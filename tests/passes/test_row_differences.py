@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.discovery.tasks import Task
-from inspector.passes import diff
-from inspector.passes.diff import DiffTask, differences_of
+from inspector.passes import row_differences as diff
+from inspector.passes.row_differences import DiffTask, differences_of
 from inspector.passes.store_reader import StoreReader
 from tests import cases
 from tests.cases import Batch, tasks_of, user
