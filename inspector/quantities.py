@@ -153,9 +153,19 @@ def duration_text(millis: int) -> str:
 # --- notes ---------------------------------------------------------------------------------------
 
 
+def capitalise(text: str) -> str:
+    """Words as a sentence begins with them."""
+    return text[:1].upper() + text[1:]
+
+
+def go_on_with(text: str) -> str:
+    """A sentence as it stands behind other words."""
+    return text[:1].lower() + text[1:]
+
+
 def sentence(text: str) -> str:
     """A note as a sentence of its own; a first word that is a path or the like stays as it is."""
     text = text.strip()
     if text.partition(" ")[0].rstrip(",").isalpha():
-        text = text[:1].upper() + text[1:]
+        text = capitalise(text)
     return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -28,6 +28,7 @@ from inspector.findings.restart_rules import RELEASES, RULES, Restarts, release_
 from inspector.findings.verdict import Cause, Level, Verdict, level_of
 from inspector.light_dataclasses import dataclass
 from inspector.operators.transform_with_state import TTL_FIELD
+from inspector.quantities import capitalise
 from inspector.render import tabular as t
 from inspector.render.report import Report
 
@@ -303,7 +304,7 @@ def _cause(findings: Sequence[Finding]) -> Cause | None:
     if not findings:
         return None
     first = findings[0]
-    sentence = f"{first.kind.title[:1].upper()}{first.kind.title[1:]}: {first.cause}"
+    sentence = f"{capitalise(first.kind.title)}: {first.cause}"
     return Cause(first, sentence, None, None, None, f"{first.next_step}.", first.command)
 
 

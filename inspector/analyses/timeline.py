@@ -33,7 +33,7 @@ from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.model import StoreName, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule
-from inspector.quantities import bytes_rate_text, bytes_text, duration_text
+from inspector.quantities import bytes_rate_text, bytes_text, capitalise, duration_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.render.tabular import Table
@@ -590,7 +590,7 @@ def _capacity_notes(
 
 def _trend_notes(growth: StoreGrowth | None) -> Iterator[str]:
     if growth is not None and not growth.bytes.judged:
-        yield f"{TOO_SHORT[0].upper()}{TOO_SHORT[1:]}."
+        yield f"{capitalise(TOO_SHORT)}."
 
 
 def _watermark_moves(checkpoint: Checkpoint) -> dict[str, int]:

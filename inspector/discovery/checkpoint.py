@@ -38,7 +38,7 @@ from inspector.operators.rule import OperatorShape, StoreRule
 from inspector.operators.transform_with_state import NAMES as TRANSFORM
 from inspector.operators.transform_with_state import Family, Properties, family_of
 from inspector.operators.user_rules import UserRules
-from inspector.providers.chain import StoreFiles, restorable_versions
+from inspector.providers.chain import FileNames, StoreFiles, restorable_versions
 from inspector.providers.provider import Listing, Provider
 from inspector.providers.registry import classify, provider_for
 
@@ -134,6 +134,11 @@ class Checkpoint:
     def root(self) -> str:
         """The root as its user spelled it."""
         return self.storage.root
+
+    @property
+    def file_names(self) -> FileNames:
+        """How the provider spells its state files."""
+        return self.provider.files_of(()).names
 
     @cached_property
     def store_files(self) -> dict[str, StoreFiles]:

@@ -134,11 +134,12 @@ def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
     """
     planned = checkpoint.logs.last_offset
     files = checkpoint.store_files[layout.directory]
-    versions = sorted({*files.deltas, *files.snapshots})
+    present = {*files.deltas, *files.snapshots}
+    versions = sorted(present)
     if planned is None or not versions or not versions[0] <= planned + 2 < versions[-1]:
         return
     above = [v for v in versions if v > planned + 2]
-    newest = next((v for v in above if v - 1 not in versions), versions[-1])
+    newest = next((v for v in above if v - 1 not in present), versions[-1])
     if newest <= checkpoint.newest_listed_batch + 2:
         return
     path = (files.deltas.get(newest) or files.snapshots[newest]).path
@@ -147,7 +148,7 @@ def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
     )
     message += (
         "no restart reads it, and it may keep Spark from removing old files"
-        if newest - 1 not in versions
+        if newest - 1 not in present
         else "the logs are older than the state, as from a backup, and a restart runs the batches "
         "after that again, between files of their first run"
     )

@@ -285,7 +285,7 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         obstacles=tuple(obstacle for obstacle in obstacles if repairs or not obstacle.since),
         later=() if repairs else tuple(obstacle for obstacle in obstacles if obstacle.since),
         unknown=damage.doubted,
-        names=checkpoint.provider.files_of(()).names,
+        names=checkpoint.file_names,
         repairs=repairs,
         has_state=checkpoint.layout.has_state or not batch,
     )
@@ -416,7 +416,7 @@ def _stores(
     checkpoint: Checkpoint, operator: Operator, version: int, damage: _Damage
 ) -> Iterator[Load | Obstacle]:
     """Each store of an operator, and the partitions that it should have."""
-    names = checkpoint.provider.files_of(()).names
+    names = checkpoint.file_names
     present = {partition.partition_id for partition in operator.layout.partitions}
     count = 1 if operator.single_partition else partition_count(checkpoint, version)
     selected = checkpoint.selection.partition_id is not None

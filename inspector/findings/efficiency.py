@@ -14,7 +14,7 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty
 from inspector.operators.rewrites import rewrite_advice
 from inspector.operators.transform_with_state import is_helper
-from inspector.quantities import bytes_text, count_text, long_duration_text, share_text
+from inspector.quantities import bytes_text, capitalise, count_text, long_duration_text, share_text
 
 
 @dataclass(frozen=True)
@@ -396,7 +396,7 @@ def _wide_column(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]
         f"{', by a sample of each file' if column.name else ''}; {rows}",
         total.rows,
         round(column.share * total.row_bytes),
-        f"T{subject[1:]} {share} of the bytes, {size} in each of {rows}"
+        f"{capitalise(subject)} {share} of the bytes, {size} in each of {rows}"
         f"{_where_null(costs.largest)}.",
     )
 

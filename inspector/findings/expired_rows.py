@@ -70,23 +70,18 @@ class Place:
     removes: bool = False
 
 
-_COMPLETE = ", as complete output mode keeps every group"
-
-
 def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverTotal]) -> Iterator[Finding]:
     """A finding for each class and certainty that there is."""
     for total in leftovers:
         if total.rows and total.certainty is not Certainty.UNDECIDED:
             kind = _KINDS[subject.row_kind] if total.kind in PAST else catalogue.TIMEOUT_KEPT
-            cause = _WORDS_OF.get(subject.row_kind, _cause)(total)
+            words = _WORDS_OF.get(subject.row_kind)
             yield kind.of_store(
                 subject,
                 _evidence(subject, total),
                 total.rows,
                 total.bytes,
-                cause.replace(_COMPLETE, ", though it removed others")
-                if subject.removes
-                else cause,
+                words(total) if words else _cause(total, removes=subject.removes),
                 certainty=total.certainty,
                 next_step=_advice(subject, total),
                 severity=_severity(total),
@@ -171,12 +166,13 @@ def _advice(subject: Place, total: LeftoverTotal) -> str:
     return subject.advice or "inspector leftovers lists the keys"
 
 
-def _cause(total: LeftoverTotal) -> str:
+def _cause(total: LeftoverTotal, *, removes: bool) -> str:
     keys, pronoun = total.keys, total.them
     sure = total.certainty is Certainty.PROVEN
     if total.kind is LeftoverClass.PAST_WATERMARK:
         rows = count_text(total.rows, "row")
-        kept = "" if sure else _COMPLETE
+        why = "though it removed others" if removes else "as complete output mode keeps every group"
+        kept = "" if sure else f", {why}"
         return f"The watermark has passed {rows} that the operator still keeps{kept}."
     if total.kind is LeftoverClass.PAST_PROCESSING_TIME:
         return (

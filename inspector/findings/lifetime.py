@@ -28,7 +28,7 @@ from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import NAMES as JOIN
 from inspector.operators.rule import Clock, RowKind, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
-from inspector.quantities import count_text, duration_text
+from inspector.quantities import capitalise, count_text, duration_text, go_on_with
 from inspector.time_text import time_ms_text
 
 _DAY_MS = 86_400_000
@@ -196,7 +196,7 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"{count_text(life.window, 'version')} whose changes can be read",
         newest.rows,
         newest.row_bytes,
-        f"{rule.never[0].upper()}{rule.never[1:]}{_SETS if life.sets else ''}.",
+        f"{capitalise(rule.never)}{_SETS if life.sets else ''}.",
         next_step=rule.advice,
     )
 
@@ -268,7 +268,7 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         "removed",
         life.newest.rows,
         life.newest.row_bytes,
-        (f"{never[0].upper()}{never[1:]}; " if never else "")
+        (f"{capitalise(never)}; " if never else "")
         + f"{life.inserts:,} of {count_text(life.puts, 'put')} were of new keys: the key is unique "
         "to each event.",
     )
@@ -332,7 +332,7 @@ def _of_delay(life: StoreLifetime, ahead: int, cause: str) -> str:
         start = f"The delay of withWatermark is {duration_text(delay)}"
     else:
         return cause
-    return f"{start}: {cause[:1].lower()}{cause[1:]}"
+    return f"{start}: {go_on_with(cause)}"
 
 
 def _none_near(

@@ -10,6 +10,7 @@ from inspector.findings.catalogue import HOT_KEY, JOIN_SIDE, SAME_VALUE
 from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
 from inspector.light_dataclasses import dataclass
 from inspector.model import READABLE, Problem
+from inspector.quantities import go_on_with
 
 TOO_SHORT = (
     "too few batches can be read, or they are too close in time, to tell whether the state grows"
@@ -260,22 +261,21 @@ def cause_sentence(
         sizes: the bytes of the state that each is about.
         total: bytes of the state.
     """
+    store = main.operator_id, main.store_name
     about = [
         finding
         for finding in findings
-        if main.kind.group is Group.LIFETIME
-        and finding.kind.group is Group.EFFICIENCY
-        and None not in (store := (finding.operator_id, finding.store_name))
-        and store == (main.operator_id, main.store_name)
+        if finding.kind.group is Group.EFFICIENCY
+        and (finding.operator_id, finding.store_name) == store
         and (finding.kind in _OF_MOST or sizes.get(finding, 0) >= _MOST * total)
     ]
-    if not about:
+    if main.kind.group is not Group.LIFETIME or None in store or not about:
         return main.cause
     beside = max(about, key=lambda finding: (finding.severity, sizes.get(finding, 0)))
     # Of a join's side one key says more than that no row of it has gone yet.
     hot = beside.kind is HOT_KEY and main.kind is JOIN_SIDE
     first, second = (beside, main) if hot else (main, beside)
-    return f"{first.cause.removesuffix('.')}; {second.cause[:1].lower()}{second.cause[1:]}"
+    return f"{first.cause.removesuffix('.')}; {go_on_with(second.cause)}"
 
 
 _OF_MOST = (HOT_KEY, SAME_VALUE)

@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 
 from inspector.findings.metrics import Passed
 from inspector.findings.verdict import TOO_SHORT, Cause, Level, StateGrowth, StateSize, Verdict
-from inspector.quantities import bytes_rate_text, bytes_text, share_text, short_count_text
+from inspector.quantities import (
+    bytes_rate_text,
+    bytes_text,
+    capitalise,
+    share_text,
+    short_count_text,
+)
 from inspector.render.report_data import Part, ReportData
 from inspector.time_text import time_ms_text
 
@@ -253,7 +259,7 @@ def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> st
         return "The state is empty."
     holds = f"It holds {_size_text(size)} now{read}."
     if growth is None or not growth.judged:
-        return f"{TOO_SHORT[0].upper()}{TOO_SHORT[1:]}. {holds}"
+        return f"{capitalise(TOO_SHORT)}. {holds}"
     if not growth.growing:
         return f"The state does not grow. {holds}"
     since = f"since batch {growth.since_batch} ({time_ms_text(growth.since_ms)})"

@@ -25,6 +25,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin
 
 from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import dataclass, field, fields, hints_of, replace
+from inspector.quantities import go_on_with
 
 R = TypeVar("R", bound="Row")
 
@@ -174,7 +175,7 @@ class Row:
     def row_meaning(cls) -> str:
         """What a row stands for: the docstring of the class, as a part of a sentence."""
         text = " ".join((cls.__doc__ or "").split()).removesuffix(".")
-        return text[:1].lower() + text[1:]
+        return go_on_with(text)
 
     @classmethod
     def columns(cls, *, raw: bool = False, without: Collection[str] = ()) -> tuple[Column, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 from inspector.findings.finding import Finding
 from inspector.model import NO_FAULT, Problem
 from inspector.plain_text import escape
-from inspector.quantities import bytes_text, short_count_text
+from inspector.quantities import bytes_text, capitalise, short_count_text
 from inspector.render.cells import NUMBERS, cell_text, summary_name, summary_text
 from inspector.render.display import Display
 from inspector.render.first_screen import Line, first_screen
@@ -75,7 +75,7 @@ def _part(problems: Sequence[Problem]) -> tuple[list[Problem], list[str]]:
     """What is wrong; and as notes what is no fault, without the place, which is the whole."""
     faults = [problem for problem in problems if problem.slug not in NO_FAULT]
     notes = [problem.message for problem in problems if problem.slug in NO_FAULT]
-    return faults, [f"{note[:1].upper()}{note[1:]}." for note in notes]
+    return faults, [f"{capitalise(note)}." for note in notes]
 
 
 def _shown_tables(report: ReportData) -> Iterator[Table]:

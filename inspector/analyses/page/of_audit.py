@@ -33,6 +33,7 @@ from inspector.discovery.tasks import Request
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
 from inspector.model import Redact
+from inspector.quantities import capitalise
 from inspector.render import tabular as t
 from inspector.render.page.page_model import Block, Page, Section, Text
 from inspector.render.report import Report
@@ -189,7 +190,7 @@ def unknown_here(judged: Judged) -> Iterator[str]:
                     f"The schema of {store_text} is unknown, so its keys are not decoded. Use "
                     f"--key-schema and --value-schema to provide it."
                 )
-    yield from (f"{note[:1].upper()}{note[1:]}." for note in notes(facts))
+    yield from (f"{capitalise(note)}." for note in notes(facts))
 
 
 # --- History of the oldest leftover of a checkpoint, batch by batch -------------------------------

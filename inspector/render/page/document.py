@@ -26,7 +26,7 @@ from inspector.findings.finding import Finding, Kind
 from inspector.findings.verdict import Level, Verdict
 from inspector.light_dataclasses import dataclass, replace
 from inspector.plain_text import escape
-from inspector.quantities import bytes_text, sentence
+from inspector.quantities import bytes_text, capitalise, sentence
 from inspector.render.as_json import LISTED, render_json
 from inspector.render.cells import UNKNOWN, summary_name
 from inspector.render.first_screen import Line, command_line, first_screen
@@ -213,7 +213,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {
         "id": kind.id,
         "severity": finding.severity.word,
-        "title": kind.title[:1].upper() + kind.title[1:],
+        "title": capitalise(kind.title),
         "cause": finding.cause,
         "certainty": finding.certainty.value,
         "place": ", ".join(filter(None, (operator, store))),

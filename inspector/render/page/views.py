@@ -7,7 +7,7 @@ from itertools import groupby, islice
 from typing import Any
 
 from inspector.light_dataclasses import dataclass, field
-from inspector.quantities import bytes_text, duration_text
+from inspector.quantities import bytes_text, capitalise, duration_text
 from inspector.render.cells import NUMBERS, UNKNOWN, about, about_time, cell_text, summary_text
 from inspector.render.page.page_model import (
     MOST_LEAVES,
@@ -160,10 +160,10 @@ def table_view(table: Table) -> TableView:
     rows = list(islice(iter(table.rows), MOST_ROWS + 1))
     more = f"This page shows only the first {MOST_ROWS:,} rows." if len(rows) > MOST_ROWS else ""
     return TableView(
-        _capitalise(table.title),
+        capitalise(table.title),
         [Head(column.head, column.unit in NUMBERS) for column in columns],
         [[cell(column, row.get(column.name)) for column in columns] for row in rows[:MOST_ROWS]],
-        _capitalise(table.empty) + ".",
+        capitalise(table.empty) + ".",
         more,
         [(column.head, column.doc.replace("`", "")) for column in columns if column.doc],
     )
@@ -210,13 +210,13 @@ def _description(chart: LineChart) -> str:
             if value is not None
         ]
         if not points:
-            sentences.append(f"{_capitalise(series.name)}: not known.")
+            sentences.append(f"{capitalise(series.name)}: not known.")
             continue
         about = "" if series.exact else "about "
         (first, begin), (last, end) = points[0], points[-1]
         least, most = min(value for _, value in points), max(value for _, value in points)
         now = f"{about}{number_text(chart.scale, end)}"
-        text = f"{_capitalise(series.name)}: {now} after {chart.over[0]} {last}"
+        text = f"{capitalise(series.name)}: {now} after {chart.over[0]} {last}"
         if len(points) > 1:
             text += f", {number_text(chart.scale, begin)} after {chart.over[0]} {first}"
             text += f"; least {number_text(chart.scale, least)}"
@@ -236,7 +236,7 @@ def bars_view(chart: BarChart) -> BarsView:
             bar.label,
             list(_rects(bar.parts, longest)),
             [number_cell(chart.scale, part, exact=bar.exact) for part in bar.parts],
-            _capitalise(bar.note),
+            capitalise(bar.note),
             bar.exact,
         )
         for bar in chart.bars
@@ -299,10 +299,6 @@ def _choice(tree: Treemap, name: str, levels: Sequence[int]) -> TableView:
 
 
 # --- words -----------------------------------------------------------------------------------
-
-
-def _capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 # --- Lines as plain SVG: no script draws them, so that a notebook, paper and a phone show ---------
