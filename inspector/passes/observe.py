@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import astuple, replace
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -47,7 +47,7 @@ from inspector.state.compare import (
     compare_delta,
     compare_snapshot,
 )
-from inspector.state.replay import Read, StateMap
+from inspector.state.replay import StateMap
 
 
 def audit_stores(
@@ -66,11 +66,10 @@ def audit_stores(
     passes = [StorePass(task, store, item) for store, item in stores]
     number = 0
     while number < len(steps):
-        if len(passes) == 1 and not passes[0].ahead:
-            columns = passes[0].read_together(steps[number : number + TOGETHER])
-            if columns is not None:
-                yield columns
-                number += len(columns.versions)
+        if len(passes) == 1:
+            count = yield from passes[0].read_together(steps[number : number + TOGETHER])
+            if count:
+                number += count
                 continue
         step = steps[number]
         number += 1
@@ -128,15 +127,6 @@ SMALL_DELTA_BYTES = 8 << 10
 """Bytes of each: a larger one has columns that are measured, and little is saved."""
 
 
-class _Ahead(NamedTuple):
-    """A delta that was read with others, before its turn."""
-
-    content: bytes
-    raw_bytes: int
-    block: RecordBlock
-    read: Read
-
-
 def _small_deltas(steps: Sequence[Step]) -> list[StoreFile]:
     """The deltas of the first steps that can be read together."""
     files, size = list[StoreFile](), 0
@@ -169,7 +159,6 @@ class StorePass:
     Attributes:
         state: the map so far.
         whole: the map is that of the last step; False after a file that could not be read.
-        ahead: the deltas of the next steps, where they were read together.
         life: follows the life of its rows.
     """
 
@@ -193,7 +182,6 @@ class StorePass:
         self.whole = True
         self._raw_bytes = 0
         self._given: Iterator[RecordBlock] | None = None
-        self.ahead: deque[_Ahead] = deque()
         self._pause, self._patience = 0, 1
         self._since: list[StoreFile] = []  # a snapshot, or the empty version, and deltas after it
         self._differences: list[Observed[SnapshotDiffers]] = []
@@ -206,7 +194,7 @@ class StorePass:
             for scenario in store.scenarios
         ]
         self.life = Lifetime(task, store, reader.store, self.state)
-        self._apply_together = not (
+        self._follows = bool(
             fields or self._rewrites or self._simulations or self.life.looks_at_versions
         )
         self._crossed = CrossChecks(task, store)
@@ -269,10 +257,6 @@ class StorePass:
         try:
             if compared:
                 apply_snapshot(self.state, self._check_blocks(file))
-            elif self.ahead:
-                content, raw_bytes, block, read = self.ahead.popleft()
-                self._reader.note(file, content, block.count, raw_bytes)
-                self.state.apply(block, read=read)
             else:
                 for block in self._check_blocks(file):
                     self.state.apply(block)
@@ -287,39 +271,40 @@ class StorePass:
         self._raw_bytes = self._reader.files.raw_bytes
         return self.state.end()
 
-    def read_together(self, steps: Sequence[Step]) -> FactColumns | None:
-        """Read the deltas of the next steps at once, as far as they are small and all is right.
+    def read_together(
+        self, steps: Sequence[Step]
+    ) -> Generator[Observed[Any] | FactColumns, None, int]:
+        """Replay the next steps at once, as far as their deltas are small and all is right.
 
         A file of which there is more to say is read in its turn, which says it. After an attempt in
         vain so are some more: twice as many each time.
 
         Returns:
-            The facts of the versions that these made, if those need nothing of single keys; None
-            where the steps are still to be done.
+            How many were replayed.
         """
         tracking = self.state.tracking
         if self._pause or not self.whole or tracking.keys is not None or tracking.most_bytes:
             self._pause = max(self._pause - 1, 0)
-            return None
+            return 0
         files = _small_deltas(steps)
         if len(files) < 2:
-            return None
+            return 0
         contents, small = self._reader.files.read_together(files)
         if small is None or (self._fit is not None and not self._fit.fits(small)):
             self._pause = self._patience = min(2 * self._patience, TOGETHER)
-            return None
+            return 0
         self._patience = 1
-        if self._apply_together:
-            versions = [file.version or 0 for file in files[: len(small.ends)]]
-            changes = self.state.apply_ahead(small.block, small.ends, versions)
-            if changes is not None:
-                return self._note_together(changes, steps, contents, small)
-            self._apply_together = False  # keys have several records
-        sizes = np.diff(small.raw_ends, prepend=0).tolist()
-        parts = self.state.read_ahead(small.block, small.ends)
-        for content, size, (block, read) in zip(contents, sizes, parts, strict=False):
-            self.ahead.append(_Ahead(content, size, block, read))
-        return None
+        versions = [file.version or 0 for file in files[: len(small.ends)]]
+        facts = list[Observed[Any]]()
+        changes = self.state.apply_ahead(
+            small.block,
+            small.ends,
+            versions,
+            (lambda change: facts.extend(self._follow(change))) if self._follows else None,
+        )
+        yield from facts
+        yield self._note_together(changes, steps, contents, small)
+        return len(versions)
 
     def _note_together(
         self, changes: Changes, steps: Sequence[Step], contents: list[bytes], small: SmallDeltas
@@ -428,6 +413,12 @@ class StorePass:
             no_files: dict[str, Any] = dict.fromkeys(files, 0)
             facts = replace(facts, stores=0, rebased=0, empty_deltas=0, **no_files)
         yield Observed(self._reader.store, change.version, facts)
+        yield from self._follow(change)
+        if change.rebased and change.version == self._task.repartitioned:
+            inherit(self.state, self.life, self._origins())
+
+    def _follow(self, change: Change) -> Iterator[Observed[Any]]:
+        """The facts of what follows the keys of a version."""
         if self._prefixes is not None:
             prefixes = self._prefixes.update(change, self.state)
             yield Observed(self._reader.store, change.version, prefixes)
@@ -436,8 +427,6 @@ class StorePass:
         for simulation in self._simulations:
             simulation.update(change, self.state)
         yield from self.life.update(change)
-        if change.rebased and change.version == self._task.repartitioned:
-            inherit(self.state, self.life, self._origins())
 
     def _origins(self) -> Iterator[tuple[StateMap, Lifetime] | None]:
         """The partitions that the rows came from, one after the other; None for one unreadable."""

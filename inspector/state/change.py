@@ -86,7 +86,7 @@ class Moves(NamedTuple):
 
     @classmethod
     def of(cls, at: Int64s, key_size: Int64s, touched: npt.NDArray[Any], now_size: Int64s) -> Moves:
-        """Of keys that a version touches once: as they were, and the sizes of their values now."""
+        """Of keys that a version touches: as they were, and the sizes of their values now."""
         was, before = touched["live"], touched["size"].astype(np.int64)
         now = now_size >= 0
         moved = ~(was & now & (before == now_size))
@@ -115,8 +115,8 @@ class Change:
     """
 
     version: int
-    rebased: bool
-    sums: ChangeSums
+    rebased: bool = False
+    sums: ChangeSums = ChangeSums._make([*[0] * len(SUMS), {}])
     counts: RecordCounts = field(default_factory=RecordCounts)
     first_descent: int | None = None
     earliest_put: int | None = None
@@ -154,8 +154,6 @@ class Changes(NamedTuple):
         ):
             yield Change(
                 version,
-                rebased=False,
-                sums=self.sums,
                 counts=RecordCounts(*numbers),
                 earliest_put=None if put == NO_LATER else put,
                 latest_removal=None if removal == NO_CLOCK else removal,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -79,19 +79,6 @@ class Tracking:
     mark: Callable[[RecordBlock, Int64s], UInt8s] | None = None
     hashed: bool = False
     most_bytes: int = 0
-
-
-class Read(NamedTuple):
-    """What was read of the records of a version before its turn.
-
-    Attributes:
-        ids: of the keys. hashes, clocks: of the values. keys: distinct ones up to this version.
-    """
-
-    ids: Int64s
-    hashes: UInt64s
-    clocks: Int64s | None
-    keys: int
 
 
 _MOST_RECORD = (1 << 31) - 1
@@ -236,61 +223,48 @@ class StateMap:
         self._touched_keys: TouchedKeys | None = None
         self._adder.clear()
 
-    def read_ahead(self, block: RecordBlock, ends: Int64s) -> Iterator[tuple[RecordBlock, Read]]:
-        """Read the records of several versions to come at once; :meth:`apply` takes each.
+    def apply_ahead(
+        self,
+        block: RecordBlock,
+        ends: Int64s,
+        versions: Sequence[int],
+        follow: Callable[[Change], None] | None = None,
+    ) -> Changes:
+        """Apply the records of several versions to come, and close each of these.
 
         Args:
             block: all of them. The map keeps all keys.
             ends: how many records these are up to the end of each version.
-        """
-        keys = self._keys
-        ids, hashes, clocks = self._read(block)
-        self._keys = keys  # those that come with a later version are not there before it
-        highest = np.maximum.accumulate(np.append(keys - 1, ids))
-        first = 0
-        for end, last in zip(ends.tolist(), highest[ends].tolist(), strict=True):
-            part = slice(first, end)
-            times = None if clocks is None else clocks[part]
-            yield block.between(first, end), Read(ids[part], hashes[part], times, last + 1)
-            first = end
-
-    def apply_ahead(
-        self, block: RecordBlock, ends: Int64s, versions: Sequence[int]
-    ) -> Changes | None:
-        """Apply the records of several versions to come, and close each of these.
-
-        Args:
-            block: as :meth:`read_ahead` takes it. The tracking has no clock slot, and the order
-                of records is of no interest.
-            ends: of each version.
             versions: that they make.
+            follow: told of each of them while the map is that of the version; of the change it
+                learns no numbers.
 
         Returns:
-            What they changed; None if one has several records of a key: nothing is applied then.
+            What they changed.
         """
-        before = self._keys
         ids, hashes, clocks = self._read(block)
-        at = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-        places = np.sort(at * self._keys + ids)
-        if (places[1:] == places[:-1]).any():
-            self._keys = before
-            return None
-        step, first = len(self.versions), 0
-        self.versions.extend(versions[:-1])
-        self.begin(versions[-1])
+        at = of_record = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
         table, adder, touched = self._table[: self._keys], self._adder, np.empty(len(ids), TOUCH)
+        # Of each row of `touched` that is filled.
+        filled, key_size = np.ones(len(ids), np.bool_), block.key_length.copy()
+        now_size, removed = block.value_length.copy(), block.value_length < 0
         counts = np.zeros((len(versions), len(COUNTS)), np.int64)
         totals = np.zeros((len(versions), len(SUMS)), np.int64)
-        for i, end in enumerate(ends.tolist()):
-            part = slice(first, end)
-            _, largest = self._kernel.apply(
+        timed = self.tracking.clock_slot >= 0
+        self.begin(versions[0])
+        self.versions.pop()
+        first = 0
+        for i, (version, end) in enumerate(zip(versions, ends.tolist(), strict=True)):
+            part, step = slice(first, end), len(self.versions)
+            self.versions.append(version)
+            count, largest = self._kernel.apply(
                 table,
                 ids[part],
                 block.key_length[part],
                 block.value_length[part],
                 hashes[part],
                 None if clocks is None else clocks[part],
-                step + i,
+                step,
                 0,
                 self._flags,
                 touched[part],
@@ -299,8 +273,28 @@ class StateMap:
                 adder.by_size,
             )
             adder.note_largest(largest)
-            self.records, first = end - first, end
-        self._touched = [touched[part]] if self.records else []
+            noted, self.records = slice(first, first + count), end - first
+            self._touched, self._touched_keys = [touched[noted]] if count else [], None
+            self._again = {}
+            if count < self.records:  # a key has several records
+                totals[i] = 0
+                of_all = step, self._flags, totals[i], adder.by_size
+                adder.note_largest(self._kernel.tally(table, touched[noted], *of_all))
+                keys = touched["id"][noted]
+                removed[noted] = np.isin(keys, ids[part][removed[part]])
+                now_size[noted] = np.where(self.live[keys], self.value_size[keys], -1)
+                key_size[noted], filled[first + count : end] = self.key_size[keys], False
+                if clocks is not None and timed:
+                    put = block.value_length[part] >= 0
+                    self._note_again(ids[part], np.where(put, clocks[part], NO_CLOCK), None)
+            if timed:
+                self._note_timers()
+            if follow is not None:
+                follow(Change(version, first_descent=self._descent(block.between(first, end))))
+            first = end
+        if not filled.all():
+            at, key_size, now_size = at[filled], key_size[filled], now_size[filled]
+            removed, touched = removed[filled], touched[filled]
         sums = ChangeSums._make([*totals.T, {}])
         rows = self.rows + np.cumsum(sums.now_rows - sums.was_rows)
         key_bytes = self.key_bytes + np.cumsum(sums.now_key_bytes - sums.was_key_bytes)
@@ -310,8 +304,7 @@ class StateMap:
         earliest, latest = np.full(len(ends), NO_LATER), np.full(len(ends), NO_CLOCK)
         if clocks is not None:
             put = (clocks != NO_CLOCK) & (clocks != NO_TIMEOUT)
-            np.minimum.at(earliest, at[put], clocks[put])
-            removed = block.value_length < 0
+            np.minimum.at(earliest, of_record[put], clocks[put])
             np.maximum.at(latest, at[removed], touched["clock"][removed])
         return Changes(
             np.array(versions, np.int64),
@@ -322,28 +315,23 @@ class StateMap:
             value_bytes,
             earliest,
             latest,
-            Moves.of(at, block.key_length, touched, block.value_length),
+            Moves.of(at, key_size, touched, now_size),
         )
 
-    def apply(self, block: RecordBlock, *, kept: bool = False, read: Read | None = None) -> None:
+    def apply(self, block: RecordBlock, *, kept: bool = False) -> None:
         """Apply one block of records of the version, in file order.
 
-        With ``kept`` all of them have keys that are kept, and that the map has met before. What was
-        ``read`` of them ahead is not read again.
+        With ``kept`` all of them have keys that are kept, and that the map has met before.
         """
         if not block.count:
             return
         self.records += block.count
-        if self._ordered and self.tracking.descends is not None and self._first_descent is None:
-            below = np.flatnonzero(self.tracking.descends(block))
-            self._first_descent = block.first_record + int(below[0]) if len(below) else None
-        if read is None:
-            block = block if kept else self._kept_records(block)
-            if not block.count:
-                return
-            ids, hashes, clocks = self._read(block)
-        else:
-            ids, hashes, clocks, self._keys = read
+        if self._ordered and self._first_descent is None:
+            self._first_descent = self._descent(block)
+        block = block if kept else self._kept_records(block)
+        if not block.count:
+            return
+        ids, hashes, clocks = self._read(block)
         if clocks is not None:
             self._note_clocks(block, ids, clocks)
         timed = self.tracking.clock_slot >= 0
@@ -377,13 +365,7 @@ class StateMap:
         if counts.puts + counts.removals > sum(map(len, self._touched)):
             self._add_again()  # a key has several records
         if self.tracking.clock_slot >= 0:
-            touched = self.touched_keys()
-            ids, over, same_state = touched.ids, touched.was_clock, touched.same_state
-            if not touched.written.all():
-                written = touched.written
-                ids, over, same_state = ids[written], over[written], same_state[written]
-            self.put_over_clock[ids] = over
-            self.put_same_state[ids] = same_state
+            self._note_timers()
         change = Change(
             version=self.versions[-1],
             rebased=bool(self._flags & REBASED),
@@ -497,6 +479,12 @@ class StateMap:
         clock = self.tracking.clock
         return ids, hashes, None if clock is None else clock(block)
 
+    def _descent(self, block: RecordBlock) -> int | None:
+        """Position of the first record of a block whose key is below the one before it."""
+        descends = self.tracking.descends
+        below = [] if descends is None else np.flatnonzero(descends(block)).tolist()
+        return block.first_record + below[0] if below else None
+
     def _note_clocks(self, block: RecordBlock, ids: Int64s, clocks: Int64s) -> None:
         """Note the least clock that is put, and the greatest that is removed."""
         least = int(clocks.min())
@@ -514,6 +502,16 @@ class StateMap:
                 most = int(removed.max())
                 before = self._latest_removal
                 self._latest_removal = most if before is None else max(before, most)
+
+    def _note_timers(self) -> None:
+        """Note of the keys that the version put what became of their timers and states."""
+        touched = self.touched_keys()
+        ids, over, same_state = touched.ids, touched.was_clock, touched.same_state
+        if not touched.written.all():
+            written = touched.written
+            ids, over, same_state = ids[written], over[written], same_state[written]
+        self.put_over_clock[ids] = over
+        self.put_same_state[ids] = same_state
 
     def _clocks_put(self, ids: Int64s) -> Int64s:
         """The clocks that earlier blocks of the version put for some keys; NO_CLOCK for none."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from inspector.state.change import RecordCounts
+from inspector.state.change import Change, RecordCounts
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from tests import cases
 from tests.cases import KERNELS, ObjectMap, Step, kernel_of, replay
@@ -19,6 +21,7 @@ TIMED_VALUES = tuple(
     cases.group_state(visits, timer) for visits in (1, 2, None) for timer in (-1, 7, 8)
 )
 A, B, C = KEYS[1:4]
+USERS = tuple(map(cases.user, "abcd"))
 V, W = VALUES[1:3]
 
 
@@ -91,6 +94,42 @@ def test_a_timer_that_is_compared_apart_changes_no_fact(name: str, history: list
     for step, facts in zip(history, found, strict=True):
         objects.take(step)
         assert facts == objects.facts()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@given(
+    history=st.lists(
+        st.lists(st.tuples(st.sampled_from(USERS), st.sampled_from([*TIMED_VALUES, None]))),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_who_follows_versions_that_are_applied_together_sees_each_as_if_it_were_alone(
+    name: str, history: list[list[Record]]
+) -> None:
+    def seen(state: StateMap, change: Change) -> list[Any]:
+        touched = state.touched_keys()
+        ids = touched.ids
+        of_keys = state.clock[ids], state.record[ids], state.put_over_clock[ids], state.live[ids]
+        columns = *vars(touched).values(), *of_keys, state.put_same_state[ids]
+        return [state.versions[-1], change.first_descent, *(item.tolist() for item in columns)]
+
+    track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
+    with kernel_of(name):
+        alone, together = StateMap(track), StateMap(track)
+        expected, result = list[Any](), list[Any]()
+        for version, records in enumerate(history, 1):
+            alone.begin(version)
+            alone.apply(cases.block(records))
+            expected.append(seen(alone, alone.end()))
+        ends = np.cumsum([len(records) for records in history], dtype=np.int64)
+        block = cases.block([record for records in history for record in records])
+        versions = range(1, len(history) + 1)
+        together.apply_ahead(
+            block, ends, versions, lambda change: result.append(seen(together, change))
+        )
+    assert result == expected
+    assert live_columns(together) == live_columns(alone)
 
 
 @given(history=histories(VALUES), other_cuts=st.lists(st.integers(1, 11), max_size=4))
