@@ -45,12 +45,10 @@ from inspector.render import tabular as t
 from inspector.render.report import Report
 
 
-@dataclass(frozen=True, kw_only=True)
 class StoreRow(t.StoreRow, table="toys"):
     """A store."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class ToyRow(StoreRow, table="toys"):
     """One store."""
 

@@ -31,7 +31,7 @@ from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
 from inspector.facts.versions import VersionFacts
 from inspector.findings.metrics import values_of
-from inspector.light_dataclasses import dataclass, fields, replace
+from inspector.light_dataclasses import fields, replace
 from inspector.model import Redact
 from inspector.render import tabular as t
 from inspector.render.gating import AuditCriteria, ComparisonRow, GateRow, wrong_options
@@ -46,7 +46,6 @@ AUDIT_KEYS = 5
 _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
 
 
-@dataclass(frozen=True, kw_only=True)
 class StoreChangesRow(t.Row, table="changes"):
     """What the versions did to one store, from the first one whose changes all partitions show."""
 
@@ -61,7 +60,6 @@ class StoreChangesRow(t.Row, table="changes"):
     removals: Annotated[t.Removals, t.Rank(3)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExampleRow(t.Row, table="leftovers"):
     """An expired key that is still there, of the oldest."""
 

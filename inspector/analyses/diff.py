@@ -38,7 +38,6 @@ from inspector.schemas import specs_in
 _COUNTED = ("rows", "key_bytes", "old_value_bytes", "value_bytes")
 
 
-@dataclass(frozen=True, kw_only=True)
 class DifferenceRow(t.PartitionRow, table="diff"):
     """A row that one version has and the other has not, or with another value."""
 
@@ -56,7 +55,6 @@ class DifferenceRow(t.PartitionRow, table="diff"):
     value_hex: Annotated[t.ValueHex | None, t.RAW] = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared"):
     """Rows of one store that were added, removed or changed, whether or not they are listed."""
 

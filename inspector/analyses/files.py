@@ -16,7 +16,7 @@ from inspector.checkpoint.logfile import VANISHED_SLUG, problem
 from inspector.checkpoint.patience import in_parallel
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import InspectorError
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.model import FileKind, Problem, StoreFile
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.common_names import main_path
@@ -26,7 +26,6 @@ from inspector.render.report import Report
 from inspector.sums import group_by
 
 
-@dataclass(frozen=True, kw_only=True)
 class SnapshotRow(t.Row, table="snapshots", empty="no snapshots"):
     """A snapshot that shares table files with others (RocksDB)."""
 
@@ -147,7 +146,6 @@ def _row(layout: StoreLayout, snapshot: SnapshotFiles) -> SnapshotRow:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ChainRow(t.Row, table="chains", empty="no stores"):
     """How one store of one partition restores the judged version."""
 
@@ -171,7 +169,6 @@ class ChainRow(t.Row, table="chains", empty="no stores"):
     newest_file_ms: Annotated[t.TimeMs | None, "When the newest of its files was changed."]
 
 
-@dataclass(frozen=True, kw_only=True)
 class OtherFilesRow(t.Row, table="other_files"):
     """Files of one kind in a store's folder that are neither delta nor snapshot."""
 
@@ -186,7 +183,6 @@ class OtherFilesRow(t.Row, table="other_files"):
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
 class FileRow(t.PartitionRow, table="files"):
     """A file in a store's folder."""
 

@@ -23,7 +23,7 @@ from inspector.analyses.shared.words import ChangeRows, EventRow
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.exceptions import CheckpointError
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.model import NO_TIMEOUT, Redact
 from inspector.operators.rule import Clock
 from inspector.passes.key_filter import KeyFilter
@@ -43,7 +43,6 @@ HISTORY_NOTE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class HistoryRow(
     t.Row, table="history", empty="no restorable version contains or contained this key"
 ):

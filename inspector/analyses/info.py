@@ -19,7 +19,7 @@ from inspector.discovery.lost_files import SINCE_4_0
 from inspector.discovery.placement import was_left
 from inspector.discovery.user_schemas import GIVEN
 from inspector.exceptions import DecodeError
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.operators.transform_with_state import Family, has_ttl
 from inspector.render import tabular as t
 from inspector.render.report import Report
@@ -61,7 +61,6 @@ _CONFS = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class StoreInfoRow(t.StoreRow, table="stores", empty="the query keeps no state"):
     """One store of an operator, over its partitions."""
 
@@ -77,7 +76,6 @@ class StoreInfoRow(t.StoreRow, table="stores", empty="the query keeps no state")
     value_schema: Annotated[t.Text | None, "The schema of the values as DDL.", t.Rank(24)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class VariableRow(t.StoreRow, table="variables"):
     """A state variable of transformWithState, its timers, or an index that Spark keeps for it."""
 
@@ -106,7 +104,6 @@ class VariableRow(t.StoreRow, table="variables"):
     output_mode: Annotated[t.Text | None, "Output mode of the query, as Spark's metadata has it."]
 
 
-@dataclass(frozen=True, kw_only=True)
 class FormatRow(t.Row, table="formats"):
     """The format of one kind of file."""
 
@@ -115,7 +112,6 @@ class FormatRow(t.Row, table="formats"):
     from_: Annotated[t.Text | None, "The file or log entry that shows it."]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ConfRow(t.Row, table="confs"):
     """A Spark conf that the state depends on."""
 

@@ -49,7 +49,7 @@ from inspector.facts.expired import LeftoverClass
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
 from inspector.findings.finding import Finding, Group
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
 from inspector.model import Certainty, Redact, StoreId
@@ -129,7 +129,6 @@ NOTE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class LargestLeftoverRow(LeftoverRow, table="largest"):
     """An expired key that is still there, of the largest."""
 
@@ -146,7 +145,6 @@ class LargestLeftoverRow(LeftoverRow, table="largest"):
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
 class RuleRow(t.StoreRow, table="rules"):
     """The rule by which one store's rows should go."""
 

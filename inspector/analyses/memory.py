@@ -55,7 +55,6 @@ _OWN_BUFFERS, _OWN_BUFFER_MB = 2, 64
 """What -1 leaves to RocksDB: ``max_write_buffer_number`` and ``write_buffer_size``."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class OffHeapRow(t.Row, table="off_heap"):
     """What RocksDB may keep in the memory of executors outside of their heaps, by its confs."""
 
@@ -197,7 +196,6 @@ TIMES = (1, 2, 4, 8)
 """How many times as many partitions; divisors of :data:`inspector.facts.misplaced.TIMES`."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MorePartitionsRow(
     t.StoreRow, table="more_partitions", empty="by which fields Spark places the keys is not known"
 ):
@@ -306,7 +304,6 @@ def _row(store: StoreIds, rehashed: Rehashed, ids: Sequence[int], heap: int) -> 
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExecutorRow(t.Row, table="executors"):
     """What one executor holds; with `--executors`."""
 
@@ -331,7 +328,6 @@ class ExecutorRow(t.Row, table="executors"):
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ShapeRow(t.Row, table="shapes"):
     """How many executors of one size hold the state."""
 
@@ -570,7 +566,6 @@ def _by_partition(stores: Sequence[StoreHeap]) -> tuple[list[int], list[int]]:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class RungRow(t.Row, table="ladder"):
     """The size of the state, counted in one way."""
 
@@ -668,7 +663,6 @@ FOOTNOTE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class HeapRow(t.StoreRow, table="heap", empty="no store has rows of this version"):
     """What one store takes of the executors' heaps between batches."""
 
@@ -684,7 +678,6 @@ class HeapRow(t.StoreRow, table="heap", empty="no store has rows of this version
     total: Annotated[t.Bytes, "The sum of these.", t.Rank(11), t.ESTIMATE]
 
 
-@dataclass(frozen=True, kw_only=True)
 class WhatIfRow(t.Row, table="what_ifs"):
     """A change, and what it would save."""
 

@@ -26,7 +26,6 @@ from inspector.findings.restart_judgement import (
 )
 from inspector.findings.restart_rules import RELEASES, RULES, Restarts, release_of
 from inspector.findings.verdict import Cause, Level, Verdict, level_of
-from inspector.light_dataclasses import dataclass
 from inspector.operators.transform_with_state import TTL_FIELD
 from inspector.quantities import capitalise
 from inspector.render import tabular as t
@@ -39,7 +38,6 @@ _CLOCK_STORES = ("$procTimers", "$ttl_", "$min_")
 """Beginnings of stores of transformWithState whose keys or values hold such times."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class PreflightRow(t.Row, table="lines"):
     """One thing that a restart depends on."""
 

@@ -31,7 +31,6 @@ from inspector.render.report import Report
 from inspector.schemas import ROWS as LIVE_ROWS
 
 
-@dataclass(frozen=True, kw_only=True)
 class LiveRow(t.PartitionRow, table="rows"):
     """A live row."""
 

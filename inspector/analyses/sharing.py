@@ -18,7 +18,7 @@ from inspector.discovery.tasks import Request
 from inspector.facts.ages import RewriteRuns
 from inspector.facts.fact import Observed
 from inspector.facts.versions import COUNTS, VersionFacts
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.providers.registry import provider_by_name
 from inspector.render import tabular as t
 from inspector.render.report import Report
@@ -50,7 +50,6 @@ _OF_OBJECTS = (
 """What executors share that keep versions as maps of objects; others share nothing of it."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
     """One store, operator or partition at one version."""
 
@@ -125,7 +124,6 @@ class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
 class RewriteRow(
     t.StoreRow, table="rewrites", empty="none: the newest version put no key that is still there"
 ):

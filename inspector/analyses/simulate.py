@@ -20,7 +20,7 @@ from inspector.exceptions import CheckpointError
 from inspector.facts.expiring import Expiring
 from inspector.facts.simulated import SimulatedRows
 from inspector.facts.versions import VersionFacts
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.model import (
     JOIN_COUNT_STORES,
     JOIN_INDEX_STORES,
@@ -59,7 +59,6 @@ FOOTNOTE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no state"):
     """One store as it is and as it would be."""
 
@@ -84,7 +83,6 @@ class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no stat
     why: Annotated[t.Text | None, "Why it is unchanged, or what is assumed.", t.Rank(13)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class SimulatedBatchRow(t.StoreRow, table="batches", empty="no version can be restored"):
     """One store after one batch, as it was and as it would have been."""
 

@@ -17,7 +17,7 @@ from inspector.analyses.shared.words import add_problems
 from inspector.decode.field_sizes import FieldBytes, RowBytes, nested_fields
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.model import StoreName
 from inspector.operators.rule import RowPart
 from inspector.passes.worker import run_fields
@@ -34,7 +34,6 @@ from inspector.sparktypes import (
 from inspector.sums import group_by, sum_by_key
 
 
-@dataclass(frozen=True, kw_only=True)
 class FieldRow(
     t.StoreRow, table="fields", empty="this version has no rows, or no store has a schema"
 ):

@@ -29,7 +29,6 @@ from inspector.facts.expiring import Expiring, Width
 from inspector.facts.join_times import KeyTimeVotes
 from inspector.facts.versions import VersionFacts
 from inspector.findings.verdict import TOO_SHORT
-from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.model import StoreName, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule
@@ -47,7 +46,6 @@ _MOST_OF = 0.05
 """Share of the rows at either end whose times do not decide on the width: one clock may be wrong"""
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExpiringRow(t.StoreRow, table="expiring", empty="no store has rows of this version"):
     """Rows of one store that expire within the same time."""
 
@@ -267,7 +265,6 @@ _SUMMED = (
 """Columns that add over stores."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MeasuresRow(t.Row):
     """What a batch was and did."""
 
@@ -292,24 +289,20 @@ class MeasuresRow(t.Row):
     replay_deltas: Annotated[t.ReplayDeltas | None, t.Rank(32)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class BatchRow(MeasuresRow, t.StoreRow, table="batches", empty="no version can be restored"):
     """One store after one batch."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class _StoresRow(t.Row):
     batch_id: t.BatchId
     version: t.Version
     stores: Annotated[t.Count, "Stores that can restore the version.", t.Rank(33)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class TotalRow(MeasuresRow, _StoresRow, table="totals", empty="no version can be restored"):
     """All stores together after one batch."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class GrowthRow(t.StoreRow, table="growth"):
     """How one store grows, and where it leads."""
 

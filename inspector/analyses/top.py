@@ -50,7 +50,6 @@ TIES = "Left out: {} whose keys are all equal; --by shows each."
 NO_JOIN = "no store counts the rows of the keys of a join"
 
 
-@dataclass(frozen=True, kw_only=True)
 class TopRow(t.Row, table="top", empty="this version has no rows"):
     """A key's rank by one measure in its store."""
 
@@ -81,7 +80,6 @@ class TopRow(t.Row, table="top", empty="this version has no rows"):
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
 class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version"):
     """How evenly the rows of one store are spread over its partitions."""
 

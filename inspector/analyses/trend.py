@@ -13,7 +13,6 @@ from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.options import ENGINE, LIMIT, STORAGE, Options, View
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.exceptions import CheckpointError
-from inspector.light_dataclasses import dataclass
 from inspector.render import audit_history
 from inspector.render import tabular as t
 from inspector.render.fleet_rows import short_names
@@ -42,7 +41,6 @@ _MS_PER_DAY = 86_400_000
 Checkpoint = Annotated[t.Text, "Its root."]
 
 
-@dataclass(frozen=True, kw_only=True)
 class GrowthRow(t.Row, table="growth", empty="no store was audited twice"):
     """A store: how it grew between the first and the last audit of the period."""
 
@@ -61,7 +59,6 @@ class GrowthRow(t.Row, table="growth", empty="no store was audited twice"):
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
 class StandingRow(t.Row, table="standing", empty="the last audits have no findings"):
     """A finding of the last audit of a store: since which audit each one has it."""
 
@@ -74,7 +71,6 @@ class StandingRow(t.Row, table="standing", empty="the last audits have no findin
     is_since_first: Annotated[t.Flag, "No audit of the history is without it.", t.WIDE]
 
 
-@dataclass(frozen=True, kw_only=True)
 class CommitRow(t.Row, table="commits"):
     """A checkpoint: its newest committed batch, and for how long it has been that."""
 

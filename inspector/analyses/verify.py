@@ -18,7 +18,7 @@ from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError
 from inspector.facts.checks import ChecksPassed
 from inspector.findings.judge import judge_integrity
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import FileKind, Subset
 from inspector.providers.common_names import main_path
@@ -29,7 +29,6 @@ from inspector.render.report import Report
 from inspector.render.tabular import Table
 
 
-@dataclass(frozen=True, kw_only=True)
 class CheckRow(t.Row, table="checks"):
     """A store, over all partitions: what vouches for its files."""
 

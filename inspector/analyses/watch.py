@@ -278,7 +278,6 @@ def _oldest_batch(checkpoint: Checkpoint) -> int:
     return max((versions[0] - 1 for versions in restorable if versions), default=0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class WatchedBatchRow(t.Row, table="batches", empty="no batch was committed"):
     """The state of all stores after one batch."""
 

@@ -112,7 +112,6 @@ GATE = "gate"
 """Stands in the place of a finding's id where a gate that is exceeded is a row among findings."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class GateRow(t.Row, table="gates"):
     """A number of the checkpoint, held against the most that it may be; with `--max`."""
 
@@ -124,7 +123,6 @@ class GateRow(t.Row, table="gates"):
     quantity: Annotated[t.Text, "What the metric measures, and so its unit.", t.WIDE]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ComparisonRow(t.Row, table="comparison", empty="no change exceeds --tolerance"):
     """A finding or a number that is not what it was in an earlier report; with `--baseline`."""
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from inspector.findings.finding import Finding
-from inspector.light_dataclasses import dataclass
 from inspector.model import Problem
 from inspector.render import tabular as t
 from inspector.render.report_data import ReportData
@@ -14,7 +13,6 @@ from inspector.render.tabular import Table, Unit
 from inspector.time_text import time_ms_text
 
 
-@dataclass(frozen=True, kw_only=True)
 class FindingRow(t.Row, table="findings"):
     """A judged statement about the checkpoint."""
 
@@ -35,19 +33,16 @@ class FindingRow(t.Row, table="findings"):
     spark: Annotated[t.Text | None, "The conf or error class of Spark to look for.", t.WIDE] = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class _CheckpointRow(t.Row):
     checkpoint: Annotated[
         t.Text, "The checkpoint's root, spelled as in the command or call.", t.WIDE
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
 class AuditFindingRow(FindingRow, _CheckpointRow, table="findings"):
     """A judged statement about the checkpoint."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProblemRow(t.Row, table="problems", empty="none: all files are readable and consistent"):
     """What cannot be read, is missing, or is not as it should be."""
 
@@ -125,7 +120,6 @@ def plain_summary(report: ReportData) -> dict[str, Any]:
     return plain
 
 
-@dataclass(frozen=True, kw_only=True)
 class EstimateRow(t.Row, table="estimate"):
     """A checkpoint: what an audit of it would request, read and cost."""
 

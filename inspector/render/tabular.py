@@ -2,7 +2,6 @@
 
 ::
 
-    @dataclass(frozen=True, kw_only=True)
     class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version"):
         '''How evenly the rows of one store are spread over its partitions.'''
 
@@ -21,11 +20,20 @@ import enum
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import cache
 from itertools import islice
-from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin
 
 from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import dataclass, field, fields, hints_of, replace
 from inspector.quantities import go_on_with
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_options):
+        """What type checkers alone read."""
+        return lambda cls: cls
+
 
 R = TypeVar("R", bound="Row")
 
@@ -154,8 +162,11 @@ class Mark(enum.Enum):
     RAW = "raw"
 
 
+@dataclass_transform(kw_only_default=True, frozen_default=True)
 class Row:
     """The base of all rows; the class is the declaration of their table, its docstring of a row.
+
+    A subclass is a frozen dataclass, whose fields are given by name.
 
     Attributes:
         table_name: its name in JSON; "" of a base that several tables share.
@@ -170,6 +181,7 @@ class Row:
     def __init_subclass__(cls, *, table: str = "", empty: str = "none") -> None:
         cls.table_name, cls.when_empty = table, empty
         cls.renames = cls.renames or any(name.endswith("_") for name in cls.__annotations__)
+        dataclass(frozen=True, kw_only=True)(cls)
 
     @classmethod
     def row_meaning(cls) -> str:
@@ -356,7 +368,6 @@ ReplayDeltas = Annotated[Count, "Deltas that a restart reads after the newest sn
 Meaning = Annotated[Text, "What the number says."]
 
 
-@dataclass(frozen=True, kw_only=True)
 class StoreRow(Row):
     """A row about one store of an operator."""
 
@@ -365,7 +376,6 @@ class StoreRow(Row):
     store_name: Annotated[StoreName | None, Rank(10)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class PartitionRow(StoreRow):
     """A row about one partition of a store."""
 

@@ -8,14 +8,12 @@ from typing import Annotated
 import pytest
 
 from inspector.exceptions import InspectorError
-from inspector.light_dataclasses import dataclass
 from inspector.render import tabular as t
 from inspector.render.tabular import Column, StreamedRows, Unit
 
 Rows = Annotated[t.Count, "Live rows."]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Base(t.Row):
     """A row with a name."""
 
@@ -23,7 +21,6 @@ class Base(t.Row):
     rows: Annotated[Rows | None, t.Rank(7)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class ThingRow(Base, table="things", empty="nothing"):
     """A thing of some kind."""
 

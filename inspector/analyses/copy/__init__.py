@@ -54,7 +54,7 @@ from inspector.facts.expired import LeftoverClass
 from inspector.facts.fact import Observed
 from inspector.findings.catalogue import WRONG_PARTITION
 from inspector.findings.judge import judge_integrity
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import (
     KINDS_OF_STATE,
@@ -110,7 +110,6 @@ _HARMLESS = (
 """Slugs of what says nothing of the state that is copied."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
     """A store of the copy, over its partitions."""
 
@@ -126,7 +125,6 @@ class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
     file_bytes: Annotated[t.Bytes | None, "Their bytes on storage.", t.Rank(21)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class EvictionRow(t.StoreRow, table="evictions"):
     """Rows of one store that are evicted for one reason in one way."""
 
@@ -150,7 +148,6 @@ class EvictionRow(t.StoreRow, table="evictions"):
     effect: Annotated[t.Text, "What it does to the results of the query.", t.WIDE]
 
 
-@dataclass(frozen=True, kw_only=True)
 class EvictedKeyRow(t.StoreRow, table="keys"):
     """One of the keys that are evicted, as an example."""
 

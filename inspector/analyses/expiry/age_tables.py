@@ -13,7 +13,6 @@ from inspector.facts.join_counters import JoinCheck, MatchedRows
 from inspector.facts.join_times import RowsTimedByKey
 from inspector.facts.leftover_facts import LeftoverAge
 from inspector.findings.rule_inputs import retention
-from inspector.light_dataclasses import dataclass
 from inspector.model import StoreName
 from inspector.operators.join import VALUE_STORES
 from inspector.render import tabular as t
@@ -26,7 +25,6 @@ AGE_WORDS = (*(word for _, word in _BUCKETS), BEFORE_WINDOW)
 """What ages are called, the youngest first."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class AgeRow(t.StoreRow, table="ages", empty="no store has rows of this version"):
     """Live rows of one store, by how long ago they were last put."""
 
@@ -44,7 +42,6 @@ class AgeRow(t.StoreRow, table="ages", empty="no store has rows of this version"
     share: Annotated[t.Share | None, "Their part of the store's row bytes.", t.Rank(11)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class LeftoverAgeRow(t.StoreRow, table="leftover_ages"):
     """Leftovers of one class in one store, by how long ago they expired."""
 
@@ -57,7 +54,6 @@ class LeftoverAgeRow(t.StoreRow, table="leftover_ages"):
     row_bytes: Annotated[t.RowBytes, t.Rank(4)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class RetentionRow(t.StoreRow, table="retention"):
     """How far behind the watermark the rows of one side of a join reach."""
 

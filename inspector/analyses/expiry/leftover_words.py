@@ -17,7 +17,6 @@ from inspector.estimates.heap_layout import Layout
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover, LeftoverCount
 from inspector.facts.timed_out import AMONG_DATA, BEFORE, HELD_BACK, NO_LOG_ENTRY
-from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK, reasons_of
 from inspector.model import Redact, StoreName
@@ -28,7 +27,6 @@ from inspector.sparktypes import StructType, parse_schema_json
 from inspector.sums import group_by
 
 
-@dataclass(frozen=True, kw_only=True)
 class LeftoverRow(t.PartitionRow, table="leftovers"):
     """An expired key that is still there, with its proof."""
 
@@ -72,7 +70,6 @@ class LeftoverRow(t.PartitionRow, table="leftovers"):
     reason: Annotated[t.Reason | None, t.WIDE]
 
 
-@dataclass(frozen=True, kw_only=True)
 class LeftoverClassRow(t.StoreRow, table="classes"):
     """Leftovers of one class in one store."""
 
@@ -156,7 +153,6 @@ def _sum(keys: Iterable[int | None]) -> int | None:
     return sum(result) if result else None
 
 
-@dataclass(frozen=True, kw_only=True)
 class UndecidedRow(t.StoreRow, table="undecided"):
     """Keys of one store that may be leftovers, by what leaves it open."""
 
@@ -170,7 +166,6 @@ class UndecidedRow(t.StoreRow, table="undecided"):
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
 class UndecidedKeyRow(LeftoverRow, table="undecided_keys"):
     """A key that may be a leftover."""
 

@@ -76,7 +76,6 @@ _CLOCK_NAMES = {
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ClassStoryRow(t.Row, table="story", empty="no key is a leftover of this class"):
     """With `--explain CLASS`: keys of one class that expired in one batch."""
 
@@ -93,7 +92,6 @@ class ClassStoryRow(t.Row, table="story", empty="no key is a leftover of this cl
     what: Annotated[t.What, t.Rank(2)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class KeyStoryRow(
     t.Row, table="story", empty="no restorable version contains or contained this key"
 ):

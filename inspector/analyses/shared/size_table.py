@@ -8,7 +8,6 @@ from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.versions import VersionFacts
-from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.model import StoreId
 from inspector.render import tabular as t
@@ -22,7 +21,6 @@ PLACES = {"operator": ("store_name", "partition_id"), "store": ("partition_id",)
 """What a line stands for -> the columns that it does not have."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class SizeRow(t.StoreRow, table="sizes", empty="no store has rows of this version"):
     """The rows of one store, operator or partition at the judged version."""
 

@@ -9,14 +9,12 @@ import pyarrow as pa
 
 from inspector.analyses.shared.common import operator_names
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.light_dataclasses import dataclass
 from inspector.model import Problem, Redact, StoreName
 from inspector.render import tabular as t
 from inspector.render.values import RowWords
 from inspector.sparktypes import widen_timeout
 
 
-@dataclass(frozen=True, kw_only=True)
 class ChangeRow(t.PartitionRow, table="changes", empty="no delta of these versions holds a record"):
     """A record of a delta."""
 
@@ -35,7 +33,6 @@ class ChangeRow(t.PartitionRow, table="changes", empty="no delta of these versio
     value_hex: Annotated[t.ValueHex | None, t.RAW] = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class EventRow(ChangeRow):
     """A record with the place where it stands."""
 
