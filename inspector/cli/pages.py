@@ -82,12 +82,10 @@ class Pages:
     def page(self) -> Iterator[str]:
         """The page."""
         from inspector.render.page.document import (  # noqa: PLC0415 - only where there is a page
-            FailedCheckpoint,
             render_fleet_page,
             render_page,
         )
 
         if self._many:
-            failures = [FailedCheckpoint(*failure) for failure in self._failures]
-            return render_fleet_page(self._reports, failures)
+            return render_fleet_page(self._reports, self._failures)
         return render_page(self._reports[0])

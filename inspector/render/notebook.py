@@ -32,7 +32,7 @@ _TEMPLATE = """\
 {% for line in lines %}<p>{{ line }}</p>
 {% endfor -%}
 {% for growth in charts %}<p><b>{{ growth.title }}</b> {{ growth.text }}
-<br>{{ growth.svg|safe }}</p>
+<br>{{ growth.svg }}</p>
 {% endfor -%}
 {% if findings %}<ul>
 {% for each in findings %}<li><b>{{ each.head }}</b> {{ each.evidence }}</li>

@@ -13,7 +13,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -24,23 +24,15 @@ from markupsafe import escape as markup_escape
 
 from inspector.findings.finding import Finding, Kind
 from inspector.findings.verdict import Level, Verdict
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.plain_text import escape
 from inspector.quantities import bytes_text, capitalise, sentence
 from inspector.render.as_json import LISTED, render_json
 from inspector.render.cells import UNKNOWN, summary_name
 from inspector.render.first_screen import Line, command_line, first_screen
 from inspector.render.fleet_rows import cause_text, groups_of, short_names
-from inspector.render.page.page_model import Scale, Section, Text
-from inspector.render.page.views import (
-    Cell,
-    Growth,
-    View,
-    growth_of,
-    number_cell,
-    summary_cell,
-    views_of,
-)
+from inspector.render.page.page_model import Block, Scale, Section, Text
+from inspector.render.page.views import Cell, View, growth_of, number_cell, summary_cell, views_of
 from inspector.render.plain import ProblemRow, problem_row
 from inspector.render.report_data import ReportData
 
@@ -61,19 +53,6 @@ _FLEET_NUMBERS = ("rows", "row bytes", "heap", "growth per hour", "leftovers")
 """What the table of a fleet has columns for, besides the counts of findings."""
 
 
-@dataclass(frozen=True)
-class FailedCheckpoint:
-    """A checkpoint that could not be read at all: a row of a fleet's page.
-
-    Attributes:
-        checkpoint: its path, as the user spelled it.
-        message: what went wrong.
-    """
-
-    checkpoint: str
-    message: str
-
-
 def render_page(report: ReportData) -> Iterator[str]:
     """A report as one HTML file, piece by piece; its tables, where it has no page of its own."""
     view = _view(report, "")
@@ -88,7 +67,7 @@ def render_page(report: ReportData) -> Iterator[str]:
 
 
 def render_fleet_page(
-    reports: Sequence[ReportData], failures: Sequence[FailedCheckpoint] = ()
+    reports: Sequence[ReportData], failures: Sequence[tuple[str, str]] = ()
 ) -> Iterator[str]:
     """One HTML file for many checkpoints: their causes, and a table whose rows open them.
 
@@ -97,7 +76,7 @@ def render_fleet_page(
 
     Args:
         reports: audits, with or without a page, in any order.
-        failures: checkpoints that could not be read at all; they come first.
+        failures: path and message of checkpoints that could not be read at all; they come first.
     """
     ordered = sorted(reports, key=_urgency)
     parts, links, room = [], [], MOST_FLEET_BYTES
@@ -120,43 +99,11 @@ def render_fleet_page(
 # --- what the templates fill in --------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class SectionView:
-    """A section of a page."""
+def _view(report: ReportData, prefix: str) -> View:
+    """A report as the templates need it; in a page of several without its tables and its JSON.
 
-    name: str
-    title: str
-    blocks: Sequence[View]
-    findings: Sequence[Mapping[str, Any]] = ()
-
-
-@dataclass(frozen=True)
-class CheckpointView:
-    """A report as the templates need it.
-
-    Attributes:
-        prefix: of its ids, where a page has several reports.
-        name: the end of its path. path: all of it.
-        headline: its first lines.
-        growth: how its state grew.
-        command: what makes the page of this one, where a page has several.
-        json: the report as :func:`inspector.render.as_json.render_json` has it, to be read by
-            programs; empty where a page has several.
+    ``prefix`` is that of its ids in such a page, and ``command`` makes a page of this one.
     """
-
-    prefix: str
-    name: str
-    path: str
-    level: str
-    headline: Sequence[Line]
-    growth: Sequence[Growth]
-    summary: Sequence[tuple[str, Cell]]
-    sections: Sequence[SectionView]
-    command: str
-    json: str
-
-
-def _view(report: ReportData, prefix: str) -> CheckpointView:
     # Their rows may be read once, and are shown and embedded.
     report = replace(report, tables=[replace(t, rows=list(t.rows)) for t in report.tables])
     summary = [
@@ -164,22 +111,29 @@ def _view(report: ReportData, prefix: str) -> CheckpointView:
         for name, v in report.summary.items()
         if name not in _NOT_SHOWN
     ]
+    lines = [] if report.verdict else [Line("verdict", report.command)]
     json_text = "" if prefix else Markup(json_for_html("".join(render_json(report))))
-    return CheckpointView(
-        prefix,
-        _name(report.checkpoint),
-        report.checkpoint,
-        report.level.value,
-        [*first_screen(report), *([] if report.verdict else [Line("verdict", report.command)])],
-        [replace(growth, svg=Markup(growth.svg)) for growth in growth_of(report.charts)],
-        summary,
-        list(_own_sections(report) if prefix else _sections(report)),
-        f"{command_line(report.command, report)} -O page.html" if prefix else "",
-        json_text,
+    return View(
+        prefix=prefix,
+        name=_name(report.checkpoint),
+        path=report.checkpoint,
+        level=report.level.value,
+        headline=[*first_screen(report), *lines],
+        growth=list(growth_of(report.charts)),
+        summary=summary,
+        sections=list(_own_sections(report) if prefix else _sections(report)),
+        command=f"{command_line(report.command, report)} -O page.html" if prefix else "",
+        json=json_text,
     )
 
 
-def _sections(report: ReportData) -> Iterator[SectionView]:
+def _section(
+    name: str, title: str, blocks: Iterable[Block], findings: Sequence[dict[str, Any]] = ()
+) -> View:
+    return View(name=name, title=title, blocks=list(views_of(blocks)), findings=findings)
+
+
+def _sections(report: ReportData) -> Iterator[View]:
     yield from _own_sections(report)
     if report.page is None:
         shown = [item for item in report.tables if item.shown and item.name not in LISTED]
@@ -187,23 +141,23 @@ def _sections(report: ReportData) -> Iterator[SectionView]:
     else:
         sections = report.page.sections
     for section in sections:
-        yield SectionView(section.name, section.title, list(views_of(section.blocks)))
+        yield _section(section.name, section.title, section.blocks)
     said = [*report.notes, *(report.footnotes if report.page is None else ())]
     if said:
-        yield SectionView("notes", "Notes", list(views_of([Text(said)])))
+        yield _section("notes", "Notes", [Text(said)])
 
 
-def _own_sections(report: ReportData) -> Iterator[SectionView]:
+def _own_sections(report: ReportData) -> Iterator[View]:
     """What is wrong with a checkpoint."""
     if report.judged:
         found = [_finding(one) for one in sorted(report.findings, key=_gravity)]
-        nothing = [] if found else list(views_of([Text(("There are no findings.",))]))
-        yield SectionView("findings", "Findings", nothing, found)
+        nothing = [] if found else [Text(("There are no findings.",))]
+        yield _section("findings", "Findings", nothing, found)
     if report.problems:
         table = ProblemRow.table(
             "Unreadable or inconsistent files", [problem_row(one) for one in report.problems]
         )
-        yield SectionView("problems", "Problems", list(views_of([table])))
+        yield _section("problems", "Problems", [table])
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -252,13 +206,11 @@ def _fleet_part(report: ReportData, prefix: str) -> Markup:
 
 def _fleet(
     ordered: Sequence[ReportData],
-    failures: Sequence[FailedCheckpoint],
+    failures: Sequence[tuple[str, str]],
     links: Sequence[str],
     parts: Sequence[Markup],
 ) -> dict[str, Any]:
-    of_failures = [
-        (failure.checkpoint, Level.UNREADABLE, sentence(failure.message)) for failure in failures
-    ]
+    of_failures = [(path, Level.UNREADABLE, sentence(message)) for path, message in failures]
     entries = of_failures + [(r.checkpoint, r.level, cause_text(r)) for r in ordered]
     names, frame = short_names([path for path, _, _ in entries])
     groups = list(groups_of([(path, level.value, cause) for path, level, cause in entries]))

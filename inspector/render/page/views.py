@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
+from types import SimpleNamespace
 from typing import Any
 
-from inspector.light_dataclasses import dataclass, field
+from markupsafe import Markup
+
+from inspector.light_dataclasses import dataclass
 from inspector.quantities import bytes_text, capitalise, duration_text
 from inspector.render.cells import NUMBERS, UNKNOWN, about, about_time, cell_text, summary_text
 from inspector.render.page.page_model import (
@@ -27,153 +30,60 @@ _LEAST_BAR = 0.4
 """Percent that a bar of anything but zero is drawn wide, so that one sees it."""
 
 
-@dataclass(frozen=True)
-class Head:
-    """The head of a column: its words, and whether numbers stand below it."""
-
-    text: str
-    number: bool = False
-
-
-@dataclass(frozen=True)
-class TableView:
-    """A table: its rows are as many as a page has.
-
-    Attributes:
-        more: what is said of rows that are left out.
-        docs: head and meaning of the columns that have one.
-    """
-
-    title: str
-    heads: Sequence[Head]
-    rows: Sequence[Sequence[Cell]]
-    empty: str = ""
-    more: str = ""
-    docs: Sequence[tuple[str, str]] = ()
-    kind: str = "table"
-
-
-@dataclass(frozen=True)
-class ChartView:
-    """Lines over batches: the numbers are a table, from which the script draws them."""
-
-    title: str
-    about: str
-    said: str
-    scale: str
-    table: TableView
-
-
-@dataclass(frozen=True)
-class ChartsView:
-    """Lines side by side, where there is room."""
-
-    charts: Sequence[ChartView]
-    kind: str = "lines"
-
-
-@dataclass(frozen=True)
-class Rect:
-    """A part of a bar, in percent of the widest bar."""
-
-    part: int
-    x: float
-    width: float
-
-
-@dataclass(frozen=True)
-class BarView:
-    """A bar with its numbers."""
-
-    label: str
-    rects: Sequence[Rect]
-    cells: Sequence[Cell]
-    note: str
-    exact: bool
-
-
-@dataclass(frozen=True)
-class BarsView:
-    """Bars: a table that has a drawing in it."""
-
-    title: str
-    about: str
-    label: str
-    parts: Sequence[str]
-    bars: Sequence[BarView]
-    kind: str = "bars"
-
-
-@dataclass(frozen=True)
-class TreeView:
-    """A treemap: each choice of levels is a table, from which the script draws it."""
-
-    title: str
-    about: str
-    said: str
-    views: Sequence[TreeChoice]
-    kind: str = "tree"
-
-
-@dataclass(frozen=True)
-class TreeChoice:
-    """One choice of levels."""
-
-    name: str
-    table: TableView
-
-
-@dataclass(frozen=True)
-class TextView:
-    """Paragraphs or points."""
-
-    lines: Sequence[str]
-    points: bool
-    kind: str = field(default="text", init=False)
-
-
-View = TableView | ChartsView | BarsView | TreeView | TextView
+View = SimpleNamespace
+"""What a template fills in, under the names that it has for it; ``kind`` says which of them."""
 
 
 def views_of(blocks: Iterable[Block]) -> Iterator[View]:
     """What a template needs of the blocks of a section; lines that follow each other are one."""
     for are_lines, group in groupby(blocks, lambda block: isinstance(block, LineChart)):
         if are_lines:
-            yield ChartsView([chart_view(block) for block in group if isinstance(block, LineChart)])
+            # Side by side, where there is room.
+            yield View(kind="lines", charts=list(map(_VIEWS[LineChart], group)))
         else:
-            yield from (_view_of(block) for block in group if not isinstance(block, LineChart))
+            yield from (_VIEWS[type(block)](block) for block in group)
 
 
-def _view_of(block: Table | BarChart | Treemap | Text) -> View:
-    if isinstance(block, Table):
-        return table_view(block)
-    if isinstance(block, BarChart):
-        return bars_view(block)
-    if isinstance(block, Treemap):
-        return tree_view(block)
-    return TextView(block.lines, block.points)
-
-
-def table_view(table: Table) -> TableView:
-    """A table with the columns that are for people."""
+def table_view(table: Table) -> View:
+    """A table with the columns that are for people, and as many rows as a page has."""
     columns = [column for column in table.columns if not column.wide]
     rows = list(islice(iter(table.rows), MOST_ROWS + 1))
     more = f"This page shows only the first {MOST_ROWS:,} rows." if len(rows) > MOST_ROWS else ""
-    return TableView(
+    return _table(
         capitalise(table.title),
-        [Head(column.head, column.unit in NUMBERS) for column in columns],
+        [_head(column.head, number=column.unit in NUMBERS) for column in columns],
         [[cell(column, row.get(column.name)) for column in columns] for row in rows[:MOST_ROWS]],
-        capitalise(table.empty) + ".",
         more,
-        [(column.head, column.doc.replace("`", "")) for column in columns if column.doc],
+        empty=capitalise(table.empty) + ".",
+        docs=[(column.head, column.doc.replace("`", "")) for column in columns if column.doc],
     )
+
+
+def _table(
+    title: str,
+    heads: Sequence[View],
+    rows: Sequence[Sequence[Cell]],
+    more: str,
+    *,
+    empty: str = "There are no rows.",
+    docs: Sequence[tuple[str, str]] = (),
+) -> View:
+    """A table; ``more`` is said of rows that are left out, ``docs`` of the columns."""
+    return View(
+        kind="table", title=title, heads=heads, rows=rows, more=more, empty=empty, docs=docs
+    )
+
+
+def _head(text: str, *, number: bool = True) -> View:
+    """The head of a column: its words, and whether numbers stand below it."""
+    return View(text=text, number=number)
 
 
 # --- lines -----------------------------------------------------------------------------------
 
 
-def chart_view(chart: LineChart) -> ChartView:
-    """Lines over batches, the newest of which a page has at most :data:`MOST_ROWS`."""
+def chart_view(chart: LineChart) -> View:
+    """Lines over batches: a table of the newest, from which the script draws them."""
     newest = slice(-MOST_ROWS, None)
     columns = [Column("time_ms", Unit.TIME_MS), *(Column(series.name) for series in chart.series)]
     lines = zip(*(series.values[newest] for series in chart.series), strict=True)
@@ -191,13 +101,14 @@ def chart_view(chart: LineChart) -> ChartView:
         )
     ]
     one, several = chart.over
-    heads = [Head(one, number=True), Head("time")]
-    heads += [Head(series.name, number=True) for series in chart.series]
+    heads = [_head(one), _head("time", number=False)]
+    heads += [_head(series.name) for series in chart.series]
     more = ""
     if len(chart.batches) > MOST_ROWS:
         more = f"This page shows only the newest {MOST_ROWS:,} {several}."
-    table = TableView(chart.title, heads, rows, "No version can be restored.", more)
-    return ChartView(chart.title, chart.about, _description(chart), chart.scale.value, table)
+    table = _table(chart.title, heads, rows, more, empty="No version can be restored.")
+    said, scale = _description(chart), chart.scale.value
+    return View(title=chart.title, about=chart.about, said=said, scale=scale, table=table)
 
 
 def _description(chart: LineChart) -> str:
@@ -228,38 +139,38 @@ def _description(chart: LineChart) -> str:
 # --- bars ------------------------------------------------------------------------------------
 
 
-def bars_view(chart: BarChart) -> BarsView:
-    """Bars, drawn in percent of the longest."""
+def bars_view(chart: BarChart) -> View:
+    """Bars, drawn in percent of the longest: a table that has a drawing in it."""
     longest = max((sum(bar.parts) for bar in chart.bars), default=0)
     bars = [
-        BarView(
-            bar.label,
-            list(_rects(bar.parts, longest)),
-            [number_cell(chart.scale, part, exact=bar.exact) for part in bar.parts],
-            capitalise(bar.note),
-            bar.exact,
+        View(
+            label=bar.label,
+            rects=list(_rects(bar.parts, longest)),
+            cells=[number_cell(chart.scale, part, exact=bar.exact) for part in bar.parts],
+            note=capitalise(bar.note),
+            exact=bar.exact,
         )
         for bar in chart.bars
     ]
-    return BarsView(chart.title, chart.about, chart.label, chart.parts, bars)
+    return View(kind="bars", **vars(chart) | {"bars": bars})
 
 
-def _rects(parts: Sequence[int], longest: int) -> Iterator[Rect]:
+def _rects(parts: Sequence[int], longest: int) -> Iterator[View]:
     x = 0.0
     for part, amount in enumerate(parts):
         width = max(100 * amount / longest, _LEAST_BAR) if amount > 0 else 0.0
         width = min(width, 100 - x)
         if width > 0:
-            yield Rect(part, round(x, 2), round(width, 2))
+            yield View(part=part, x=round(x, 2), width=round(width, 2))
         x += width
 
 
 # --- rectangles ------------------------------------------------------------------------------
 
 
-def tree_view(tree: Treemap) -> TreeView:
+def tree_view(tree: Treemap) -> View:
     """A treemap: for each choice of levels the places with their bytes, the largest first."""
-    choices = [TreeChoice(name, _choice(tree, name, levels)) for name, levels in tree.views]
+    choices = [View(name=name, table=_choice(tree, name, levels)) for name, levels in tree.views]
     total = sum(leaf.bytes for leaf in tree.leaves)
     largest = []
     for choice in choices[:1]:
@@ -268,10 +179,10 @@ def tree_view(tree: Treemap) -> TreeView:
             share = f"{100 * (row[-1].number or 0) / total:.0f} %"
             largest.append(f"{words}: {row[-1].text} ({share})")
     said = f"The largest: {'; '.join(largest)}." if largest else "There are no rows."
-    return TreeView(tree.title, tree.about, said, choices)
+    return View(kind="tree", title=tree.title, about=tree.about, said=said, views=choices)
 
 
-def _choice(tree: Treemap, name: str, levels: Sequence[int]) -> TableView:
+def _choice(tree: Treemap, name: str, levels: Sequence[int]) -> View:
     sums = sum_by_key(
         (tuple(leaf.places[level] for level in levels), leaf.bytes) for leaf in tree.leaves
     )
@@ -285,21 +196,24 @@ def _choice(tree: Treemap, name: str, levels: Sequence[int]) -> TableView:
     more = ""
     if small:
         more = f"The {len(small):,} smallest are summed up as “others”, each within its operator."
-    heads = [Head(tree.levels[level]) for level in levels]
-    return TableView(
-        f"Bytes by {name}",
-        [*heads, Head("bytes", number=True)],
-        [
-            [*(Cell(label) for label in path), number_cell(Scale.BYTES, amount)]
-            for path, amount in kept.items()
-        ],
-        "There are no rows.",
-        more,
-    )
+    heads = [_head(tree.levels[level], number=False) for level in levels]
+    bytes_of_paths = [
+        [*map(Cell, path), number_cell(Scale.BYTES, amount)] for path, amount in kept.items()
+    ]
+    return _table(f"Bytes by {name}", [*heads, _head("bytes")], bytes_of_paths, more)
 
 
-# --- words -----------------------------------------------------------------------------------
+def _text_view(text: Text) -> View:
+    return View(kind="text", lines=text.lines, points=text.points)
 
+
+_VIEWS: Mapping[type, Callable[[Any], View]] = {
+    Table: table_view,
+    LineChart: chart_view,
+    BarChart: bars_view,
+    Treemap: tree_view,
+    Text: _text_view,
+}
 
 # --- Lines as plain SVG: no script draws them, so that a notebook, paper and a phone show ---------
 
@@ -308,22 +222,11 @@ MOST_POINTS = 120
 """Points of a line; of more batches the newest of each few is drawn."""
 
 
-@dataclass(frozen=True)
-class Growth:
-    """A chart in small: its first line alone.
+def growth_of(charts: Sequence[LineChart]) -> Iterator[View]:
+    """The charts in small, if their first line goes through two batches at least: it alone.
 
-    Attributes:
-        title: what is drawn. text: its numbers, in words.
-        svg: the drawing; it holds numbers and no text of a checkpoint.
+    What is drawn, its numbers in words, and the drawing, which has numbers and no other text.
     """
-
-    title: str
-    text: str
-    svg: str
-
-
-def growth_of(charts: Sequence[LineChart]) -> Iterator[Growth]:
-    """The charts that have a line through two batches at least."""
     for chart in charts:
         values = chart.series[0].values
         points = [(b, v) for b, v in zip(chart.batches, values, strict=True) if v is not None]
@@ -331,7 +234,7 @@ def growth_of(charts: Sequence[LineChart]) -> Iterator[Growth]:
             (first, begin), (last, end) = points[0], points[-1]
             start, now = (number_text(chart.scale, value) for value in (begin, end))
             text = f"{start} after {chart.over[0]} {first}, {now} after {chart.over[0]} {last}"
-            yield Growth(chart.title, text, _svg(chart.batches, values))
+            yield View(title=chart.title, text=text, svg=Markup(_svg(chart.batches, values)))
 
 
 def _svg(batches: Sequence[int], values: Sequence[int | None]) -> str:

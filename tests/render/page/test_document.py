@@ -14,7 +14,6 @@ import pytest
 from inspector.render.as_json import render_json
 from inspector.render.page import document
 from inspector.render.page.document import (
-    FailedCheckpoint,
     json_for_html,
     render_fleet_page,
     render_page,
@@ -161,7 +160,7 @@ def places(page: str) -> list[str]:
 
 
 def test_a_fleet_is_a_table_worst_first_with_failures_on_top() -> None:
-    page = "".join(render_fleet_page(fleet(), [FailedCheckpoint("/ck/<gone>", "not found")]))
+    page = "".join(render_fleet_page(fleet(), [("/ck/<gone>", "not found")]))
     assert places(page) == ["&lt;gone&gt;", "ill", "healthy"]
     assert "Each of them is <bdi>/<wbr>ck/..." in page
     assert "Not found." in page
