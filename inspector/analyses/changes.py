@@ -14,9 +14,8 @@ from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, SCHEMAS, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import HashedKeys, change_batches, selected_tasks, store_table
-from inspector.analyses.shared.words import ChangeRow, ChangeRows
+from inspector.analyses.shared.words import ChangeRow, change_rows
 from inspector.model import Redact
-from inspector.passes.key_filter import KeyFilter
 from inspector.render.report import Report
 
 CHANGES_DATA = store_table(
@@ -43,10 +42,9 @@ def changes(
 ) -> Report:
     """Every record of every delta that can be replayed, with what it did to its key."""
     run = Run.start(path, options)
-    keys = KeyFilter(run.options.keys, run.options.where)
     notes: list[str] = []
     batches = change_batches(run, selected_tasks(run), first_version=from_batch + 1)
-    watched = HashedKeys(keys, notes).watch(batches)
+    watched = HashedKeys(run.options, notes).watch(batches)
     return replace(changes_report(run.subject(), watched, raw=raw), notes=notes)
 
 
@@ -56,7 +54,7 @@ def changes_report(
     """Every record of every delta that can be replayed, store by store, oldest first."""
     table = ChangeRow.table(
         f"changes up to version {subject.version}",
-        ChangeRows(subject.checkpoint, Redact.NONE, raw=raw).rows(batches, subject.problems),
+        change_rows(subject, batches, Redact.NONE, raw=raw),
         columns=ChangeRow.columns(raw=raw),
     )
     return subject.report("changes", (table,))

@@ -22,13 +22,12 @@ from inspector.analyses.shared.stores import (
     looking_by,
     selected_tasks,
 )
-from inspector.analyses.shared.words import StoreWords, row_chunks
+from inspector.analyses.shared.words import StoreWords, decoded_rows, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.engines.engine import BatchFunction
 from inspector.exceptions import OutpacedError
 from inspector.light_dataclasses import dataclass, field, replace
-from inspector.model import Redact, StoreName
-from inspector.passes.key_filter import KeyFilter
+from inspector.model import Redact
 from inspector.passes.row_differences import DiffTask, differences_of
 from inspector.render import tabular as t
 from inspector.render.report import Report
@@ -66,16 +65,6 @@ class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared
         t.Bytes, "Their value bytes in the old version, together.", t.Rank(23)
     ]
     value_bytes: Annotated[t.Bytes, "Their value bytes in the new version, together.", t.Rank(22)]
-
-
-@dataclass(frozen=True)
-class DiffRequest:
-    """How many rows (0 for all), whether with their bytes in hex, what to hide, and notes."""
-
-    limit: int = 0
-    raw: bool = False
-    redact: Redact = Redact.NONE
-    notes: Sequence[str] = ()
 
 
 @dataclass
@@ -177,13 +166,9 @@ def diff(  # noqa: PLR0913 - each is an option of the command
 
     notes: list[str] = []
     batches = held_batches(DIFFERENCES, differences, begin_anew)
-    keys = HashedKeys(KeyFilter(options.keys, options.where), notes)
-    return diff_report(
-        old.subject(),
-        replace(new.subject(), problems=list(dict.fromkeys((*old.listed, *new.listed)))),
-        keys.watch(batches),
-        DiffRequest(limit, raw, options.redact or Redact.NONE, notes),
-    )
+    subject = replace(new.subject(), problems=list(dict.fromkeys((*old.listed, *new.listed))))
+    watched = HashedKeys(options, notes).watch(batches)
+    return diff_report(old.subject(), subject, watched, limit, raw=raw, notes=notes)
 
 
 def _looking(old: Run, new: Run) -> BatchFunction:
@@ -247,7 +232,13 @@ def _units(old: Run, new: Run, limit: int) -> tuple[list[DiffTask], list[str]]:
 
 
 def diff_report(
-    old: Subject, new: Subject, batches: Iterable[pa.RecordBatch], request: DiffRequest
+    old: Subject,
+    new: Subject,
+    batches: Iterable[pa.RecordBatch],
+    limit: int = 0,
+    *,
+    raw: bool = False,
+    notes: Sequence[str] = (),
 ) -> Report:
     """The rows in ``batches`` (:data:`inspector.schemas.DIFF`), then how many there are.
 
@@ -256,15 +247,15 @@ def diff_report(
     counts = _Counts()
     table = DifferenceRow.table(
         f"rows that differ between {_version_name(old, new)} and {_version_name(new, old)}",
-        _rows(old.checkpoint, new, batches, request, counts),
-        columns=DifferenceRow.columns(raw=request.raw),
+        _rows(old.checkpoint, new, batches, counts, limit, raw=raw),
+        columns=DifferenceRow.columns(raw=raw),
     )
     counted = DifferenceCountRow.table(
         "how many rows differ, with those that are not listed",
         # Read after the rows, when they are counted.
         counts.rows(operator_names(new.checkpoint)),
     )
-    report = new.report("diff", (table, counted), notes=request.notes)
+    report = new.report("diff", (table, counted), notes=notes)
     return replace(report, summary=_summary(old, new))
 
 
@@ -291,13 +282,15 @@ def _rows(
     old: Checkpoint,
     subject: Subject,
     batches: Iterable[pa.RecordBatch],
-    request: DiffRequest,
     counts: _Counts,
+    limit: int,
+    *,
+    raw: bool,
 ) -> Iterator[DifferenceRow]:
     new, problems = subject.checkpoint, subject.problems
     names = operator_names(old) | operator_names(new)
-    words = StoreWords(old, request.redact), StoreWords(new, request.redact)
-    left = request.limit or -1
+    before, after = StoreWords(old, subject.redact), StoreWords(new, subject.redact)
+    left = limit or -1
     for chunk in row_chunks(batches, problems):
         if chunk[0]["kind"] == "count":
             for row in chunk:
@@ -305,42 +298,11 @@ def _rows(
             continue
         if not left:
             continue  # to the end all the same, for what follows is counted and may be a problem
-        for difference in _difference_rows(chunk, names, words, raw=request.raw):
+        of_key = before if chunk[0]["change"] == "removed" else after
+        words = {"key": of_key, "old_value": before, "value": after}
+        for difference in decoded_rows(DifferenceRow, chunk, names, words, raw=raw):
             yield difference
             left -= 1
             if not left:
                 break
-    for store_words in words:
-        problems.extend(store_words.misfits())
-
-
-def _difference_rows(
-    chunk: Sequence[Mapping[str, Any]],
-    names: Mapping[int, str],
-    words: tuple[StoreWords, StoreWords],
-    *,
-    raw: bool,
-) -> Iterator[DifferenceRow]:
-    store_name = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
-    before, after = words
-    of_key = before if chunk[0]["change"] == "removed" else after
-    keys = of_key.keys(store_name, [row["key"] for row in chunk])
-    olds = before.values(store_name, [row["old_value"] for row in chunk])
-    values = after.values(store_name, [row["value"] for row in chunk])
-    for row, key, old, value in zip(chunk, keys, olds, values, strict=True):
-        yield DifferenceRow(
-            operator_id=row["operator_id"],
-            operator_name=names.get(row["operator_id"]),
-            store_name=row["store_name"],
-            partition_id=row["partition_id"],
-            change=row["change"],
-            key=key,
-            old_value=old,
-            value=value,
-            key_bytes=len(row["key"]),
-            old_value_bytes=None if row["old_value"] is None else len(row["old_value"]),
-            value_bytes=None if row["value"] is None else len(row["value"]),
-            key_hex=after.hex(row["key"]) if raw else None,
-            old_value_hex=after.hex(row["old_value"]) if raw else None,
-            value_hex=after.hex(row["value"]) if raw else None,
-        )
+    problems.extend((*before.misfits(), *after.misfits()))

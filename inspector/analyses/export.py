@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from inspector.analyses.changes import changes_report
-from inspector.analyses.rows import RowsRequest, rows_report
+from inspector.analyses.rows import rows_report
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared.declare import TableOptions, analysis
 from inspector.analyses.shared.judged import Subject
@@ -80,8 +80,7 @@ def store_reports(
 
     def report(tasks: Sequence[Task], subject: Subject) -> Report:
         if content != CHANGES:
-            request = RowsRequest(0, raw)
-            return rows_report(subject, live_batches(run, tasks), request)
+            return rows_report(subject, live_batches(run, tasks), raw=raw)
         batches = change_batches(run, tasks, first_version=from_batch + 1)
         return changes_report(subject, batches, raw=raw)
 

@@ -19,14 +19,13 @@ from inspector.analyses.shared.stores import (
     held_batches,
     selected_tasks,
 )
-from inspector.analyses.shared.words import ChangeRows, EventRow
+from inspector.analyses.shared.words import EventRow, change_rows
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.exceptions import CheckpointError
 from inspector.light_dataclasses import replace
 from inspector.model import NO_TIMEOUT, Redact
 from inspector.operators.rule import Clock
-from inspector.passes.key_filter import KeyFilter
 from inspector.providers.chain import restorable_versions
 from inspector.render import tabular as t
 from inspector.render.report import Report
@@ -111,8 +110,7 @@ def history(
         CheckpointError: no key is given, or it fits no store.
     """
     started = run = Run.start(path, options)
-    keys = KeyFilter(run.options.keys, run.options.where)
-    if not keys:
+    if not (run.options.keys or run.options.where):
         raise CheckpointError("give a key with --key or --where")
 
     def changes() -> Iterator[pa.RecordBatch]:
@@ -125,9 +123,8 @@ def history(
 
     batches = held_batches(CHANGES, changes, started.begin_anew)
     subject, ambiguous = run.subject(), list[str]()
-    redact = run.options.redact or Redact.NONE
-    watched = HashedKeys(keys, ambiguous).watch(batches)
-    result = list(ChangeRows(run.checkpoint, redact, raw=raw).rows(watched, subject.problems))
+    watched = HashedKeys(run.options, ambiguous).watch(batches)
+    result = list(change_rows(subject, watched, subject.redact, raw=raw))
     report = history_report(subject, result, limit, raw=raw)
     return replace(report, notes=(*ambiguous, *report.notes))
 
@@ -139,7 +136,7 @@ def history_report(
 
     Args:
         subject: the newest version that was read.
-        rows: of :class:`ChangeRows`.
+        rows: of :func:`change_rows`.
         limit: rows shown at most, the newest; 0 for all.
         raw: with their bytes in hex.
     """

@@ -54,7 +54,7 @@ from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
 from inspector.model import Certainty, Redact, StoreId
 from inspector.operators.rule import Clock, StoreRule
-from inspector.passes.key_filter import FORMS, KeyFilter, filter_of
+from inspector.passes.key_filter import FORMS, filter_of
 from inspector.passes.worker import rows_of
 from inspector.quantities import short_count_text
 from inspector.render import tabular as t
@@ -303,16 +303,16 @@ def _report_of_keys(run: Run, limit: int) -> Report:
     facts = run.facts(FACTS)
     tasks = narrowed(run, run.tasks(FACTS))
     judged = run.judge(facts)
-    keys, notes_ = KeyFilter(run.options.keys, run.options.where), list[str]()
+    notes_: list[str] = []
 
     def read(task: Task) -> Iterator[pa.RecordBatch]:
         return live_batches(run, [task])
 
     chosen = select_leftovers(facts.leftovers, tasks, read)
-    HashedKeys(keys, notes_).see([leftover.fact.key for leftover in chosen])
+    HashedKeys(run.options, notes_).see([leftover.fact.key for leftover in chosen])
     total = sum(leftover.fact.rows for leftover in facts.totals)
     listed = chosen[:limit] if limit else chosen
-    words = LeftoverWords.of(run.checkpoint, run.options.redact or Redact.NONE)
+    words = LeftoverWords.of(run.checkpoint, judged.redact)
     more = f", {len(listed)} of {len(chosen)} listed" if len(listed) < len(chosen) else ""
     open_ = words.rows(select_leftovers(facts.undecided, tasks, read), UndecidedKeyRow)
     undecided = [UndecidedKeyRow.table("keys that may be leftovers", open_)] if open_ else []
@@ -345,7 +345,7 @@ def _about_lifetime(judged: Judged) -> list[Finding]:
 def leftovers_report(judged: Judged, limit: int) -> Report:
     """Leftover keys, oldest first; then their counts by class, and the rules."""
     checkpoint, facts = judged.checkpoint, judged.facts
-    redact = judged.options.redact or Redact.NONE
+    redact = judged.redact
     listed = facts.leftovers[:limit] if limit else facts.leftovers
     total = sum(count.fact.rows for count in facts.totals)
     result = leftover_count(judged)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 
 import pyarrow as pa
 
@@ -22,16 +22,15 @@ from inspector.analyses.shared.stores import (
     selected_tasks,
     store_table,
 )
-from inspector.analyses.shared.words import StoreWords, row_chunks
-from inspector.light_dataclasses import dataclass, field
-from inspector.model import Redact, StoreName
+from inspector.analyses.shared.words import StoreWords, decoded_rows, row_chunks
+from inspector.model import Redact
 from inspector.passes.key_filter import KeyFilter
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.schemas import ROWS as LIVE_ROWS
 
 
-class LiveRow(t.PartitionRow, table="rows"):
+class LiveRow(t.PartitionRow, table="rows", empty="this version has no rows"):
     """A live row."""
 
     partition_id: Annotated[t.PartitionId, t.Rank(21)]
@@ -50,29 +49,6 @@ ROWS_DATA = store_table(
     "The live rows of one store at one version; ``key`` and ``value`` are structs.",
     changes=False,
 )
-
-
-@dataclass(frozen=True)
-class RowsRequest:
-    """How many rows (0 for all), whether with their bytes in hex, what to hide, of which keys.
-
-    Attributes:
-        notes: of the report; may grow while the rows are read.
-    """
-
-    limit: int = 0
-    raw: bool = False
-    redact: Redact = Redact.NONE
-    keys: KeyFilter = field(default_factory=KeyFilter)
-    notes: Sequence[str] = ()
-
-    @property
-    def empty(self) -> str:
-        """What to say where there is no row."""
-        if not self.keys:
-            return "this version has no rows"
-        hint = "; inspector history searches older versions too" if self.keys.key else ""
-        return f"this version has no matching row{hint}"
 
 
 @analysis(
@@ -102,65 +78,51 @@ def rows(
         been read to the end.
     """
     run = Run.start(path, options)
-    redact = run.options.redact or Redact.NONE
-    keys = KeyFilter(run.options.keys, run.options.where)
     live = held_batches(
         LIVE_ROWS, lambda: live_batches(run, selected_tasks(run)), run.begin_anew, limit
     )
     subject = run.subject()
     notes = vouching_notes(subject)
-    batches = HashedKeys(keys, notes).watch(live)
-    request = RowsRequest(limit, raw, redact, keys, notes)
-    return rows_report(subject, batches, request)
+    batches = HashedKeys(run.options, notes).watch(live)
+    return rows_report(subject, batches, limit, raw=raw, notes=notes)
 
 
 def rows_report(
-    subject: Subject, batches: Iterable[pa.RecordBatch], request: RowsRequest
+    subject: Subject,
+    batches: Iterable[pa.RecordBatch],
+    limit: int = 0,
+    *,
+    raw: bool = False,
+    notes: Sequence[str] = (),
 ) -> Report:
-    """The rows in ``batches`` (:data:`inspector.schemas.ROWS`); problems go to the subject's."""
+    """The rows in ``batches`` (:data:`inspector.schemas.ROWS`); problems go to the subject's.
+
+    ``notes`` may grow while they are read.
+    """
+    keys, empty = KeyFilter(subject.options.keys, subject.options.where), None
+    if keys:
+        hint = "; inspector history searches older versions too" if keys.key else ""
+        empty = f"this version has no matching row{hint}"
     table = LiveRow.table(
         f"rows of version {subject.version}",
-        _rows(subject, batches, request),
-        columns=LiveRow.columns(raw=request.raw),
-        empty=request.empty,
+        _rows(subject, batches, limit, raw=raw),
+        columns=LiveRow.columns(raw=raw),
+        empty=empty,
     )
-    return subject.report("rows", (table,), notes=request.notes)
+    return subject.report("rows", (table,), notes=notes)
 
 
 def _rows(
-    subject: Subject, batches: Iterable[pa.RecordBatch], request: RowsRequest
+    subject: Subject, batches: Iterable[pa.RecordBatch], limit: int, *, raw: bool
 ) -> Iterator[LiveRow]:
     names, problems = operator_names(subject.checkpoint), subject.problems
-    words = StoreWords(subject.checkpoint, request.redact)
-    left = request.limit or None
+    words = StoreWords(subject.checkpoint, subject.redact)
+    left = limit or None
     for chunk in row_chunks(batches, problems):
-        yield from islice(_live_rows(chunk, names, words, raw=request.raw), left)
+        rows = decoded_rows(LiveRow, chunk, names, {"key": words, "value": words}, raw=raw)
+        yield from islice(rows, left)
         if left is not None:
             left -= min(left, len(chunk))
             if not left:
                 break
     problems.extend(words.misfits())
-
-
-def _live_rows(
-    chunk: Sequence[Mapping[str, Any]], names: Mapping[int, str], words: StoreWords, *, raw: bool
-) -> Iterator[LiveRow]:
-    """The rows of one store as they are reported."""
-    store_name = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
-    keys = words.keys(store_name, [row["key"] for row in chunk])
-    values = words.values(store_name, [row["value"] for row in chunk])
-    for row, key, value in zip(chunk, keys, values, strict=True):
-        yield LiveRow(
-            operator_id=row["operator_id"],
-            operator_name=names.get(row["operator_id"]),
-            store_name=row["store_name"],
-            partition_id=row["partition_id"],
-            version=row["version"],
-            batch_id=row["version"] - 1,
-            key=key,
-            value=value,
-            key_bytes=len(row["key"]),
-            value_bytes=len(row["value"]),
-            key_hex=words.hex(row["key"]) if raw else None,
-            value_hex=words.hex(row["value"]) if raw else None,
-        )

@@ -20,7 +20,7 @@ from inspector.estimates.skew import skew
 from inspector.facts.fact import Observed
 from inspector.facts.top_keys import TopBy, TopKey, merge_top
 from inspector.facts.versions import VersionFacts
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import Redact, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
@@ -113,33 +113,19 @@ def top(
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions."""
     run = Run.start(path, options)
     facts = run.facts(replace(KEYS_BY_RANK, top=limit))
-    redact = run.options.redact or Redact.NONE
-    request = TopRequest(limit, redact, tuple(TopBy) if by is None else (TopBy(by),))
+    measures = tuple(TopBy) if by is None else (TopBy(by),)
     judged = run.judge(facts)
     joins = any(observation.fact.by is TopBy.NUMBER for observation in judged.facts.of(TopKey))
-    rankings = list(_rankings(judged, request))
+    rankings = list(_rankings(judged, limit, measures))
     ties = _ties(rankings) if by is None else []
     shown = [rows for rows in rankings if rows not in ties]
     keys = TopRow.table(
-        _title(request, shown),
+        _title(limit, measures, shown),
         [row for rows in shown for row in rows],
-        empty=None if joins or request.rankings != (TopBy.NUMBER,) else NO_JOIN,
+        empty=None if joins or measures != (TopBy.NUMBER,) else NO_JOIN,
     ).with_wide(*(() if joins else ("join_rows",)))
     footnotes = (FOOTNOTE, *((TIES.format(count_text(len(ties), "ranking")),) if ties else ()))
     return judged.report("top", (keys, skew_table(judged)), footnotes=footnotes)
-
-
-@dataclass(frozen=True)
-class TopRequest:
-    """What is asked for.
-
-    Attributes:
-        most: keys by each ranking. redact: what is shown of them. rankings: in their order.
-    """
-
-    most: int
-    redact: Redact
-    rankings: tuple[TopBy, ...]
 
 
 def _ties(rankings: Iterable[Sequence[TopRow]]) -> list[Sequence[TopRow]]:
@@ -154,9 +140,11 @@ def _ties(rankings: Iterable[Sequence[TopRow]]) -> list[Sequence[TopRow]]:
     return ties
 
 
-def _title(request: TopRequest, rankings: Sequence[Sequence[TopRow]]) -> str:
+def _title(limit: int, measures: Sequence[TopBy], rankings: Sequence[Sequence[TopRow]]) -> str:
     """What is ranked; of a join, the key with the most rows before it."""
-    text = _ranking_text(request)
+    text = "the first key" if limit == 1 else f"the first {limit} keys"
+    several = len(measures) > 1
+    text += " by each ranking" if several else f" by {_RANKED_BY[measures[0]]}"
     if not rankings or rankings[0][0].by != TopBy.NUMBER.value:
         return text
     row, last = rankings[0][0], rankings[0][-1]
@@ -167,31 +155,24 @@ def _title(request: TopRequest, rankings: Sequence[Sequence[TopRow]]) -> str:
     return f"{key} has {percent_text(row.share)} of the rows of the {side} side; {text}"
 
 
-def _ranking_text(request: TopRequest) -> str:
-    first = "the first key" if request.most == 1 else f"the first {request.most} keys"
-    if len(request.rankings) > 1:
-        return f"{first} by each ranking"
-    return f"{first} by {_RANKED_BY[request.rankings[0]]}"
-
-
-def _rankings(judged: Judged, request: TopRequest) -> Iterator[Sequence[TopRow]]:
+def _rankings(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[Sequence[TopRow]]:
     """The rows of each ranking: those of the sides of a join first, the most uneven before."""
     by_ranking = groupby(
-        _rows(judged, request), lambda row: (row.operator_id, row.store_name, row.by)
+        _rows(judged, limit, measures), lambda row: (row.operator_id, row.store_name, row.by)
     )
     rankings = [list(rows) for _, rows in by_ranking]
     joined = TopBy.NUMBER.value
     return iter(sorted(rankings, key=lambda r: -(r[0].share or 0) if r[0].by == joined else 0))
 
 
-def _rows(judged: Judged, request: TopRequest) -> Iterator[TopRow]:
-    checkpoint, facts, redact = judged.checkpoint, judged.facts, request.redact
+def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[TopRow]:
+    checkpoint, facts, redact = judged.checkpoint, judged.facts, judged.redact
     totals = _totals(facts, judged.version)
     words = StoreWords(checkpoint, redact)
     store_names = sorted({observation.store.name for observation in facts.of(TopKey)})
     for store_name in store_names:
-        for by in request.rankings:
-            ranked = merge_top(_of(facts, store_name, by), request.most)
+        for by in measures:
+            ranked = merge_top(_of(facts, store_name, by), limit)
             keys = words.keys(store_name, [top_key.fact.key for top_key in ranked])
             for rank, (key, top_key) in enumerate(zip(keys, ranked, strict=True), 1):
                 rows, put = top_key.fact, top_key.fact.last_put_version

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inspector import api
-from inspector.analyses.diff import DiffRequest, diff_report
+from inspector.analyses.diff import diff_report
 from inspector.analyses.shared.judged import Subject
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.exceptions import CheckpointError
@@ -40,7 +40,7 @@ def batches() -> list[Any]:
 def test_rows_then_counts(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     ends = (Subject(checkpoint, 3), Subject(checkpoint, 4))
-    report = diff_report(*ends, batches(), DiffRequest(raw=True))
+    report = diff_report(*ends, batches(), raw=True)
     gone, added, _ = report.primary.rows
     assert gone["old_value_bytes"] == 16
     assert gone["value"] is gone["value_bytes"] is gone["value_hex"] is None
@@ -59,7 +59,7 @@ def test_rows_then_counts(tmp_path: Path) -> None:
 def test_a_limit_leaves_the_counts_whole(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     ends = (Subject(checkpoint, 3), Subject(checkpoint, 4))
-    report = diff_report(*ends, batches(), DiffRequest(limit=2))
+    report = diff_report(*ends, batches(), limit=2)
     assert len(list(report.primary.rows)) == 2
     assert sum(row["rows"] for row in report.tables[1].rows) == 6
     assert not report.complete
@@ -68,7 +68,7 @@ def test_a_limit_leaves_the_counts_whole(tmp_path: Path) -> None:
 def test_two_checkpoints_are_both_named(tmp_path: Path) -> None:
     old = open_checkpoint(str(small_checkpoint(tmp_path / "old")))
     new = open_checkpoint(str(small_checkpoint(tmp_path / "new")))
-    report = diff_report(Subject(old, 4), Subject(new, 4), [], DiffRequest(notes=["only here"]))
+    report = diff_report(Subject(old, 4), Subject(new, 4), [], notes=["only here"])
     assert report.summary["from_checkpoint"] == str(tmp_path / "old")
     assert report.summary["to_checkpoint"] == str(tmp_path / "new")
     assert "only here" in "".join(render(report))

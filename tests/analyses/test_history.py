@@ -11,7 +11,7 @@ import pytest
 from inspector import api
 from inspector.analyses.history import history_report
 from inspector.analyses.shared.judged import Subject
-from inspector.analyses.shared.words import ChangeRows, EventRow
+from inspector.analyses.shared.words import EventRow, change_rows
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import CheckpointError
 from inspector.model import Redact
@@ -26,7 +26,7 @@ UNCOMMITTED = str(checkpoint_of("uncommitted"))
 
 def rows_of(found: Checkpoint, *rows: dict[str, Any], raw: bool = False) -> list[EventRow]:
     batches = [batch_of(CHANGES, [row]) for row in rows]
-    return list(ChangeRows(found, Redact.NONE, raw=raw).rows(batches, []))
+    return list(change_rows(Subject(found, 0), batches, Redact.NONE, raw=raw))
 
 
 def wide_of(report: api.Report) -> set[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from inspector import api
-from inspector.analyses.rows import RowsRequest, rows_report
+from inspector.analyses.rows import rows_report
 from inspector.analyses.shared.judged import Subject
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.model import Problem, StoreId
@@ -37,7 +37,7 @@ def problem(slug: str, path: str | None) -> pa.RecordBatch:
 
 def test_rows_are_told_with_their_place_and_sizes() -> None:
     checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
-    report = rows_report(Subject(checkpoint, 10), [batch(7)], RowsRequest(raw=True))
+    report = rows_report(Subject(checkpoint, 10), [batch(7)], raw=True)
     (found,) = report.primary.rows
     assert found["key"] is None
     assert found["value"] == {"count": 7, "sum": 7, "max": "1970-01-01T00:00:00.000000Z"}
@@ -54,7 +54,7 @@ def test_no_batch_is_read_after_the_limit() -> None:
             yield batch(number, number)
 
     checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
-    report = rows_report(Subject(checkpoint, 10), batches(), RowsRequest(limit=3))
+    report = rows_report(Subject(checkpoint, 10), batches(), limit=3)
     assert [found["value"]["count"] for found in report.primary.rows] == [0, 0, 1]
     assert taken == [0, 1]
 
@@ -63,7 +63,7 @@ def test_problems_are_kept_and_what_the_listing_told_is_not_told_again() -> None
     checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
     listed = [Problem("missing-version", "m", "/ck", None, StoreId(0, "default", 1), 10)]
     batches = [problem("missing-version", None), problem("truncated", "/ck/1.delta"), batch(1)]
-    report = rows_report(Subject(checkpoint, 10, listed), batches, RowsRequest())
+    report = rows_report(Subject(checkpoint, 10, listed), batches)
     assert len(list(report.primary.rows)) == 1
     # The key "k" is no row of the schema.
     slugs = [found.slug for found in report.problems]

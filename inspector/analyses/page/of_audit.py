@@ -24,7 +24,7 @@ from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import size_table
 from inspector.analyses.shared.stores import change_batches, selected_tasks
-from inspector.analyses.shared.words import ChangeRows
+from inspector.analyses.shared.words import change_rows
 from inspector.analyses.sharing import sharing_report
 from inspector.analyses.sizes import fields_report
 from inspector.analyses.timeline import timeline_report
@@ -230,7 +230,6 @@ def _events(run: Run, oldest: Observed[Leftover]) -> Sequence[Mapping[str, Any]]
         if (task.operator_id, task.partition_id) == (store.operator_id, store.partition_id)
     ]
     subject = run.subject()  # the pass over the same files has reported its problems
-    events = ChangeRows(run.checkpoint, Redact.NONE, raw=True).rows(
-        change_batches(narrowed, tasks, bases=True), subject.problems
-    )
-    return list(history_report(subject, list(events), raw=True).primary.rows)
+    batches = change_batches(narrowed, tasks, bases=True)
+    events = list(change_rows(subject, batches, Redact.NONE, raw=True))
+    return list(history_report(subject, events, raw=True).primary.rows)

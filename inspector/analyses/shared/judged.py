@@ -23,7 +23,7 @@ from inspector.findings.finding import Finding, Kind
 from inspector.findings.thresholds import Thresholds
 from inspector.findings.verdict import Verdict
 from inspector.light_dataclasses import dataclass, field
-from inspector.model import KINDS_OF_STATE, Problem, StoreFile, Subset
+from inspector.model import KINDS_OF_STATE, Problem, Redact, StoreFile, Subset
 from inspector.render.report import Report
 from inspector.render.report_data import Part
 from inspector.render.tabular import Table
@@ -53,6 +53,11 @@ class Subject:
     problems: list[Problem] = field(default_factory=list)
     options: Options = field(default_factory=Options)
     subset: Subset | None = None
+
+    @property
+    def redact(self) -> Redact:
+        """What is shown of keys and values, by a command that shows them unless told otherwise."""
+        return self.options.redact or Redact.NONE
 
     @property
     def head(self) -> dict[str, Any]:

@@ -46,13 +46,14 @@ class HashedKeys:
     """What the rows that are read say of the hashes among the names of a key.
 
     Args:
-        requested: what is looked for.
+        options: which keys are looked for.
         notes: of the report; gets one for each hash that fits several keys. It grows while the rows
             are read, as a report's problems do.
     """
 
-    def __init__(self, requested: KeyFilter, notes: list[str]) -> None:
-        self._found: dict[str, dict[str, None]] = {text: {} for text in requested.hashes}
+    def __init__(self, options: Options, notes: list[str]) -> None:
+        hashes = KeyFilter(options.keys, options.where).hashes
+        self._found: dict[str, dict[str, None]] = {text: {} for text in hashes}
         self._notes = notes
         self._place: dict[str, int] = {}
 

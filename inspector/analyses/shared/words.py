@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
 import pyarrow as pa
 
 from inspector.analyses.shared.common import operator_names
+from inspector.analyses.shared.judged import Subject
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.light_dataclasses import fields
 from inspector.model import Problem, Redact, StoreName
 from inspector.render import tabular as t
 from inspector.render.values import RowWords
 from inspector.sparktypes import widen_timeout
+
+R = TypeVar("R", bound=t.StoreRow)
 
 
 class ChangeRow(t.PartitionRow, table="changes", empty="no delta of these versions holds a record"):
@@ -40,42 +44,15 @@ class EventRow(ChangeRow):
     file: str | None
 
 
-class ChangeRows:
-    """Batches of :data:`inspector.schemas.CHANGES` as rows of a report."""
-
-    def __init__(self, checkpoint: Checkpoint, redact: Redact, *, raw: bool) -> None:
-        self._names = operator_names(checkpoint)
-        self._words = StoreWords(checkpoint, redact)
-        self._raw = raw
-
-    def rows(
-        self, batches: Iterable[pa.RecordBatch], problems: list[Problem]
-    ) -> Iterator[EventRow]:
-        """Rows in the order of the batches."""
-        for chunk in row_chunks(batches, problems):
-            store_name = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
-            keys = self._words.keys(store_name, [row["key"] for row in chunk])
-            values = self._words.values(store_name, [row["value"] for row in chunk])
-            for row, key, value in zip(chunk, keys, values, strict=True):
-                yield EventRow(
-                    operator_id=row["operator_id"],
-                    operator_name=self._names.get(row["operator_id"]),
-                    store_name=row["store_name"],
-                    partition_id=row["partition_id"],
-                    version=row["version"],
-                    batch_id=row["version"] - 1,
-                    event=row["event"],
-                    key=key,
-                    value=value,
-                    key_bytes=len(row["key"]),
-                    old_value_bytes=row["old_value_bytes"],
-                    value_bytes=None if row["value"] is None else len(row["value"]),
-                    record=row["record"],
-                    file=row["path"],
-                    key_hex=self._words.hex(row["key"]) if self._raw else None,
-                    value_hex=self._words.hex(row["value"]) if self._raw else None,
-                )
-        problems.extend(self._words.misfits())
+def change_rows(
+    subject: Subject, batches: Iterable[pa.RecordBatch], redact: Redact, *, raw: bool
+) -> Iterator[EventRow]:
+    """Batches of :data:`inspector.schemas.CHANGES` as rows; problems go to the subject's."""
+    names, words = operator_names(subject.checkpoint), StoreWords(subject.checkpoint, redact)
+    for chunk in row_chunks(batches, subject.problems):
+        of_files = [row | {"file": row["path"]} for row in chunk]
+        yield from decoded_rows(EventRow, of_files, names, {"key": words, "value": words}, raw=raw)
+    subject.problems.extend(words.misfits())
 
 
 CHUNK = 1024
@@ -122,6 +99,41 @@ class StoreWords:
     def hex(self, row: bytes | None) -> str | None:
         """The bytes of a row, unless they are to be hidden."""
         return None if row is None or self.redact is not Redact.NONE else row.hex()
+
+
+def decoded_rows(
+    kind: type[R],
+    chunk: Sequence[Mapping[str, Any]],
+    names: Mapping[int, str],
+    words: Mapping[str, StoreWords],
+    *,
+    raw: bool,
+) -> Iterator[R]:
+    """The rows of one store as they are reported.
+
+    Args:
+        kind: of the rows, of whose columns the batch has some as they are.
+        chunk: of :func:`row_chunks`.
+        names: operator id -> name.
+        words: what decodes each column of bytes, beside which stands its length.
+        raw: and its bytes in hex.
+    """
+    store = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
+    plain = [f.name for f in fields(kind) if f.name in chunk[0] and f.name not in words]
+    columns = [
+        (of.keys if name == "key" else of.values)(store, [row[name] for row in chunk])
+        for name, of in words.items()
+    ]
+    for row, *decoded in zip(chunk, *columns, strict=True):
+        values = {name: row[name] for name in plain}
+        if "version" in values:
+            values["batch_id"] = row["version"] - 1
+        for (name, of), word in zip(words.items(), decoded, strict=True):
+            content = row[name]
+            values[name], values[f"{name}_bytes"] = word, None if content is None else len(content)
+            if raw:
+                values[f"{name}_hex"] = of.hex(content)
+        yield kind(operator_name=names.get(row["operator_id"]), **values)
 
 
 def _words(decoder: RowWords, rows: Sequence[bytes | None]) -> list[Any]:

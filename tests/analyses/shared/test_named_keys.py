@@ -6,7 +6,6 @@ import pyarrow as pa
 
 from inspector import api
 from inspector.analyses.shared.stores import HashedKeys
-from inspector.passes.key_filter import KeyFilter
 from tests.cli.support import checkpoint_of
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))
@@ -17,7 +16,7 @@ HASHES = [hashlib.sha256(key).hexdigest() for key in KEYS]
 def noted(text: str, keys: list[bytes | None]) -> list[str]:
     notes: list[str] = ["another"]
     batch = pa.RecordBatch.from_pydict({"key": pa.array(keys, pa.binary())})
-    watched = HashedKeys(KeyFilter((text, "user=a")), notes).watch([batch, batch])
+    watched = HashedKeys(api.Options(key=(text, "user=a")), notes).watch([batch, batch])
     assert [each.num_rows for each in watched] == [len(keys)] * 2
     return notes[1:]
 
