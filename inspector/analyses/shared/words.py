@@ -119,21 +119,20 @@ def decoded_rows(
         raw: and its bytes in hex.
     """
     store = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
-    plain = [f.name for f in fields(kind) if f.name in chunk[0] and f.name not in words]
-    columns = [
-        (of.keys if name == "key" else of.values)(store, [row[name] for row in chunk])
-        for name, of in words.items()
-    ]
-    for row, *decoded in zip(chunk, *columns, strict=True):
-        values = {name: row[name] for name in plain}
-        if "version" in values:
-            values["batch_id"] = row["version"] - 1
-        for (name, of), word in zip(words.items(), decoded, strict=True):
-            content = row[name]
-            values[name], values[f"{name}_bytes"] = word, None if content is None else len(content)
-            if raw:
-                values[f"{name}_hex"] = of.hex(content)
-        yield kind(operator_name=names.get(row["operator_id"]), **values)
+    columns: dict[str, list[Any]] = {
+        f.name: [row[f.name] for row in chunk] for f in fields(kind) if f.name in chunk[0]
+    }
+    columns["operator_name"] = [names.get(store.operator_id)] * len(chunk)
+    if "version" in columns:
+        columns["batch_id"] = [version - 1 for version in columns["version"]]
+    for name, of in words.items():
+        contents = columns[name]
+        columns[name] = (of.keys if name == "key" else of.values)(store, contents)
+        columns[f"{name}_bytes"] = [None if c is None else len(c) for c in contents]
+        if raw:
+            columns[f"{name}_hex"] = list(map(of.hex, contents))
+    for row in zip(*columns.values(), strict=True):
+        yield kind(**dict(zip(columns, row, strict=True)))
 
 
 def _words(decoder: RowWords, rows: Sequence[bytes | None]) -> list[Any]:
