@@ -134,11 +134,7 @@ def history_report(
 ) -> Report:
     """The life of the keys that were looked for, oldest version first.
 
-    Args:
-        subject: the newest version that was read.
-        rows: of :func:`change_rows`.
-        limit: rows shown at most, the newest; 0 for all.
-        raw: with their bytes in hex.
+    With a limit the newest of them are shown.
     """
     checkpoint, version = subject.checkpoint, subject.version
     dated = [_history_row(checkpoint, row) for row in sorted(rows, key=_order)]

@@ -69,13 +69,7 @@ ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]
 def select_leftovers(
     listed: Iterable[Observed[Leftover]], tasks: Iterable[Task], read: ReadRows
 ) -> list[Observed[Leftover]]:
-    """Those that meet the filter of their task, in the same order.
-
-    Args:
-        listed: leftovers of the tasks' partitions.
-        tasks: with ``key`` and ``where``.
-        read: how rows are read, where the filter is about values.
-    """
+    """Those that meet the filter of their task, in their order; rows are read for their values."""
     listed = list(listed)
     by_store = group_by(listed, lambda leftover: leftover.store)
     met: set[tuple[StoreId, bytes]] = set()

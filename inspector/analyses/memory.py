@@ -226,12 +226,7 @@ _HELPS = 0.75
 
 
 def more_partitions(judged: Judged, stores: Sequence[StoreHeap]) -> Table:
-    """Sizes of partitions for multiples of their number, exact but for the heap.
-
-    Args:
-        judged: by the facts of a request with ``rehashed``.
-        stores: the heaps of all stores of all partitions.
-    """
+    """Sizes of partitions for multiples of their number, exact but for the heap (``rehashed``)."""
     partitions = partition_count(judged.checkpoint, judged.version)
     heaps = group_by(stores, lambda heap: heap.store.name)
     rows = []

@@ -47,13 +47,7 @@ error."""
 
 @dataclass(frozen=True)
 class Pace:
-    """How often to look, and when to end.
-
-    Attributes:
-        interval: seconds between two looks.
-        until: end after this batch; None for never.
-        ends: when to end, by the monotonic clock in seconds; None for never.
-    """
+    """Seconds between two looks, and when to end: after a batch, or by the monotonic clock."""
 
     interval: float
     until: int | None = None
@@ -76,7 +70,6 @@ class BatchSeen:
     """A committed batch, judged as if it were the newest.
 
     Attributes:
-        run: the checkpoint at the batch's version. facts: of all versions up to it.
         notes: what happened to the query, or the storage, since the batch before.
     """
 
@@ -94,11 +87,8 @@ class BatchSeen:
 class Following:
     """Follows the committed batches of a query, each once.
 
-    Args:
-        path: of the checkpoint, or of a part of it.
-        options: of its user.
-        last: batches that were there before the first look, and are seen nevertheless, if every
-            store can restore them.
+    The ``last`` batches that were there before the first look are seen nevertheless, if every store
+    can restore them.
 
     Raises:
         CheckpointError: there is no such part.

@@ -102,10 +102,6 @@ def shown_options() -> Iterator[click.Option]:
 def output_format(parsed: Mapping[str, Any], formats: tuple[str, ...]) -> str:
     """The format of a report: as ``-o`` says, or by the name of the output file.
 
-    Args:
-        parsed: what the command line has.
-        formats: of files, besides those of all reports.
-
     Raises:
         click.UsageError: the name ends as no format does, or as another one.
     """
@@ -162,9 +158,7 @@ def _own(declared: Parameter, parsed: Mapping[str, Any]) -> Any:
 def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED) -> Options:
     """The shared options of the API from those of the command line.
 
-    Args:
-        parsed: what the command line has.
-        shared: those of the command; one of its own may have the name of another.
+    Only of those in ``shared``: one of a command's own may have the name of another.
 
     Raises:
         click.UsageError: both a batch and a state version are parsed, or a threshold is none.

@@ -192,11 +192,7 @@ class Spool:
         self._file.close()
 
     def keep(self, pieces: Iterator[str]) -> Callable[[], Iterator[str]]:
-        """Write a text, whatever other threads write, and give what reads it.
-
-        Args:
-            pieces: of the text; they are made before the file is waited for.
-        """
+        """Write a text, made before the file is waited for, and give what reads it."""
         with tempfile.SpooledTemporaryFile(_IN_MEMORY) as spooled:
             for piece in pieces:
                 spooled.write(piece.encode(*_ENCODING))

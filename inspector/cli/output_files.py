@@ -35,11 +35,7 @@ if TYPE_CHECKING:
 
 
 def outside(checkpoint: str, output: str) -> None:
-    """Nothing is ever written into a checkpoint.
-
-    Args:
-        checkpoint: its root, as the user spelled it.
-        output: the file or folder to be written; a path, or a URL where Spark writes.
+    """Nothing is ever written into a checkpoint; ``output`` is a path, or a URL where Spark writes.
 
     Raises:
         click.UsageError: the output would lie in it.
@@ -79,11 +75,7 @@ def record_of(
 ) -> Record | None:
     """What a run adds to a history; None without ``--history``.
 
-    Args:
-        analysis: that runs.
-        parsed: what the command line has.
-        keywords: keywords of the analysis, to which those are added that the history knows.
-        engine: where the analysis runs, whose Spark writes what is no Parquet.
+    What the history knows is added to ``keywords``. Its Spark, if any, is the engine's.
 
     Raises:
         click.UsageError: the history would lie in a checkpoint.

@@ -28,11 +28,6 @@ def page_options(analysis: Analysis) -> Iterator[click.Option]:
 class Pages:
     """The page of a run: beside its reports by ``--html``, or instead of them by ``-o html``.
 
-    Args:
-        analysis: what makes the reports.
-        parsed: what the command line has.
-        many: the page is about several checkpoints.
-
     Attributes:
         wanted: what a page shows has to be computed.
 

@@ -50,11 +50,7 @@ def shown(
 ) -> Iterator[None]:
     """Show how far something is while the block runs.
 
-    Args:
-        measure: says how far it is.
-        patience: seconds before anything is shown.
-        console: where; stderr if it is None.
-        color: whether stderr has colours.
+    Nothing is shown before ``patience``, in seconds; the console is stderr by default.
     """
     ended = threading.Event()
     begin = time.monotonic()
@@ -89,9 +85,7 @@ def _state(now: Measure, seconds: float) -> dict[str, Any]:
 def progress_text(now: Measure, seconds: float) -> str:
     """``8.0 MiB of 165.5 MiB, 2.3 MiB/s, 1 min left``; what is not known yet is left out.
 
-    Args:
-        now: how far it is.
-        seconds: since it began: rate and remaining time are by what was done in them.
+    Rate and remaining time are by what was done in the seconds since it began.
     """
     words = bytes_text if now.unit == BYTES else "{:,}".format
     text = words(now.done)

@@ -44,11 +44,7 @@ def display_options() -> Iterator[click.Option]:
 
 
 def display_of(parsed: Mapping[str, Any]) -> Display:
-    """The display for a report that goes where the options say.
-
-    Args:
-        parsed: what the command line has; a report that goes to a file is on no terminal.
-    """
+    """The display for a report that goes where the options say; a file is no terminal."""
     stdout = sys.stdout if parsed.get("output_file") is None else None
     terminal = stdout is not None and stdout.isatty()
     wide, columns = bool(parsed.get("wide")), _columns()

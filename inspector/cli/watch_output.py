@@ -116,12 +116,7 @@ def head_line(display: Display) -> str:
 
 
 def batch_lines(report: ReportData, display: Display) -> Iterator[str]:
-    """The batch of a report of ``watch``, and its findings that came or went.
-
-    Args:
-        report: of one batch.
-        display: how wide the lines may be, and whether they have colours.
-    """
+    """The batch of a report of ``watch``, and its findings that came or went."""
     (row,) = report.primary.rows
     rows = _count(row["rows"])
     if row["stores_read"] != row["stores"]:

@@ -51,12 +51,7 @@ class Growth:
 
 
 def growth(times_ms: Sequence[int], values: Sequence[int]) -> Growth | None:
-    """The growth of a series; None if it does not span any time.
-
-    Args:
-        times_ms: batch clocks, oldest first.
-        values: one for each.
-    """
+    """The growth of a series over batch clocks, oldest first; None if it does not span any time."""
     if len(times_ms) < 2 or times_ms[-1] <= times_ms[0]:
         return None
     chosen = distinct(np.linspace(0, len(times_ms) - 1, MOST_POINTS).round().astype(np.int64))

@@ -118,10 +118,7 @@ def dollars(work: Work, core_hours: float, prices: Prices) -> float:
 def work_of_audit(storage: Storage, selection: Selection, version: int | None = None) -> Work:
     """What an audit of a checkpoint requests, by listings alone.
 
-    Args:
-        storage: opened at the checkpoint's root.
-        selection: the part that is audited.
-        version: the judged state version; None for that of the newest committed batch.
+    Without a version that of the newest committed batch is judged.
 
     Raises:
         OSError: the storage cannot be listed.

@@ -63,9 +63,7 @@ class Spread(NamedTuple):
 class Load:
     """What the partitions of a state take, to be spread over executors.
 
-    Args:
-        retained_bytes: of every partition between batches.
-        peak_bytes: of the same during one.
+    What each takes between batches, and at most in one (``peak_bytes``).
     """
 
     def __init__(self, retained_bytes: Sequence[int], peak_bytes: Sequence[int]) -> None:
@@ -79,12 +77,7 @@ class Load:
         return len(self._usual) - 1
 
     def spread(self, executors: int, cores: int) -> Spread:
-        """What an executor needs while it works on as many partitions as it has cores.
-
-        Args:
-            executors: that share the partitions, each as many.
-            cores: tasks that one executor runs at a time.
-        """
+        """What an executor needs while it works on as many partitions as it has cores."""
         share = -(-self.partitions // executors)
         at_work = min(cores, share)
         mean_more = self._more[-1] * at_work // self.partitions if self.partitions else 0
@@ -94,10 +87,7 @@ class Load:
     def executors_for(self, room: int, cores: int, *, evenly: bool) -> int | None:
         """The fewest executors of which each holds what it has to.
 
-        Args:
-            room: bytes that the state may take of each.
-            cores: tasks that each runs at a time.
-            evenly: partitions are spread evenly; else the largest may meet on one executor.
+        Not ``evenly``, the largest partitions may meet on one executor. ``room`` is in bytes.
 
         Returns:
             None if it takes more than one for each partition.

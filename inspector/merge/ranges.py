@@ -45,10 +45,6 @@ def fold_ranges(
 ) -> Iterator[Observed[Any]]:
     """Facts of tasks, some of which have a range of a partition's keys.
 
-    Args:
-        observations: all that the tasks observed, in any order.
-        split: the partitions of which there are ranges, and how many keys those list.
-
     Yields:
         The facts of other partitions as they come; then those of the ones that are split.
     """

@@ -104,12 +104,7 @@ def render_prometheus(report: ReportData) -> Iterator[str]:
 
 
 def prometheus_text(checkpoints: Sequence[Observed], now: float | None = None) -> str:
-    """The metrics of checkpoints, in the text format 0.0.4.
-
-    Args:
-        checkpoints: of one run.
-        now: the time of the run, epoch seconds.
-    """
+    """The metrics of checkpoints of one run, in the text format 0.0.4; ``now`` in epoch seconds."""
     from prometheus_client import (  # noqa: PLC0415 - takes a while, and few commands need it
         CollectorRegistry,
         Gauge,

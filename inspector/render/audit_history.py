@@ -79,10 +79,7 @@ def schema() -> pa.Schema:
 def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> list[Row]:
     """The rows of a report of ``audit`` or ``verify``, one for each store.
 
-    Args:
-        report: of a checkpoint.
-        audited: when.
-        is_newest: it judges the newest batch, and none that its user chose.
+    It judges the newest batch (``is_newest``), or one that its user chose.
     """
     head, part = report.summary, report.part
     subset = None if part is None or part.subset is None else Subset.parse(part.subset)
@@ -157,11 +154,6 @@ def _time(value: int | None) -> datetime | None:
 def append(path: str, rows: Sequence[Row], options: Mapping[str, str]) -> None:
     """Add the rows of one run to a history, as one file of the day.
 
-    Args:
-        path: the folder of the history; it is made if it is not there.
-        rows: of :func:`rows_of`.
-        options: of the storage's driver.
-
     Raises:
         EngineError: no driver for the path.
         OSError: it cannot be written.
@@ -179,11 +171,8 @@ def append(path: str, rows: Sequence[Row], options: Mapping[str, str]) -> None:
 class HistoryTable:
     """Where a history lies, and who writes and reads it: this process, or Spark.
 
-    Args:
-        path: the folder; for Spark also the name of a table in a catalog.
-        options: of the storage's driver, for this process.
-        form: :data:`PARQUET`, or a format that the session has a source for.
-        engine: chooses Spark; None for files of this process.
+    The path is a folder; for Spark also the name of a table in a catalog, in a format that the
+    session has a source for.
 
     Raises:
         EngineError: there is no such Spark, or it has no such format.
@@ -226,13 +215,7 @@ class HistoryTable:
 
 
 class Record:
-    """The rows of one run, which are added to a history at its end.
-
-    Args:
-        table: the history.
-        command: that runs.
-        is_newest: it judges the newest batches, and none that its user chose.
-    """
+    """The rows of one run, which are added to a history at its end."""
 
     def __init__(self, table: HistoryTable, command: str, *, is_newest: bool) -> None:
         self._table, self._command, self._is_newest = table, command, is_newest
@@ -340,13 +323,7 @@ class Proofs:
         return min(times, key=lambda subset: (times[subset] or never, subset.number))
 
     def sentence(self, checkpoint: str, subset: Subset, *, proven: bool) -> str:
-        """How old the oldest proof is once this part has been verified.
-
-        Args:
-            checkpoint: its root.
-            subset: the part that was verified now.
-            proven: nothing was wrong in it.
-        """
+        """How old the oldest proof is once this part has been verified."""
         if self.place is None:
             return (
                 "Nothing is remembered of the other parts: --history PATH keeps when each was "

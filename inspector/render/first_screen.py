@@ -65,12 +65,7 @@ def first_screen(report: ReportData) -> list[Line]:
 
 
 def command_line(command: str, report: ReportData) -> str:
-    """A command that shows more, as one types it into a shell; for the same part of a checkpoint.
-
-    Args:
-        command: of :class:`~inspector.findings.verdict.Cause`.
-        report: that its user has seen.
-    """
+    """A command that shows more, as one types it into a shell, for the same part."""
     name, _, arguments = command.partition(" ")
     words = ["inspector", name, shlex.quote(report.checkpoint), *arguments.split()]
     if report.part is not None:

@@ -38,9 +38,6 @@ class Drawn:
     """A column with the texts of its cells.
 
     Attributes:
-        column: its declaration.
-        head: the lines of its head.
-        cells: of every row.
         natural: the width that shows every cell on one line.
         least: the width that it needs at least.
         is_cut: whether a cell has only the begin of its value.

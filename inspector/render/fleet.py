@@ -81,15 +81,7 @@ Kept = Callable[[Iterator[str]], Callable[[], Iterator[str]]]
 
 @dataclass(frozen=True)
 class Form:
-    """How a fleet is written.
-
-    Attributes:
-        command: what ran.
-        output: the format.
-        display: of text for people.
-        details: whole reports in place of first screens.
-        keep: where texts are kept.
-    """
+    """How a fleet is written; with ``details`` whole reports in place of first screens."""
 
     command: str
     output: str
@@ -98,12 +90,7 @@ class Form:
     keep: Kept
 
     def member(self, report: ReportData, exit_code: Callable[[], int]) -> Member:
-        """What is kept of a report.
-
-        Args:
-            report: its tables are read for it.
-            exit_code: what the command says of it, when they have been read.
-        """
+        """What is kept of a report, whose tables are read for it; then its exit code is known."""
         text = self.keep(self._text(report))
         row, columns = row_of(report)
         row["exit_code"] = int(exit_code())
@@ -117,14 +104,7 @@ class Form:
         return Member(row, columns, text, names, exported, sys.intern(cause_text(report)), to_do)
 
     def failure(self, checkpoint: str, message: str, kind: str, exit_code: int) -> Member:
-        """What is kept of a checkpoint that could not be read at all.
-
-        Args:
-            checkpoint: as its user spelled it.
-            message: why.
-            kind: the class of error, for machines.
-            exit_code: of the command on this checkpoint alone.
-        """
+        """What is kept of a checkpoint that could not be read at all."""
         text = ""
         if self.output == "json":
             error = {"kind": kind, "message": message, "exit_code": int(exit_code)}
@@ -165,14 +145,7 @@ class Form:
 def document(
     form: Form, members: Sequence[Member], gone: Sequence[str] = (), left_out: int = 0
 ) -> Iterator[str]:
-    """All checkpoints as one document.
-
-    Args:
-        form: how it is written.
-        members: in any order.
-        gone: checkpoints of the baseline that are no longer there.
-        left_out: number of checkpoints that a filter leaves out.
-    """
+    """All checkpoints as one document; ``gone`` are those that only the baseline has."""
     ordered = sorted(members, key=_urgency)
     if form.output == "json":
         yield from _json(form, ordered, gone)

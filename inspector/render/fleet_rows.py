@@ -131,9 +131,7 @@ class CauseGroup:
     """Checkpoints of one cause.
 
     Attributes:
-        level: of all of them.
         cause: a sentence; where theirs differ in numbers only, it has the least and the greatest.
-        members: their places in the list.
     """
 
     level: str

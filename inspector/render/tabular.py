@@ -216,12 +216,8 @@ class Row:
     ) -> Table:
         """The table with its rows.
 
-        Args:
-            title: what it shows, for people.
-            rows: read once, now if they are a list, else when the table is read.
-            columns: those of this report, if not all but those of ``--raw``.
-            empty: in place of the declared one.
-            shown: to people too.
+        A list of rows is read now, others when the table is read. ``columns`` are those of this
+        report, if not all but those of ``--raw``; ``empty`` stands in place of the declared one.
         """
         chosen = cls.columns() if columns is None else tuple(columns)
         listed = [values(row) for row in rows] if isinstance(rows, list) else map(values, rows)

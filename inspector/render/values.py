@@ -45,10 +45,7 @@ Array = Any
 def to_json_values(array: Array, data_type: DataType | None = None) -> list[Any]:
     """The values of an Arrow array as JSON values, null as None.
 
-    Args:
-        array: of any type that :mod:`inspector.decode.arrow_types` gives.
-        data_type: the Spark type that it holds; without it intervals and variants are known by
-            their parts.
+    Without its Spark type intervals and variants are known by their parts.
     """
     special = None if data_type is None else _SPECIAL.get(getattr(data_type, "kind", ""))
     if special is not None and data_type is not None:

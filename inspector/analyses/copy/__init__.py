@@ -657,11 +657,7 @@ class _Copy:
 
 
 class _NothingError(Exception):
-    """There was nothing to evict, so that the copy was given up.
-
-    Attributes:
-        done: what was reported until then.
-    """
+    """Nothing was to be evicted, so the copy was given up; ``done`` was reported until then."""
 
     def __init__(self, done: Facts) -> None:
         super().__init__()

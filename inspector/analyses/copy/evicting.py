@@ -148,10 +148,7 @@ class EvictTask(Message):
 
 
 def run_copies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Copy some partitions; the form of :func:`inspector.passes.worker.run_tasks`.
-
-    Args:
-        batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is an :class:`EvictTask`.
+    """Copy some partitions, each by an :class:`EvictTask`; the form of the worker's ``run_tasks``.
 
     Yields:
         Batches of facts (:mod:`inspector.facts.copied`).
@@ -233,11 +230,8 @@ def copying(
 ) -> Copying:
     """The tasks that copy the version of a run, and evict nothing yet.
 
-    Args:
-        run: of a checkpoint with all its operators; every store can restore the version.
-        appended: one more version is written.
-        compact: all rows are written into one snapshot.
-        checked: every file is held against its checksums, as a copy that is read back.
+    Every store can restore the version. With ``checked`` every file is held against its checksums,
+    as a copy that is read back.
     """
     checkpoint, version = run.checkpoint, run.version
     partitions = {
@@ -278,12 +272,6 @@ def with_eviction(
     run: Run, tasks: Iterable[EvictTask], eviction: Eviction, facts: Facts
 ) -> list[EvictTask]:
     """The tasks with what each of them evicts.
-
-    Args:
-        run: of the checkpoint.
-        tasks: that copy it.
-        eviction: what is requested.
-        facts: of the run.
 
     Raises:
         CheckpointError: no store can have the rows that are named.

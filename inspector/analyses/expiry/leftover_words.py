@@ -248,11 +248,7 @@ L = TypeVar("L", bound=LeftoverRow)
 class LeftoverWords:
     """Facts :class:`Leftover` as rows of a report.
 
-    Args:
-        names: operator id -> name.
-        keys: key schema of each store that has one.
-        timestamps: version -> processing time of its batch, in epoch milliseconds.
-        redact: what is shown of keys.
+    ``timestamps`` are the processing times of batches by version, in epoch milliseconds.
     """
 
     def __init__(

@@ -91,10 +91,7 @@ class Versions:
     ) -> list[int | None]:
         """A number of one store by version; None where some partition cannot say it.
 
-        Args:
-            store: which one.
-            number: of the facts of one version.
-            changes: it is about what the version changed, which needs the version before too.
+        What a version changed (``changes``) needs the version before too.
         """
         of_store = self.by_store[store]
         whole = self.whole[store]
@@ -126,12 +123,7 @@ class Versions:
 
 
 def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
-    """Rows, bytes and the lag of the watermark, over batches.
-
-    Args:
-        versions: of all stores.
-        batches: the table of ``timeline``, which has the heap.
-    """
+    """Rows, bytes and the lag of the watermark, over batches; the heap is that of ``timeline``."""
     rows = versions.series(lambda facts: facts.rows)
     of_rows = [Series("row bytes", versions.total(lambda facts: facts.row_bytes))]
     heap = Series("heap of two versions", _heap(versions, batches), exact=False)

@@ -51,13 +51,7 @@ def page_request(request: Request) -> Request:
 
 
 def page_of(run: Run, judged: Judged, report: Report) -> Page:
-    """What the page of an audit shows below its first screen.
-
-    Args:
-        run: of the checkpoint.
-        judged: by the facts of a request that :func:`page_request` made.
-        report: of the audit.
-    """
+    """What the page of an audit shows below its first screen, by what :func:`page_request` has."""
     tables = {table.name: table for table in report.tables}
     versions = Versions.of(judged)
     sections = (
@@ -200,11 +194,6 @@ def oldest_story(run: Run, judged: Judged, redact: Redact) -> Table | None:
     """What each batch did to the leftover that expired first; None if there is no leftover.
 
     The changes of its partition are read once more, and of no other.
-
-    Args:
-        run: of the checkpoint.
-        judged: by facts with one leftover of each store and class at least.
-        redact: what is shown of its key.
     """
     if not judged.facts.leftovers:
         return None

@@ -40,11 +40,7 @@ def driver_table(
 ) -> DataTable:
     """Declare a table whose rows are made on the driver, when it is planned.
 
-    Args:
-        kind: of the rows; names the table.
-        doc: what a row is.
-        rows: of a run.
-        options: those that count besides part and version.
+    ``options`` are those that count besides part and version.
     """
     columns = kind.columns()
     schema = pa.schema(columns_of(columns))
@@ -122,10 +118,7 @@ def table_of_name(name: str) -> DataTable:
 def table_work(task: Task, spec: str, listed: Sequence[Problem]) -> Work:
     """The task of a table's rows in one partition, as an engine takes it.
 
-    Args:
-        task: the partition.
-        spec: the task of the table, as JSON.
-        listed: problems of any partition, which are emitted with this one: it is never left out.
+    ``listed`` are problems of any partition, which are emitted with this one: it is never left out.
     """
     partition = None if listed else task.partition_id
     return Work(spec, task.file_bytes, partition, task.has_small_files, task.file_count)

@@ -79,13 +79,7 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class TablePlan:
-    """A table that nobody has computed yet.
-
-    Attributes:
-        schema: of its batches.
-        function: makes them. work: from these tasks, each for itself.
-        run: what was found of the checkpoint.
-    """
+    """A table that nobody has computed yet: ``function`` makes its batches, of each task."""
 
     schema: pa.Schema
     function: BatchFunction
@@ -186,9 +180,7 @@ class Analysis:
     def accept(self, options: Any, path: Any = "") -> None:
         """Refuse shared options that it would not look at.
 
-        Args:
-            options: fields of ``Options`` with the values of a call.
-            path: of the call: a run that is open has options of its own.
+        A run that is open, in place of a path, has options of its own.
 
         Raises:
             TypeError: there is one.
@@ -225,13 +217,10 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 def analysis(**declared: Any) -> Callable[[F], F]:
-    """Declare the function as the analysis of its module.
+    """Declare the function as the analysis of its module, with these fields of :class:`Analysis`.
 
     What it becomes refuses a shared option that it does not accept (TypeError): an option that is
     given and not looked at would be believed.
-
-    Args:
-        declared: fields of :class:`Analysis`.
     """
 
     def declare(function: F) -> F:

@@ -26,12 +26,7 @@ def estimate_audits(
 ) -> Report:
     """What audits of checkpoints would request, read and cost; no file is read for it.
 
-    Args:
-        paths: of checkpoints, patterns, or with ``recursive`` folders in which they lie.
-        options: of the storage, and which part is audited.
-        price: prices in place of a cloud's, as :func:`~inspector.estimates.price.prices_for`
-            takes them.
-        recursive: all that lies in the folders.
+    The prices are those of the cloud, but for ``price``, which :func:`prices_for` takes.
 
     Raises:
         CheckpointError: a price is none.

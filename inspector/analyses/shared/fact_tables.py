@@ -46,13 +46,9 @@ class FactTableTask(Message):
     """The rows of one partition in one of the tables.
 
     Attributes:
-        analysis: the one that declares the table. table: its name.
         task: the partition; its ``leftover_limit`` is 0, so that all are reported.
-        operator_name: of its operator.
         resolution: what all partitions together say of leftovers.
-        redact: what is shown of keys.
         key_schema: StructType JSON that all keys have, if ``key`` is to be a struct; else None.
-        mode: error handling.
         listed: problems that the listing shows; emitted with the task's own.
     """
 
@@ -68,10 +64,7 @@ class FactTableTask(Message):
 
 
 def run_fact_table(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows of some partitions; the form of :func:`inspector.passes.worker.run_tasks`.
-
-    Args:
-        batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is a :class:`FactTableTask`.
+    """The rows of some partitions (:class:`FactTableTask`), in the form of ``run_tasks``.
 
     Yields:
         Batches of the table's schema.
@@ -150,17 +143,10 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
 ) -> DataTable:
     """Declare a table that is made of facts.
 
-    Args:
-        analysis: the name of the analysis that declares it.
-        name: of the table.
-        doc: what a row is.
-        columns: of the rows.
-        rows: for a task, what makes rows of its facts.
-        request: the facts that are needed.
-        resolution: what all partitions together say, where one alone cannot be sure.
-        options: those that count besides part, version and mode.
-        by_key: the rows are of keys of stores with an expiry rule, and have a column ``key_hex``;
-            ``rows`` heeds ``key`` and ``where`` of its task.
+    ``rows`` gives for a task what makes rows of its facts, ``resolution`` what all partitions
+    together say, where one alone cannot be sure; ``options`` count besides part, version and mode.
+    With ``by_key`` the rows are of keys of stores with an expiry rule, and have a column
+    ``key_hex``; ``rows`` then heeds ``key`` and ``where`` of its task.
     """
 
     def plan(path: str | Opened, chosen: Options, table_options: TableOptions) -> TablePlan:

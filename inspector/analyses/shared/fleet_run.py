@@ -47,11 +47,7 @@ class Outcome(Generic[T]):
 
 @dataclass(frozen=True)
 class Audited(Found):
-    """A checkpoint of which there is a report.
-
-    Attributes:
-        run: stands for a run of it.
-    """
+    """A checkpoint of which there is a report; ``run`` stands for a run of it."""
 
     run: Recalled | None = None
 
@@ -98,11 +94,6 @@ class Shown:
 
 def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iterator[Found]:
     """The checkpoints that some paths mean, each once; one without a pattern means itself.
-
-    Args:
-        paths: of checkpoints, patterns, or folders.
-        options: of the storage.
-        recursive: all that lies in the folders.
 
     Raises:
         EngineError: a search by the file systems of Spark.

@@ -41,10 +41,7 @@ class Subject:
     """A version of a checkpoint, of which an analysis may have read the listing alone.
 
     Attributes:
-        checkpoint: with the rules that apply to its operators.
-        version: the judged state version.
         problems: what is wrong; rows that are read while a report is written may add to it.
-        options: of its user.
         subset: the part of the state files that was read; None for all.
     """
 
@@ -138,19 +135,9 @@ class Subject:
         rules: Sequence[Kind] = (),
         charts: Sequence[LineChart] = (),
     ) -> Report:
-        """The report of a command.
+        """The report of a command, by its name; its parts are those of :class:`ReportData`.
 
-        Args:
-            command: its name.
-            tables: its own one first.
-            summary: what follows the head of its summary.
-            notes: what a reader must know or do, in any format.
-            footnotes: what the columns mean; for people.
-            findings: what was judged; None for a command that judges nothing.
-            verdict: what one has to know first.
-            metrics: its numbers by the names of :data:`inspector.findings.metrics.METRICS`.
-            rules: the kinds of findings that it judges by; empty for those of the catalogue.
-            charts: how the state grew.
+        The summary follows the head. ``findings`` are None for a command that judges nothing.
         """
         return Report(
             command,
@@ -178,11 +165,7 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged(Subject):
-    """A version of a checkpoint with the facts that its state files show.
-
-    Attributes:
-        facts: of all tasks.
-    """
+    """A version of a checkpoint with the facts of all tasks, as its state files show them."""
 
     facts: Facts = field(repr=False)
 

@@ -149,12 +149,7 @@ def restores(checkpoint: Checkpoint, version: int) -> bool:
 
 
 def missing_files(checkpoint: Checkpoint, paths: Iterable[str]) -> set[str]:
-    """The files of some paths that are not there: neither by a listing, nor when asked for.
-
-    Args:
-        checkpoint: as it was listed just now.
-        paths: of state files, and of what lies beside them.
-    """
+    """The files of some paths that are not there: neither by a listing, nor when asked for."""
     listed = {file.path for store in checkpoint.layout.stores for file in store.files}
     storage = checkpoint.storage
     return {p for p in paths if p not in listed and storage.stat(storage.relative(p)) is None}
@@ -400,7 +395,6 @@ class Recalled:
 
     Attributes:
         report: of the checkpoint as it is now, too.
-        options: of its user.
         is_kept: an earlier run made it; else this one did, in another process.
     """
 
@@ -413,12 +407,6 @@ def begin(
     path: str, options: Options, engines: SharedEngines | None = None, *, is_root: bool = False
 ) -> Opened | Recalled:
     """Open a checkpoint, unless the cache that its user named has the report.
-
-    Args:
-        path: of the checkpoint, or of a part of it.
-        options: of its user.
-        engines: those that several runs share.
-        is_root: the path is known to be a root.
 
     Raises:
         CheckpointError, EngineError, OSError: as of :meth:`Opened.start`.

@@ -153,29 +153,20 @@ def _schema(side: str) -> Option:
 class Options:
     """Options that analyses share; every field has the default of the command line.
 
+    What a field means is the help of its option, beside its type.
+
     Attributes:
-        storage_options: of the storage's driver; may hold credentials.
+        storage_options: may hold credentials.
         batch, state_version: the version to judge, as batch N or as version N + 1; the newest
             committed one if neither is given.
-        operator_id, store_name, partition_id: only this part.
-        redact: what is shown of keys and values; None for the analysis' own default.
-        workers: partitions read at the same time in this process.
-        memory_limit: bytes of memory that this process, or each Python worker of Spark, may take
-            at the most; a partition with more keys is read in several passes.
+        redact: None for the analysis' own default.
+        memory_limit: in bytes.
         engine: where the tasks run; in this process if not said otherwise.
-        timeout_kind: which clock the timers of group state follow, where the bytes do not show it.
         event_time_fields, operator_rules, join_retention: rules that are not in the checkpoint, as
             :mod:`inspector.operators.user_rules` reads them.
-        thresholds: from which numbers on something is a finding, by the names of
-            :class:`inspector.findings.thresholds.Thresholds` or the ids of findings.
-        key: only this key, in analyses about rows, by any of its names: ``user=a``, a JSON object
-            of key fields, ``hex:`` and its bytes, or the ``sha256:`` by which reports name a key
-            that they hide; several names all have to hold.
-        where: only rows of which a field of the key or of the value compares so:
-            ``value.count>10``.
-        key_schemas, value_schemas: state schemas in place of those in the checkpoint, each
-            ``[OPERATOR[:STORE]=]DDL`` or StructType JSON.
-        cache: folder in which reports are kept for later runs; None for none.
+        thresholds: by the names of :class:`inspector.findings.thresholds.Thresholds` or the ids of
+            findings.
+        key: in analyses about rows; several names of it all have to hold.
     """
 
     storage_options: Annotated[

@@ -49,11 +49,6 @@ _NOT_OF_REPORT = ("storage_options", "cache", "workers", "memory_limit", "engine
 class ReportCache:
     """The kept report of one audit: of a checkpoint, by some options.
 
-    Args:
-        path: of the checkpoint, or of a part of it.
-        options: of its user, who named the folder of the cache.
-        is_root: a listing has shown that the path is the checkpoint's root.
-
     Attributes:
         is_root: whether the path is known to be the root.
     """
@@ -99,9 +94,6 @@ class ReportCache:
 
     def look(self, storage: Storage) -> Tree | None:
         """The listing that a run begins with; None at each further look, which makes its own.
-
-        Args:
-            storage: opened at the checkpoint's root.
 
         Raises:
             CheckpointError: the folder of the cache lies in the checkpoint.
@@ -181,9 +173,7 @@ def check_outside(checkpoint: str, folder: str) -> None:
 def listing_hash(tree: Tree, now_ms: int) -> str | None:
     """A hash of all that a listing says of files; None if it says too little to know them by.
 
-    Args:
-        tree: the listing.
-        now_ms: when it was begun: what has only a time to be known by has to be older.
+    What has only a time to be known by has to be older than ``now_ms``, when it was begun.
     """
     result = blake2b(digest_size=32)
     for folder in sorted(tree.folders):

@@ -74,12 +74,7 @@ class Run(Opened):
         return self._facts(lambda: split(self.tasks(request), self.engine, self.options), read)
 
     def facts_by(self, function: BatchFunction, tasks_of: Callable[[], Iterable[Task]]) -> Facts:
-        """The facts that a function of the passes makes of tasks.
-
-        Args:
-            function: emits facts.
-            tasks_of: the tasks, by what the run knows of the checkpoint when it is called.
-        """
+        """The facts that a function of the passes makes of tasks, by what the run knows then."""
         return self._facts(
             lambda: split(tasks_of(), self.engine, self.options),
             lambda tasks: self.map(function, tasks),
@@ -121,11 +116,9 @@ class Run(Opened):
     ) -> Iterator[pa.RecordBatch]:
         """Batches of tasks one after the other, in this process: for outputs that are written here.
 
-        Args:
-            function: as :meth:`inspector.engines.engine.Engine.map` takes it; it fetches what
-                Spark alone can read (:func:`inspector.analyses.shared.stores.looking_by`).
-            specs: tasks as JSON, of this run's checkpoint or of another that is open.
-            file_bytes: of their files; 0 if that is unknown.
+        The function fetches what Spark alone can read
+        (:func:`inspector.analyses.shared.stores.looking_by`). ``file_bytes`` are those of their
+        files; 0 if that is unknown.
         """
         return self._watch(stream_tasks(function, specs), _reading(file_bytes))
 
@@ -448,13 +441,7 @@ def in_whole(
 def observed(
     run: Opened, tasks_of: Callable[[], Iterable[Task]], read: Read
 ) -> Iterator[Observed[Any]]:
-    """What tasks observe; those whose files moved under them, by a later look.
-
-    Args:
-        run: is looked at again, and told what has moved.
-        tasks_of: the tasks by what the run has seen last.
-        read: runs tasks.
-    """
+    """What tasks observe; those whose files moved under them, by a later look."""
     result: list[Observed[Any]] = []
     again: set[Place] | None = None
     doubted = _Doubts()
@@ -520,10 +507,7 @@ def _confirm(
 ) -> list[Observed[Any]]:
     """What was observed, without doubts of the last look that are of files which went since.
 
-    Args:
-        run: knows what is there now, and is told that the query is too fast.
-        observations: what the last look observed.
-        seen: paths of which the looks before had doubts too.
+    ``seen`` are paths of which the looks before had doubts too.
     """
     new = {observation.fact.path for observation in observations if _is_doubt(observation)} - {
         None,

@@ -99,12 +99,7 @@ def store_points(
 
 
 def whole_stores(checkpoint: Checkpoint, versions: Mapping[int, VersionFacts]) -> dict[int, int]:
-    """Of how many partitions each version is whole: the most that one of as many has.
-
-    Args:
-        checkpoint: whose log says how many partitions its versions have.
-        versions: a store's.
-    """
+    """Of how many partitions each version is whole: the most that one of as many has."""
     counts = {version: partition_count(checkpoint, version) for version in versions}
     most: dict[int, int] = {}
     for version, version_facts in versions.items():
@@ -133,9 +128,7 @@ def growth_of(points: Sequence[Point]) -> StoreGrowth | None:
 def growth_together(judged: Judged, heaps: HeapByVersion) -> StoreGrowth | None:
     """The lines through all stores together; None if the versions that all have span no time.
 
-    Args:
-        judged: by facts of all versions, which may be added up over partitions.
-        heaps: of each store by version; the lines of the heap are flat without them.
+    The lines of the heap are flat without heaps.
     """
     of_stores = [
         store_points(judged.checkpoint, versions, heaps.get(store, {}))
@@ -156,12 +149,7 @@ def growing_stores(judged: Judged) -> dict[StoreName, bool]:
 
 
 def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
-    """The growth of all stores together; None if the versions that can be restored span no time.
-
-    Args:
-        judged: by facts of all versions, which may be added up over partitions.
-        size: of the judged version.
-    """
+    """The growth of all stores together; None if the versions that can be restored span no time."""
     result = growth_together(judged, {})
     if result is None:
         return None

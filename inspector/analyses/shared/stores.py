@@ -175,9 +175,7 @@ def looking_by(runs: Sequence[Run], again: Callable[[TaskT, Sequence[str]], Task
 def check_there(run: Opened, paths: Iterable[str]) -> Checkpoint:
     """The checkpoint by a new listing, which has the version of a run and some files.
 
-    Args:
-        run: of the checkpoint.
-        paths: of files that cannot be read: damage, if the new listing has them.
+    Files that cannot be read are damage, if the new listing has them.
 
     Raises:
         OutpacedError: the run began when its version was whole, and it no longer is; or one of
@@ -192,11 +190,6 @@ def check_there(run: Opened, paths: Iterable[str]) -> Checkpoint:
 
 def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
     """The task of one store by a new listing; as it is, if the store is not there any more.
-
-    Args:
-        run: of the task.
-        task: with one store.
-        paths: of files that cannot be read.
 
     Raises:
         OutpacedError: as of :func:`check_there`.
@@ -235,11 +228,7 @@ def held_batches(
     As long as none was given away, all begins anew where the query removes the version. From then
     on that is a problem, and the last of the batches.
 
-    Args:
-        schema: of the batches.
-        batches_of: begins to read.
-        begin_anew: goes over to the newest version, or raises what it is given.
-        rows: no more of them are needed; 0 for all.
+    No more than ``rows`` are needed; 0 for all.
 
     Raises:
         OutpacedError: the query was faster at every attempt, or its user chose the version.
@@ -261,9 +250,7 @@ def held_batches(
 def of_one_version(read: Callable[[], T], begin_anew: Callable[[OutpacedError], None]) -> T:
     """What is read of one version: of a newer one, where the query removed it meanwhile.
 
-    Args:
-        read: reads the version.
-        begin_anew: goes over to the newest version, or raises what it is given.
+    ``begin_anew`` goes over to the newest version, or raises what it is given.
 
     Raises:
         OutpacedError: the query was faster at every attempt, or its user chose the version.
@@ -367,13 +354,7 @@ def work_of(tasks: Iterable[TypedTask]) -> tuple[Work, ...]:
 
 
 def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
-    """Declare a table of the rows, or of the changes, of one store.
-
-    Args:
-        name: of the table.
-        doc: what a row is.
-        changes: every change, else the rows of a version.
-    """
+    """Declare a table of the rows, or of the changes, of one store."""
 
     def plan(path: str | Opened, options: Options, table_options: TableOptions) -> TablePlan:
         operator_id = options.operator_id or 0

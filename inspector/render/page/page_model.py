@@ -28,9 +28,7 @@ class Series:
     """One line of a chart.
 
     Attributes:
-        name: what it is.
         values: one for each batch of the chart; None where it is not known.
-        exact: counted from bytes; False for an estimate.
     """
 
     name: str
@@ -43,10 +41,7 @@ class LineChart:
     """Numbers over batches, or over something else that has numbers and times.
 
     Attributes:
-        title: what is drawn. about: what a reader must know of it; may be empty.
-        scale: what the numbers are.
         batches: batch ids, oldest first. times_ms: their clocks, where they are known.
-        series: the lines.
         over: what the line goes over, one and several of them.
     """
 
@@ -61,13 +56,7 @@ class LineChart:
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar.
-
-    Attributes:
-        label: what it stands for. note: what that means; may be empty.
-        parts: numbers, one for each part of the chart.
-        exact: counted from bytes; False for an estimate.
-    """
+    """One bar, with what it means, and a number for each part of the chart."""
 
     label: str
     parts: Sequence[int]
@@ -80,11 +69,8 @@ class BarChart:
     """Bars one below the other, each with its number; a bar may have several parts.
 
     Attributes:
-        title: what is drawn. about: what a reader must know of it; may be empty.
-        scale: what the numbers are.
         label: what the bars are by, as the head of their column.
         parts: the names of the parts; one name if bars have but one.
-        bars: in order.
     """
 
     title: str
@@ -108,11 +94,9 @@ class Treemap:
     """Rectangles in rectangles, as large as the bytes they stand for.
 
     Attributes:
-        title: what is drawn. about: what a reader must know of it; may be empty.
         levels: what the places of a leaf are, outermost first.
         views: chosen levels, as places in ``levels``, by the name of the choice; the first is
             shown first.
-        leaves: what there is.
     """
 
     title: str
@@ -136,12 +120,7 @@ Block = Table | LineChart | BarChart | Treemap | Text
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page.
-
-    Attributes:
-        name: in links. title: its heading.
-        blocks: what it shows, in order.
-    """
+    """A part of a page, by its name in links."""
 
     name: str
     title: str
