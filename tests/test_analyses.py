@@ -209,7 +209,9 @@ def reports(cases: Sequence[str]) -> Iterator[Report]:
         yield api.audit(path, maximum={"state.rows": 1}, baseline=str(old))
         yield api.copy(path, f"{folder}/copy", evict="leftovers")
         for audited in (datetime(2026, 1, day, tzinfo=timezone.utc) for day in (1, 2)):
-            audit_history.append(folder, audit_history.rows_of(api.audit(path), audited), {})
+            audit_history.HistoryTable(folder, {}).append(
+                audit_history.rows_of(api.audit(path), audited)
+            )
         yield api.trend(folder)
     yield api.audit(path, estimate=True)
 

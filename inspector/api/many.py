@@ -1,19 +1,35 @@
-"""Audits of many checkpoints at a time."""
+"""Audits of many checkpoints at a time: by this process, or each whole by an executor of Spark."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from inspect import signature
-from typing import Any
+from itertools import islice
+from typing import Any, TypeAlias
+
+import pyarrow as pa
 
 from inspector import analyses
 from inspector.analyses.audit import audit
-from inspector.analyses.shared.fleet_run import Outcome, Shown, find_all, run_all
-from inspector.analyses.shared.opening import Opened
+from inspector.analyses.shared.estimate import work_of
+from inspector.analyses.shared.fleet_run import Audited, Outcome, Shown, find_all, run_all
+from inspector.analyses.shared.opening import Opened, Recalled, begin
 from inspector.analyses.shared.options import Options
-from inspector.api.fleet_job import audits_by_executors
+from inspector.analyses.shared.report_cache import ReportCache, check_outside
+from inspector.checkpoint.cache_files import cache_files
+from inspector.checkpoint.search import Found
+from inspector.engines.choose import LOCAL, EngineOptions
+from inspector.engines.engine import Engine, Work
+from inspector.exceptions import EngineError, InspectorError
 from inspector.render.report import Report
+from inspector.render.stored import report_from_json, report_json
+from inspector.schemas import batch_of, specs_in
 
 Path = str | os.PathLike[str]
 
@@ -68,3 +84,145 @@ def audit_many(
     ahead = None if keywords.get("page") or keywords.get("estimate") else audits_by_executors
     outcomes = run_all(candidates, options, make, at_once, ahead)
     return (outcome for outcome in outcomes if shown.shows(outcome.result))
+
+
+# --- by executors --------------------------------------------------------------------------------
+
+AT_ONCE = 256
+"""Checkpoints of one job; the driver holds their reports."""
+
+WHOLE_COST = 64 << 20
+"""Bytes, with those that files count as, up to which a checkpoint is always audited whole."""
+
+SHARES = 64
+"""A checkpoint that is more than such a share of a job's work is not."""
+
+_columns: list[tuple[str, pa.DataType]] = [
+    ("number", pa.int64()),
+    ("files", pa.int64()),
+    ("bytes", pa.int64()),
+    ("report", pa.binary()),
+    ("is_kept", pa.bool_()),
+    ("notes", pa.list_(pa.string())),
+]
+ANSWERS = pa.schema(_columns)
+"""What an executor says of a checkpoint, by its number in the job: its files, or its report."""
+
+Answer: TypeAlias = dict[str, Any]
+Make: TypeAlias = Callable[[Found, Options], Answer]
+
+
+def audits_by_executors(
+    candidates: Iterable[Found], options: Options, engine: Engine
+) -> Iterator[Found]:
+    """The checkpoints, each with its report (:class:`Audited`) or, if that is for the driver, none.
+
+    Where the driver lists, plans and judges what executors read, it is what a fleet of small
+    checkpoints waits for, and holds facts of all that are under way. Here executors do all of it,
+    for :data:`AT_ONCE` checkpoints a job: they list them first, so that Spark's tasks have equal
+    shares of bytes and files, and then audit them. A checkpoint that would be most of a task is
+    left to the driver, which divides it by partitions and ranges of keys; so is one that fails, and
+    those of a job that fails, so that the driver says why, and none suffers from another one's
+    checkpoint.
+    """
+    job = _Job(options, engine)
+    rest = iter(candidates)
+    while places := list(islice(rest, AT_ONCE)):
+        yield from job.run(places)
+
+
+class _Job:
+    """Audits of some checkpoints, and what is said about them."""
+
+    def __init__(self, options: Options, engine: Engine) -> None:
+        self._options, self._engine = options, engine
+        self._said: set[str] = set()
+
+    def run(self, places: Sequence[Found]) -> Iterator[Found]:
+        waiting = {n: place for n, place in enumerate(places) if place.error is None}
+        yield from (place for place in places if place.error is not None)
+        listed: dict[int, Work] = {}
+        for answer in self._ask(_look, [_work(n, place) for n, place in waiting.items()]):
+            number = answer["number"]
+            if answer["report"] is not None:
+                yield self._place_with(waiting.pop(number), answer)
+            else:
+                weights = answer["bytes"], answer["files"]
+                listed[number] = _work(number, waiting[number], *weights)
+        most = max(WHOLE_COST, sum(work.cost for work in listed.values()) // SHARES)
+        whole = [work for work in listed.values() if work.cost <= most]
+        if whole and self._options.cache is not None:
+            # Else each executor might make a secret, and lose what another one kept by its own.
+            # Where it cannot be made, they say so.
+            folder = self._options.cache
+            options = tuple(sorted(self._options.storage_options.items()))
+            with suppress(OSError, InspectorError, TypeError):
+                for place in waiting.values():
+                    check_outside(place.path, folder)
+                cache_files(folder, options).make_secret()
+        for answer in self._ask(_audit, whole):
+            yield self._place_with(waiting.pop(answer["number"]), answer)
+        yield from waiting.values()
+
+    def _ask(self, make: Make, work: Sequence[Work]) -> Iterator[Answer]:
+        """What the executors answer; nothing if the job fails."""
+        remote = replace(self._options, engine=EngineOptions(LOCAL), workers=1)
+        try:
+            answers = list(self._engine.map(partial(_run, make, remote), ANSWERS, work))
+        except EngineError as error:
+            self._options.engine.notify(f"engine: done again by the driver: {error}")
+            return
+        for batch in answers:
+            yield from batch.to_pylist()
+
+    def _place_with(self, place: Found, answer: Answer) -> Audited:
+        for note in answer["notes"]:
+            if note not in self._said:
+                self._said.add(note)
+                self._options.engine.notify(note)
+        report = report_from_json(zlib.decompress(answer["report"]).decode())
+        recalled = Recalled(report, self._options, is_kept=answer["is_kept"])
+        return Audited(place.path, is_root=place.is_root, run=recalled)
+
+
+def _work(number: int, place: Found, size: int = 0, files: int = 0) -> Work:
+    spec = {"number": number, "path": place.path, "is_root": place.is_root}
+    return Work(json.dumps(spec), size, files=files)
+
+
+# --- on an executor ------------------------------------------------------------------------------
+
+
+def _run(
+    make: Make, options: Options, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """What is made of checkpoints; nothing of one that fails: the driver opens it, and says why."""
+    for spec in map(json.loads, specs_in(batches)):
+        notes: list[str] = []
+        # Which kernel the workers run the engine has said of all of them.
+        engine = EngineOptions(LOCAL, notify=notes.append, tells_kernel=False)
+        own = replace(options, engine=engine)
+        with suppress(Exception):
+            answer = make(Found(spec["path"], is_root=spec["is_root"]), own)
+            yield batch_of(ANSWERS, [answer | {"number": spec["number"], "notes": notes}])
+
+
+def _look(place: Found, options: Options) -> Answer:
+    """What a listing says: the report that a cache has, or what is to be read."""
+    if options.cache is not None:
+        report = ReportCache(place.path, options, is_root=place.is_root).recall()
+        if report is not None:
+            return _row_of(report, is_kept=True)
+    work = work_of(place, options)
+    return {"files": work.files, "bytes": work.bytes}
+
+
+def _audit(place: Found, options: Options) -> Answer:
+    run = begin(place.path, options, is_root=place.is_root)
+    if isinstance(run, Recalled):
+        return _row_of(run.report, is_kept=True)
+    return _row_of(audit(run), is_kept=False)
+
+
+def _row_of(report: Report, *, is_kept: bool) -> Answer:
+    return {"report": zlib.compress(report_json(report).encode()), "is_kept": is_kept}

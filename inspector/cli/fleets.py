@@ -138,7 +138,7 @@ class _Fleet:
         """What makes reports on Spark, for an analysis that takes those that are there."""
         if self._pages.wanted or CACHE not in self._analysis.uses:
             return None
-        from inspector.api.fleet_job import audits_by_executors  # noqa: PLC0415 - takes an audit
+        from inspector.api.many import audits_by_executors  # noqa: PLC0415 - takes an audit
 
         return audits_by_executors
 

@@ -151,23 +151,6 @@ def _time(value: int | None) -> datetime | None:
     return None if value is None else datetime.fromtimestamp(value / 1000, timezone.utc)
 
 
-def append(path: str, rows: Sequence[Row], options: Mapping[str, str]) -> None:
-    """Add the rows of one run to a history, as one file of the day.
-
-    Raises:
-        EngineError: no driver for the path.
-        OSError: it cannot be written.
-    """
-    import pyarrow.parquet as pq  # noqa: PLC0415 - takes a while to import, and few keep audits
-
-    for day, of_day in group_by(rows, lambda row: row["audited"].date().isoformat()).items():
-        content = io.BytesIO()
-        table = pa.Table.from_pylist(of_day, schema=schema())
-        pq.write_table(table, content, compression="zstd", coerce_timestamps="us")
-        name = f"{DAY}={day}/{uuid.uuid4().hex}.parquet"
-        Destination(path, options).write(name, [content.getvalue()])
-
-
 class HistoryTable:
     """Where a history lies, and who writes and reads it: this process, or Spark.
 
@@ -193,25 +176,57 @@ class HistoryTable:
             self._spark = SparkTable(path, form, engine)
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Add the rows of one run.
+        """Add the rows of one run, as one file of the day.
 
         Raises:
             EngineError, OSError: they cannot be written.
         """
-        if self._spark is None:
-            append(self.path, rows, self._options)
-        elif rows:
-            table = pa.Table.from_pylist(list(rows), schema=schema())
-            days = table["audited"].cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
-            self._spark.append(table.append_column(DAY, days), DAY)
+        if self._spark is not None:
+            if rows:
+                table = pa.Table.from_pylist(list(rows), schema=schema())
+                days = table["audited"].cast(pa.timestamp("us")).cast(pa.date32(), safe=False)
+                self._spark.append(table.append_column(DAY, days), DAY)
+            return
+        import pyarrow.parquet as pq  # noqa: PLC0415 - takes a while, and few keep audits
+
+        for day, of_day in group_by(rows, lambda row: row["audited"].date().isoformat()).items():
+            content = io.BytesIO()
+            table = pa.Table.from_pylist(of_day, schema=schema())
+            pq.write_table(table, content, compression="zstd", coerce_timestamps="us")
+            name = f"{DAY}={day}/{uuid.uuid4().hex}.parquet"
+            Destination(self.path, self._options).write(name, [content.getvalue()])
 
     def read(self) -> pa.Table | None:
         """All rows; None if there is no audit yet.
 
         Raises:
-            CheckpointError, EngineError, OSError: it cannot be read.
+            CheckpointError: there are files of something else.
+            EngineError, OSError: it cannot be read.
         """
-        return read(self.path, self._options) if self._spark is None else self._spark.read(schema())
+        if self._spark is not None:
+            return self._spark.read(schema())
+        import pyarrow.dataset as ds  # noqa: PLC0415 - as above
+
+        path, table = self.path, None
+        system, folder = connect(absolute(path), self._options)
+        try:
+            found = (system or glob).glob
+            # Not all files of a Delta table are of its newest version.
+            is_delta = bool(found(f"{folder.rstrip('/')}/_delta_log"))
+            files = [] if is_delta else found(f"{folder.rstrip('/')}/{DAY}=*/*.parquet")
+            if files:
+                table = ds.dataset(files, schema(), format="parquet", filesystem=system).to_table()
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise CheckpointError(
+                f"got files that are not a history of audits: {error}", path
+            ) from None
+        except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
+            raise translate_error(error, spell_root(path), self._options) from None
+        if is_delta:
+            raise CheckpointError(
+                "got a Delta table, which Spark reads: --history-format delta --engine spark", path
+            )
+        return table
 
 
 class Record:
@@ -237,38 +252,6 @@ class Record:
             EngineError, OSError: it cannot be written.
         """
         self._table.append(self._rows)
-
-
-def read(path: str, options: Mapping[str, str]) -> pa.Table | None:
-    """All rows of a history; None if there is no audit yet.
-
-    Raises:
-        CheckpointError: there are files of something else.
-        EngineError: no driver for the path.
-        OSError: it cannot be read.
-    """
-    import pyarrow.dataset as ds  # noqa: PLC0415 - as above
-
-    system, folder = connect(absolute(path), options)
-    try:
-        found = (system or glob).glob
-        # Not all files of a Delta table are of its newest version.
-        is_delta = bool(found(f"{folder.rstrip('/')}/_delta_log"))
-        files = [] if is_delta else found(f"{folder.rstrip('/')}/{DAY}=*/*.parquet")
-        table: pa.Table | None = None
-        if files:
-            table = ds.dataset(files, schema(), format="parquet", filesystem=system).to_table()
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise CheckpointError(
-            f"got files that are not a history of audits: {error}", path
-        ) from None
-    except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
-        raise translate_error(error, spell_root(path), options) from None
-    if is_delta:
-        raise CheckpointError(
-            "got a Delta table, which Spark reads: --history-format delta --engine spark", path
-        )
-    return table
 
 
 # --- which parts were proven ---------------------------------------------------------------------

@@ -35,7 +35,7 @@ def row(days_ago: float, checkpoint: str = "s3://bucket/a", **columns: Any) -> a
 
 def trend(tmp_path: Path, *rows: audit_history.Row, **options: Any) -> dict[str, list[Any]]:
     for each in rows:
-        audit_history.append(str(tmp_path / "h"), [each], {})
+        audit_history.HistoryTable(str(tmp_path / "h"), {}).append([each])
     report = api.trend(str(tmp_path / "h"), **options)
     return {table.name: list(table.rows) for table in report.tables}
 
@@ -123,7 +123,7 @@ def test_a_folder_without_audits_is_no_history(tmp_path: Path) -> None:
 
 def charts(tmp_path: Path, *rows: audit_history.Row) -> list[LineChart | BarChart]:
     for each in rows:
-        audit_history.append(str(tmp_path / "h"), [each], {})
+        audit_history.HistoryTable(str(tmp_path / "h"), {}).append([each])
     page = api.trend(str(tmp_path / "h")).page
     assert page is not None
     assert [section.title for section in page.sections] == ["Growth", "Findings", "Commits"]
@@ -171,7 +171,7 @@ def test_a_page_has_a_few_lines_and_bars(tmp_path: Path) -> None:
         for days in (1, 0)
         for n in range(12)
     ]
-    audit_history.append(str(tmp_path / "h"), rows, {})
+    audit_history.HistoryTable(str(tmp_path / "h"), {}).append(rows)
     bytes_of, _, idle = charts(tmp_path)
     assert isinstance(bytes_of, LineChart)
     assert [one.name for one in bytes_of.series] == ["11", "10", "9", "8", "7"]

@@ -14,8 +14,8 @@ from pyspark import cloudpickle
 
 import inspector.api as api
 from inspector.analyses.shared.fleet_run import Audited
-from inspector.api import fleet_job
-from inspector.api.fleet_job import audits_by_executors
+from inspector.api import many
+from inspector.api.many import audits_by_executors
 from inspector.checkpoint import cache_files
 from inspector.checkpoint.search import Found
 from inspector.cli.fleets import Spool
@@ -90,7 +90,7 @@ def test_reports_are_those_of_this_process(paths: list[Path]) -> None:
 
 
 def test_a_job_lists_and_a_job_audits_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet_job, "AT_ONCE", 3)
+    monkeypatch.setattr(many, "AT_ONCE", 3)
     engine = Executors()
     assert all(audited(FEW, engine).values())
     assert [len(job) for job in engine.jobs] == [3, 3, 1, 1]
@@ -104,8 +104,8 @@ def test_a_job_lists_and_a_job_audits_so_many(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_large_one_is_left_to_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fleet_job, "WHOLE_COST", 0)
-    monkeypatch.setattr(fleet_job, "SHARES", 2)
+    monkeypatch.setattr(many, "WHOLE_COST", 0)
+    monkeypatch.setattr(many, "SHARES", 2)
     large = str(checkpoint_of("join_left_outer"))
     found = audited([FEW[3], large], Executors())
     assert [path for path, one in found.items() if one is None] == [large]
@@ -143,7 +143,7 @@ def test_what_an_executor_says_is_said_once(tmp_path: Path) -> None:
 def test_a_job_that_was_interrupted_goes_on_from_what_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fleet_job, "AT_ONCE", 2)
+    monkeypatch.setattr(many, "AT_ONCE", 2)
     paths = [str(copy_of("agg_update", tmp_path / str(number))) for number in range(6)]
     options = api.Options(cache=str(tmp_path / "cache"))
     first = audits_by_executors(map(Found, paths), options, Executors())

@@ -50,8 +50,8 @@ def test_what_spark_writes_is_what_this_process_writes(
     assert history.read() is None
     for day in range(2):
         history.append(rows(THEN + timedelta(days=day)))
-        audit_history.append(str(tmp_path / "plain"), rows(THEN + timedelta(days=day)), {})
-    plain, read = audit_history.read(str(tmp_path / "plain"), {}), history.read()
+        HistoryTable(str(tmp_path / "plain"), {}).append(rows(THEN + timedelta(days=day)))
+    plain, read = HistoryTable(str(tmp_path / "plain"), {}).read(), history.read()
     assert plain is not None
     assert read is not None
     assert in_order(read).equals(in_order(plain).cast(read.schema))
@@ -101,7 +101,7 @@ def test_what_spark_cannot_write_is_an_error(tmp_path: Path, engine: EngineOptio
 
 
 def test_the_files_of_a_delta_table_are_not_read_as_they_are(tmp_path: Path) -> None:
-    audit_history.append(str(tmp_path), rows(THEN), {})
+    HistoryTable(str(tmp_path), {}).append(rows(THEN))
     (tmp_path / "_delta_log").mkdir()
     with pytest.raises(CheckpointError, match="--history-format delta --engine spark"):
         api.trend(str(tmp_path))

@@ -157,26 +157,6 @@ def _proof(clock: BatchClock | None, kind: TimeoutKind | None, *, fed: bool) -> 
     return "their records lie behind those of new data: their timeout called the function"
 
 
-@dataclass(frozen=True)
-class KeyStory:
-    """What is known of one key.
-
-    Attributes:
-        events: its puts and removals, as ``history`` reports them. leftover: as ``leftovers`` does.
-        rule: of its store.
-        timer_clock: gives the clock that timers followed in the batch of a version, None where it
-            is not known. may_have_changed: whether it may be the other one, for all that is known.
-        only_sources_feed: a batch without new data calls the function for timeouts only.
-    """
-
-    events: Sequence[Mapping[str, Any]]
-    leftover: LeftoverRow | None
-    rule: StoreRule
-    timer_clock: Callable[[int], TimeoutKind | None]
-    may_have_changed: Callable[[int], bool]
-    only_sources_feed: bool
-
-
 def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
     """The story of each key that the events are of."""
     checkpoint, facts = judged.checkpoint, judged.facts
@@ -190,8 +170,8 @@ def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
         clock = _timer_clock(checkpoint, operator, group[1], facts)
         fed = only_sources_feed(operator.upstream)
         unsure = partial(facts.resolution.may_have_changed, StoreName(group[0], group[1]))
-        story = KeyStory(of_key, next(iter(leftovers), None), rule, clock, unsure, fed)
-        rows += _story(judged, story)
+        narrator = Narrator(next(iter(leftovers), None), rule, clock, unsure, fed)
+        rows += _story(judged, of_key, narrator)
     table = KeyStoryRow.table("what happened, batch by batch", rows)
     return judged.report("leftovers", (table,))
 
@@ -229,10 +209,11 @@ def _by_key(
     return by_key
 
 
-def _story(judged: Judged, story: KeyStory) -> Iterator[KeyStoryRow]:
-    version = judged.version
-    by_version = group_by(story.events, lambda event: int(event["version"]))
-    narrator, first = _Narrator(story), story.events[0]
+def _story(
+    judged: Judged, events_of_key: Sequence[Mapping[str, Any]], narrator: Narrator
+) -> Iterator[KeyStoryRow]:
+    version, first = judged.version, events_of_key[0]
+    by_version = group_by(events_of_key, lambda event: int(event["version"]))
 
     def line(
         version: int, event: str, clock_ms: int | None, threshold: int | None, meaning: str
@@ -260,49 +241,59 @@ def _story(judged: Judged, story: KeyStory) -> Iterator[KeyStoryRow]:
             yield line(at, event["event"], narrator.clock_ms, threshold, text)
         if not events and (silent := narrator.silence(threshold)):
             yield line(at, "-", narrator.clock_ms, threshold, silent)
-    yield line(version, "judged", narrator.clock_ms, None, _verdict(story, narrator))
+    yield line(version, "judged", narrator.clock_ms, None, narrator.verdict)
 
 
-def _verdict(story: KeyStory, narrator: _Narrator) -> str:
-    verdict = story.leftover
-    if not narrator.alive:
-        return "the key is gone"
-    if verdict is None and narrator.may_have_fired:
-        return "not known: which clock the timers follow would decide it (--timeout-kind)"
-    if verdict is None:
-        return "no leftover: no batch that ran found it expired"
-    reason = f": {verdict.reason}" if verdict.reason else ""
-    return f"{verdict.class_}, {verdict.certainty}{reason}"
-
-
-class _Narrator:
-    """Walks a key's events and says what each means under the rule.
+@dataclass
+class Narrator:
+    """Walks a key's puts and removals and says what each means under the rule of its store.
 
     Attributes:
+        leftover: the key as ``leftovers`` reports it, if it does.
+        timer_clock: gives the clock that timers followed in the batch of a version, None where it
+            is not known. may_have_changed: whether it may be the other one, for all that is known.
+        only_sources_feed: a batch without new data calls the function for timeouts only.
         clock_ms: the key's timer or time as it stands; None without one. alive: it is in the map.
         may_have_fired: a timeout that left it without one, in a batch whose clock is not known.
     """
 
-    def __init__(self, story: KeyStory) -> None:
-        self._expiry: ExpiryField | None = story.rule.expiry
-        self._story = story
-        self._kind: TimeoutKind | None = None
-        self._leftover = story.leftover
+    leftover: LeftoverRow | None
+    rule: StoreRule
+    timer_clock: Callable[[int], TimeoutKind | None]
+    may_have_changed: Callable[[int], bool]
+    only_sources_feed: bool
+    clock_ms: int | None = None
+    alive: bool = False
+    may_have_fired: bool = False
+    _kind: TimeoutKind | None = None
+    _other_ms: int | None = None
+    _covered: bool = False
+
+    def __post_init__(self) -> None:
+        self._expiry: ExpiryField | None = self.rule.expiry
         self._timed = self._expiry is not None and self._expiry.clock is Clock.TIMEOUT
-        self._covered = False
-        self._other_ms: int | None = None
-        self.clock_ms: int | None = None
-        self.alive = self.may_have_fired = False
+
+    @property
+    def verdict(self) -> str:
+        """What has become of the key."""
+        if not self.alive:
+            return "the key is gone"
+        if self.leftover is None and self.may_have_fired:
+            return "not known: which clock the timers follow would decide it (--timeout-kind)"
+        if self.leftover is None:
+            return "no leftover: no batch that ran found it expired"
+        reason = f": {self.leftover.reason}" if self.leftover.reason else ""
+        return f"{self.leftover.class_}, {self.leftover.certainty}{reason}"
 
     def threshold(self, version: int, clock: BatchClock | None) -> int | None:
         """What the batch of a version held the clock against; None if that is not known."""
         if clock is None or self._expiry is None:
             return None
         if self._timed:
-            self._kind, self._other_ms = self._story.timer_clock(version), None
+            self._kind, self._other_ms = self.timer_clock(version), None
             if self._kind is None:
                 return None
-            if self._story.may_have_changed(version):
+            if self.may_have_changed(version):
                 # Timers are ahead of both clocks when they are set.
                 self._other_ms = clock.time_ms(self._kind.other)
             return clock.time_ms(self._kind) or None
@@ -324,7 +315,7 @@ class _Narrator:
             return f"{word}; the batch's clock covered it" if self._covered else word
         if clock is not None and clock.appended and event["event"] != "in_snapshot":
             return f"a tool {self._outcome(event)}"
-        result = self._leftover
+        result = self.leftover
         proven = result is not None and result.certainty == "proven"
         last = result is not None and result.last_put_version == event["version"]
         cause = self._cause(due, was, threshold, clock, proven=proven and last)
@@ -364,7 +355,7 @@ class _Narrator:
         if not due:
             return "a call for new data" if was is None else "before its timeout, a call for data"
         fired = _before(was, threshold, self._clock_name())
-        if self._story.only_sources_feed and clock is not None and clock.has_new_data is False:
+        if self.only_sources_feed and clock is not None and clock.has_new_data is False:
             return f"its timeout lay {fired} and the batch had no new data: the timeout fired and"
         if proven:
             return f"its timeout lay {fired} and its record behind those of new data: it fired and"

@@ -16,11 +16,10 @@ import inspector.api as api
 from inspector.exceptions import CheckpointError
 from inspector.model import Subset
 from inspector.render.audit_history import (
+    HistoryTable,
     Proofs,
-    append,
     failed_row,
     place_of,
-    read,
     rows_of,
     schema,
 )
@@ -62,15 +61,16 @@ def test_a_part_is_marked(options: dict[str, object]) -> None:
 def test_pandas_and_arrow_read_the_folder_as_it_is(tmp_path: Path) -> None:
     place = str(tmp_path / "history")
     rows = rows_of(api.audit(JOIN), NOW)
-    append(place, rows, {})
-    append(place, [failed_row("s3://x", "denied", "audit", NOW + timedelta(days=1))], {})
+    HistoryTable(place, {}).append(rows)
+    failed = failed_row("s3://x", "denied", "audit", NOW + timedelta(days=1))
+    HistoryTable(place, {}).append([failed])
     frame = pd.read_parquet(place)
     assert len(frame) == len(rows) + 1
     assert sorted(map(str, frame["day"].unique())) == ["2026-05-31", "2026-06-01"]
     assert frame["rows"].sum() == sum(row["rows"] for row in rows)
     table = ds.dataset(place, partitioning="hive").to_table()
     assert table.drop(["day"]).schema.equals(schema())
-    assert read(place, {}).num_rows == table.num_rows  # type: ignore[union-attr]
+    assert HistoryTable(place, {}).read().num_rows == table.num_rows  # type: ignore[union-attr]
     assert not list(tmp_path.rglob("*.tmp"))
 
 
@@ -80,16 +80,16 @@ def test_what_breaks_off_leaves_nothing(tmp_path: Path) -> None:
         mock.patch("os.replace", side_effect=OSError("disk is full")),
         pytest.raises(OSError, match="disk is full"),
     ):
-        append(str(tmp_path), rows, {})
+        HistoryTable(str(tmp_path), {}).append(rows)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_any_storage_holds_it() -> None:
-    append("memory://history/a", rows_of(api.audit(JOIN), NOW), {})
-    found = read("memory://history/a", {})
+    HistoryTable("memory://history/a", {}).append(rows_of(api.audit(JOIN), NOW))
+    found = HistoryTable("memory://history/a", {}).read()
     assert found is not None
     assert found.num_rows == 4
-    assert read("memory://history/none", {}) is None
+    assert HistoryTable("memory://history/none", {}).read() is None
     fsspec.filesystem("memory").rm("/history", recursive=True)
 
 
@@ -98,7 +98,7 @@ def test_files_of_something_else_are_no_history(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "x.parquet").write_bytes(b"something else")
     with pytest.raises(CheckpointError, match="got files that are not a history of audits"):
-        read(str(tmp_path), {})
+        HistoryTable(str(tmp_path), {}).read()
 
 
 # --- proofs ----------------------------------------------------------------------------------
@@ -106,7 +106,7 @@ def test_files_of_something_else_are_no_history(tmp_path: Path) -> None:
 
 def verified(place: str, subset: str | None, audited: datetime, **columns: object) -> None:
     rows = rows_of(api.verify(JOIN, subset=subset), audited)
-    append(place, [{**row, **columns} for row in rows], {})
+    HistoryTable(place, {}).append([{**row, **columns} for row in rows])
 
 
 def test_the_part_whose_proof_is_the_oldest_is_next(tmp_path: Path) -> None:

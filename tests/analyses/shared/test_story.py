@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector import api
-from inspector.analyses.expiry.story import KeyStory, _field_ms, _Narrator, _verdict
+from inspector.analyses.expiry.story import Narrator, _field_ms
 from inspector.exceptions import CheckpointError
 from inspector.model import BatchClock, BatchId, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField, RowPart, StoreRule
@@ -85,10 +85,8 @@ def test_a_clock_that_a_restart_may_have_changed_decides_nothing(
     # Set for second 50. Second 40 of event time has come, and minute 2 of processing time: who
     # restarted the query with the other timeout had this one fire (seen on Spark 4.3).
     rule = StoreRule(ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (1,), 1, False, "timeoutTimestamp"))
-    narrator = _Narrator(
-        told := KeyStory(
-            (), None, rule, lambda _: TimeoutKind.EVENT_TIME, lambda _: may_have_changed, True
-        )
+    narrator = Narrator(
+        None, rule, lambda _: TimeoutKind.EVENT_TIME, lambda _: may_have_changed, True
     )
     texts = [
         narrator.event(
@@ -99,4 +97,4 @@ def test_a_clock_that_a_restart_may_have_changed_decides_nothing(
         for batch, timeout_ms in ((1, 50_000), (2, None))
     ]
     assert ("which clock" in texts[1], "before its timeout" in texts[1]) == (not sure, sure)
-    assert _verdict(told, narrator).startswith("no leftover" if sure else "not known")
+    assert narrator.verdict.startswith("no leftover" if sure else "not known")
