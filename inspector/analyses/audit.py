@@ -37,7 +37,6 @@ from inspector.render import tabular as t
 from inspector.render.gating import AuditCriteria, ComparisonRow, GateRow, wrong_options
 from inspector.render.plain import AuditFindingRow, EstimateRow, FindingRow, finding_row
 from inspector.render.report import Report
-from inspector.render.tabular import Table
 
 AUDIT_KEYS = 5
 """Leftover keys that an audit lists per store and class; ``leftovers`` lists them all."""
@@ -299,7 +298,7 @@ def _lag_ms(head: Mapping[str, Any]) -> int | None:
     return None if now is None or watermark is None else int(now - watermark)
 
 
-def _changes(judged: Judged) -> Table:
+def _changes(judged: Judged) -> t.Table:
     rows = []
     for (operator_id, store), versions in judged.facts.by_store().items():
         unbroken = _unbroken(judged.checkpoint, versions)
@@ -337,7 +336,7 @@ def _unbroken(
     return unbroken
 
 
-def _examples(judged: Judged) -> Table:
+def _examples(judged: Judged) -> t.Table:
     words = LeftoverWords.of(judged.checkpoint, judged.options.redact or Redact.HASH)
     return ExampleRow.table(
         "oldest leftovers (inspector leftovers lists all of them)",

@@ -23,7 +23,6 @@ from inspector.light_dataclasses import replace
 from inspector.operators.transform_with_state import Family, has_ttl
 from inspector.render import tabular as t
 from inspector.render.report import Report
-from inspector.render.tabular import Table, Unit
 from inspector.sparktypes import StringType, StructField, StructType, UserDefinedType, to_ddl
 
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
@@ -88,13 +87,13 @@ class VariableRow(t.StoreRow, table="variables"):
     ]
     ttl: Annotated[
         bool | None,
-        Unit.TEXT,
+        t.Unit.TEXT,
         "Whether its values have a TTL; null if it is not a variable.",
         t.Rank(13),
     ]
     declared: Annotated[
         bool | None,
-        Unit.TEXT,
+        t.Unit.TEXT,
         "Whether the newest run declares it; null if it is not a variable, or not known.",
         t.Rank(14),
     ]
@@ -167,7 +166,7 @@ def info_report(subject: Subject, seen: SeenBytes) -> Report:
     )
 
 
-def _variables(checkpoint: Checkpoint) -> Iterator[Table]:
+def _variables(checkpoint: Checkpoint) -> Iterator[t.Table]:
     """The state variables, if a processor has any."""
     rows = [row for operator in checkpoint.operators for row in _variable_rows(operator)]
     if rows:

@@ -59,7 +59,6 @@ from inspector.passes.worker import rows_of
 from inspector.quantities import short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
-from inspector.render.tabular import Table
 from inspector.sums import group_by
 
 ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]
@@ -404,7 +403,7 @@ def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
     return "none possible, because no store has a rule by which rows expire: see below"
 
 
-def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
+def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> t.Table:
     # Stable: of the same size the oldest.
     largest = sorted(facts.leftovers, key=lambda observation: -observation.fact.row_bytes)
     return LargestLeftoverRow.table(

@@ -46,7 +46,6 @@ from inspector.model import Certainty, FileKind, StoreName
 from inspector.quantities import bytes_text, plural_of, short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
-from inspector.render.tabular import Estimate, Table
 from inspector.sums import group_by
 
 PREFIX = "spark.sql.streaming.stateStore.rocksdb."
@@ -123,7 +122,7 @@ class RocksDbMemory:
             "limits them"
         )
 
-    def table(self, stores: int, executors: int | None) -> Table:
+    def table(self, stores: int, executors: int | None) -> t.Table:
         """What may be kept of so many open stores; bounded, on so many executors."""
         is_shared = self.boundedMemoryUsage
         rows = self._shared_cache_rows(executors) if is_shared else self._of_stores(stores)
@@ -225,7 +224,7 @@ _HELPS = 0.75
 """With twice the partitions the largest should be half; above this share it stays."""
 
 
-def more_partitions(judged: Judged, stores: Sequence[StoreHeap]) -> Table:
+def more_partitions(judged: Judged, stores: Sequence[StoreHeap]) -> t.Table:
     """Sizes of partitions for multiples of their number, exact but for the heap (``rehashed``)."""
     partitions = partition_count(judged.checkpoint, judged.version)
     heaps = group_by(stores, lambda heap: heap.store.name)
@@ -242,7 +241,7 @@ def more_partitions(judged: Judged, stores: Sequence[StoreHeap]) -> Table:
     )
 
 
-def partition_notes(judged: Judged, table: Table) -> Iterator[str]:
+def partition_notes(judged: Judged, table: t.Table) -> Iterator[str]:
     """What the table shows: partitions that stay as large, and what it takes to have more."""
     checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
     rehashed = _rehashed_stores(facts)
@@ -432,7 +431,7 @@ class Sizing:
         fits = {"fits_if_even": even is not None, "fits_at_worst": number is not None}
         return fits if number is None else fits | {"executors_needed": number}
 
-    def tables(self) -> Iterator[Table]:
+    def tables(self) -> Iterator[t.Table]:
         """Shapes of executors; with the number of executors, what one of them holds."""
         if self.options.executors is not None:
             yield self._executor_table(self.options.executors)
@@ -528,7 +527,7 @@ class Sizing:
         worst = load.executors_for(room, shape.cores, evenly=False)
         return worst, load.executors_for(room, shape.cores, evenly=True)
 
-    def _executor_table(self, executors: int) -> Table:
+    def _executor_table(self, executors: int) -> t.Table:
         heap = self.options.heap_bytes
         need = self.load(heap).spread(executors, self.options.cores)
         rows = [
@@ -614,7 +613,7 @@ def _without_use(options: MemoryOptions) -> Iterator[str]:
 def _rung(rung: str, amount: int, meaning: str, *, exact: bool = True) -> RungRow:
     return RungRow(
         rung=rung,
-        bytes=amount if exact else Estimate(amount),
+        bytes=amount if exact else t.Estimate(amount),
         counted="exact" if exact else "estimate",
         meaning=meaning,
     )
@@ -842,7 +841,7 @@ def _ladder(
     )
 
 
-def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> Table:
+def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> t.Table:
     groups = group_by(stores, lambda heap: heap.store.name)
     heaps = {name: sum((heap.held for heap in group), Heap()) for name, group in groups.items()}
     return HeapRow.table(
@@ -859,7 +858,7 @@ def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> Table:
     )
 
 
-def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> Table:
+def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> t.Table:
     now = sum(store.held.total for store in stores)
     return WhatIfRow.table(
         f"what if (now: ~{bytes_text(now)} for {short_count_text(options.retain, 'version')})",

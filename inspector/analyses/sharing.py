@@ -22,7 +22,6 @@ from inspector.light_dataclasses import replace
 from inspector.providers.registry import provider_by_name
 from inspector.render import tabular as t
 from inspector.render.report import Report
-from inspector.render.tabular import Column, Table, Unit
 
 SHARING_NOTE = (
     "A row that a version did not touch shares its key and value objects with the version before; "
@@ -151,13 +150,13 @@ _OF_CHANGES = tuple(
 
 VERSION_COLUMNS = (
     *t.PartitionRow.columns(),
-    Column("version", Unit.ID),
-    Column("batch_id", Unit.ID),
-    Column("batch_timestamp_ms", Unit.TIME_MS),
-    Column("watermark_ms", Unit.TIME_MS),
-    Column("from_snapshot", Unit.FLAG),
+    t.Column("version", t.Unit.ID),
+    t.Column("batch_id", t.Unit.ID),
+    t.Column("batch_timestamp_ms", t.Unit.TIME_MS),
+    t.Column("watermark_ms", t.Unit.TIME_MS),
+    t.Column("from_snapshot", t.Unit.FLAG),
     *(
-        Column(name, Unit.BYTES if name.endswith("bytes") else Unit.COUNT)
+        t.Column(name, t.Unit.BYTES if name.endswith("bytes") else t.Unit.COUNT)
         for name in (*_COUNTED, *_SUMS)
     ),
 )
@@ -239,7 +238,7 @@ REWRITTEN = (1, 2, 3, 5, 10, 20, 50, 100)
 """So many newest versions; a line for each says how many keys were put in all of them."""
 
 
-def _rewrites(judged: Judged) -> Table:
+def _rewrites(judged: Judged) -> t.Table:
     version = judged.version
     merged = judged.facts.by_store(version)
     rows = []

@@ -35,7 +35,6 @@ from inspector.operators.rule import Clock, StoreRule
 from inspector.quantities import bytes_rate_text, bytes_text, capitalise, duration_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
-from inspector.render.tabular import Table
 from inspector.sums import group_by, sum_or_none
 from inspector.time_text import time_ms_text
 
@@ -94,7 +93,7 @@ _NO_FIELD = "their field is null"
 _NO_TIMER = "no timer is set"
 
 
-def expiring_table(judged: Judged) -> Table:
+def expiring_table(judged: Judged) -> t.Table:
     """What will expire by store, the soonest first, by facts requested with ``expiring``."""
     checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
     merged = facts.merged(Expiring)
@@ -492,7 +491,7 @@ def _growth(
     merged: dict[StoreName, dict[int, VersionFacts]],
     heaps: HeapByVersion,
     capacity: int | None,
-) -> Table:
+) -> t.Table:
     rows = []
     for store, versions in merged.items():
         heap = heaps.get(store, {})

@@ -27,7 +27,6 @@ from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.quantities import count_text, percent_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
-from inspector.render.tabular import Table
 
 _RANKED_BY = {
     TopBy.KEY_BYTES: "key bytes",
@@ -228,7 +227,7 @@ def _of(facts: Facts, store: StoreName, by: TopBy) -> list[Observed[TopKey]]:
     ]
 
 
-def skew_table(judged: Judged) -> Table:
+def skew_table(judged: Judged) -> t.Table:
     """How evenly the partitions of each store share its rows and bytes."""
     return SkewRow.table(
         f"distribution of the rows of version {judged.version} over the partitions",

@@ -26,7 +26,6 @@ from inspector.render import tabular as t
 from inspector.render.audit_history import Proofs
 from inspector.render.plain import ProblemRow, problem_row
 from inspector.render.report import Report
-from inspector.render.tabular import Table
 
 
 class CheckRow(t.Row, table="checks"):
@@ -204,7 +203,7 @@ def verify_report(judged: Judged) -> Report:
 _SUMS = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
 
-def _by_store(facts: Facts) -> Table:
+def _by_store(facts: Facts) -> t.Table:
     rows = [
         CheckRow(
             operator_id=name.operator_id,

@@ -17,7 +17,6 @@ from inspector.render import tabular as t
 from inspector.render.plain import AuditFindingRow
 from inspector.render.report import Report
 from inspector.render.report_data import SCHEMA_VERSION
-from inspector.render.tabular import Table
 
 LARGEST_BYTES = 64 << 20
 """Of a baseline; an audit of a checkpoint has some ten KB."""
@@ -198,7 +197,7 @@ def wrong_options(parsed: Mapping[str, Any]) -> str | None:
     return None
 
 
-def gate_table(gates: Sequence[Gate]) -> Table:
+def gate_table(gates: Sequence[Gate]) -> t.Table:
     """The gates, those that are exceeded first."""
     exceeded = sum(gate.passed is Passed.EXCEEDED for gate in gates)
     return GateRow.table(
@@ -217,7 +216,7 @@ def gate_table(gates: Sequence[Gate]) -> Table:
     )
 
 
-def comparison_table(comparison: Comparison) -> Table:
+def comparison_table(comparison: Comparison) -> t.Table:
     """Findings and metrics against the baseline, the worst first."""
     order = list(Trend)
     rows = [

@@ -9,7 +9,6 @@ from inspector.findings.finding import Finding
 from inspector.model import Problem
 from inspector.render import tabular as t
 from inspector.render.report_data import ReportData
-from inspector.render.tabular import Table, Unit
 from inspector.time_text import time_ms_text
 
 
@@ -90,7 +89,7 @@ def problem_row(problem: Problem) -> ProblemRow:
     )
 
 
-def plain_row(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
+def plain_row(table: t.Table, row: Mapping[str, Any]) -> dict[str, Any]:
     """A row with every column of its table in order; a time also as RFC 3339.
 
     A column ``x_ms`` of epoch milliseconds is followed by ``x`` with the same as text.
@@ -99,13 +98,13 @@ def plain_row(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
     for column in table.columns:
         value = row.get(column.name)
         plain[column.name] = value
-        if column.unit is Unit.TIME_MS:
+        if column.unit is t.Unit.TIME_MS:
             text = None if value is None else time_ms_text(value)
             plain[column.name.removesuffix("_ms")] = text
     return plain
 
 
-def plain_names(table: Table) -> list[str]:
+def plain_names(table: t.Table) -> list[str]:
     """The names of :func:`plain_row`."""
     return list(plain_row(table, {}))
 

@@ -72,7 +72,6 @@ from inspector.providers.chain import chain_for
 from inspector.quantities import short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
-from inspector.render.tabular import Table
 
 FACTS = Request(fit=True)
 _CLASSES = tuple(kind.value for kind in LeftoverClass)
@@ -584,7 +583,7 @@ class _Copy:
                 file_bytes=None if files is None else files.bytes,
             )
 
-    def _evictions(self, done: Facts) -> Iterator[Table]:
+    def _evictions(self, done: Facts) -> Iterator[t.Table]:
         if self._eviction is None:
             return
         checkpoint = self._checkpoint

@@ -16,7 +16,6 @@ from inspector.findings.rule_inputs import retention
 from inspector.model import StoreName
 from inspector.operators.join import VALUE_STORES
 from inspector.render import tabular as t
-from inspector.render.tabular import Table
 from inspector.sums import group_by
 
 _BUCKETS = ((0, "this batch"), (9, "1-9 batches"), (99, "10-99 batches"), (10**18, "100 and more"))
@@ -114,7 +113,7 @@ def proof_window(judged: Judged) -> dict[str, Any]:
     }
 
 
-def age_table(judged: Judged) -> Table:
+def age_table(judged: Judged) -> t.Table:
     """Live rows by how long ago they were last put, store by store."""
     return AgeRow.table(
         "age of the live rows, in batches before the judged one",
@@ -155,7 +154,7 @@ def _time(checkpoint: Checkpoint, version: int) -> int | None:
     return None if clock is None else clock.timestamp_ms
 
 
-def leftover_ages(judged: Judged) -> Table:
+def leftover_ages(judged: Judged) -> t.Table:
     """Leftovers by class and by how long ago they expired."""
     version = judged.version
     groups: dict[tuple[Any, ...], list[LeftoverAge]] = {}
@@ -180,7 +179,7 @@ def leftover_ages(judged: Judged) -> Table:
     )
 
 
-def retention_tables(judged: Judged) -> list[Table]:
+def retention_tables(judged: Judged) -> list[t.Table]:
     """How far behind the watermark each side of a join was seen to reach, if there is a join.
 
     So too what lies below it, whose own watermark is not known.

@@ -21,7 +21,6 @@ from inspector.merge.collect import Facts
 from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK, reasons_of
 from inspector.model import Redact, StoreName
 from inspector.render import tabular as t
-from inspector.render.tabular import Table
 from inspector.render.values import RowWords
 from inspector.sparktypes import StructType, parse_schema_json
 from inspector.sums import group_by
@@ -102,7 +101,7 @@ class LeftoverClassRow(t.StoreRow, table="classes"):
     reason: Annotated[t.Reason | None, t.WIDE]
 
 
-def class_table(judged: Judged) -> Table:
+def class_table(judged: Judged) -> t.Table:
     """Leftovers counted by store, class and certainty."""
     checkpoint = judged.checkpoint
     groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
@@ -195,7 +194,7 @@ def decided_by(reason: str | None) -> str | None:
     return _DECIDED_BY.get(reason or "")
 
 
-def undecided_tables(judged: Judged) -> list[Table]:
+def undecided_tables(judged: Judged) -> list[t.Table]:
     """How many keys are undecided, why, and what would decide them; nothing if none is."""
     groups: dict[tuple[Any, ...], list[Observed[LeftoverCount]]] = group_by(
         judged.facts.undecided_totals,
@@ -218,7 +217,7 @@ def undecided_tables(judged: Judged) -> list[Table]:
     return [UndecidedRow.table(title, rows)]
 
 
-def undecided_keys(judged: Judged, redact: Redact, limit: int) -> list[Table]:
+def undecided_keys(judged: Judged, redact: Redact, limit: int) -> list[t.Table]:
     """The same keys one by one, oldest first."""
     undecided = judged.facts.undecided
     listed = undecided[:limit] if limit else undecided

@@ -37,7 +37,6 @@ from inspector.quantities import capitalise
 from inspector.render import tabular as t
 from inspector.render.page.page_model import Block, Page, Section, Text
 from inspector.render.report import Report
-from inspector.render.tabular import Column, Table, Unit
 
 _HIDDEN = {
     Redact.HASH: (Text(("Keys are shown as hashes. Use --redact none to show them.",)),),
@@ -78,7 +77,7 @@ def _schemas(judged: Judged) -> Iterator[Block]:
     ]
     columns = [replace(column, wide=False) for column in t.StoreRow.columns()]
     columns += _SCHEMA_COLUMNS
-    yield Table("schemas", "schemas", columns, rows, tables["stores"].empty)
+    yield t.Table("schemas", "schemas", columns, rows, tables["stores"].empty)
     yield tables["formats"]
     yield tables["confs"]
 
@@ -86,8 +85,8 @@ def _schemas(judged: Judged) -> Iterator[Block]:
 _SCHEMAS = {"key": "key_schema", "value": "value_schema"}
 """Part of a row -> the column of ``info`` that has its schema."""
 _SCHEMA_COLUMNS = (
-    Column("row", doc="The key or the value."),
-    Column("schema", Unit.VALUE, doc="Its fields in Spark's words; - where it is not known."),
+    t.Column("row", doc="The key or the value."),
+    t.Column("schema", t.Unit.VALUE, doc="Its fields in Spark's words; - where it is not known."),
 )
 
 
@@ -125,7 +124,7 @@ def _bytes(judged: Judged) -> Iterator[Block]:
     yield Text(fields.footnotes)
 
 
-def _leftovers(run: Run, judged: Judged, tables: dict[str, Table]) -> Iterator[Block]:
+def _leftovers(run: Run, judged: Judged, tables: dict[str, t.Table]) -> Iterator[Block]:
     yield tables["classes"]
     if judged.facts.totals:
         ages = leftover_ages(judged)
@@ -139,7 +138,7 @@ def _leftovers(run: Run, judged: Judged, tables: dict[str, Table]) -> Iterator[B
         yield from _HIDDEN.get(redact, ())
 
 
-def _unknowns(judged: Judged, tables: dict[str, Table]) -> Iterator[Block]:
+def _unknowns(judged: Judged, tables: dict[str, t.Table]) -> Iterator[Block]:
     if "undecided" in tables:
         yield tables["undecided"]
     missing = list(unknown_here(judged))
@@ -190,7 +189,7 @@ def unknown_here(judged: Judged) -> Iterator[str]:
 # --- History of the oldest leftover of a checkpoint, batch by batch -------------------------------
 
 
-def oldest_story(run: Run, judged: Judged, redact: Redact) -> Table | None:
+def oldest_story(run: Run, judged: Judged, redact: Redact) -> t.Table | None:
     """What each batch did to the leftover that expired first; None if there is no leftover.
 
     The changes of its partition are read once more, and of no other.

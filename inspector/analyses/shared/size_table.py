@@ -11,7 +11,6 @@ from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import StoreId
 from inspector.render import tabular as t
-from inspector.render.tabular import Table
 from inspector.sums import sum_of
 
 Place = tuple[int, str, int]
@@ -82,7 +81,7 @@ def size_columns(
     }
 
 
-def size_table(judged: Judged, by: str = "store") -> Table:
+def size_table(judged: Judged, by: str = "store") -> t.Table:
     """Rows and bytes of a version by ``operator``, ``store`` or ``partition``."""
     version = judged.version
     return SizeRow.table(
