@@ -31,6 +31,9 @@ from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
 from inspector.model import BatchClock, BatchId, Problem
 
 CONTRADICTION = "log-contradiction"
+CHANGED_SOURCES = "sources-changed"
+"""Slug of an entry whose sources or offsets a restart refuses: the others it reads as they are."""
+
 LOST_ENTRY = "log-entry-lost"
 
 NAMED_OF_A_GAP = 100
@@ -89,9 +92,8 @@ def conf_checks(
         names = set(sources.get(before, ())) | set(sources.get(after, ()))
         old_count, new_count = len(sources.get(before, ())), len(sources.get(after, ()))
         if old_count != new_count and all(map(str.isdecimal, names)):
-            yield _differs(
-                after, f"got {new_count} sources, offsets/{before} has {old_count} of them"
-            )
+            message = f"got {new_count} sources, offsets/{before} has {old_count} of them"
+            yield _differs(after, message, CHANGED_SOURCES)
 
 
 def offset_checks(like_json: Mapping[BatchId, Mapping[str, bool]]) -> Iterator[Problem]:
@@ -102,7 +104,7 @@ def offset_checks(like_json: Mapping[BatchId, Mapping[str, bool]]) -> Iterator[P
     """
     for (batch, name), neighbour in sorted(_changed_offsets(like_json).items()):
         message = f"the offset of source {name[:80]!r} is not JSON, in offsets/{neighbour} it is"
-        yield _differs(batch, message)
+        yield _differs(batch, message, CHANGED_SOURCES)
 
 
 def _changed_offsets(
@@ -118,9 +120,9 @@ def _changed_offsets(
     return changed_offsets
 
 
-def _differs(batch: BatchId, message: str) -> Problem:
+def _differs(batch: BatchId, message: str, slug: str = CONTRADICTION) -> Problem:
     text = f"{message}: one of the entries was changed"
-    return Problem(CONTRADICTION, text, f"offsets/{batch}", version=batch + 1)
+    return Problem(slug, text, f"offsets/{batch}", version=batch + 1)
 
 
 def batches_before_newest(offsets: Collection[BatchId]) -> set[BatchId]:

@@ -40,7 +40,7 @@ DOUBTFUL = frozenset(
             "missing-operator",
         ),
         *("undecodable", "truncated", "bad-frame", "bad-record"),
-        *("log-contradiction", "log-entry-lost"),
+        *("log-contradiction", "log-entry-lost", "sources-changed"),
     }
 )
 """Slugs of what a query that runs, and Spark's cleanup, can make look like damage for a moment.

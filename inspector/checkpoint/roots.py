@@ -125,8 +125,10 @@ def _checkpoints_hint(storage: Storage, entries: tuple[Entry, ...]) -> str:
     errors: dict[str, OSError] = {}
     listed = storage.list_many(folders, missing_ok=True, errors=errors)
     roots = [path for path, inside in listed.items() if _has_marks(inside)]
+    if {entry.name for entry in entries} == {"metadata"}:
+        return " (on an object store a query leaves no more until it plans its first batch)"
     if not roots:
-        return ""
+        return " (audit --recursive looks further below)" if folders else ""
     names = ", ".join(roots[:_SHOWN]) + (" ..." if len(roots) > _SHOWN else "")
     return f" (checkpoints lie in it: {names}; name them)"
 

@@ -117,10 +117,12 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
     if files.compares:
         holes = [(a, b) for a, b in holes if b + 1 not in files.snapshots or b > logged]
     lost, single = _runs_text(holes), _is_single(holes)
+    snapshots_alone = files.compares and files.snapshots and not files.deltas
+    noun = "snapshot" if snapshots_alone else files.names.delta_noun
     if lost:
         yield Problem(
             "missing-delta",
-            f"{'the delta of version' if single else 'the deltas of versions'} {lost} "
+            f"{f'the {noun} of version' if single else f'the {noun}s of versions'} {lost} "
             f"{'is' if single else 'are'} missing, expected one for every version",
             location,
             store=layout.store,

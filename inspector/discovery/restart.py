@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from inspector.checkpoint.layout import StoreLayout
+from inspector.checkpoint.log_checks import CONTRADICTION
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA
@@ -340,8 +341,8 @@ def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[
         needed.append(f"{COMMITS}/{logs.last_committed}")
     for name in needed:
         problem = damage.paths.get(checkpoint.storage.full_path(name))
-        if problem is None:
-            continue
+        if problem is None or problem.slug == CONTRADICTION:
+            continue  # Spark holds no entry against another
         if problem.slug in _NO_VERDICT:
             damage.doubted += 1
         else:

@@ -40,6 +40,7 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
     "file-checksum": catalogue.BAD_CHECKSUM,
     "log-contradiction": catalogue.LOG_CONTRADICTION,
     "log-entry-lost": catalogue.LOG_CONTRADICTION,
+    "sources-changed": catalogue.LOG_CONTRADICTION,
     "bad-checksum": catalogue.CHANGED_FILE,
     "absent-removals": catalogue.ABSENT_REMOVALS,
     "foreign-records": catalogue.FOREIGN_RECORDS,

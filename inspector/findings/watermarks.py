@@ -255,6 +255,19 @@ def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Findi
         f"clock {time_ms_text(last.timestamp_ms)}"
     ]
     jump = _jump(clocks, batch, noted if near else least)
+    went_back, before = _clock_step(clocks, jump)
+    if went_back > noted:
+        yield Finding(
+            WATERMARK_AHEAD,
+            Certainty.PROVEN,
+            f"{words[0]}; that of batch {jump} was {time_ms_text(before)}",
+            "compare the clock of the driver's machine with that of others; processing-time timers "
+            "and TTL follow it",
+            cause=f"The batch clock, which is the driver's, went back {duration_text(went_back)} "
+            f"after batch {jump}, so that the watermark is {duration_text(ahead)} ahead of it.",
+            severity=Severity.WARNING,
+        )
+        return
     if jump is not None:
         words.append(f"the data of batch {jump} brought it there")
     if flat is not None and stuck:
@@ -292,6 +305,14 @@ def _jump(clocks: Clocks, batch: int, least: int) -> int | None:
             return batch
         batch -= 1
     return None
+
+
+def _clock_step(clocks: Clocks, batch: int | None) -> tuple[int, int]:
+    """Milliseconds that the batch clock went back after a batch, and that batch's; 0 if unknown."""
+    if batch is None or batch + 1 not in clocks:
+        return 0, 0
+    before, after = clocks[batch].timestamp_ms, clocks[batch + 1].timestamp_ms
+    return (0, 0) if before is None or after is None else (before - after, before)
 
 
 def _batches(flat: Flat) -> str:

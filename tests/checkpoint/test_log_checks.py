@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from inspector.checkpoint.log_checks import (
+    CHANGED_SOURCES,
     CONTRADICTION,
     LOST_ENTRY,
     conf_checks,
@@ -133,7 +134,7 @@ def wrong_confs(
         for n in range(len(confs))
     }
     found = list(conf_checks(recorded, named, clocks, [*map(BatchId, control)]))
-    assert {problem.slug for problem in found} <= {CONTRADICTION}
+    assert {problem.slug for problem in found} <= {CONTRADICTION, CHANGED_SOURCES}
     return [f"{problem.path}: {problem.message}" for problem in found]
 
 

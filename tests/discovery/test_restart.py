@@ -178,6 +178,18 @@ def test_a_repartitioning_that_has_not_finished_stops_spark(tmp_path: Path) -> N
     assert "no, it needs commits/10 (STREAMING_UNFINISHED" in restart(root).sentence
 
 
+def test_an_entry_that_says_another_conf_than_the_one_before_it_is_read_as_it_is(
+    tmp_path: Path,
+) -> None:
+    root = copy(tmp_path, PLAIN)
+    for batch in (8, 9):
+        entry = root / f"offsets/{batch}"
+        entry.write_text(entry.read_text().replace('codec":"lz4"', 'codec":"zstd"'))
+        (root / f"offsets/.{batch}.crc").unlink(missing_ok=True)
+    assert '"zstd"' in (root / "offsets/9").read_text()
+    assert restart(root).possible
+
+
 HDFS, TRANSFORM, TWO = "4.3.0/trouble_huge_value", "4.3.0/rocksdb_tws_processing", "agg_two_levels"
 NO_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
 NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -188,6 +189,16 @@ def test_event_times_far_before_the_watermark_show_a_source_that_holds_it_back(
     result = list(judge_watermark(known, 2, times, **given))
     assert [(one.kind.id, one.severity) for one in result] == [("SS206", Severity.INFO)] * found
     assert all("4 h 59 min behind the newest event times" in one.cause for one in result)
+
+
+def test_a_clock_that_went_back_is_not_put_down_to_event_times() -> None:
+    known = clocks(0, 1000, 2000, 3000, start=200 * HOUR)
+    for batch in (2, 3):
+        known[batch] = replace(known[batch], timestamp_ms=100 * HOUR)
+        known[batch] = replace(known[batch], watermark_ms=200 * HOUR)
+    (finding,) = judge_watermark(known, 3, EVENTS)
+    assert (finding.kind.id, finding.severity) == ("SS211", Severity.WARNING)
+    assert "went back 4 d 4 h after batch 1" in finding.cause
 
 
 def test_where_it_was_ahead_all_along_nothing_is_said_of_when() -> None:
