@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 from unittest import mock
 
 from inspector.checkpoint.storage import Storage
+from inspector.exceptions import InspectorError
 
 
 @contextmanager
@@ -26,11 +27,19 @@ def before_each_read(act: Callable[[Storage, str], None]) -> Iterator[None]:
             act(storage, relative)
 
     request, stream, read_range = Storage.request, Storage.stream, Storage.read_range
-    read_local = Storage._read_local
+    read_local, some = Storage._read_local, Storage.read_some
 
     def read_locally(self: Storage, relative: str, limit: int) -> bytes:
         before(self, relative)
         return read_local(self, relative, limit)
+
+    def read_some(self: Storage, relatives: Iterable[str], room: int) -> Sequence[bytes]:
+        good = list[str]()
+        with suppress(OSError, InspectorError):  # who reads that one again is told
+            for relative in relatives:
+                before(self, relative)
+                good.append(relative)
+        return some(self, good, room)
 
     def requested(self: Storage, relative: str, *args: Any, **kwargs: Any) -> Callable[[], bytes]:
         if not self._is_remote:
@@ -53,6 +62,7 @@ def before_each_read(act: Callable[[Storage, str], None]) -> Iterator[None]:
     # Storage.read is a request that is waited for at once, or reads what is on this machine.
     with (
         mock.patch.object(Storage, "_read_local", read_locally),
+        mock.patch.object(Storage, "read_some", read_some),
         mock.patch.object(Storage, "request", requested),
         mock.patch.object(Storage, "stream", streamed),
         mock.patch.object(Storage, "read_range", ranged),

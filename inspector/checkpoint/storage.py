@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from typing import Any, TypeVar
@@ -255,6 +255,17 @@ class Storage:
         with self._guard(relative):
             data, size = local_files.read_at_most(self._path(relative), limit + 1)
         return self._check_limit(relative, data, max(size, len(data)), limit)
+
+    def read_some(self, relatives: Iterable[str], room: int) -> Sequence[bytes]:
+        """The first of some small files of this machine, as far as all goes well with them.
+
+        They have fewer bytes than ``room`` together; of a remote storage none is read so.
+        """
+        if self._is_remote:
+            return ()
+        contents = local_files.read_some(map(self._path, relatives), room)
+        READ.add(sum(map(len, contents)))
+        return contents
 
     def _check_limit(self, relative: str, data: bytes, size: int, limit: int) -> bytes:
         if size > limit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from weakref import WeakValueDictionary
 
 from inspector.checkpoint.urls import is_local
@@ -178,9 +179,9 @@ class Task(Message):
     passes: int = 0
     decode_ahead: bool = False
 
-    def spec(self) -> str:
-        """The task as an engine takes it: JSON."""
-        text = self.to_json()
+    def spec(self, *, here: bool = False) -> str:
+        """The task as an engine takes it: JSON, or a word for it while this process keeps it."""
+        text = f"task {id(self)}" if here else self.to_json()
         _specs[text] = self
         return text
 
@@ -202,7 +203,7 @@ class Task(Message):
         """What the log says of a version's batch, also of one that a tool appended."""
         return next((c for c in self.clocks if c.batch_id == version - 1), None)
 
-    @property
+    @cached_property
     def file_bytes(self) -> int:
         """Bytes of its deltas and snapshots: what it takes to run it."""
         return sum(file.size for file in self._counted_files)

@@ -30,11 +30,12 @@ class Work:
     """One task as an engine sees it.
 
     Attributes:
-        spec: the task as JSON. It may hold credentials: never shown.
+        spec: the task as JSON, or a word for it. It may hold credentials: never shown.
         weight: bytes of its files.
         partition_id: the partition that it reads, if it reads one.
         in_python: most of it is Python's own work, for which threads of one process take turns.
         files: how many it reads.
+        kept: what the spec is a word for, if only this process can run it.
     """
 
     spec: str
@@ -42,6 +43,7 @@ class Work:
     partition_id: int | None = None
     in_python: bool = False
     files: int = 0
+    kept: object = None
 
     @property
     def cost(self) -> int:

@@ -23,7 +23,7 @@ tool appended (premise ``appended-batch``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from inspector.discovery.tasks import StoreTask, Task
@@ -49,14 +49,17 @@ class CrossChecks:
 
     Args:
         task, store: say which checks hold for the store, and the clocks of the batches.
-
-    Attributes:
-        spoke: check -> versions that it could judge.
     """
 
     def __init__(self, task: Task, store: StoreTask) -> None:
-        self._checks = frozenset(store.cross_checks)
-        self.spoke: dict[str, int] = {}
+        checks = {
+            "absent": _absent,
+            "updates": _updates,
+            "removals": self._removals,
+            "late": self._late,
+            "timers": _timers,
+        }
+        self._checks = [check for name, check in checks.items() if name in store.cross_checks]
         self.resume(task, store)
 
     def resume(self, task: Task, store: StoreTask) -> None:
@@ -65,84 +68,76 @@ class CrossChecks:
         expiry = store.expiry
         self._per_ms = expiry.per_ms if expiry is not None else 1
 
-    def of(self, change: Change) -> Iterator[Wrong]:
+    def of(self, change: Change) -> list[Wrong]:
         """What is wrong with the delta that made a change; nothing is known of a snapshot's."""
         batch = self._batches.get(change.version - 1)
         if not self._checks or change.rebased or (batch is not None and batch.appended):
-            return
-        before = self._batches.get(change.version - 2)
-        yield from self._absent(change)
-        yield from self._updates(change)
-        if batch is not None:
-            yield from self._removals(change, batch)
-            yield from self._late(change, batch, before)
-            yield from self._timers(change, batch)
+            return []
+        result = []
+        for check in self._checks:
+            wrong = check(change, batch)
+            if wrong is not None:
+                result.append(wrong)
+        return result
 
-    def _absent(self, change: Change) -> Iterator[Wrong]:
-        if "absent" not in self._checks:
-            return
-        self._note("absent", change.counts.removals)
-        if change.counts.absent_removals:
-            yield Wrong(
-                ABSENT,
-                f"got {change.counts.absent_removals:,} removals of keys that the version before "
-                "does not have, expected none: Spark removes only what is there",
-            )
+    def _removals(self, change: Change, batch: BatchClock | None) -> Wrong | None:
+        if batch is None or batch.watermark_ms is None or change.latest_removal is None:
+            return None
+        bound = batch.watermark_ms * self._per_ms
+        if change.latest_removal <= bound:
+            return None
+        return Wrong(
+            FOREIGN_RECORDS,
+            f"got a removal of a row of the time {change.latest_removal}, expected none "
+            f"after {bound}, the watermark of batch {batch.batch_id}",
+        )
 
-    def _updates(self, change: Change) -> Iterator[Wrong]:
-        if "updates" not in self._checks:
-            return
-        self._note("updates", change.counts.puts)
-        if change.counts.updates:
-            yield Wrong(
-                FOREIGN_RECORDS,
-                f"got {change.counts.updates:,} puts of keys that are there already, expected "
-                "none: a deduplication never puts a key again",
-            )
-
-    def _removals(self, change: Change, batch: BatchClock) -> Iterator[Wrong]:
-        if "removals" not in self._checks or batch.watermark_ms is None:
-            return
-        self._note("removals", change.latest_removal is not None)
-        if change.latest_removal is not None:
-            bound = batch.watermark_ms * self._per_ms
-            if change.latest_removal > bound:
-                yield Wrong(
-                    FOREIGN_RECORDS,
-                    f"got a removal of a row of the time {change.latest_removal}, expected none "
-                    f"after {bound}, the watermark of batch {batch.batch_id}",
-                )
-
-    def _late(
-        self, change: Change, batch: BatchClock, before: BatchClock | None
-    ) -> Iterator[Wrong]:
+    def _late(self, change: Change, batch: BatchClock | None) -> Wrong | None:
         # Without a watermark an operator evicts what lies before 1970, and drops no more.
-        if "late" not in self._checks or (change.latest_removal or 0) <= 0:
-            return
+        if batch is None or change.earliest_put is None or (change.latest_removal or 0) <= 0:
+            return None
+        before = self._batches.get(change.version - 2)
         if before is None or before.watermark_ms is None or batch.watermark_ms is None:
-            return
-        self._note("late", change.earliest_put is not None)
+            return None
         bound = min(before.watermark_ms, batch.watermark_ms) * self._per_ms
-        if change.earliest_put is not None and bound and change.earliest_put <= bound:
-            yield Wrong(
-                FOREIGN_RECORDS,
-                f"got a put of a row of the time {change.earliest_put}, expected none up to "
-                f"{bound}, the watermark of batch {before.batch_id}: Spark drops late rows",
-            )
+        if not bound or change.earliest_put > bound:
+            return None
+        return Wrong(
+            FOREIGN_RECORDS,
+            f"got a put of a row of the time {change.earliest_put}, expected none up to "
+            f"{bound}, the watermark of batch {before.batch_id}: Spark drops late rows",
+        )
 
-    def _timers(self, change: Change, batch: BatchClock) -> Iterator[Wrong]:
-        if "timers" not in self._checks or None in (batch.watermark_ms, batch.timestamp_ms):
-            return
-        self._note("timers", change.earliest_put is not None)
-        bound = min(batch.watermark_ms or 0, batch.timestamp_ms or 0)
-        # The sum of a time and a duration that is too long for it is negative.
-        if change.earliest_put is not None and 0 <= change.earliest_put < bound:
-            yield Wrong(
-                FOREIGN_RECORDS,
-                f"got a timer of {change.earliest_put}, expected none before {bound}, the earlier "
-                f"clock of batch {batch.batch_id}: Spark refuses to set one in the past",
-            )
 
-    def _note(self, check: str, judged: int) -> None:
-        if judged:
-            self.spoke[check] = self.spoke.get(check, 0) + 1
+def _absent(change: Change, _batch: BatchClock | None) -> Wrong | None:
+    if not change.counts.absent_removals:
+        return None
+    return Wrong(
+        ABSENT,
+        f"got {change.counts.absent_removals:,} removals of keys that the version before "
+        "does not have, expected none: Spark removes only what is there",
+    )
+
+
+def _updates(change: Change, _batch: BatchClock | None) -> Wrong | None:
+    if not change.counts.updates:
+        return None
+    return Wrong(
+        FOREIGN_RECORDS,
+        f"got {change.counts.updates:,} puts of keys that are there already, expected "
+        "none: a deduplication never puts a key again",
+    )
+
+
+def _timers(change: Change, batch: BatchClock | None) -> Wrong | None:
+    if batch is None or batch.watermark_ms is None or batch.timestamp_ms is None:
+        return None
+    bound = min(batch.watermark_ms, batch.timestamp_ms)
+    # The sum of a time and a duration that is too long for it is negative.
+    if change.earliest_put is None or not 0 <= change.earliest_put < bound:
+        return None
+    return Wrong(
+        FOREIGN_RECORDS,
+        f"got a timer of {change.earliest_put}, expected none before {bound}, the earlier "
+        f"clock of batch {batch.batch_id}: Spark refuses to set one in the past",
+    )

@@ -307,20 +307,17 @@ class StorePass:
         return len(versions)
 
     def _note_together(
-        self, changes: Changes, steps: Sequence[Step], contents: list[bytes], small: SmallDeltas
+        self, changes: Changes, steps: Sequence[Step], contents: Sequence[bytes], small: SmallDeltas
     ) -> FactColumns:
         """Note the deltas that were applied at once, and give the facts of their versions."""
         raw_sizes, counts = (np.diff(ends, prepend=0) for ends in (small.raw_ends, small.ends))
         deltas = [step.delta for step in steps[: len(counts)] if step.delta is not None]
-        noted = zip(deltas, contents, counts.tolist(), raw_sizes.tolist(), strict=False)
-        for delta, content, count, raw_bytes in noted:
-            self._reader.note(delta, content, count, raw_bytes)
+        self._reader.note(deltas, contents, counts.tolist())
         for delta, change in zip(deltas, changes.each(), strict=True):
             for wrong in self._crossed.of(change):
                 self._reader.report(wrong.slug, wrong.message, delta)
         self._applied += deltas
         self._since += deltas if self._confirm else ()
-        self._raw_bytes = self._reader.files.raw_bytes
         check = steps[len(deltas) - 1].check
         if check is not None and self._confirm:
             self._compare(check)

@@ -52,6 +52,8 @@ def shows_few(task: Task, store: StoreTask) -> bool:
 def _has_compared(task: Task, store: StoreTask) -> bool:
     """Whether what a version changed is told by its snapshot and the one before."""
     files = provider_by_name(task.provider).files_of(store.files)
+    if not files.compares and not any(file.continues for file in files.snapshots.values()):
+        return False
     return any(step.compared is not None for step in replay_steps(files, task.version))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -104,10 +104,12 @@ class StoreReader:
         self._begun.add(file.path)
         return iter(check(self.files.blocks(file)))
 
-    def note(self, file: StoreFile, content: bytes, records: int, raw_bytes: int) -> None:
-        """Note a file that was read with others as one that :meth:`blocks` has read."""
-        self._begun.add(file.path)
-        self.files.note(file, content, records, raw_bytes)
+    def note(
+        self, files: Sequence[StoreFile], contents: Sequence[bytes], records: Sequence[int]
+    ) -> None:
+        """Note files that were read together as ones that :meth:`blocks` has read."""
+        self._begun.update(file.path for file in files)
+        self.files.note(files, contents, records)
 
     def decode_rest(self, files: Iterable[StoreFile]) -> None:
         """Decode those files that no version needed: a delta that a snapshot has replaced."""

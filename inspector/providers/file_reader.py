@@ -183,22 +183,26 @@ class FileReader(ABC):
                 location,
             )
 
-    def read_together(self, files: Sequence[StoreFile]) -> tuple[list[bytes], SmallDeltas | None]:
+    def read_together(
+        self, files: Sequence[StoreFile]
+    ) -> tuple[Sequence[bytes], SmallDeltas | None]:
         """Read small deltas at once: their bytes, and the first that are right in every respect.
 
         Nothing is noted of them before :meth:`note`. By default none is read so.
         """
         del files
-        return [], None
+        return (), None
 
-    def note(self, file: StoreFile, content: bytes, records: int, raw_bytes: int) -> None:
-        """Note of a file that was read with others what :meth:`blocks` notes."""
-        self.raw_bytes = raw_bytes
-        if self._checks.sides_of(file):
-            for _ in self._checks.watch(file, iter((content,))):
-                pass
-        self._summed.add(file.path)
-        self._decoded[file.path] = records
+    def note(
+        self, files: Sequence[StoreFile], contents: Sequence[bytes], records: Sequence[int]
+    ) -> None:
+        """Note of files that were read together what :meth:`blocks` notes."""
+        for file, content, count in zip(files, contents, records, strict=False):
+            if self._checks.sides_of(file):
+                for _ in self._checks.watch(file, iter((content,))):
+                    pass
+            self._decoded[file.path] = count
+        self._summed.update(file.path for file in files)
 
     def resume_from(self, earlier: FileReader) -> None:  # noqa: B027 - most have nothing to take over
         """Take over what another reader of the store knows of the version that it read last.

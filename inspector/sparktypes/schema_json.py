@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from inspector.exceptions import DecodeError
@@ -23,6 +24,7 @@ from inspector.sparktypes.types import (
 )
 
 
+@lru_cache(maxsize=64)  # all partitions have the same
 def parse_schema_json(text: str | bytes, limits: Limits = LIMITS) -> StructType:
     """Read Spark's ``StructType`` JSON.
 

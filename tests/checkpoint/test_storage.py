@@ -360,6 +360,7 @@ def test_nothing_but_reading_is_offered() -> None:
             "read",
             "read_range",
             "read_many",
+            "read_some",
             "request",
             "stream",
         ),

@@ -74,13 +74,3 @@ def test_a_timer_is_never_set_in_the_past(time: int, wrong: list[str]) -> None:
 
 def test_the_timer_of_a_duration_that_is_too_long_is_negative() -> None:
     assert said("timers", expiry=TIMER, put=-(2**63) + 900, puts=1) == []
-
-
-def test_it_says_how_often_it_could_speak() -> None:
-    named = ("absent", "removals", "updates")
-    store = StoreTask("default", (), expiry=MICROS, cross_checks=named)
-    checks = CrossChecks(Task("", "", {}, 0, 0, 9, (store,), clocks=CLOCKS), store)
-    for version in (4, 5):
-        counts = RecordCounts(puts=1, inserts=1, removals=1)
-        assert not list(checks.of(Change(version, False, SUMS, counts, None, None, 5)))
-    assert checks.spoke == {"absent": 2, "updates": 2, "removals": 2}

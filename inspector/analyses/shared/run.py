@@ -101,7 +101,8 @@ class Run(Opened):
         self, function: BatchFunction, tasks: Iterable[Task], merge: Merge | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Facts of tasks, by a function of the passes, on the engine of the run."""
-        return self.map_work(function, [work_of(task) for task in tasks], merge)
+        here = self.engine.in_process
+        return self.map_work(function, [work_of(task, here=here) for task in tasks], merge)
 
     def map_work(
         self, function: BatchFunction, work: Sequence[Work], merge: Merge | None = None
@@ -154,9 +155,10 @@ class Run(Opened):
         return Judged(self.checkpoint, self.version, problems, self.options, facts=facts)
 
 
-def work_of(task: Task) -> Work:
-    """A task as an engine takes it."""
-    return Work(task.spec(), task.file_bytes, None, task.has_small_files, task.file_count)
+def work_of(task: Task, *, here: bool = False) -> Work:
+    """A task as an engine takes it, which runs it in this process or elsewhere."""
+    spec, kept = task.spec(here=here), task if here else None
+    return Work(spec, task.file_bytes, None, task.has_small_files, task.file_count, kept)
 
 
 def _reading(file_bytes: int) -> Callable[[], Measure]:

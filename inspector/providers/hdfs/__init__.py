@@ -50,7 +50,8 @@ class HdfsProvider(Provider):
         """Deltas and snapshots, and what lies beside them; no folder is its own."""
         if is_dir:
             return FileKind.OTHER, None
-        return classify_state_file(name) if _STATE.fullmatch(name) else classify_side_file(name)
+        of_state = classify_state_file(name)
+        return classify_side_file(name) if of_state[1] is None else of_state
 
     def detect(self, listing: Listing) -> bool:
         """Always: also of a query without state, and of a provider class that nobody knows."""

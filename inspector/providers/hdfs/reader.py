@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from itertools import takewhile
 
-from inspector.checkpoint.storage import SMALL_BYTES
 from inspector.decode.frames import DEFAULT_CODEC
 from inspector.decode.records import RecordBlock, SmallDeltas, read_records, read_small_deltas
-from inspector.exceptions import InspectorError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.file_reader import FileReader
 
@@ -26,17 +24,18 @@ class HdfsReader(FileReader):
             row_checksum=self._options.row_checksum,
         )
 
-    def read_together(self, files: Sequence[StoreFile]) -> tuple[list[bytes], SmallDeltas | None]:
+    def read_together(
+        self, files: Sequence[StoreFile]
+    ) -> tuple[Sequence[bytes], SmallDeltas | None]:
         """Deltas of this machine in Spark's default codec, up to the first that is not there."""
         codecs, storage = self._options.codecs, self._storage
-        contents: list[bytes] = []
         if self._options.row_checksum or self._ahead.is_remote:
-            return contents, None
-        with suppress(OSError, InspectorError):  # of one that is read again, and reported, in turn
-            for file in files:
-                if codecs.get(file.version or 0, DEFAULT_CODEC) != DEFAULT_CODEC:
-                    break
-                contents.append(storage.read(storage.relative(file.path), SMALL_BYTES))
+            return (), None
+        of_codec = takewhile(
+            lambda file: codecs.get(file.version or 0, DEFAULT_CODEC) == DEFAULT_CODEC, files
+        )
+        paths = [storage.relative(file.path) for file in of_codec]
+        contents = storage.read_some(paths, 1 + sum(file.size for file in files))
         return contents, read_small_deltas(contents)
 
 
