@@ -240,11 +240,7 @@ class _Walk:
         return JOIN_STORES if named and (len(named) > 1 or not has_state) else (DEFAULT_STORE,)
 
     def _partitions(
-        self,
-        inside: Mapping[str, tuple[Entry, ...]],
-        names: Collection[str],
-        *,
-        by_metadata: bool,
+        self, inside: Mapping[str, tuple[Entry, ...]], names: Collection[str], *, by_metadata: bool
     ) -> Iterator[PartitionLayout]:
         folders = [e for entries in inside.values() for e in entries if self._is_store(e)]
         listed = self._list(e for e in folders if e.name in names)

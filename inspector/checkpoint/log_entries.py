@@ -24,13 +24,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import islice
 
-from inspector.checkpoint.logfile import (
-    json_object,
-    long_field,
-    object_field,
-    printable,
-    split_log,
-)
+from inspector.checkpoint.logfile import json_object, long_field, object_field, printable, split_log
 from inspector.checkpoint.names import MAX_INT, MAX_LONG, number
 from inspector.exceptions import DecodeError
 from inspector.light_dataclasses import dataclass, field

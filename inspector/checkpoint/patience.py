@@ -202,7 +202,7 @@ _MOMENTARY_STATUS = frozenset((408, 429, 500, 502, 503, 504))
 _MOMENTARY = re.compile(
     r"SlowDown|Slow Down|ServiceUnavailable|InternalError|RequestTimeout\b|ServerBusy|"
     r"Too Many Requests|\bHTTP 50[0234]\b|IncompleteRead|ConnectionClosed|EndpointConnection|"
-    r"ReadTimeout|ConnectTimeout|ServerDisconnected|ClientPayloadError",
+    r"ReadTimeout|ConnectTimeout|ServerDisconnected|ClientPayloadError"
 )
 
 _PATHS_AND_NUMBERS = re.compile(r"\S*[/\d]\S*")

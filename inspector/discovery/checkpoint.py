@@ -14,11 +14,7 @@ from inspector.checkpoint.state_schema import StateSchema
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.lost_files import SINCE_4_0, lost_files
 from inspector.discovery.store_schemas import StoreSchemas, read_schemas, unknown_operators
-from inspector.discovery.user_schemas import (
-    SchemaPair,
-    UserSchemas,
-    with_user_schemas,
-)
+from inspector.discovery.user_schemas import SchemaPair, UserSchemas, with_user_schemas
 from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.light_dataclasses import dataclass, field, replace
@@ -265,9 +261,8 @@ class Checkpoint:
             return self.newest_version
         if state_version > self.newest_version and state_version not in self.uncommitted_versions:
             raise CheckpointError(
-                f"state version {state_version} (batch {state_version - 1}) does not exist, "
-                f"the newest committed one is {self.newest_version} "
-                f"(batch {self.newest_version - 1})",
+                f"state version {state_version} (batch {state_version - 1}) does not exist, the "
+                f"newest committed one is {self.newest_version} (batch {self.newest_version - 1})",
                 self.root,
             )
         return state_version

@@ -72,8 +72,7 @@ def lost_files(
         if metadata and layout.metadata is None and not _is_named(reported, storage, folder):
             yield Problem(
                 LOST_METADATA,
-                "the operator's metadata is missing, though the release that ran the query "
-                "writes "
+                "the operator's metadata is missing, though the release that ran the query writes "
                 "it: the operator is identified by its schemas alone",
                 path,
             )

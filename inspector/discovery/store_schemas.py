@@ -11,11 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, PartitionLayout, StoreLayout
-from inspector.checkpoint.state_schema import (
-    ColumnFamily,
-    StateSchema,
-    read_state_schema,
-)
+from inspector.checkpoint.state_schema import ColumnFamily, StateSchema, read_state_schema
 from inspector.checkpoint.storage import Storage
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import Problem, StoreName

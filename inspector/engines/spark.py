@@ -170,11 +170,7 @@ class SparkEngine(Engine):
         yield from from_ipc(row[0] for row in rows)
 
     def _ipc_frame(
-        self,
-        function: BatchFunction,
-        schema: pa.Schema,
-        work: Sequence[Work],
-        merge: Merge | None,
+        self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work], merge: Merge | None
     ) -> DataFrame:
         if merge is None:
             return self._frame(encode_as_ipc(function), IPC_SCHEMA, work)

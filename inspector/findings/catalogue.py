@@ -52,15 +52,11 @@ MISSING_DELTA = Kind(
     proof="By the listing alone: every version between the oldest one that can be restored and the "
     "judged one needs a delta of its number, and this file does not exist.",
     explains=Explains(
-        ("SS105",),
-        "a version cannot be put together where a delta of its chain is missing",
+        ("SS105",), "a version cannot be put together where a delta of its chain is missing"
     ),
 )
 UNDECODABLE_FILE = Kind(
-    "SS102",
-    Severity.ERROR,
-    "file that cannot be read",
-    "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED",
+    *("SS102", Severity.ERROR, "file that cannot be read", "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"),
     means="A delta or snapshot is cut, has a block whose checksum is wrong, a record of an "
     "impossible length, or rows whose row checksum is wrong. "
     "The table of problems has each file with the byte offset of the fault.",
@@ -73,8 +69,7 @@ UNDECODABLE_FILE = Kind(
     "checksums, the length of each record, the marker at the end, and the row checksums where "
     "there are any. The byte at which it fails is in the table of problems.",
     explains=Explains(
-        ("SS105",),
-        "a version cannot be put together where a file of its chain cannot be read",
+        ("SS105",), "a version cannot be put together where a file of its chain cannot be read"
     ),
 )
 REPLAY_DEPTH = Kind(
@@ -100,10 +95,7 @@ REPLAY_DEPTH = Kind(
     proof="By the listing: the deltas above the newest snapshot are counted in each partition.",
 )
 SNAPSHOT_DIFFERS = Kind(
-    "SS104",
-    Severity.ERROR,
-    "snapshot differs from its deltas",
-    "CANNOT_LOAD_STATE_STORE",
+    *("SS104", Severity.ERROR, "snapshot differs from its deltas", "CANNOT_LOAD_STATE_STORE"),
     means="A snapshot holds other rows than the replay of the deltas up to its version. One of "
     "them was not written by this run of this query: something else writes to the checkpoint, or "
     "a batch that had failed ran again with another output mode or other code.",
@@ -155,10 +147,7 @@ BAD_ROW = Kind(
     "the null bits, and where each variable part lies.",
 )
 WRONG_PARTITION = Kind(
-    "SS107",
-    Severity.ERROR,
-    "key in the wrong partition",
-    "spark.sql.shuffle.partitions",
+    *("SS107", Severity.ERROR, "key in the wrong partition", "spark.sql.shuffle.partitions"),
     means="The hash of a key's grouping columns, modulo the number of partitions, is that of "
     "another partition. Spark never looks for the key where it is: its state is as good as lost, "
     "and a second one grows in the right place. Files were copied between partitions, or the "
@@ -298,9 +287,8 @@ FOREIGN_FOLDER = Kind(
     means="A folder among the stores of a partition, or state files beside them, that belong to no "
     "store of the operator: a backup or a copy that somebody made. The stores of an operator are "
     "named by its metadata (Spark 4.0 and later); before, only a join has named ones. Spark never "
-    "opens such a folder, and nothing in it is part of any number here. It can also be a file in "
-    "a store's folder with a name that Spark never gives: a copy, or a state file that was "
-    "renamed.",
+    "opens such a folder, and nothing in it is part of any number here. It can also be a file in a "
+    "store's folder with a name that Spark never gives: a copy, or a state file that was renamed.",
     to_do="move it out of the checkpoint, once nobody needs it there",
     source="StateStoreId.storeCheckpointLocation (2.3 to 4.3), OperatorStateMetadata "
     "(stateStoreInfo, 4.0 to 4.3)",
@@ -310,10 +298,7 @@ FOREIGN_FOLDER = Kind(
     "metadata names or, before Spark 4.0, against the names that Spark gives to stores.",
 )
 ACCESS_DENIED = Kind(
-    "SS116",
-    Severity.WARNING,
-    "access denied",
-    "java.nio.file.AccessDeniedException",
+    *("SS116", Severity.WARNING, "access denied", "java.nio.file.AccessDeniedException"),
     means="The storage refused files or folders: there is no permission to read them, or the "
     "credentials are wrong or have expired. Whether the files are sound is not known, nor whether "
     "Spark, which has credentials of its own, can read them.",
@@ -326,10 +311,7 @@ ACCESS_DENIED = Kind(
     proof="By the storage's own answer to a request, which the table of problems has.",
 )
 STORAGE_SILENT = Kind(
-    "SS117",
-    Severity.WARNING,
-    "storage did not answer",
-    "java.io.IOException",
+    *("SS117", Severity.WARNING, "storage did not answer", "java.io.IOException"),
     means="The storage did not answer in time, broke off, or failed, also when it was asked again. "
     "Whether the file or folder is sound is not known.",
     to_do="check the connection and the storage, and run this again; nothing says that a file is "
@@ -341,10 +323,7 @@ STORAGE_SILENT = Kind(
     proof="By the storage's own answer, or by no answer within the time limit.",
 )
 FOREIGN_RECORDS = Kind(
-    "SS118",
-    Severity.ERROR,
-    "records that their batch cannot have written",
-    "WatermarkSupport",
+    *("SS118", Severity.ERROR, "records that their batch cannot have written", "WatermarkSupport"),
     means="A delta holds records that no release of Spark writes in the batch whose number it has: "
     "a deduplication puts a key that is there already, the watermark evicts a row that it has not "
     "reached, a row comes in that was too late, a timer is set in the past. The file was exchanged "
@@ -379,10 +358,7 @@ UNFINISHED_REPARTITION = Kind(
     "batch and another number of partitions, and there is no entry of `commits` for it.",
 )
 REFUSED_RESTART = Kind(
-    "SS120",
-    Severity.ERROR,
-    "restart that Spark refuses",
-    "STREAM_FAILED",
+    *("SS120", Severity.ERROR, "restart that Spark refuses", "STREAM_FAILED"),
     means="Every file of the state can be read, but Spark refuses the checkpoint: the log of a "
     "file source is not there, or the snapshots have the format of another release. It is "
     "information if only a release later than the one that runs the query refuses it.",
@@ -413,10 +389,7 @@ STRAY_VERSIONS = Kind(
     "more than can have run meanwhile.",
 )
 NEVER_EXPIRES = Kind(
-    "SS201",
-    Severity.WARNING,
-    "rows can never expire",
-    "withWatermark",
+    *("SS201", Severity.WARNING, "rows can never expire", "withWatermark"),
     certainties=_PROVEN_OR_INFERRED,
     means="By the schema of the store no rule of this operator can ever remove a row: an "
     "aggregation without a watermarked grouping column, `dropDuplicates` without the event time "
@@ -440,16 +413,11 @@ NEVER_EXPIRES = Kind(
     "version that can be replayed: none of them removed a row. For keys without a timer, from the "
     "timers of all versions of the window.",
     explains=Explains(
-        ("SS204",),
-        "where no rule can remove a row none is removed",
-        same_store=True,
+        ("SS204",), "where no rule can remove a row none is removed", same_store=True
     ),
 )
 PAST_WATERMARK = Kind(
-    "SS202",
-    Severity.WARNING,
-    "expired rows still present",
-    "outputMode",
+    *("SS202", Severity.WARNING, "expired rows still present", "outputMode"),
     certainties=_PROVEN_OR_INFERRED,
     means="The clock of a batch that ran covered these rows, so that by the operator's rule they "
     "should be gone, and they are still there. For an aggregation or session window this is "
@@ -466,10 +434,7 @@ PAST_WATERMARK = Kind(
     "is complete is inferred, so that the finding is; a rule that its user gave proves it.",
 )
 TIMEOUT_KEPT = Kind(
-    "SS203",
-    Severity.ERROR,
-    "timeout fired and key kept",
-    "GroupState.remove",
+    *("SS203", Severity.ERROR, "timeout fired and key kept", "GroupState.remove"),
     certainties=_PROVEN_OR_INFERRED,
     means="The timeout of a key fired, the function was called for it, and the key is still in the "
     "state: with no timer (`kept_without_timeout`), with the timer that had fired "
@@ -495,10 +460,7 @@ TIMEOUT_KEPT = Kind(
     ),
 )
 NO_REMOVES = Kind(
-    "SS204",
-    Severity.WARNING,
-    "no removes while rows grow",
-    "numRowsRemoved",
+    *("SS204", Severity.WARNING, "no removes while rows grow", "numRowsRemoved"),
     certainties=_INFERRED,
     means="The store has more rows than at the beginning of the window, none was removed in it, "
     "and neither the checkpoint nor its user says by which rule its rows should go.",
@@ -513,10 +475,7 @@ NO_REMOVES = Kind(
     "them is inferred from it.",
 )
 JOIN_SIDE = Kind(
-    "SS205",
-    _severity(_JOIN_SIDE),
-    "one join side never removes",
-    "withWatermark",
+    *("SS205", _severity(_JOIN_SIDE), "one join side never removes", "withWatermark"),
     certainties=_INFERRED,
     means="A side of a stream-stream join removed no row though the watermark moved past some of "
     "its rows. Its range may only be longer than what can be read, which looks the same: "
@@ -535,10 +494,7 @@ JOIN_SIDE = Kind(
     "watermark. It is inferred: a range that is longer than the window looks the same.",
 )
 WATERMARK_FLAT = Kind(
-    "SS206",
-    Severity.WARNING,
-    "watermark flat",
-    "spark.sql.streaming.multipleWatermarkPolicy",
+    *("SS206", Severity.WARNING, "watermark flat", "spark.sql.streaming.multipleWatermarkPolicy"),
     means="The watermark stands still though batches bring new data, and the rows of an operator "
     "wait for it; or there is none yet, as one of several sources never brought data. The "
     "evidence names the sources whose offsets stand still meanwhile, if others "
@@ -585,10 +541,7 @@ NO_WATERMARK = Kind(
     ),
 )
 WATERMARK_AHEAD = Kind(
-    "SS211",
-    Severity.WARNING,
-    "watermark far from the batch clock",
-    "withWatermark",
+    *("SS211", Severity.WARNING, "watermark far from the batch clock", "withWatermark"),
     means="The watermark lies in the future of the batch that ran with it. One row with an event "
     "time far in the future is enough, from a device with a wrong clock. The watermark never goes "
     "back, so every row with a correct time is late from then on: windows, deduplication and joins "
@@ -596,12 +549,11 @@ WATERMARK_AHEAD = Kind(
     "where batches with new data did not move the watermark any more. A watermark of January 1970 "
     "or of the year 50000 comes of times in a wrong unit: windows and delays then last a thousand "
     "times as long, or a thousandth.",
-    thresholds=f"More than {_AT.ahead_hours:.0f} hours (`ahead_hours`): a wrong time zone "
-    "makes 14 at most, and data that is read again has its times in the past. From "
-    f"{_AT.ahead_noted:g} hour on (`ahead_noted`) it is information, and a warning where new data "
-    "did not move it. Of a wrong unit: "
-    "where a thousand times, or a thousandth of, its time since 1970 is within ten years of the "
-    "clock.",
+    thresholds=f"More than {_AT.ahead_hours:.0f} hours (`ahead_hours`): a wrong time zone makes 14 "
+    f"at most, and data that is read again has its times in the past. From {_AT.ahead_noted:g} "
+    "hour on (`ahead_noted`) it is information, and a warning where new data did not move it. Of a "
+    "wrong unit: where a thousand times, or a thousandth of, its time since 1970 is within ten "
+    "years of the clock.",
     to_do="filter rows whose event time is in the future out before withWatermark, such as "
     "where(ts <= current_timestamp() + INTERVAL 1 HOUR), and start from a new checkpoint: this "
     "one keeps its watermark",
@@ -637,10 +589,7 @@ EXPIRED_TTL = Kind(
     "A batch that ran with a later time left the value.",
 )
 DUE_TIMER = Kind(
-    "SS213",
-    Severity.WARNING,
-    "timers past their time still present",
-    "numExpiredTimers",
+    *("SS213", Severity.WARNING, "timers past their time still present", "numExpiredTimers"),
     certainties=_PROVEN_OR_INFERRED,
     means="The clock of a batch that ran came to the time of these timers, which had been set in a "
     "batch before it, and they are still there. Spark fires every such timer after the new data of "
@@ -691,10 +640,7 @@ UNDECLARED = Kind(
     "the store of this one has rows and is not among them.",
 )
 GROWING_ENTRIES = Kind(
-    "SS216",
-    Severity.WARNING,
-    "list or map that only grows",
-    "ListState.appendValue",
+    *("SS216", Severity.WARNING, "list or map that only grows", "ListState.appendValue"),
     certainties=_INFERRED,
     means="Keys have many entries in a list or map state, entries were added to them in the window "
     "that can be read, and none was removed. That they go on growing is inferred. A list is read "
@@ -717,10 +663,7 @@ GROWING_ENTRIES = Kind(
     ),
 )
 UNIQUE_KEYS = Kind(
-    "SS217",
-    Severity.INFO,
-    "key unique to each event",
-    "Dataset.groupBy",
+    *("SS217", Severity.INFO, "key unique to each event", "Dataset.groupBy"),
     certainties=_INFERRED,
     means="An aggregation or a group state is meant to bring the events of a key together. Here "
     "nearly every put was of a new key, and no key was removed: an id of the event or its exact "
@@ -740,10 +683,7 @@ UNIQUE_KEYS = Kind(
     ),
 )
 FAR_EXPIRY = Kind(
-    "SS218",
-    Severity.WARNING,
-    "expiry far ahead of the clock",
-    "GroupState.setTimeoutTimestamp",
+    *("SS218", Severity.WARNING, "expiry far ahead of the clock", "GroupState.setTimeoutTimestamp"),
     means="Rows have a timeout, a TTL or an event time by which they can go years after the clock "
     "of the judged batch: milliseconds were taken for seconds, a delay was written in days, or an "
     "event carries a wrong time. Until then they stay.",
@@ -765,10 +705,7 @@ FAR_EXPIRY = Kind(
     explains=Explains(("SS204", "SS210"), "rows that are not yet due are not removed"),
 )
 UNFED = Kind(
-    "SS220",
-    Severity.INFO,
-    "nothing is stored though data arrives",
-    "numRowsDroppedByWatermark",
+    *("SS220", Severity.INFO, "nothing is stored though data arrives", "numRowsDroppedByWatermark"),
     means="An aggregation, a session window and a join write each record that is in time, and a "
     "limit counts it. None has been written for several batches in which every source brought "
     "data. A limit that is reached looks so, and so do records that all come too late, and the "
@@ -785,10 +722,7 @@ UNFED = Kind(
     "row. Why is a guess.",
 )
 TIMERS_GATHER = Kind(
-    "SS219",
-    Severity.INFO,
-    "timers that only gather",
-    "StatefulProcessorHandle.registerTimer",
+    *("SS219", Severity.INFO, "timers that only gather", "StatefulProcessorHandle.registerTimer"),
     certainties=_INFERRED,
     means="Keys have several timers each, timers were registered in the window that can be read, "
     "and none fired or was deleted: a processor that registers a timer for each event, and never "
@@ -806,10 +740,7 @@ TIMERS_GATHER = Kind(
     "the window changed. That they go on gathering is inferred.",
 )
 SHORT_TTL = Kind(
-    "SS221",
-    Severity.INFO,
-    "TTL shorter than the time between batches",
-    "TTLConfig",
+    *("SS221", Severity.INFO, "TTL shorter than the time between batches", "TTLConfig"),
     certainties=_INFERRED,
     means="A value of transformWithState is past its TTL before another batch begins, so that no "
     "later call for its key can see it: the state is of no use.",
@@ -839,10 +770,7 @@ JOIN_COUNTERS = Kind(
     "other, in the judged version.",
 )
 JOIN_COPY = Kind(
-    "SS209",
-    _severity(_JOIN_COPY),
-    "join on a copy of the event time",
-    "withWatermark",
+    *("SS209", _severity(_JOIN_COPY), "join on a copy of the event time", "withWatermark"),
     certainties=_INFERRED,
     means="A field of the join key equals the event time of every row, and there are rows that a "
     "watermark on that field would have removed. So the field is a copy (a cast, a computed "
@@ -899,10 +827,7 @@ FORMAT_V1 = Kind(
     "release that wrote it has. The schema of the values repeats the key's columns.",
 )
 SKEWED = Kind(
-    "SS302",
-    Severity.INFO,
-    "partition skew",
-    "spark.sql.shuffle.partitions",
+    *("SS302", Severity.INFO, "partition skew", "spark.sql.shuffle.partitions"),
     means="One partition has far more rows of the state than the others. A task that loads it "
     "has the most to read, and its executor needs the most memory.",
     thresholds=f"At least {_AT.skew_ratio:g} times the rows of each partition of the smaller half "
@@ -917,10 +842,7 @@ SKEWED = Kind(
     proof="The rows of every partition of the judged version are counted.",
 )
 OVERSIZED_VALUE = Kind(
-    "SS303",
-    Severity.INFO,
-    "oversized value",
-    "GroupState.update",
+    *("SS303", Severity.INFO, "oversized value", "GroupState.update"),
     means="The largest values are many times larger than the usual one: a list, a set or a sketch "
     "that grows with every row of its key. Each update writes and copies such a value whole.",
     thresholds=f"At least {_AT.value_ratio:g} times the median value (`value_ratio`), or "
@@ -936,10 +858,7 @@ OVERSIZED_VALUE = Kind(
     concerns=Concerns.REWRITTEN_ROWS,
 )
 HOT_KEY = Kind(
-    "SS307",
-    Severity.INFO,
-    "most rows of one key",
-    "spark.sql.shuffle.partitions",
+    *("SS307", Severity.INFO, "most rows of one key", "spark.sql.shuffle.partitions"),
     means="One key has most of the rows of a join's side, or most entries of a list or map. They "
     "are in one partition, and each row of the other side of a join with that key is joined with "
     "all of them.",
@@ -955,10 +874,7 @@ HOT_KEY = Kind(
     "judged version.",
 )
 GROWING_VALUES = Kind(
-    "SS308",
-    Severity.INFO,
-    "values that grow",
-    "collect_list",
+    *("SS308", Severity.INFO, "values that grow", "collect_list"),
     certainties=_INFERRED,
     means="The values of a store become larger with the updates, and that is most of its growth: "
     "a list, a set or a text in them takes in something of every event. Each update writes the "
@@ -977,10 +893,7 @@ GROWING_VALUES = Kind(
     concerns=Concerns.REWRITTEN_ROWS,
 )
 FAN_OUT = Kind(
-    "SS309",
-    Severity.INFO,
-    "each event in many rows",
-    "window",
+    *("SS309", Severity.INFO, "each event in many rows", "window"),
     certainties=_INFERRED,
     means="Sliding windows overlap: an event is in each of those that it falls into, as many as "
     "the window's duration has slides, and the state has a row for each of them and each key. Or "
@@ -999,10 +912,7 @@ FAN_OUT = Kind(
     "rows that their batches wrote are compared; other sources, files among them, record no count.",
 )
 WIDE_COLUMN = Kind(
-    "SS313",
-    Severity.INFO,
-    "one wide column",
-    "payload",
+    *("SS313", Severity.INFO, "one wide column", "payload"),
     certainties=_INFERRED,
     means="One column has most of the bytes of the state, and much in each row: a payload that is "
     "carried along, a long text in a key, a sketch, or all that a function keeps.",
@@ -1039,10 +949,7 @@ WHOLE_UPLOADS = Kind(
     concerns=Concerns.RECORDS,
 )
 LEFT_FILES = Kind(
-    "SS311",
-    Severity.INFO,
-    "temporary files that were left",
-    "CheckpointFileManager",
+    *("SS311", Severity.INFO, "temporary files that were left", "CheckpointFileManager"),
     means="A task writes its delta or snapshot under a temporary name, and renames it when it "
     "commits. These are of attempts that were killed before that: no version is made of them, and "
     "Spark removes none of them.",
@@ -1056,10 +963,7 @@ LEFT_FILES = Kind(
     concerns=Concerns.RECORDS,
 )
 KEPT_VERSIONS = Kind(
-    "SS312",
-    Severity.INFO,
-    "many old versions",
-    "spark.sql.streaming.minBatchesToRetain",
+    *("SS312", Severity.INFO, "many old versions", "spark.sql.streaming.minBatchesToRetain"),
     means="The files of far more versions are kept than Spark's default of 100. They cost space "
     "and longer listings; a restart reads the newest version alone.",
     thresholds=f"At least {_AT.kept_versions} versions in a store (`kept_versions`), or "
@@ -1075,10 +979,7 @@ KEPT_VERSIONS = Kind(
     concerns=Concerns.RECORDS,
 )
 SAME_VALUE = Kind(
-    "SS304",
-    Severity.INFO,
-    "same-value rewrites",
-    "GroupState.update",
+    *("SS304", Severity.INFO, "same-value rewrites", "GroupState.update"),
     means="Updates wrote the bytes that were there already. Each of them is written to the delta, "
     "and makes a new value object in the executors.",
     thresholds=f"At least {_AT.same_value_share:.0%} of all updates in the versions that can be "
@@ -1093,10 +994,7 @@ SAME_VALUE = Kind(
     concerns=Concerns.RECORDS,
 )
 EMPTY_DELTAS = Kind(
-    "SS305",
-    Severity.INFO,
-    "empty deltas",
-    "spark.sql.shuffle.partitions",
+    *("SS305", Severity.INFO, "empty deltas", "spark.sql.shuffle.partitions"),
     means="Every partition writes a delta in every batch, even where nothing has changed. Each is "
     "a file, or two with its checksum, to be written, listed and deleted: on an object store that "
     "is most of the time and the price of a batch.",
@@ -1113,10 +1011,7 @@ EMPTY_DELTAS = Kind(
     concerns=Concerns.RECORDS,
 )
 HEAP_OVER_LIMIT = Kind(
-    "SS306",
-    Severity.WARNING,
-    "heap over limit",
-    "java.lang.OutOfMemoryError",
+    *("SS306", Severity.WARNING, "heap over limit", "java.lang.OutOfMemoryError"),
     certainties=_INFERRED,
     means="The versions of the state that executors keep in memory take more heap than the limit "
     "that was given. It is an estimate: the objects are counted, their sizes are those of a usual "
@@ -1130,60 +1025,10 @@ HEAP_OVER_LIMIT = Kind(
     "two versions share. How good it is is a topic of its own: `heap`.",
 )
 
-CATALOGUE = (
-    MISSING_DELTA,
-    UNDECODABLE_FILE,
-    REPLAY_DEPTH,
-    SNAPSHOT_DIFFERS,
-    NOT_RESTORABLE,
-    BAD_ROW,
-    WRONG_PARTITION,
-    CHANGED_DURING_SCAN,
-    PARTITION_COUNT,
-    BAD_CHECKSUM,
-    LOG_CONTRADICTION,
-    CHANGED_FILE,
-    ABSENT_REMOVALS,
-    FOREIGN_FOLDER,
-    ACCESS_DENIED,
-    STORAGE_SILENT,
-    FOREIGN_RECORDS,
-    UNFINISHED_REPARTITION,
-    REFUSED_RESTART,
-    STRAY_VERSIONS,
-    NEVER_EXPIRES,
-    PAST_WATERMARK,
-    TIMEOUT_KEPT,
-    NO_REMOVES,
-    JOIN_SIDE,
-    WATERMARK_FLAT,
-    NO_WATERMARK,
-    JOIN_COUNTERS,
-    JOIN_COPY,
-    UNDECIDED,
-    WATERMARK_AHEAD,
-    EXPIRED_TTL,
-    DUE_TIMER,
-    TIMER_WITHOUT_STATE,
-    UNDECLARED,
-    GROWING_ENTRIES,
-    UNIQUE_KEYS,
-    FAR_EXPIRY,
-    TIMERS_GATHER,
-    SHORT_TTL,
-    UNFED,
-    FORMAT_V1,
-    SKEWED,
-    OVERSIZED_VALUE,
-    SAME_VALUE,
-    EMPTY_DELTAS,
-    HEAP_OVER_LIMIT,
-    HOT_KEY,
-    GROWING_VALUES,
-    FAN_OUT,
-    WHOLE_UPLOADS,
-    LEFT_FILES,
-    KEPT_VERSIONS,
-    WIDE_COLUMN,
+CATALOGUE: tuple[Kind, ...] = tuple(
+    sorted(
+        (kind for kind in list(vars().values()) if isinstance(kind, Kind)),
+        key=lambda kind: kind.id,
+    )
 )
-"""Every finding that is made; ids never change their meaning."""
+"""Every finding that is made, by id; ids never change their meaning."""

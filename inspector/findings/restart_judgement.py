@@ -73,10 +73,7 @@ _WRITERS = (
     (ENCODING, "4.0"),
 )
 """Confs that the offset log records, and the first release that records them."""
-_LOG_FORMATS: Mapping[str, Mapping[int, str]] = {
-    OFFSETS: {2: "4.2"},
-    COMMITS: {2: "4.0", 3: "4.2"},
-}
+_LOG_FORMATS: Mapping[str, Mapping[int, str]] = {OFFSETS: {2: "4.2"}, COMMITS: {2: "4.0", 3: "4.2"}}
 """Log -> version of its format -> the first release that reads it."""
 _EXPRESSION = "_groupingexpression"
 _AGGREGATIONS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")

@@ -311,12 +311,7 @@ def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverTotal, ...]:
             count = total.fact
             # Undecided keys are counted apart by what leaves them so.
             why = count.reason or "" if count.certainty is Certainty.UNDECIDED else ""
-            judged = (
-                count.leftover_class.value,
-                count.certainty.value,
-                count.before_window,
-                why,
-            )
+            judged = (count.leftover_class.value, count.certainty.value, count.before_window, why)
             merged.setdefault(judged, []).append(count)
     return tuple(
         LeftoverTotal(

@@ -172,8 +172,7 @@ class Thresholds:
             elif name not in numbers:
                 raise ValueError(
                     f"unknown threshold {name!r}; expected one of {', '.join(sorted(numbers))}, or "
-                    f"the id of a finding"
-                    " (SS202=100: reported from 100 rows on)"
+                    "the id of a finding (SS202=100: reported from 100 rows on)"
                 )
             elif isinstance(numbers[name].default, float):
                 if amount is None:

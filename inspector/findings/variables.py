@@ -79,9 +79,8 @@ def _timer_growth(
     number, keys = count_text(timers.timers, "timer"), count_text(timers.owners, "key")
     yield catalogue.TIMERS_GATHER.of_store(
         life,
-        f"{number} of {keys}, {timers.timers / timers.owners:,.1f} each; "
-        f"{life.changed.inserts:,} were registered in {count_text(life.window, 'version')}, and "
-        "none fired or was deleted",
+        f"{number} of {keys}, {timers.timers / timers.owners:,.1f} each; {life.changed.inserts:,} "
+        f"were registered in {count_text(life.window, 'version')}, and none fired or was deleted",
         timers.timers,
         life.newest.row_bytes,
         f"Timers only gather: {number} for {keys}, and none fired or was deleted in "

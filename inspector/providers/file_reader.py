@@ -22,11 +22,7 @@ from inspector.sums import group_by
 
 
 def inflate_file(
-    file: StoreFile,
-    chunks: Iterator[bytes],
-    options: ReadOptions,
-    report: Report,
-    summed: set[str],
+    file: StoreFile, chunks: Iterator[bytes], options: ReadOptions, report: Report, summed: set[str]
 ) -> Iterator[bytes]:
     """The raw bytes of a file; by its first bytes where the log says something else.
 

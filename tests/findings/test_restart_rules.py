@@ -32,7 +32,7 @@ def test_ids_are_there_once_and_are_of_no_finding_of_an_audit() -> None:
 @pytest.mark.parametrize("about", sorted({rule.about for rule in RULES}))
 def test_no_two_rules_of_a_release_are_about_one_thing(about: str) -> None:
     rules = [rule for rule in RULES if rule.about == about]
-    spans = sorted((rule.first, rule.last) for rule in rules)
+    spans = sorted((RELEASES.index(rule.since), RELEASES.index(rule.until)) for rule in rules)
     assert all(first <= last for first, last in spans)
     assert all(a[1] < b[0] for a, b in pairwise(spans))
     for rule in rules:

@@ -23,12 +23,7 @@ from inspector.providers.reader_options import AVRO, UNSAFE_ROW, ReadOptions, Re
 from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.file_names import PIECE_BYTES
 from inspector.providers.rocksdb.lists import ListLengths
-from inspector.providers.rocksdb.snapshot import (
-    Snapshot,
-    StorageSource,
-    TableFile,
-    read_snapshot,
-)
+from inspector.providers.rocksdb.snapshot import Snapshot, StorageSource, TableFile, read_snapshot
 from inspector.providers.rocksdb.store_records import ROW_CHECKSUM_BYTES, Encoding, decode_block
 from inspector.providers.task_files import TaskFiles
 

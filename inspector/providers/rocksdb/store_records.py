@@ -163,8 +163,7 @@ def _check(
     wrong = set()
     at = np.flatnonzero(removed)
     for row, sum_at, start, size in zip(
-        *(part.tolist() for part in (at, sums[at], keys.offsets[at], keys.lengths[at])),
-        strict=True,
+        *(part.tolist() for part in (at, sums[at], keys.offsets[at], keys.lengths[at])), strict=True
     ):
         if not _matches(buffer, sum_at, (start, size)):
             wrong.add(row)
