@@ -57,13 +57,17 @@ from inspector.sparktypes import (
     type_name,
 )
 
+__all__ = ["DecodedRows", "Int64Path", "RowDecoder", "fixed_slot_offset"]
+
 Array: TypeAlias = "pa.Array[Any]"
 ArrowType: TypeAlias = Any  # the stubs of pyarrow do not know the parts of nested types
 
-_MOST_BYTES = (1 << 31) - 1  # of one Arrow array with 32-bit offsets
+_MOST_OFFSET = (1 << 31) - 1  # bytes or elements of one Arrow array with 32-bit offsets
 _DAY_NANOS = 86_400_000_000_000
 _WIDE = 16  # bytes reserved for a wide decimal, a calendar interval, a nanosecond timestamp
 _VARIANT_LENGTH = 4
+_DUMMY_BYTES = 16
+_DUMMY_NULLS = 1
 
 _NUMPY: Mapping[str, str] = {
     "byte": "i1",
@@ -73,6 +77,82 @@ _NUMPY: Mapping[str, str] = {
     "float": "<f4",
     "double": "<f8",
 }
+
+
+@dataclass(frozen=True)
+class DecodedRows:
+    """Rows as Arrow.
+
+    Attributes:
+        array: one struct per row; null for a misfit.
+        misfits: index of each row that does not fit the schema, and why, in order.
+    """
+
+    array: Array
+    misfits: tuple[tuple[int, str], ...] = ()
+
+
+class RowDecoder:
+    """Decodes the rows of one schema.
+
+    Attributes:
+        arrow_type: the struct type of the result; repeated names are numbered.
+    """
+
+    def __init__(self, schema: StructType, *, limits: Limits = LIMITS) -> None:
+        """Prepare a schema.
+
+        Raises:
+            DecodeError: it has a type whose layout is unknown.
+        """
+        self.schema = schema
+        self.arrow_type = arrow_type(schema, limits)
+        self._fixed = fixed_bytes(len(schema.fields))
+
+    def decode(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> DecodedRows:
+        """Decode rows.
+
+        Args:
+            buffer: what the rows lie in.
+            offsets: where each row starts.
+            lengths: bytes of each row.
+
+        Raises:
+            ValueError: a row outside of the buffer.
+            LimitError: more values than one call decodes.
+        """
+        all_rows: Bools = np.ones(len(offsets), np.bool_)
+        page = Page(buffer, len(offsets))
+        check_spans(page, offsets, lengths)
+        array = self._decode(page, offsets, lengths, all_rows)
+        misfits = page.misfits
+        if misfits.bad.any():
+            # Again without them: what remains was read whole, so that no field of a valid row
+            # carries what a damaged one left behind (such as a null key of a map).
+            array = self._decode(Page(buffer, len(offsets)), offsets, lengths, ~misfits.bad)
+        return DecodedRows(array, misfits.reasons())
+
+    def _decode(self, page: Page, offsets: Int64s, lengths: Int64s, chosen: Bools) -> Array:
+        row = np.arange(len(offsets), dtype=np.int64)
+        rows = Regions(offsets, lengths, chosen, row, "")
+        dummy = self._dummies(page, rows)
+        fits = (lengths >= self._fixed) & (lengths % WORD == 0)
+        reason = f"a row too short for {len(self.schema.fields)} fields, or not of whole words"
+        rows = rows.require(page, fits | dummy, reason)
+        return struct_fields(page, self.schema, rows, rows.present & ~dummy, self.arrow_type)
+
+    def _dummies(self, page: Page, rows: Regions) -> Bools:
+        """Which rows stand for nothing.
+
+        Deduplication before 3.2 declares the whole input row as its value and stores one null
+        field (``StreamingDeduplicateExec``): 16 bytes, whatever the schema.
+        """
+        dummy: Bools = rows.present & (rows.size == _DUMMY_BYTES) & (self._fixed > _DUMMY_BYTES)
+        live = np.flatnonzero(dummy)
+        nulls = page.numbers("<i8", rows.start[live])
+        slot = page.numbers("<i8", rows.start[live] + WORD)
+        dummy[live] = (nulls == _DUMMY_NULLS) & (slot == 0)
+        return dummy
 
 
 def column(page: Page, data_type: DataType, cells: Cells, arrow: ArrowType) -> Array:
@@ -182,7 +262,7 @@ def _decimals(page: Page, values: Int64s, present: Bools, cells: Cells, arrow: A
 def blob(page: Page, arrow: ArrowType, spans: Regions) -> Array:
     """The bytes of regions as an Arrow array with 32-bit offsets."""
     total = int(spans.size.sum())
-    if total > _MOST_BYTES:
+    if total > _MOST_OFFSET:
         raise LimitError(f"{spans.path}: {total} bytes in one column, decode fewer rows at once")
     offsets = np.zeros(len(spans) + 1, np.int32)
     np.cumsum(spans.size, out=offsets[1:])
@@ -254,91 +334,6 @@ _OTHERS = {
     "timestamp_ntz_nanos": _nanos,
     "variant": _variant,
 }
-
-
-__all__ = ["DecodedRows", "Int64Path", "RowDecoder", "fixed_slot_offset"]
-
-_DUMMY_BYTES = 16
-_DUMMY_NULLS = 1
-
-
-@dataclass(frozen=True)
-class DecodedRows:
-    """Rows as Arrow.
-
-    Attributes:
-        array: one struct per row; null for a misfit.
-        misfits: index of each row that does not fit the schema, and why, in order.
-    """
-
-    array: Array
-    misfits: tuple[tuple[int, str], ...] = ()
-
-
-class RowDecoder:
-    """Decodes the rows of one schema.
-
-    Attributes:
-        arrow_type: the struct type of the result; repeated names are numbered.
-    """
-
-    def __init__(self, schema: StructType, *, limits: Limits = LIMITS) -> None:
-        """Prepare a schema.
-
-        Raises:
-            DecodeError: it has a type whose layout is unknown.
-        """
-        self.schema = schema
-        self.arrow_type = arrow_type(schema, limits)
-        self._fixed = fixed_bytes(len(schema.fields))
-
-    def decode(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> DecodedRows:
-        """Decode rows.
-
-        Args:
-            buffer: what the rows lie in.
-            offsets: where each row starts.
-            lengths: bytes of each row.
-
-        Raises:
-            ValueError: a row outside of the buffer.
-            LimitError: more values than one call decodes.
-        """
-        all_rows: Bools = np.ones(len(offsets), np.bool_)
-        page = Page(buffer, len(offsets))
-        check_spans(page, offsets, lengths)
-        array = self._decode(page, offsets, lengths, all_rows)
-        misfits = page.misfits
-        if misfits.bad.any():
-            # Again without them: what remains was read whole, so that no field of a valid row
-            # carries what a damaged one left behind (such as a null key of a map).
-            array = self._decode(Page(buffer, len(offsets)), offsets, lengths, ~misfits.bad)
-        return DecodedRows(array, misfits.reasons())
-
-    def _decode(self, page: Page, offsets: Int64s, lengths: Int64s, chosen: Bools) -> Array:
-        row = np.arange(len(offsets), dtype=np.int64)
-        rows = Regions(offsets, lengths, chosen, row, "")
-        dummy = self._dummies(page, rows)
-        fits = (lengths >= self._fixed) & (lengths % WORD == 0)
-        reason = f"a row too short for {len(self.schema.fields)} fields, or not of whole words"
-        rows = rows.require(page, fits | dummy, reason)
-        return struct_fields(page, self.schema, rows, rows.present & ~dummy, self.arrow_type)
-
-    def _dummies(self, page: Page, rows: Regions) -> Bools:
-        """Which rows stand for nothing.
-
-        Deduplication before 3.2 declares the whole input row as its value and stores one null
-        field (``StreamingDeduplicateExec``): 16 bytes, whatever the schema.
-        """
-        dummy: Bools = rows.present & (rows.size == _DUMMY_BYTES) & (self._fixed > _DUMMY_BYTES)
-        live = np.flatnonzero(dummy)
-        nulls = page.numbers("<i8", rows.start[live])
-        slot = page.numbers("<i8", rows.start[live] + WORD)
-        dummy[live] = (nulls == _DUMMY_NULLS) & (slot == 0)
-        return dummy
-
-
-_MOST_ELEMENTS = (1 << 31) - 1  # of one Arrow array with 32-bit offsets
 
 
 def values(page: Page, data_type: DataType, cells: Cells, arrow: ArrowType) -> Array:
@@ -464,7 +459,7 @@ def _header_bytes(counts: Int64s) -> Int64s:
 def _elements(page: Page, element: DataType, spans: Regions, counts: Int64s) -> Cells:
     """One cell per element of all arrays, in order."""
     total = int(counts.sum())
-    if total > _MOST_ELEMENTS:
+    if total > _MOST_OFFSET:
         raise LimitError(f"{spans.path}: {total} elements in one column, decode fewer rows at once")
     page.spend(total)
     width = _width(element)
