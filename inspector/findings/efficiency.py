@@ -12,7 +12,7 @@ from inspector.findings.finding import Finding
 from inspector.findings.thresholds import Thresholds
 from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty
-from inspector.operators.rewrites import rewrite_advice
+from inspector.operators.registry import rewrite_advice
 from inspector.operators.transform_with_state import is_helper
 from inspector.quantities import bytes_text, capitalise, count_text, long_duration_text, share_text
 

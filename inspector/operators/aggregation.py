@@ -12,6 +12,12 @@ from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermar
 
 NAMES = ("stateStoreSave", "StatefulStreamlineAggregate")
 SOURCE = "StateStoreSaveExec, WatermarkSupport"
+REWRITES = (
+    "Spark writes every group that has a row in the batch, whether its result changes or not: "
+    "filter rows out that cannot change it (repeats, values below a maximum) before the "
+    "aggregation, or let a longer trigger interval bring them in fewer batches"
+)
+"""``StateStoreSaveExec`` puts every group that a row of the batch belongs to."""
 
 COMPLETE = (
     "the output mode is not in the checkpoint, and complete mode keeps every group, "

@@ -10,6 +10,11 @@ from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermar
 
 NAMES = ("dedupe",)
 SOURCE = "StreamingDeduplicateExec"
+REWRITES = (
+    "this operator writes a key once and never again, so look for what else writes to this "
+    "checkpoint; inspector verify checks its files"
+)
+"""``StreamingDeduplicateExec`` puts a key once, when it is new."""
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:

@@ -7,6 +7,7 @@ delay. Removed when ``expiresAtMicros <= watermark``, each batch
 
 from __future__ import annotations
 
+from inspector.operators.deduplicate import REWRITES
 from inspector.operators.rule import (
     MICROS_PER_MS,
     Clock,
@@ -15,6 +16,8 @@ from inspector.operators.rule import (
     RowPart,
     StoreRule,
 )
+
+__all__ = ["FIELD", "NAMES", "REWRITES", "SOURCE", "rule"]
 
 NAMES = ("dedupeWithinWatermark",)
 SOURCE = "StreamingDeduplicateWithinWatermarkExec"

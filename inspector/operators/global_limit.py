@@ -9,6 +9,8 @@ from inspector.operators.rule import OperatorShape, StoreRule
 
 NAMES = ("globalLimit",)
 SOURCE = "StreamingGlobalLimitExec"
+REWRITES = "a limit has one row, which costs nothing; nothing has to be done"
+"""``StreamingGlobalLimitExec`` puts how many rows it let through."""
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:  # noqa: ARG001 - one form for all

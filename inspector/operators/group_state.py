@@ -22,6 +22,8 @@ from inspector.sparktypes import StructType
 NAMES = ("flatMapGroupsWithState", "applyInPandasWithState")
 PANDAS = "applyInPandasWithState"
 SOURCE = "FlatMapGroupsWithStateExec, FlatMapGroupsWithStateExecHelper"
+REWRITES = "call state.update() only when the value has changed"
+"""``InputProcessor.onIteratorCompletion`` puts after ``update()``."""
 
 STATE_FIELD = "groupState"
 TIMEOUT_FIELD = "timeoutTimestamp"

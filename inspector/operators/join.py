@@ -45,6 +45,12 @@ from inspector.sparktypes import AtomicType, StructType, is_window
 
 NAMES = ("symmetricHashJoin",)
 SOURCE = "StreamingSymmetricHashJoinHelper, SymmetricHashJoinStateManager"
+REWRITES = (
+    "Spark writes the counter of a join key and the rows that it moves whenever rows of that "
+    "key come or go: a longer trigger interval, or a narrower time range in the condition, "
+    "makes them fewer"
+)
+"""``SymmetricHashJoinStateManager`` writes the counter of a join key with every row of it."""
 
 VALUE_STORES = (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES)
 COUNT_STORES = (*JOIN_COUNT_STORES, *JOIN_INDEX_STORES)

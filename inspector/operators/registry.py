@@ -1,7 +1,8 @@
 """Which module speaks for an operator; and, without operator metadata, which operator it is.
 
 Spark 4.0 and later write the name (``OperatorStateMetadata``). Before, it is recognised by the
-shape of the stores and their schemas.
+shape of the stores and their schemas. Each module has ``NAMES``, ``SOURCE``, the ``rule`` of each
+store, and ``REWRITES``: what to do about updates that write the value that is there already.
 """
 
 from __future__ import annotations
@@ -35,7 +36,16 @@ _MODULES: tuple[ModuleType, ...] = (
 _RULES: dict[str, Callable[[OperatorShape, str], StoreRule]] = {
     name: module.rule for module in _MODULES for name in module.NAMES
 }
+_REWRITES: dict[str, str] = {name: module.REWRITES for module in _MODULES for name in module.NAMES}
 UNKNOWN = "unknown"
+LOOK_AT_REWRITES = (
+    "see what inspector sharing says of each version, and which keys inspector top lists"
+)
+
+
+def rewrite_advice(name: str) -> str:
+    """What the user of an operator can do about updates that write the value that is there."""
+    return _REWRITES.get(name, LOOK_AT_REWRITES)
 
 
 def rule_for(shape: OperatorShape, store: str) -> StoreRule:

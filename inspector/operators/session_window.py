@@ -12,6 +12,12 @@ from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermar
 
 NAMES = ("sessionWindowStateStoreSaveExec",)
 SOURCE = "SessionWindowStateStoreSaveExec, StreamingSessionWindowStateManager"
+REWRITES = (
+    "Spark writes the sessions of every key that has a row in the batch: filter rows out that "
+    "cannot change them before the aggregation, or let a longer trigger interval bring them "
+    "in fewer batches"
+)
+"""``updateSessions`` of the state manager puts all sessions of a key that has rows."""
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:

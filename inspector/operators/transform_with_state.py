@@ -47,6 +47,8 @@ NAMES = (
 """In 4.0 the last one is what Python has, later the second."""
 
 SOURCE = "TransformWithStateExec, TTLState, TimerStateImpl"
+REWRITES = "call update, put or updateValue only when the value has changed"
+"""``ValueStateImpl.update`` puts whatever it is given; with TTL the new expiry is a change."""
 
 TTL_FIELD = "ttlExpirationMs"
 TIMER_FIELD = "expiryTimestampMs"

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from inspector.operators.registry import UNKNOWN, identify, rule_for
+from inspector.operators.registry import (
+    _RULES,
+    LOOK_AT_REWRITES,
+    UNKNOWN,
+    identify,
+    rewrite_advice,
+    rule_for,
+)
 from inspector.operators.rule import OperatorShape, StoreRule
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
 from tests.cases import hdfs_cases
@@ -98,3 +105,15 @@ def test_what_is_not_known_is_said() -> None:
     without = rule_for(OperatorShape(0, "dedupe", {}), "default")
     assert without.unknown is not None
     assert "the state schema (Spark 3.1 and later write one) is missing" in without.unknown
+
+
+@pytest.mark.parametrize("name", _RULES)
+def test_every_operator_has_its_own_advice_on_rewrites(name: str) -> None:
+    assert rewrite_advice(name) != LOOK_AT_REWRITES
+    assert ("update()" in rewrite_advice(name)) == (
+        "GroupsWithState" in name or name == "applyInPandasWithState"
+    )
+
+
+def test_an_operator_that_is_not_known_has_the_general_advice() -> None:
+    assert rewrite_advice("streamingUnion") == LOOK_AT_REWRITES
