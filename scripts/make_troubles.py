@@ -84,6 +84,11 @@ def few(batch: int) -> list[Row]:
     return regulars(batch)[:3]
 
 
+def twice(batch: int) -> list[Row]:
+    """New users, and a quarter of their events a second time."""
+    return comers(batch) + comers(batch)[::4]
+
+
 def silent(_: int) -> list[Row]:
     """A source that never has data."""
     return []
@@ -388,9 +393,13 @@ def of_all(events: DataFrame, others: DataFrame) -> DataFrame:
 
 
 MINUTE = "window(ts, '1 minute')"
+HOUR = "window(ts, '1 hour')"
+BY_SESSION = grouped("session_window(ts, '2 minutes')", "user", late=LATENESS)
 BY_USER = Query(grouped(MINUTE, "user", late=LATENESS))
 SAME_USER = "user = other_user"
 SOON = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 1 MINUTE"
+OTHER_CASE = SOON.replace("other_user", "upper(other_user)")
+BEFORE = f"{SAME_USER} AND other_ts BETWEEN ts - INTERVAL 1 MINUTE AND ts - INTERVAL 1 SECOND"
 YEAR = f"{SAME_USER} AND other_ts BETWEEN ts - INTERVAL 365 DAYS AND ts + INTERVAL 365 DAYS"
 MONTH = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 1 MONTH"
 PAGE = "/page-of-this-site"
@@ -892,6 +901,29 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         ),
         "tws_timers_gather",
     ),
+    "join_other_case": (Query(joined(OTHER_CASE, how="left"), mode="append"), "join_no_watermark"),
+    "join_wrong_way": (Query(joined(BEFORE, how="left"), mode="append"), "join_no_watermark"),
+    "agg_spelling": (
+        Query(
+            grouped(HOUR, "if(minute(ts) % 2 = 0, user, upper(user)) who", late=LATENESS), regulars
+        ),
+        Query(grouped(HOUR, "lower(user) who", late=LATENESS), regulars),
+    ),
+    "dedup_event_uuid": (
+        Query(
+            distinct(["id", "ts", "raw"], "10 minutes", at="uuid()", by="raw"), twice, mode="append"
+        ),
+        Query(distinct(["id", "ts"], "10 minutes"), twice, mode="append"),
+    ),
+    "session_heartbeat": (
+        Query(BY_SESSION, regulars, mode="append", batches=20),
+        Query(BY_SESSION, comers, mode="append", batches=20),
+    ),
+    "agg_fractions": (
+        Query(grouped(MINUTE, "part", late=LATENESS, at="rand()", by="part"), regulars),
+        Query(grouped(MINUTE, "part", late=LATENESS, at="double(n % 3)", by="part"), regulars),
+    ),
+    "agg_summer_time": (Query(BY_USER.build, later(60)), "agg_window_no_watermark"),
     "agg_cube": (Query(cubed(MINUTE, "user")), "agg_window_no_watermark"),
     "agg_time_key_week": (
         Query(grouped("ts", "user", late="7 days")),

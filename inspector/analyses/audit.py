@@ -41,6 +41,9 @@ from inspector.render.report import Report
 AUDIT_KEYS = 5
 """Leftover keys that an audit lists per store and class; ``leftovers`` lists them all."""
 
+COMPARED_KEYS = 1024
+"""Keys of a store that are compared with each other, those that were put last."""
+
 
 _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
 
@@ -74,14 +77,13 @@ class ExampleRow(t.Row, table="leftovers"):
     value_bytes: Annotated[t.ValueBytes, t.Rank(8)]
 
 
-FACTS = Request(fit=True, leftover_limit=AUDIT_KEYS, expiring=True, top=1)
+FACTS = Request(fit=True, leftover_limit=AUDIT_KEYS, expiring=True, top=1, sampled=COMPARED_KEYS)
 
 
 def finding_rows(opened: Opened) -> Iterator[FindingRow]:
     """The findings of an audit."""
     run = Run.start(opened, None)
-    request = Request(fit=True, expiring=True, top=1)
-    return map(finding_row, findings_of(run.judge(run.facts(request))))
+    return map(finding_row, findings_of(run.judge(run.facts(FACTS))))
 
 
 FINDINGS_DATA = driver_table(

@@ -27,6 +27,7 @@ class Request:
             no version needs.
         leftover_limit: leftover keys listed per store and class; 0 for all.
         top: keys listed by each ranking; 0 for none.
+        sampled: keys of all partitions, those put last, that are compared; 0 for none.
         rewrites: count the live rows by how many versions in a row put them.
         matched: count the rows of a join that have found a partner.
         fields: measure what each field of the live rows takes.
@@ -42,6 +43,7 @@ class Request:
     fit: bool = False
     leftover_limit: int = 1
     top: int = 0
+    sampled: int = 0
     rewrites: bool = False
     matched: bool = False
     fields: bool = False

@@ -59,6 +59,12 @@ class MatchedRows(StoreSum):
     unmatched: int = 0
 
 
+@fact("matched_puts")
+@dataclass(frozen=True)
+class MatchedPuts(MatchedRows):
+    """The same of all that was put, which shows partners of rows that are gone too. Adds."""
+
+
 def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> JoinCheck:
     """Hold one side's counters against its rows, at the version that was replayed last.
 

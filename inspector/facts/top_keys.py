@@ -52,6 +52,22 @@ class TopKey(Fact):
     appeared: int = 0
 
 
+@fact("sampled_key")
+@dataclass(frozen=True)
+class SampledKey(Fact):
+    """The UnsafeRow of one of the live keys of a partition that were put last; never added."""
+
+    key: bytes
+
+
+def newest_keys(state: StateMap, most: int) -> Iterator[SampledKey]:
+    """Some of the live keys, those that were put last."""
+    ids = np.flatnonzero(state.live[: len(state)])
+    if len(ids) > most:
+        ids = ids[np.argpartition(-state.put_step[ids], most)[:most]]
+    yield from map(SampledKey, state.keys(ids))
+
+
 def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
     """The first ``most`` live keys by an amount; ties by key id, so that a run repeats itself."""
     ids = np.flatnonzero(state.live[: len(state)])

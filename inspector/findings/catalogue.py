@@ -549,11 +549,11 @@ WATERMARK_AHEAD = Kind(
     "where batches with new data did not move the watermark any more. A watermark of January 1970 "
     "or of the year 50000 comes of times in a wrong unit: windows and delays then last a thousand "
     "times as long, or a thousandth.",
-    thresholds=f"More than {_AT.ahead_hours:.0f} hours (`ahead_hours`): a wrong time zone makes 14 "
-    f"at most, and data that is read again has its times in the past. From {_AT.ahead_noted:g} "
-    "hour on (`ahead_noted`) it is information, and a warning where new data did not move it. Of a "
-    "wrong unit: where a thousand times, or a thousandth of, its time since 1970 is within ten "
-    "years of the clock.",
+    thresholds=f"More than {_AT.ahead_hours:.0f} hours (`ahead_hours`): a wrong time zone "
+    "makes 14 at most, and data that is read again has its times in the past. From "
+    f"{_AT.ahead_noted * 60:.0f} minutes on (`ahead_noted`) it is information, and a warning where "
+    "new data did not move it. Of a wrong unit: where a thousand times, or a thousandth of, its "
+    "time since 1970 is within ten years of the clock.",
     to_do="filter rows whose event time is in the future out before withWatermark, such as "
     "where(ts <= current_timestamp() + INTERVAL 1 HOUR), and start from a new checkpoint: this "
     "one keeps its watermark",
@@ -667,7 +667,8 @@ UNIQUE_KEYS = Kind(
     certainties=_INFERRED,
     means="An aggregation or a group state is meant to bring the events of a key together. Here "
     "nearly every put was of a new key, and no key was removed: an id of the event or its exact "
-    "time is part of the key. The state then has a row for each event.",
+    "time is part of the key. The state then has a row for each event. Of keys with floating-point "
+    "numbers it is said where keys are removed too.",
     thresholds=f"At least {_AT.unique_puts} puts (`unique_puts`), {_AT.unique_share:.0%} of them "
     f"of new keys (`unique_share`), over {_AT.window_versions} versions (`window_versions`).",
     to_do="leave the unique column out of the grouping, or round the time in it to a window",
@@ -786,6 +787,54 @@ JOIN_COPY = Kind(
     proof="Each field of the join key is compared with the event time of the same row, in all "
     "rows. That it carries no watermark is inferred from rows that one would have removed.",
 )
+NO_MATCH = Kind(
+    *("SS222", Severity.INFO, "join without a match", "Dataset.join"),
+    certainties=_INFERRED,
+    means="Both sides of the join have stored rows, and none that can be read ever found a match.",
+    thresholds=f"At least {_AT.hot_rows} rows of either side (`hot_rows`), in state format 2 or "
+    "later.",
+    to_do="compare rows of both sides with inspector rows --store: the spelling, type and unit of "
+    "the keys (`u1` and `U1`, `42` and `042`, times that differ by milliseconds), and which of two "
+    "events that belong together has the later time",
+    source="SymmetricHashJoinStateManager (3.0 to 4.3): each row has a flag that it was matched",
+    cause="No row of the join has ever found a match: the keys of its two sides are never equal "
+    "(spelling, type, unit), or the time range excludes those that are.",
+    command="rows",
+    proof="The flag `matched` of every row that was put is counted, of rows that are gone too.",
+)
+NEARLY_EQUAL = Kind(
+    *("SS223", Severity.INFO, "keys that differ in one column alone", "Dataset.dropDuplicates"),
+    certainties=_INFERRED,
+    means="Keys equal another one but for case or blanks (`u1` and `U1 `); or, of keys with a "
+    "time, but for a value that no two keys share, such as a UUID.",
+    thresholds=f"{_AT.alike_share:.0%} (`alike_share`) of up to 1,024 keys that were put last.",
+    to_do="make the column uniform before the operator, such as lower(trim(user)), or leave out of "
+    "the key what an event gets anew each time that it is sent",
+    source="StateStore (2.3 to 4.3): keys are compared byte by byte",
+    cause="Keys differ from each other in one column alone.",
+    command="rows",
+    proof="The columns are compared byte for byte. That the keys mean the same is inferred.",
+    explains=Explains(
+        ("SS217", "SS218"),
+        "where one thing has several keys, not all of its rows have to be there",
+        same_store=True,
+    ),
+)
+OPEN_SESSIONS = Kind(
+    *("SS224", Severity.INFO, "sessions that do not close", "session_window"),
+    certainties=_INFERRED,
+    means="All sessions were there before, and new events prolong them before their gap has "
+    "passed: in append mode none of them is ever given out.",
+    thresholds=f"{_AT.window_versions} versions (`window_versions`) without a session that came or "
+    "closed, in which the watermark moved by three times what it lacks to the first end of one.",
+    to_do="choose a gap that is shorter than the pauses between the events of a key, or a window "
+    "of a fixed length",
+    source="SessionWindowStateStoreSaveExec, MergingSessionsExec (3.2 to 4.3)",
+    cause="Sessions do not close, as new events come before their gap has passed.",
+    command="timeline",
+    proof="The ends of the sessions are compared with the watermark. That they stay open is "
+    "inferred.",
+)
 UNDECIDED = Kind(
     "SS210",
     Severity.INFO,
@@ -872,6 +921,9 @@ HOT_KEY = Kind(
     command="top",
     proof="The rows of each join key, or the entries of each grouping key, are counted in the "
     "judged version.",
+    explains=Explains(
+        ("SS222",), "a key that most rows have, such as null, has no match as a rule"
+    ),
 )
 GROWING_VALUES = Kind(
     *("SS308", Severity.INFO, "values that grow", "collect_list"),

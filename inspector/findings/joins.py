@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from inspector.facts.join_counters import JoinCheck
+from inspector.facts.join_counters import JoinCheck, MatchedRows
 from inspector.facts.versions import VersionFacts
-from inspector.findings.catalogue import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE
+from inspector.findings.catalogue import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE, NO_MATCH
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass, field
-from inspector.model import StoreName
+from inspector.model import Certainty, StoreName
 from inspector.quantities import count_text, duration_text
 
 
@@ -66,12 +66,14 @@ class JoinLifetime:
         checks: counters held against rows, by store of rows.
         covered: by store of rows, those that would be gone if the time in the join key that equals
             their event time, in all of them, carried the watermark.
+        partners: rows that were put with a partner and without, by store of rows.
     """
 
     operator_id: int
     sides: Mapping[str, Retention] = field(default_factory=dict)
     checks: Mapping[str, JoinCheck] = field(default_factory=dict)
     covered: Mapping[str, int] = field(default_factory=dict)
+    partners: Mapping[str, MatchedRows] = field(default_factory=dict)
 
 
 def judge_join(life: JoinLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
@@ -87,6 +89,19 @@ def judge_join(life: JoinLifetime, thresholds: Thresholds = DEFAULTS) -> Iterato
             yield _judge_copy(life, store, side) if copied else _never(life, store, side, opposite)
     for store, check in life.checks.items():
         yield from _counters(life, store, check)
+    yield from _no_match(life, thresholds)
+
+
+def _no_match(life: JoinLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """A join of which no row has ever been joined, though both sides have many."""
+    puts = list(life.partners.values())
+    if len(puts) < 2 or any(side.matched for side in puts):
+        return
+    if min(side.unmatched for side in puts) < thresholds.hot_rows:
+        return
+    left, right = (count_text(side.unmatched, "row") for side in puts)
+    words = f"{left} of the left side and {right} of the right one were put, none with a match"
+    yield Finding(NO_MATCH, Certainty.INFERRED, words, NO_MATCH.to_do, life.operator_id)
 
 
 def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention | None) -> Finding:

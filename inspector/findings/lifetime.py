@@ -67,6 +67,10 @@ class StoreLifetime:
         by_fastest: of several watermarks the greatest counts.
         gap_ms: from one batch to the next, in the middle; None where the log has too few.
         sets: its rows are those of cube, rollup or grouping sets.
+        moved_ms: by how much the watermark moved through the quiet versions.
+        fractions: columns of its key that are floating-point numbers.
+        alike: of the keys compared, how many differ from another in a way alone; by its words.
+        compared: keys.
     """
 
     operator_id: int
@@ -98,6 +102,10 @@ class StoreLifetime:
     by_fastest: bool = False
     gap_ms: int | None = None
     sets: bool = False
+    moved_ms: int = 0
+    fractions: Sequence[str] = ()
+    alike: Mapping[str, int] = field(default_factory=dict)
+    compared: int = 0
 
 
 def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
@@ -105,6 +113,8 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     yield from _never(life, thresholds)
     yield from _null_times(life, thresholds)
     yield from _unique(life, thresholds)
+    yield from _nearly_equal(life, thresholds)
+    yield from _open_sessions(life, thresholds)
     yield from _far(life, thresholds)
     yield from _long_delay(life, thresholds)
     yield from _short_ttl(life, thresholds)
@@ -255,22 +265,62 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """A key that every event makes anew, where the operator is to bring events together."""
     several = life.operator_name in (*AGGREGATIONS, *GROUP_STATE)
     timed = life.rule.expiry is not None and (life.calls is None or bool(life.calls.armed_keys))
-    if not several or timed or life.removals or life.window < thresholds.window_versions:
+    if not several or life.window < thresholds.window_versions:
+        return
+    if not life.fractions and (timed or life.removals):
         return
     unset = life.calls is not None and life.calls.never_armed_rows
     never = life.rule.never or ("the function never set a timeout" if unset else "")
     if life.puts < thresholds.unique_puts or life.inserts < thresholds.unique_share * life.puts:
         return
+    if timed or life.removals:
+        never = f"the key has floating-point numbers ({', '.join(map(repr, life.fractions))})"
     yield catalogue.UNIQUE_KEYS.of_store(
         life,
         f"{life.inserts:,} of {count_text(life.puts, 'put')} in "
-        f"{count_text(life.window, 'version')} were of keys that were not there, and no key was "
-        "removed",
+        f"{count_text(life.window, 'version')} were of keys that were not there, and "
+        f"{f'{life.removals:,} keys were' if life.removals else 'no key was'} removed",
         life.newest.rows,
         life.newest.row_bytes,
         (f"{capitalise(never)}; " if never else "")
         + f"{life.inserts:,} of {count_text(life.puts, 'put')} were of new keys: the key is unique "
         "to each event.",
+    )
+
+
+def _nearly_equal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Keys that should be one, but for one column of theirs."""
+    how = max(life.alike, key=lambda how: life.alike[how], default="")
+    alike = life.alike.get(how, 0)
+    if alike < max(_FEWEST_ALIKE, thresholds.alike_share * life.compared):
+        return
+    words = f"of the newest {count_text(life.compared, 'key')} {alike:,} differ from another only"
+    cause = f"{capitalise(words)} {how}."
+    yield catalogue.NEARLY_EQUAL.of_store(life, f"{words} {how}", cause=cause)
+
+
+_FEWEST_ALIKE = 5
+
+
+def _open_sessions(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Sessions that new events prolong before they can close, all of them and for long."""
+    far, now = life.expiring, life.watermark_ms
+    if life.operator_name not in SESSION or life.removals or not _is_quiet(life, thresholds):
+        return
+    if far is None or not far.rows or not now:
+        return
+    gap = min(far.rows) * far.width - now
+    if life.moved_ms < max(1, 3 * gap):
+        return
+    moved, rows = duration_text(life.moved_ms), life.newest.rows
+    yield catalogue.OPEN_SESSIONS.of_store(
+        life,
+        f"no session was removed and none was new in {count_text(life.quiet, 'version')}; the "
+        f"first of {rows:,} ends {duration_text(gap)} after the watermark",
+        rows,
+        life.newest.row_bytes,
+        f"No session has closed while the watermark moved by {moved}: new events prolong "
+        f"{'it' if rows == 1 else f'all {rows:,} sessions'} before the gap has passed.",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -11,10 +11,11 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.what_if import delays_of
 from inspector.facts.ages import Ages
 from inspector.facts.expiring import Expiring
-from inspector.facts.join_counters import JoinCheck
+from inspector.facts.join_counters import JoinCheck, MatchedPuts, MatchedRows
 from inspector.facts.join_times import KeyTimeVotes
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
+from inspector.facts.top_keys import SampledKey
 from inspector.facts.variable_entries import EntriesPerKey, FiredKeys, TimersWithoutState
 from inspector.facts.versions import VersionFacts
 from inspector.findings.expired_rows import LeftoverTotal
@@ -25,8 +26,10 @@ from inspector.merge.collect import Facts, covered_timed_rows
 from inspector.merge.resolution import reasons_of
 from inspector.model import BatchClock, BatchId, Certainty, StoreName, TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
+from inspector.operators.deduplicate import NAMES as DEDUPLICATE
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock, StoreRule
+from inspector.sparktypes import DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, StringType, StructField
 
 
 def store_lifetimes(
@@ -46,6 +49,9 @@ def store_lifetimes(
         name = StoreName(operator.operator_id, store)
         versions, schema = merged.get(name, {}), operator.schemas.get(store)
         result = [version_facts for version_facts in versions.values() if not version_facts.rebased]
+        fields = () if schema is None else schema.key.fields
+        # A partition that lies in two folders has each key twice.
+        keys = [*{key.fact.key for key in facts.of(SampledKey) if key.store.name == name}]
         yield StoreLifetime(
             operator_id=operator.operator_id,
             operator_name=operator.name,
@@ -75,8 +81,11 @@ def store_lifetimes(
             delays_ms=delays_ms,
             by_fastest=by_fastest,
             gap_ms=gap_ms,
-            sets=schema is not None
-            and "spark_grouping_id" in [field.name for field in schema.key.fields],
+            moved_ms=_advance_ms(checkpoint, version, _quiet(versions)),
+            fractions=[field.name for field in fields if field.data_type in (DOUBLE, FLOAT)],
+            alike=dict(_alike(keys, fields, unique=operator.name in DEDUPLICATE)),
+            compared=len(keys),
+            sets="spark_grouping_id" in [field.name for field in fields],
             **_no_puts(checkpoint, store, versions),
             **_expiring(facts, name, rule, version, clock),
         )
@@ -101,6 +110,48 @@ def _no_puts(checkpoint: Checkpoint, store: str, versions: Mapping[int, VersionF
         sources = checkpoint.logs.sources.get(BatchId(version - 1), ())
         unfed += bool(sources) and all(source.moved for source in sources)
     return {"unfed": unfed}
+
+
+def _advance_ms(checkpoint: Checkpoint, version: int, versions: int) -> int:
+    """Ms by which the watermark moved through so many versions up to one."""
+    first, last = checkpoint.clock(version - versions), checkpoint.clock(version)
+    begin = 0 if first is None else _watermark(first) or 0
+    return ((_watermark(last) or 0) - begin) if begin and last is not None else 0
+
+
+def _alike(
+    keys: Sequence[bytes], fields: Sequence[StructField], *, unique: bool
+) -> Iterator[tuple[str, int]]:
+    """How many of some keys differ from another one in a column alone, and how they differ.
+
+    Args:
+        keys: of a store.
+        fields: their columns.
+        unique: the columns are to make out events, which have a time, and not what they are of.
+    """
+    rows = [tuple(_columns(key, fields)) for key in keys]
+    times = [field.data_type in (TIMESTAMP, TIMESTAMP_NTZ) for field in fields]
+    for at, field in enumerate(fields):
+        column = [row[at] for row in rows]
+        shared = [row[:at] + row[at + 1 :] for row in rows]
+        if isinstance(field.data_type, StringType):
+            spelled = [text.decode(errors="replace").strip().casefold() for text in column]
+            how = f"in the case or the blanks of {field.name!r}: one thing has several keys"
+            yield how, len(rows) - len({*zip(spelled, shared, strict=True)})
+        if unique and any(times[:at] + times[at + 1 :]) and len(set(column)) == len(rows):
+            how = f"in {field.name!r}, which no two keys share: if an event gets it anew each time "
+            yield f"{how}that it is sent, duplicates are not seen", len(rows) - len(set(shared))
+
+
+def _columns(key: bytes, fields: Sequence[StructField]) -> Iterator[bytes]:
+    """The columns of an UnsafeRow, as they lie in it."""
+    start = (len(fields) + 63) // 64 * 8
+    for at, field in enumerate(fields):
+        slot = key[start + 8 * at : start + 8 * at + 8]
+        if field.data_type.fixed_width is None:
+            offset, size = divmod(int.from_bytes(slot, "little"), 1 << 32)
+            slot = key[offset : offset + size]
+        yield slot
 
 
 def _gap(checkpoint: Checkpoint) -> int | None:
@@ -144,14 +195,17 @@ def join_lifetime(
     sides: dict[str, Retention] = {}
     checks: dict[str, JoinCheck] = {}
     covered: dict[str, int] = {}
+    partners: dict[str, MatchedRows] = {}
     for store in VALUE_STORES:
         name = StoreName(operator.operator_id, store)
+        if name in facts.sums(MatchedPuts):
+            partners[store] = facts.sums(MatchedPuts)[name]
         if name in facts.retention:
             sides[store] = retention(checkpoint, facts, name, version)
         if name in facts.sums(JoinCheck):
             checks[store] = facts.sums(JoinCheck)[name]
         covered[store] = covered_timed_rows(facts.merged(KeyTimeVotes).get(name, {}))
-    return JoinLifetime(operator.operator_id, sides, checks, covered)
+    return JoinLifetime(operator.operator_id, sides, checks, covered, partners)
 
 
 def variable_lives(operator: Operator, version: int, facts: Facts) -> Iterator[VariableLife]:

@@ -32,7 +32,7 @@ class Thresholds:
 
     window_versions: int = _at(
         5,
-        "SS201 SS204 SS205 SS209 SS216 SS217 SS219 SS220 SS221 SS308 SS310",
+        "SS201 SS204 SS205 SS209 SS216 SS217 SS219 SS220 SS221 SS224 SS308 SS310",
         "Versions whose changes must be known before what did not happen in them says anything.",
     )
     entries_per_key: int = _at(
@@ -48,6 +48,9 @@ class Thresholds:
         100, "SS217", "Puts from which on it is reported that nearly all of them were new keys."
     )
     unique_share: float = _at(0.99, "SS217", "Share of the puts that were of new keys.")
+    alike_share: float = _at(
+        0.05, "SS223", "Share of the keys compared that equal another in all columns but one."
+    )
     far_days: float = _at(
         180.0, "SS218", "Days by which rows expire after the clock that they go by."
     )
@@ -93,7 +96,7 @@ class Thresholds:
         "Hours by which a watermark that moves is behind the newest event times and its delay.",
     )
     ahead_noted: float = _at(
-        1.0,
+        0.5,
         "SS211",
         "Hours from which on it is information, or a warning where new data does not move it.",
     )
@@ -112,7 +115,7 @@ class Thresholds:
         "or map, that one key has.",
     )
     hot_rows: int = _at(
-        100, "SS307", "Rows of a join's side, or entries of a list or map, at the least."
+        100, "SS222 SS307", "Rows of a join's side, or entries of a list or map, at the least."
     )
     value_growth: float = _at(
         2.0, "SS308", "Bytes of the mean value over those of the oldest version."

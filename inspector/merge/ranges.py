@@ -17,7 +17,7 @@ from inspector.facts.fact import Fact, Observed
 from inspector.facts.join_times import RowsTimedByKey, RowsTimedInRange
 from inspector.facts.leftover_facts import JudgedLeftover, Leftover, LeftoverCount, list_of_ranges
 from inspector.facts.timers import EVENT, ClockEvidence
-from inspector.facts.top_keys import TopKey, first_keys
+from inspector.facts.top_keys import SampledKey, TopKey, first_keys
 from inspector.model import Problem, StoreId, TimeoutKind
 
 Place = tuple[int, int]
@@ -132,6 +132,7 @@ def _of_partition(facts: list[Any], store: StoreId, listed: Listed) -> Iterable[
         LeftoverCount: lambda: [reduce(_counts, facts)],
         SnapshotDiffers: lambda: [_problem(facts, store)],
         ReadProblem: lambda: facts[:1],
+        SampledKey: lambda: facts,
         RowsTimedInRange: lambda: [_timed_by_key(facts)],
     }
     make = special.get(type(facts[0]))

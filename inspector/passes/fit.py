@@ -10,8 +10,10 @@ from inspector.arrays import Int64s
 from inspector.decode.field_sizes import RowBytes, measure_rows
 from inspector.decode.records import RecordBlock, SmallDeltas
 from inspector.decode.row_check import RowCheck
+from inspector.decode.row_columns import count_flags
 from inspector.exceptions import LimitError
 from inspector.model import StoreFile
+from inspector.operators.join import matched_field
 from inspector.operators.rule import RowPart
 from inspector.passes.store_reader import StoreReader
 from inspector.sparktypes import StructType
@@ -38,6 +40,8 @@ class Fit:
         reader: takes what does not fit.
 
     Attributes:
+        partners: rows of a join's side that had a partner when they were put, and that had none;
+            None of other stores, and of rows without the flag.
         sampled: what the columns of large keys and values take, in the rows that were measured.
     """
 
@@ -53,6 +57,8 @@ class Fit:
             if schema is not None
         ]
         self._reader = reader
+        self._flag = None if value is None else matched_field(value)
+        self.partners = None if self._flag is None else np.zeros(2, np.int64)
 
     def check(self, file: StoreFile, blocks: Iterable[RecordBlock]) -> Iterator[RecordBlock]:
         """Pass the blocks through; report the rows that do not fit."""
@@ -62,6 +68,7 @@ class Fit:
                 misfits += self._of_block(file, block, name, check, is_value, misfits)
             if not number and not misfits:
                 self._sample(block)
+            self._count_partners(block)
             yield block
         if misfits > MISFITS_LISTED:
             self._reader.report(
@@ -76,12 +83,20 @@ class Fit:
             if (np.diff(small.raw_ends, prepend=0) > SAMPLED_BYTES * fewest)[records > 0].any():
                 return False
         try:
-            return not any(
+            if any(
                 check.misfits(block.buffer, *(puts_of(block) if is_value else _keys(block))[1:])
                 for _, check, is_value in self._checks
-            )
+            ):
+                return False
         except LimitError:  # of all of them; each has fewer values
             return False
+        self._count_partners(block)
+        return True
+
+    def _count_partners(self, block: RecordBlock) -> None:
+        schema, flag = self._schemas[RowPart.VALUE], self._flag
+        if self.partners is not None and flag is not None and schema is not None:
+            self.partners += count_flags(schema, flag, block.buffer, *puts_of(block)[1:])
 
     def _sample(self, block: RecordBlock) -> None:
         """Measure the columns of the first rows of a file, where they are large."""

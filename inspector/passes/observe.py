@@ -24,14 +24,15 @@ from inspector.facts.checks import SNAPSHOT_DIFFERS, SnapshotDiffers
 from inspector.facts.fact import FactColumns, Observed
 from inspector.facts.heap_prefixes import LivePrefixes
 from inspector.facts.inherited import Inherited
+from inspector.facts.join_counters import MatchedPuts
 from inspector.facts.misplaced import MisplacedKeys, Rehashed
 from inspector.facts.registry import TOGETHER
 from inspector.facts.simulated import Simulation
 from inspector.facts.size_distributions import LiveSizes, SampledSizes
 from inspector.facts.timers import CallBounds
-from inspector.facts.top_keys import TopBy, top_keys
+from inspector.facts.top_keys import TopBy, newest_keys, top_keys
 from inspector.facts.versions import VersionFacts, measure_version, measure_versions
-from inspector.model import StoreFile
+from inspector.model import DEFAULT_STORE, StoreFile
 from inspector.passes.ahead import is_large, make_rounds_ahead
 from inspector.passes.cross_checks import CrossChecks
 from inspector.passes.fit import Fit
@@ -467,8 +468,6 @@ class StorePass:
         for at, rows in chain.from_iterable(each.observe() for each in self._simulations):
             speaks = self._task.speaks_for_files
             yield Observed(store, at, rows if speaks else replace(rows, stores=0, whole=0))
-        for side, measured in ({} if self._fit is None else self._fit.sampled).items():
-            yield Observed(store, version, SampledSizes(side, measured))
         placement = placement_of(self._task, self._store)
         if placement is not None and self._task.request.fit:
             yield Observed(store, version, MisplacedKeys.observe(self.state, placement))
@@ -478,6 +477,21 @@ class StorePass:
             if by is not TopBy.NUMBER or self._store.number is not None:
                 for top in top_keys(self.state, by, self._task.request.top):
                     yield Observed(store, version, top)
+        yield from self._emit_samples()
+
+    def _emit_samples(self) -> Iterator[Observed[Any]]:
+        """What some rows show: the sizes of columns, partners in a join, and keys to compare."""
+        store, version = self._reader.store, self._task.version
+        if self._fit is not None:
+            for side, measured in self._fit.sampled.items():
+                yield Observed(store, version, SampledSizes(side, measured))
+            if self._fit.partners is not None:
+                yield Observed(store, version, MatchedPuts(*self._fit.partners.tolist()))
+        sampled = self._task.request.sampled
+        if sampled and self._store.store_name == DEFAULT_STORE and not self._store.session_fields:
+            most = max(16, sampled // max(1, self._task.partitions))
+            for key in newest_keys(self.state, most):
+                yield Observed(store, version, key)
 
 
 def origins_of(

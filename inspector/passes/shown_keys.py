@@ -19,7 +19,7 @@ from inspector.checkpoint.urls import is_local
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
-from inspector.facts.top_keys import TopKey
+from inspector.facts.top_keys import SampledKey, TopKey
 from inspector.model import StoreFile
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
@@ -73,7 +73,7 @@ def with_keys(
     """
     showing = []
     for item in facts:
-        if isinstance(item.fact, TopKey | Leftover):
+        if isinstance(item.fact, TopKey | Leftover | SampledKey):
             showing.append(item)
         else:
             yield item

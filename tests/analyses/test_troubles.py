@@ -207,6 +207,13 @@ CAUSES: dict[str, str] = {
     "agg_fan_out_no_watermark": r"no group is ever removed; each event is written to 288 windows",
     "many_versions": r"The files of 126 versions are kept",
     "died_with_timers": r"batch 7 not finished: Timers only gather: 140 timers for 20 keys",
+    "join_other_case": r"No row of the join has ever found a match: the keys of its two sides are",
+    "join_wrong_way": r"No row of the join has ever found a match: .* the time range excludes",
+    "agg_spelling": r"Of the newest 40 keys 20 differ from another only in the case or the blanks",
+    "dedup_event_uuid": r"Of the newest 200 keys 40 differ from another only in 'raw', which no",
+    "session_heartbeat": r"No session has closed while the watermark moved by 19 min: new events",
+    "agg_fractions": r"The key has floating-point numbers \('part'\); 160 of 160 puts were of new",
+    "agg_summer_time": r"Event times in the future or of another time zone moved the watermark 4\d",
     "agg_seconds_as_ms": r"The watermark is 1970-01-21.*: seconds were taken for milliseconds",
 }
 """Trouble -> what the first two lines of 80 columns say."""
@@ -235,6 +242,7 @@ TWINS = (
     ),
     *("dedup_half_null", "agg_null_user", "tws_list_timer_kept", "tws_map_timer_kept"),
     *("tws_short_ttl", "group_idle_source", "agg_three_keys"),
+    *("agg_spelling", "dedup_event_uuid", "session_heartbeat", "agg_fractions"),
     *("rocksdb_agg_no_watermark", "rocksdb_dedup_no_watermark", "rocksdb_join_no_range"),
 )
 """Troubles with a twin of their own; the others have that of another."""

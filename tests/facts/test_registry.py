@@ -115,7 +115,15 @@ def test_the_facts_that_stand_for_themselves_are_these() -> None:
     of_ranges = {"snapshot_differs", "rows_timed_in_range"}
     assert (
         alone
-        == {"leftover", "leftover_count", "top", "problem", "key_entries", "evicted_key"}
+        == {
+            "leftover",
+            "leftover_count",
+            "top",
+            "sampled_key",
+            "problem",
+            "key_entries",
+            "evicted_key",
+        }
         | of_ranges
     )
     assert all(FACT_TYPES[name].merge_key is Fact.merge_key for name in alone)
