@@ -2,7 +2,8 @@
 
 The standard library compiles up to seven functions for each class while its module is imported.
 A command imports some two hundred classes: that was a third of the time of a short one. Here only
-``__init__`` is compiled; the other methods are closures over the names of the fields.
+``__init__`` is compiled, for the first who asks for it, as most classes have no value in one run;
+the other methods are closures over the names of the fields.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def _code(hint: str) -> CodeType:
 
 def _add_methods(cls: type, *, frozen: bool, eq: bool) -> None:
     members = fields(cls)
-    methods: dict[str, Any] = {"__init__": _init(cls, members, frozen), "__repr__": _repr(members)}
+    init = _Deferred(cls, members, frozen)
+    methods: dict[str, Any] = {"__init__": init, "__repr__": _repr(members)}
     if eq:
         methods["__eq__"] = _equality(_values([m.name for m in members if m.compare]))
         hashed = [m.name for m in members if (m.compare if m.hash is None else m.hash)]
@@ -68,6 +70,21 @@ def _add_methods(cls: type, *, frozen: bool, eq: bool) -> None:
             setattr(cls, name, method)
     if frozen:
         _freeze(cls, {member.name for member in members})
+
+
+class _Deferred:
+    """Stands for the ``__init__`` of a class until somebody looks at it."""
+
+    def __init__(
+        self, cls: type, members: tuple[dataclasses.Field[Any], ...], frozen: bool
+    ) -> None:
+        self._of = cls, members, frozen
+
+    def __get__(self, value: object, owner: type) -> Any:
+        cls, init = self._of[0], _init(*self._of)
+        if cls.__dict__["__init__"] is self:
+            setattr(cls, "__init__", init)  # noqa: B010 - mypy holds that it is no attribute
+        return init if value is None else init.__get__(value, owner)
 
 
 def _init(

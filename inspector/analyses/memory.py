@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from statistics import median
 from types import MappingProxyType
 from typing import Annotated, Any
+
+import numpy as np
 
 from inspector.analyses.shared.common import StoreIds, file_bytes, operator_names, store_ids
 from inspector.analyses.shared.declare import analysis
@@ -22,6 +23,7 @@ from inspector.analyses.shared.store_heaps import (
     spark_of,
     store_heaps,
 )
+from inspector.arrays import median
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.discovery.tasks import Request
@@ -413,7 +415,9 @@ class Sizing:
             "partitions": len(self.usual),
             "largest_partition_estimate_bytes": max(self.usual, default=0),
             "largest_partition_peak_estimate_bytes": max(self.most, default=0),
-            "median_partition_estimate_bytes": round(median(self.usual)) if self.usual else 0,
+            "median_partition_estimate_bytes": round(median(np.array(self.usual)))
+            if self.usual
+            else 0,
         }
         return summary | self._answer()
 

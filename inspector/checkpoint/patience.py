@@ -188,18 +188,17 @@ _FAMILIES = (
 )
 _STATUS_NAMES = ("status", "status_code", "code", "http_status", "HTTPStatusCode")
 _DENIED_STATUS = (401, 403)
-_DENIED = re.compile(
-    r"(?<![\w/.-])40[13](?![\w/-])|"  # a number in a path is none of theirs
+_DENIED = (  # compiled once there is an error
+    r"(?i)(?<![\w/.-])40[13](?![\w/-])|"  # a number in a path is none of theirs
     r"\b(?:Forbidden|Unauthori[sz]ed|AccessDenied|Access ?Denied|InvalidAccessKeyId|"
     r"SignatureDoesNotMatch|ExpiredToken|InvalidToken|TokenRefreshRequired|RequestTimeTooSkewed|"
     r"AuthenticationFailed|AuthorizationFailure|AuthorizationPermissionMismatch|"
-    r"NoCredentials|PartialCredentials|Unable to locate credentials|invalid_grant)",
-    re.IGNORECASE,
+    r"NoCredentials|PartialCredentials|Unable to locate credentials|invalid_grant)"
 )
 """How S3, GCS, Azure, WebHDFS and their clients say that a request is refused."""
 
 _MOMENTARY_STATUS = frozenset((408, 429, 500, 502, 503, 504))
-_MOMENTARY = re.compile(
+_MOMENTARY = (
     r"SlowDown|Slow Down|ServiceUnavailable|InternalError|RequestTimeout\b|ServerBusy|"
     r"Too Many Requests|\bHTTP 50[0234]\b|IncompleteRead|ConnectionClosed|EndpointConnection|"
     r"ReadTimeout|ConnectTimeout|ServerDisconnected|ClientPayloadError"
@@ -239,7 +238,7 @@ def is_for_a_moment(error: Exception) -> bool:
     return (
         _is_timeout(error)
         or isinstance(error, ConnectionError)
-        or bool(_MOMENTARY.search(str(error)))
+        or bool(re.search(_MOMENTARY, str(error)))
     )
 
 
@@ -262,7 +261,7 @@ def _is_denied(error: Exception) -> bool:
     if statuses:
         return bool(statuses & set(_DENIED_STATUS))
     return not isinstance(error, (TimeoutError, ConnectionError)) and bool(
-        _DENIED.search(f"{type(error).__name__}: {_message(error)}")
+        re.search(_DENIED, f"{type(error).__name__}: {_message(error)}")
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 
+import numpy as np
+
+from inspector.arrays import median
 from inspector.light_dataclasses import dataclass
 
 
@@ -35,4 +37,6 @@ def skew(amounts: Sequence[int]) -> Skew | None:
     if not amounts:
         return None
     top = max(amounts)
-    return Skew(len(amounts), amounts.count(0), median(amounts), top, list(amounts).index(top))
+    return Skew(
+        len(amounts), amounts.count(0), median(np.array(amounts)), top, list(amounts).index(top)
+    )

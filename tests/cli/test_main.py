@@ -91,7 +91,7 @@ def test_too_little_memory_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch)
         raise MemoryError
 
     path = checkpoint_of("fmgws_event_ignore")
-    monkeypatch.setattr("inspector.state.replay.StateMap.apply", full)
+    monkeypatch.setattr("inspector.state.replay.StateMap._read", full)
     outcome = run("audit", path, "--engine", "local", "--workers", "1")
     assert outcome.code == 4
     assert "not enough memory" in outcome.err
