@@ -60,9 +60,14 @@ class SampledKey(Fact):
     key: bytes
 
 
+_SHORT = 1024
+"""Bytes of keys that are given to be compared: of long ones there are none to spell."""
+
+
 def newest_keys(state: StateMap, most: int) -> Iterator[SampledKey]:
-    """Some of the live keys, those that were put last."""
+    """Some of the live keys that are not long, those that were put last."""
     ids = np.flatnonzero(state.live[: len(state)])
+    ids = ids[state.key_size[ids] <= _SHORT]
     if len(ids) > most:
         ids = ids[np.argpartition(-state.put_step[ids], most)[:most]]
     yield from map(SampledKey, state.keys(ids))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
-
-import numpy as np
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from struct import unpack_from
 
 from inspector.decode.field_sizes import nested_fields
-from inspector.decode.row_columns import RowDecoder
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.expiring import Expiring
 from inspector.facts.size_distributions import SampledSizes
@@ -31,7 +28,7 @@ from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import RowPart
 from inspector.operators.session_window import NAMES as SESSION
-from inspector.sparktypes import is_window, unique_names, widen_timeout
+from inspector.sparktypes import StructField, is_window, unique_names, widen_timeout
 
 KeyWords = Callable[[StoreName, bytes], str]
 """Words for a key of a store, or what redaction leaves of them."""
@@ -130,6 +127,20 @@ def _hot(facts: Facts, version: int, name: StoreName, key_words: KeyWords) -> Ho
     return HotKey(key_words(counting, counter.key), counter.amount, rows.rows, "row")
 
 
+def columns_of(key: bytes, fields: Sequence[StructField]) -> Iterator[bytes]:
+    """The columns of an UnsafeRow, as they lie in it."""
+    start = (len(fields) + 63) // 64 * 8
+    for at, field in enumerate(fields):
+        slot = key[start + 8 * at : start + 8 * at + 8]
+        if field.data_type.fixed_width is None:
+            offset, size = divmod(int.from_bytes(slot, "little"), 1 << 32)
+            slot = key[offset : offset + size]
+        yield slot
+
+
+_WINDOW_BYTES = 24
+
+
 def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | None:
     """The windows of an aggregation: how long one is, and where they end.
 
@@ -142,11 +153,10 @@ def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | Non
     keys = [key.fact.key for key in facts.of(TopKey) if key.store.name == name]
     if len(at) != 1 or not keys:
         return None
-    sizes = np.array([len(key) for key in keys], np.int64)
-    rows = RowDecoder(schema.key).decode(b"".join(keys), np.cumsum(sizes) - sizes, sizes)
-    decoded: Any = rows.array
-    bounds = [(row[0].value, row[1].value) for row in decoded.field(at[0])]
-    known = [(start // 1000, end // 1000) for start, end in bounds if None not in (start, end)]
+    windows = [[*columns_of(key, schema.key.fields)][at[0]] for key in keys]
+    # Behind the null bits; the totals of cube and rollup have no window.
+    bounds = [unpack_from("<qq", window, 8) for window in windows if len(window) >= _WINDOW_BYTES]
+    known = [(start // 1000, end // 1000) for start, end in bounds]
     start, end = min(known, default=(0, 0))
     if end <= start:
         return None

@@ -18,6 +18,7 @@ from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.top_keys import SampledKey
 from inspector.facts.variable_entries import EntriesPerKey, FiredKeys, TimersWithoutState
 from inspector.facts.versions import VersionFacts
+from inspector.findings.cost_inputs import columns_of
 from inspector.findings.expired_rows import LeftoverTotal
 from inspector.findings.joins import JoinLifetime, Retention
 from inspector.findings.lifetime import StoreLifetime
@@ -129,7 +130,7 @@ def _alike(
         fields: their columns.
         unique: the columns are to make out events, which have a time, and not what they are of.
     """
-    rows = [tuple(_columns(key, fields)) for key in keys]
+    rows = [tuple(columns_of(key, fields)) for key in keys]
     times = [field.data_type in (TIMESTAMP, TIMESTAMP_NTZ) for field in fields]
     for at, field in enumerate(fields):
         column = [row[at] for row in rows]
@@ -141,17 +142,6 @@ def _alike(
         if unique and any(times[:at] + times[at + 1 :]) and len(set(column)) == len(rows):
             how = f"in {field.name!r}, which no two keys share: if an event gets it anew each time "
             yield f"{how}that it is sent, duplicates are not seen", len(rows) - len(set(shared))
-
-
-def _columns(key: bytes, fields: Sequence[StructField]) -> Iterator[bytes]:
-    """The columns of an UnsafeRow, as they lie in it."""
-    start = (len(fields) + 63) // 64 * 8
-    for at, field in enumerate(fields):
-        slot = key[start + 8 * at : start + 8 * at + 8]
-        if field.data_type.fixed_width is None:
-            offset, size = divmod(int.from_bytes(slot, "little"), 1 << 32)
-            slot = key[offset : offset + size]
-        yield slot
 
 
 def _gap(checkpoint: Checkpoint) -> int | None:

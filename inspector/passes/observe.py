@@ -489,9 +489,8 @@ class StorePass:
                 yield Observed(store, version, MatchedPuts(*self._fit.partners.tolist()))
         sampled = self._task.request.sampled
         if sampled and self._store.store_name == DEFAULT_STORE and not self._store.session_fields:
-            most = max(16, sampled // max(1, self._task.partitions))
-            for key in newest_keys(self.state, most):
-                yield Observed(store, version, key)
+            most = -(-sampled // max(1, self._task.partitions))
+            yield from (Observed(store, version, key) for key in newest_keys(self.state, most))
 
 
 def origins_of(
