@@ -83,7 +83,7 @@ class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no stat
     why: Annotated[t.Text | None, "Why it is unchanged, or what is assumed.", t.Rank(13)]
 
 
-class SimulatedBatchRow(t.StoreRow, table="batches", empty="no version can be restored"):
+class SimulatedBatchRow(t.StoreRow, table="batches", empty="no store is simulated"):
     """One store after one batch, as it was and as it would have been."""
 
     batch_id: Annotated[t.BatchId, t.Rank(1)]
@@ -214,7 +214,7 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
     )
     if not changed:
         reasons = "; ".join(sorted({str(row.why) for row in rows})) or "the state is empty"
-        text = f"With {sentence} nothing would change: {reasons}."
+        text = f"With {sentence} nothing is known to change: {reasons}."
     summary = judged.coverage | {
         "rows": now,
         "simulated_rows": later,

@@ -66,7 +66,8 @@ class JoinLifetime:
         checks: counters held against rows, by store of rows.
         covered: by store of rows, those that would be gone if the time in the join key that equals
             their event time, in all of them, carried the watermark.
-        partners: rows that were put with a partner and without, by store of rows.
+        partners: rows of the files with a partner and without, by store of rows; those of a
+            snapshot are counted again.
     """
 
     operator_id: int
@@ -100,7 +101,7 @@ def _no_match(life: JoinLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if min(side.unmatched for side in puts) < thresholds.hot_rows:
         return
     left, right = (count_text(side.unmatched, "row") for side in puts)
-    words = f"{left} of the left side and {right} of the right one were put, none with a match"
+    words = f"the files have {left} of the left side and {right} of the right one, none with a match"
     yield Finding(NO_MATCH, Certainty.INFERRED, words, NO_MATCH.to_do, life.operator_id)
 
 

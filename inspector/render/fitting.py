@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -87,6 +88,10 @@ def _measure(column: Column, rows: Sequence[Mapping[str, object]], display: Disp
         head = wrapped_head(column.head.upper(), widest)
     natural = max(widest, *map(cell_len, head))
     folded = max((display.width or 0) // WORDS, *map(cell_len, head))
+    if column.unit is Unit.TEXT and display.width:
+        # A name is broken at its points and slashes alone, where it leaves room for others.
+        words = (cell_len(word) for cell in cells for word in re.split(r"[\s./]", cell))
+        folded = max([folded, *(word for word in words if word <= display.width // 2)])
     least = min(natural, folded) if column.unit in FOLDED else natural
     return Drawn(column, head, cells, natural, least, is_cut)
 

@@ -138,7 +138,7 @@ def test_a_ttl_is_for_state_variables() -> None:
 def test_what_has_no_rule_is_unchanged_and_says_why() -> None:
     report = simulated("fmgws_no_timeout", watermark_delay="1h")
     assert {row["certainty"] for row in report.primary.rows} == {"unchanged"}
-    assert "nothing would change" in report.primary.title
+    assert "nothing is known to change" in report.primary.title
 
 
 @pytest.mark.parametrize("options", [(), ("--ttl", "1h", "--timeout", "1h")])
