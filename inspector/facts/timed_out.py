@@ -32,6 +32,7 @@ HELD_BACK = "the operator's own watermark may lag behind that of the query"
 NO_LOG_ENTRY = "the log entry of its batch is gone, so that the clock at that time is not known"
 UNSEEN = "no delta shows whether later data had its value put again as it was"
 BY_BOTH = "both the watermark and the processing time had passed its timer, whichever it follows"
+DISPUTED = "a snapshot differs from its deltas, and the query may have gone on from either"
 BEFORE = "no timeout when the window of proof began, in which each call for data set one"
 
 

@@ -71,6 +71,7 @@ class StoreLifetime:
         fractions: columns of its key that are floating-point numbers.
         alike: of the keys compared, how many differ from another in a way alone; by its words.
         compared: keys.
+        watermark_possible: a time of its rows may have a watermark that no schema shows.
     """
 
     operator_id: int
@@ -106,6 +107,7 @@ class StoreLifetime:
     fractions: Sequence[str] = ()
     alike: Mapping[str, int] = field(default_factory=dict)
     compared: int = 0
+    watermark_possible: bool = False
 
 
 def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
@@ -203,14 +205,17 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         life,
         thresholds,
         f"{rule.never}; {count_text(newest.rows, 'row')}, none removed in the "
-        f"{count_text(life.window, 'version')} whose changes can be read",
+        f"{count_text(life.window, 'version')} whose changes can be read"
+        f"{_BY_SCHEMA if life.watermark_possible else ''}",
         newest.rows,
         newest.row_bytes,
         f"{capitalise(rule.never)}{_SETS if life.sets else ''}.",
         next_step=rule.advice,
+        certainty=Certainty.INFERRED if life.watermark_possible else Certainty.PROVEN,
     )
 
 
+_BY_SCHEMA = "; by the schema, which does not show a withWatermark that a restart has added"
 _SETS = "; cube, rollup or grouping sets write each event to a group of every set"
 
 

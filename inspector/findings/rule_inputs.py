@@ -28,7 +28,9 @@ from inspector.merge.resolution import reasons_of
 from inspector.model import BatchClock, BatchId, Certainty, StoreName, TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
 from inspector.operators.deduplicate import NAMES as DEDUPLICATE
-from inspector.operators.join import COUNT_STORES, VALUE_STORES
+from inspector.operators.group_state import NAMES as GROUP_STATE
+from inspector.operators.join import COUNT_STORES, VALUE_STORES, time_fields
+from inspector.operators.join import NAMES as JOIN
 from inspector.operators.rule import Clock, StoreRule
 from inspector.sparktypes import DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, StringType, StructField
 
@@ -87,9 +89,27 @@ def store_lifetimes(
             alike=dict(_alike(keys, fields, unique=operator.name in DEDUPLICATE)),
             compared=len(keys),
             sets="spark_grouping_id" in [field.name for field in fields],
+            watermark_possible=_can_carry_watermark(checkpoint, operator, store, clock),
             **_no_puts(checkpoint, store, versions),
             **_expiring(facts, name, rule, version, clock),
         )
+
+
+def _can_carry_watermark(
+    checkpoint: Checkpoint, operator: Operator, store: str, clock: BatchClock | None
+) -> bool:
+    """Whether a time of the rows may have got a watermark since their schema was written.
+
+    A restart with withWatermark leaves the schema as it is. There is none where the watermark
+    stays at 0 though the only source has brought data.
+    """
+    schema = operator.schemas.get(store)
+    if schema is None or operator.name in GROUP_STATE:
+        return False
+    schemas = (schema.key, schema.value) if operator.name in JOIN else (schema.key,)
+    sources = () if clock is None else checkpoint.logs.sources.get(clock.batch_id, ())
+    has_none = clock is not None and _watermark(clock) == 0 and len(sources) == 1
+    return any(map(time_fields, schemas)) and not has_none
 
 
 def _quiet(versions: Mapping[int, VersionFacts]) -> int:

@@ -212,6 +212,19 @@ _PREMISES = (
         "2.3 to 4.3",
         "an offset log that was edited",
     ),
+    Premise(
+        "own-snapshot",
+        "a snapshot holds the rows that the query had, and went on from, at its version: a restart "
+        "loads it, and a query that runs on has the same rows in memory",
+        "HDFSBackedStateStoreProvider.doSnapshot, loadMap, RocksDB.load (all prefer a snapshot to "
+        "the delta of its version)",
+        "2.3 to 4.3",
+        "a batch whose state became a snapshot before its sink failed, and that ran again with "
+        "another function or output mode: the run after it has the rows of its delta, and the run "
+        "after that those of the snapshot",
+        "a snapshot that differs from its deltas: its rows count, and nothing is proven of them "
+        "before a snapshot that agrees with what was put and removed since the last one",
+    ),
 )
 PREMISES: Mapping[str, Premise] = {premise.name: premise for premise in _PREMISES}
 """Every premise by its name, as comments and messages call it."""

@@ -15,7 +15,7 @@ from inspector.facts.fact import FactT, Observed
 from inspector.facts.inherited import Inherited
 from inspector.facts.join_times import RemovedRows
 from inspector.facts.leftover_facts import observe_leftovers
-from inspector.facts.timed_out import TimerView, timeout_leftovers
+from inspector.facts.timed_out import BY_BOTH, DISPUTED, TimerView, timeout_leftovers
 from inspector.facts.timer_runs import TimerRuns
 from inspector.facts.timers import (
     EVENT,
@@ -33,7 +33,12 @@ from inspector.state.replay import NO_CLOCK, StateMap
 
 
 class Lifetime:
-    """Follows one store through its versions, and emits its facts at the end."""
+    """Follows one store through its versions, and emits its facts at the end.
+
+    Attributes:
+        disputed: the map began with a snapshot that differs from its deltas. Which of the two the
+            query went on from is not known (premise ``own-snapshot``): nothing is proven of it.
+    """
 
     def __init__(self, task: Task, store: StoreTask, store_id: StoreId, state: StateMap) -> None:
         self._store_id, self._state = store_id, state
@@ -48,7 +53,7 @@ class Lifetime:
         self._runs = TimerRuns(store.timeout_kinds, self._premises)
         self._calls: dict[int, Calls] = {}
         self._has_timers = state.tracking.clock_slot >= 0
-        self._from_snapshot = False
+        self._from_snapshot = self.disputed = False
 
     def resume(self, task: Task, store: StoreTask) -> None:
         """Go on with a later task of the same store: its log has more batches."""
@@ -73,6 +78,9 @@ class Lifetime:
             given = self._store.call_bounds.get(change.version)
             bounds = None if given is None else CallBounds(*given)
             calls = calls_of(records, batch, self._premises, bounds)
+            if self.disputed:
+                calls = replace(calls, against=frozenset())
+                records = replace(records, change=replace(change, rebased=True))
             self._calls[change.version] = calls
             self._runs.update(records, self._state, batch, calls)
             if batch is not None and batch.appended:
@@ -84,7 +92,7 @@ class Lifetime:
         oldest = OldestEventTime.observe(self._state, event_time.per_ms)
         if oldest.oldest_ms is not None:
             yield self._observe(oldest, change.version)
-        if self._store.by_key_time:
+        if self._store.by_key_time and not self.disputed:
             before = self._task.clock(change.version - 1)
             removed = RemovedRows.observe(change, self._state, event_time, batch, before)
             yield self._observe(removed, change.version)
@@ -114,6 +122,10 @@ class Lifetime:
             certainty, reason = self._store.certainty, self._store.reason
             result = past_clock(self._state, expiry, clocks, certainty, reason)
         for leftovers in result:
+            if self.disputed and leftovers.certainty is not Certainty.UNDECIDED:
+                if leftovers.reason == BY_BOTH:
+                    continue  # they are said by each of the two
+                leftovers = replace(leftovers, certainty=Certainty.UNDECIDED, reason=DISPUTED)
             for fact in observe_leftovers(
                 self._state, leftovers, self._task.request.leftover_limit
             ):
@@ -155,7 +167,7 @@ class Lifetime:
 
     def calls(self) -> dict[int, Calls]:
         """Who made the records of each version, as far as the newest shows it."""
-        if self._has_timers:
+        if self._has_timers and not self.disputed:
             self._runs.mark_standing_at_end(self._state)
         return self._with_standing()
 

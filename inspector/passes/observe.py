@@ -133,14 +133,13 @@ def _small_deltas(steps: Sequence[Step]) -> list[StoreFile]:
     files, size = list[StoreFile](), 0
     for step in steps:
         delta = step.delta
-        if delta is None or step.base is not None or delta.size > SMALL_DELTA_BYTES:
+        # One that has a snapshot is compared with the map, which then knows no later key.
+        if delta is None or step.base or step.check or delta.size > SMALL_DELTA_BYTES:
             break
         size += delta.size
         if size > TOGETHER_BYTES:
             break
         files.append(delta)
-        if step.check is not None:
-            break  # it is compared with the map, which then knows no later key
     return files
 
 
@@ -239,14 +238,24 @@ class StorePass:
             yield from self._pass_over(step.delta)
         if change is None:
             return (yield from self._load(step.check)) if step.check is not None else None
-        for wrong in self._crossed.of(change):
-            self._reader.report(wrong.slug, wrong.message, step.delta)
-        if step.check is not None and self._confirm:
-            self._compare(step.check)
+        self._cross(change, step.delta)
+        if step.check is None or not self._confirm:
+            return change
+        agrees = self._agrees(step.check)
+        if not agrees or self.life.disputed:
+            self._given = self._reader.blocks(step.check)
+            change = yield from self._load(step.check)
+            self.life.disputed = not agrees
         return change
+
+    def _cross(self, change: Change, delta: StoreFile) -> None:
+        """Report what the batch of a delta cannot have written (not after a disputed snapshot)."""
+        for wrong in () if self.life.disputed else self._crossed.of(change):
+            self._reader.report(wrong.slug, wrong.message, delta)
 
     def _load(self, file: StoreFile, beside: StoreFile | None = None) -> _Running:
         self._since = []
+        self.life.disputed = False
         change = yield from self._run(file, rebase=True)
         if change is not None and beside is not None:
             self._hold_against(file, beside)
@@ -315,18 +324,12 @@ class StorePass:
         deltas = [step.delta for step in steps[: len(counts)] if step.delta is not None]
         self._reader.note(deltas, contents, counts.tolist())
         for delta, change in zip(deltas, changes.each(), strict=True):
-            for wrong in self._crossed.of(change):
-                self._reader.report(wrong.slug, wrong.message, delta)
+            self._cross(change, delta)
         self._applied += deltas
         self._since += deltas if self._confirm else ()
-        check = steps[len(deltas) - 1].check
-        if check is not None and self._confirm:
-            self._compare(check)
-        snapshot_sizes = np.zeros(len(deltas), np.int64)
-        snapshot_sizes[-1] = 0 if check is None else check.size
         files = {
             "delta_bytes": np.array([delta.size for delta in deltas]),
-            "snapshot_bytes": snapshot_sizes,
+            "snapshot_bytes": np.zeros(len(deltas), np.int64),
             "raw_bytes": raw_sizes,
         }
         if not self._store.counts_files:
@@ -342,24 +345,29 @@ class StorePass:
         except READ_ERRORS as error:
             self._reader.note_failure(error, file)
 
-    def _compare(self, file: StoreFile) -> None:
+    def _agrees(self, file: StoreFile) -> bool:
+        """Whether the map is what a snapshot of its version holds, or that cannot be read."""
         try:
             difference = compare_snapshot(self.state, self._check_blocks(file))
         except READ_ERRORS as error:
             self._reader.note_failure(error, file)
         else:
             if difference:
-                self._differs(file, difference)
-            else:
-                self._reader.confirm([*self._since, file])
-                self._since = [file]
+                # After a disputed one either may be as the query went on.
+                if not self.life.disputed:
+                    self._differs(file, difference)
+                return False
+            self._reader.confirm([*self._since, file])
+            self._since = [file]
+        return True
 
     def _hold_against(self, snapshot: StoreFile, delta: StoreFile) -> None:
         """Hold a snapshot that was loaded against its version's delta, which nothing else needs.
 
         The lists of a store are not known from which that delta went on.
         """
-        if not self._task.request.fit or not self._confirm or self._store.several_values:
+        asked = self._confirm and (self._task.request.fit or self._store.expiry)
+        if not asked or self._store.several_values:
             return
         try:
             difference = compare_delta(self.state, self._reader.blocks(delta))
@@ -368,6 +376,7 @@ class StorePass:
         else:
             if difference:
                 self._differs(snapshot, difference)
+                self.life.disputed = True
 
     def _differs(self, file: StoreFile, difference: SnapshotDifference) -> None:
         if self._task.key_range is None:

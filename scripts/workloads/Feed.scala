@@ -90,6 +90,16 @@ class Feed(chosen: Chosen) {
     if (hit("pNull")) null
     else if (hit("pNeg")) new Timestamp(-1L - random.nextInt(100000))
     else if (hit("pMax")) new Timestamp(Long.MaxValue / 1000 - random.nextInt(1000))
+    else if (hit("pFar")) new Timestamp(253402300799999L) // the end of the year 9999
+    else if (hit("pEdge")) edge(time / 5000 * 5000)
     else new Timestamp(time)
+  }
+
+  /** A microsecond before the edge of a window, on it, or a microsecond behind. */
+  private def edge(time: Long): Timestamp = {
+    val micros = random.nextInt(3) - 1
+    val at = new Timestamp(if (micros < 0) time - 1 else time)
+    at.setNanos(Math.floorMod(micros, 1000000) * 1000)
+    at
   }
 }

@@ -81,7 +81,8 @@ object Stages {
       case "inTurns" => run % 2 == 0
     }
     val deletes = run > 0 && chosen.get("declares").contains("deletes")
-    val processor = new Emitting(Scripted(time, log, declares, deletes), event(seed), emits == "column")
+    val ttl = chosen.at(run).long("ttl", Scripted.TtlMs)
+    val processor = new Emitting(Scripted(time, log, declares, deletes, ttl), event(seed), emits == "column")
     val grouped = rows.as[Ev].groupByKey((row: Ev) => event(seed)(row).user)(Encoders.STRING)
     val initial = chosen.int("initial", 0)
     if (emits == "column") grouped.transformWithState(processor, "ts", OutputMode.Append()).toDF()

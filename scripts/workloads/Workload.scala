@@ -114,6 +114,9 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
       }
     } finally query.stop()
     query.exception.foreach { e => if (failInBatch < 0 && !failing) throw e }
+    // What the batch that failed has written may become a snapshot before it runs again.
+    if (query.exception.nonEmpty && chosen.is("keepFailed"))
+      ThisSpark.loadedProviders(checkpoint).values.foreach(_.doMaintenance())
     now = clock.getTimeMillis() + feed.advance() - chosen.long("back", 0)
     number += 1
   }
@@ -253,7 +256,8 @@ object Conf {
     "ckFmt" -> s"$Streaming.stateStore.checkpointFormatVersion",
     "encoding" -> s"$Streaming.stateStore.encodingFormat",
     "blocks" -> s"$Streaming.stateStore.rocksdb.compression",
-    "joinFormat" -> s"$Streaming.join.stateFormatVersion")
+    "joinFormat" -> s"$Streaming.join.stateFormatVersion",
+    "validated" -> s"$Streaming.stateStore.formatValidation.enabled")
 
   def of(chosen: Chosen): Map[String, String] = {
     val given = Keys.flatMap { case (word, key) => chosen.get(word).map(key -> _) }

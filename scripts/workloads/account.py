@@ -240,16 +240,39 @@ def _differences(
 
 
 def key_hex(key: str) -> str:
-    """The UnsafeRow of a key of Python, given in JSON: strings, longs and nulls."""
-    values = json.loads(key)
+    """The UnsafeRow of a key of Python, given in JSON as pandas_workloads.py writes it."""
+    return _row(json.loads(key)).hex()
+
+
+def _row(values: list[Any]) -> bytes:
     nulls = sum(1 << ordinal for ordinal, value in enumerate(values) if value is None)
     slots, tail = [struct.pack("<Q", nulls)], b""
     for value in values:
-        if isinstance(value, str):
-            text = value.encode("utf-8", "surrogatepass")
+        if isinstance(value, dict) and "double" in value:
+            slots.append(struct.pack("<d", value["double"]))
+        elif isinstance(value, (str, dict)):
+            content = _variable(value)
             offset = 8 * (len(values) + 1) + len(tail)
-            slots.append(struct.pack("<Q", offset << 32 | len(text)))
-            tail += text + b"\0" * (-len(text) % 8)
+            slots.append(struct.pack("<Q", offset << 32 | len(content)))
+            room = 16 if isinstance(value, dict) and "big" in value else -len(content) // 8 * -8
+            tail += content + b"\0" * (room - len(content))
         else:
             slots.append(struct.pack("<q", value or 0))
-    return (b"".join(slots) + tail).hex()
+    return b"".join(slots) + tail
+
+
+def _variable(value: Any) -> bytes:
+    """What lies behind the slots of a row: text, bytes, a wide decimal, a row, an array of ints."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    ((kind, content),) = value.items()
+    if kind == "bytes":
+        return bytes.fromhex(content)
+    if kind == "big":
+        size = (content if content >= 0 else ~content).bit_length() // 8 + 1
+        return int(content).to_bytes(size, "big", signed=True)
+    if kind == "row":
+        return _row(content)
+    packed = struct.pack(f"<{len(content)}i", *content)
+    head = struct.pack("<q", len(content)) + b"\0" * (-len(content) // 64 * -8)
+    return head + packed + b"\0" * (-len(packed) % 8)

@@ -36,6 +36,10 @@ blocks      compression of RocksDB's tables; joinFormat: of the state of joins
 declares    runs that declare the variables whose values expire: always, first, later, inTurns;
             ``deletes``: the first one, and all others delete them
 trigger     each tick is a run that ends itself: ``available`` now, or ``once``
+keepFailed  the state of a batch that failed may become a snapshot before the batch runs again
+delayIs     the delay in words, as in ``1_month``; ttl: of the variables of a transformWithState
+pEdge, pFar percent of times within a microsecond of a window's edge, or at the end of year 9999
+validated   spark.sql.streaming.stateStore.formatValidation.enabled
 gaps        session windows with a gap for each row, some of which are negative
 after       ticks that a copy of a checkpoint goes on: from `clock`, after source offset `offset`,
             in run `fromRun`, its batches counted `shift` higher than those of its twin
@@ -88,8 +92,10 @@ def line_of(family: str, seed: int, number: int, version: str = "") -> str:
         # 4 refuses a query of other operators, before 4.2 also one of another checkpoint format.
         if re.search("op:" if release >= (4, 2) else "op:|ckFmt:", str(chosen.get("later"))):
             chosen.pop("later")
-    else:
-        if str(chosen.get("key")).startswith("dec"):
+    if release < (4, 2) and "joinFormat" in chosen:
+        chosen["joinFormat"] = min(int(str(chosen["joinFormat"])), 2 if release < (4, 1) else 3)
+    if release < (4, 0):
+        if str(chosen.get("key")).startswith("dec") and chosen["op"] != "pd":
             chosen["key"] = "long"  # 3.5 has no encoder of decimal keys alone
         if "declares" in chosen:
             chosen["plan"] = re.sub("tws[pr]?", "dedup", str(chosen["plan"]))
@@ -126,6 +132,7 @@ FAMILIES: dict[str, knobs.Family] = {
     "W": knobs.unsettled,
     "a": knobs.ended,
     "b": knobs.reshaped,
+    "c": knobs.uncommon,
     "X": knobs.changed,
     "Y": knobs.failing,
     "M": knobs.odd_marks,
@@ -163,10 +170,11 @@ TITLES = {
     "Z": "repartitioned state",
     "a": "queries that end themselves",
     "b": "queries that change shape, tasks that write twice",
+    "c": "snapshots of failed batches, odd keys, delays and times, TTLs that change",
 }
 """What a table calls the families."""
 
 SINCE_4 = {"K", "U", "V"}
 SINCE_4_3 = {"Z"}
-APART = {"W", "a", "b"}
+APART = {"W", "a", "b", "c"}
 """Drawn where they are asked for, so that the others keep the numbers that they had before."""

@@ -136,13 +136,14 @@ def is_damage(finding: Finding) -> bool:
 
 
 def ran_again_in_another_mode(workload: Workload) -> bool:
-    """Whether a batch wrote state, failed, and ran again in another output mode.
+    """Whether a batch wrote state, failed, and ran again as that of another query.
 
     The snapshot of the first attempt may then hold other rows than the changelog of the second,
     and a restart loads it (tests/spark/test_claims.py).
     """
     spec = workload.spec
-    return spec.get("failHow") == "sink" and "mode:" in spec.get("later", "")
+    otherwise = "mode:" in spec.get("later", "") or "keepFailed" in spec
+    return spec.get("failHow") == "sink" and otherwise
 
 
 def is_healthy(workload: Workload) -> bool:
@@ -153,7 +154,7 @@ def is_healthy(workload: Workload) -> bool:
     without a watermark, which is, too.
     """
     spec = workload.spec
-    future = "pMax" in spec or int(spec.get("ahead", 0)) <= -DAY_MS
+    future = spec.keys() & {"pMax", "pFar", "delayIs"} or int(spec.get("ahead", 0)) <= -DAY_MS
     idle = "idle" in spec or "idleFrom" in spec
     functions = spec.get("profile") == HEALTHY and spec.get("then", HEALTHY) == HEALTHY
     return functions and spec.get("timeout") != "none" and not (idle or future or "plan" in spec)

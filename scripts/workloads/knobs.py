@@ -585,6 +585,83 @@ _SHAPES: list[Family] = [_marked_or_not, _joined_otherwise, _two_delays, _withou
 _SHAPES += [_stored_otherwise, _declared_at_times, _row_by_row, _unusual]
 
 
+def uncommon(random: Random) -> Knobs:
+    """What few queries have, or happens to few."""
+    knobs = random.choice(_ODDITIES)(random)
+    if str(knobs.get("profile")).startswith("lapse"):
+        knobs["profile"] = "mixed"
+    return {"restarts": random.choice(["4", "5,7", "3,6"]), "failAt": -1} | knobs
+
+
+def _kept_from_failure(random: Random) -> Knobs:
+    """The state of a batch that failed becomes a snapshot; the batch then writes other rows."""
+    maker = random.choice([group_state, group_state, pandas_state, aggregation, deduplication])
+    at = random.randint(3, 5)
+    knobs = maker(random) | {"failAt": at, "failHow": "sink", "keepFailed": "true", "minDeltas": 1}
+    knobs |= {"ticks": random.randint(11, 14), "restarts": "7,10", "nodata": "true"}
+    knobs |= {"maint": random.choice([0, 0, 0.3]), "retain": random.choice([4, 100])}
+    if "profile" in knobs:
+        knobs["then"] = random.choice([word for word in PROFILES if not word.startswith("lapse")])
+        knobs.pop("fmt", None)
+    elif maker is aggregation and knobs["op"] == "agg":
+        knobs |= {"mode": "update", "later": random.choice(["mode:complete", "delay:60000"])}
+    else:
+        knobs["later"] = random.choice(["delay:0", "delay:60000"])
+    return knobs
+
+
+def _python_keys(random: Random) -> Knobs:
+    """Keys of Python that are of other types."""
+    return pandas_state(random) | {"key": random.choice(PYTHON_KEYS)}
+
+
+def _long_delays(random: Random) -> Knobs:
+    """Delays of months, and batches of days."""
+    maker = random.choice([group_state, aggregation, deduplication, join])
+    words = ["1_month", "2_years_3_days", "1_week_3_hours", "500000000_seconds", "0_seconds"]
+    knobs = maker(random) | {"delayIs": random.choice(words), "wm": "true"}
+    return knobs | {"step": random.choice([20, 5]) * DAY}
+
+
+def _edges(random: Random) -> Knobs:
+    """Times at the edges of windows and of calendars."""
+    maker = random.choice([group_state, aggregation, aggregation, deduplication, join, chain])
+    knobs = maker(random) | {"pEdge": 40, "pNeg": random.choice([0, 3]), "delay": 3_000}
+    if random.random() < 0.3:
+        knobs["pFar"] = 1
+    return knobs
+
+
+def _ttl_that_changes(random: Random) -> Knobs:
+    """Values whose TTL is another from a restart on."""
+    knobs = _declared_at_times(random) | {"declares": "always", "plan": "tws.one"}
+    knobs["ttl"] = random.choice([5_000, 25_000, 60_000])
+    return knobs | {"later": f"ttl:{random.choice([1_000, 15_000, 200_000])}"}
+
+
+def _few_batches(random: Random) -> Knobs:
+    """Hardly any batch retained, snapshots all the time, no batches without data."""
+    maker = random.choice([group_state, pandas_state, aggregation, deduplication, join, plan])
+    knobs = maker(random) | {"retain": random.choice([1, 2]), "minDeltas": 2, "maint": 0.9}
+    knobs |= {"nodata": random.choice(["false", "false", "true"]), "validated": "false"}
+    return knobs | {"codec": random.choice(["zstd", "snappy", "lzf"])}
+
+
+def _joined_any(random: Random) -> Knobs:
+    """A join of any kind and format."""
+    hows = ["inner", "left_outer", "right_outer", "full_outer", "left_semi"]
+    knobs: Knobs = {"op": "join", "how": random.choice(hows), "keys": random.choice([4, 8, 20])}
+    knobs["cond"] = random.choice(["range", "forward", "two", "time", "window"])
+    if random.random() < 0.7:
+        knobs |= {"rocks": "true", "joinFormat": random.choice([2, 3, 4])}
+    return knobs | _whole(knobs)
+
+
+PYTHON_KEYS = ["dec", "big", "time", "bin", "arr", "row", "none", "flag", "dbl"]
+_ODDITIES: list[Family] = [_kept_from_failure, _kept_from_failure, _python_keys, _long_delays]
+_ODDITIES += [_edges, _ttl_that_changes, _few_batches, _joined_any]
+
+
 def odd_marks(random: Random) -> Knobs:
     """Watermarks where one does not expect them, or none where one does."""
     plans = ["twice", "u(dedup.meta|dedup.one)", "dedup.u(ddw.meta|one)", "u(ddw.one|ddw.meta)"]

@@ -53,6 +53,9 @@ def test_rows_that_can_never_go_are_counted_and_measured() -> None:
     assert (found.rows, found.bytes) == (1200, 1500)
     assert "1,200 rows, none removed in the 7 versions" in found.evidence
     assert found.next_step == "add withWatermark"
+    (found,) = judged(rule=NEVER, watermark_possible=True)
+    assert found.certainty is INFERRED
+    assert "by the schema, which does not show a withWatermark" in found.evidence
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from inspector.discovery.tasks import Request
 from inspector.facts.expired import LeftoverClass
 from inspector.findings.rule_inputs import join_lifetime, newest_times, store_lifetimes
 from inspector.model import TimeoutKind
+from inspector.sparktypes import VOID, StructField, StructType, parse_ddl
+from tests import cases
 from tests.cases import FIXTURES
 
 
@@ -26,6 +28,33 @@ def test_a_store_knows_its_window_its_timers_and_its_leftovers() -> None:
     (total,) = life.leftovers
     assert (total.rows, total.fired, total.by_change["untouched"]) == (68, 1, 68)
     assert newest_times(run.checkpoint, facts) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "watermark_ms", "more", "possible"),
+    [
+        ("ts TIMESTAMP", 500, "", True),
+        ("ts TIMESTAMP", 0, "", False),
+        ("ts TIMESTAMP", 0, "\n-", True),  # it stays at 0 as long as a source brings nothing
+        ("w STRUCT<start: TIMESTAMP, end: TIMESTAMP>", 500, "", True),
+        ("n BIGINT", 500, "", False),
+    ],
+)
+def test_a_restart_may_have_added_a_watermark_that_no_schema_shows(
+    tmp_path: Path, key: str, watermark_ms: int, more: str, possible: bool
+) -> None:
+    batches = [cases.Batch(watermark_ms, 1000, 1), cases.Batch(watermark_ms, 2000, 2)]
+    root = cases.write_logs(tmp_path, batches, {"shuffle.partitions": "1"})
+    for batch in (0, 1):
+        with (root / f"offsets/{batch}").open("a") as entry:
+            entry.write(more)
+    cases.write_operator(root, 0, "dedupe", "default")
+    cases.write_store(root / "state/0/0", {1: [(cases.user("a"), b"\0" * 16)], 2: []})
+    dummy = StructType((StructField("d", VOID),))
+    cases.write_schema(root / "state/0/0", parse_ddl(key), dummy)
+    run = Run.start(str(root), None)
+    (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], 2, run.facts())
+    assert life.watermark_possible == possible
 
 
 def test_a_store_knows_what_naming_the_clock_of_its_timers_would_prove() -> None:

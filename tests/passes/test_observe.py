@@ -13,6 +13,7 @@ from inspector.facts.ages import Ages
 from inspector.facts.checks import ChecksPassed
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import Leftover, LeftoverCount
+from inspector.facts.timed_out import BEFORE, BY_BOTH, DISPUTED
 from inspector.facts.timers import EVENT, PROCESSING, ClockEvidence
 from inspector.facts.versions import VersionFacts
 from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
@@ -93,18 +94,68 @@ def test_the_version_that_is_judged_decides_which_files_are_read(tmp_path: Path)
     assert problems_in(observed_in(root, 3)) != []
 
 
-def test_a_snapshot_that_differs_is_a_problem_and_the_deltas_count(tmp_path: Path) -> None:
+def test_a_snapshot_that_differs_is_a_problem_and_its_rows_count(tmp_path: Path) -> None:
     root = cases.small_checkpoint(tmp_path)
-    good = facts_of_type(observed_in(root), VersionFacts)
     cases.write_store(root / "state/1/1", {}, {3: [(cases.micros(None), b"\1" * 16)]})
     rows = observed_in(root)
     (problem,) = problems_in(rows)
     assert problem.slug == "snapshot-differs"
     assert (problem.path, problem.version) == (str(root / "state/1/1/3.snapshot"), 3)
     assert "got missing keys: 2, keys too many: 0, keys with another value: 1" in problem.message
-    assert [one.row_sizes for one in facts_of_type(rows, VersionFacts)] == [
-        one.row_sizes for one in good
-    ]
+    of_store = (one for one in rows if one.store.operator_id == one.store.partition_id == 1)
+    versions = [one for one in of_store if isinstance(one.fact, VersionFacts)]
+    assert [one.fact.row_sizes.total for one in versions] == [12, 3, 1, 2]
+    assert [one.fact.rebased for one in versions] == [0, 0, 1, 0]
+
+
+DISPUTED_BATCHES = [Batch(900 * (n > 1), 1000 * n, (n + 1) // 2) for n in range(1, 7)]
+
+
+def disputed(root: Path, snapshots: dict[int, list[Record]]) -> list[Seen]:
+    """A query of which A had its timeout answered in batch 1, and B is put anew by each."""
+    kept = [(A, group_state(2, NO_TIMEOUT))]
+    deltas: dict[int, list[Record]] = {1: [(A, group_state(1, 600))], 2: [*kept], 5: [], 6: []}
+    deltas |= {3: [(B, group_state(1, 9000))], 4: [(B, None)]}
+    group_states(root, DISPUTED_BATCHES, deltas, name="applyInPandasWithState")
+    cases.write_store(root / "state/0/0", {}, snapshots)
+    return observed_in(root)
+
+
+def certainties(rows: list[Seen]) -> set[tuple[Certainty, str | None]]:
+    return {(one.certainty, one.reason) for one in facts_of_type(rows, LeftoverCount)}
+
+
+def differing(rows: list[Seen]) -> list[int | None]:
+    assert {problem.slug for problem in problems_in(rows)} <= {"snapshot-differs"}
+    return [problem.version for problem in problems_in(rows)]
+
+
+def test_nothing_is_proven_of_what_a_snapshot_has_otherwise(tmp_path: Path) -> None:
+    kept, due = (A, group_state(2, NO_TIMEOUT)), (A, group_state(1, 600))
+    as_it_is = disputed(tmp_path / "agrees", {3: [kept, (B, group_state(1, 9000))]})
+    assert (differing(as_it_is), certainties(as_it_is)) == ([], {(Certainty.PROVEN, None)})
+    # The timer stands in the snapshot that a restart loads, and had long fired in what ran.
+    rows = disputed(tmp_path / "differs", {3: [due]})
+    assert (differing(rows), certainties(rows)) == ([3], {(Certainty.UNDECIDED, DISPUTED)})
+
+
+def test_another_snapshot_tells_which_rows_a_query_went_on_from(tmp_path: Path) -> None:
+    kept: Record = (A, group_state(2, NO_TIMEOUT))
+    due: Record = (A, group_state(1, 600))
+    histories: tuple[tuple[str, dict[int, list[Record]], set[str | None]], ...] = (
+        ("it agrees", {5: [due]}, {None, BY_BOTH}),
+        ("the deltas were right", {4: [kept], 5: [kept]}, {BEFORE}),
+        ("nor is this one certain", {5: [(A, group_state(3, 500))]}, {DISPUTED}),
+    )
+    for name, later, reasons in histories:
+        rows = disputed(tmp_path / name, {3: [due]} | later)
+        assert differing(rows) == [3]
+        assert {reason for _, reason in certainties(rows)} == reasons
+
+
+def test_a_removal_is_not_held_against_a_snapshot_that_differs(tmp_path: Path) -> None:
+    rows = disputed(tmp_path, {3: [(A, group_state(2, NO_TIMEOUT))]})
+    assert differing(rows) == [3]  # B, which the fourth batch removed, is not in it
 
 
 def test_the_oldest_snapshot_is_held_against_the_delta_beside_it(tmp_path: Path) -> None:
@@ -112,8 +163,7 @@ def test_the_oldest_snapshot_is_held_against_the_delta_beside_it(tmp_path: Path)
     for version in (1, 2):
         (root / f"state/1/1/{version}.delta").unlink()
     cases.write_store(root / "state/1/1", {3: [(cases.micros(7), b"\1" * 16)]})
-    assert problems_in(observed_in(root)) == []
-    (problem,) = problems_in(observed_in(root, fit=True))
+    (problem,) = problems_in(observed_in(root))
     assert (problem.slug, problem.path) == (
         *("snapshot-differs", str(root / "state/1/1/3.snapshot")),
     )
