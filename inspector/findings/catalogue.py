@@ -673,7 +673,7 @@ UNIQUE_KEYS = Kind(
     "numbers it is said where keys are removed too.",
     thresholds=f"At least {_AT.unique_puts} puts (`unique_puts`), {_AT.unique_share:.0%} of them "
     f"of new keys (`unique_share`), over {_AT.window_versions} versions (`window_versions`).",
-    to_do="leave the unique column out of the grouping, or round the time in it to a window",
+    to_do="leave the unique column out of the grouping, or round it: a time to a window",
     source="StateStoreSaveExec, FlatMapGroupsWithStateExec (2.3 to 4.3): a row for each key",
     cause="Nearly every put was of a new key: the key is unique to each event.",
     command="top",
@@ -807,7 +807,7 @@ NO_MATCH = Kind(
 NEARLY_EQUAL = Kind(
     *("SS223", Severity.INFO, "keys that differ in one column alone", "Dataset.dropDuplicates"),
     certainties=_INFERRED,
-    means="Keys equal another one but for case or blanks (`u1` and `U1 `); or, of keys with a "
+    means="Keys equal another one but for case or blanks (`u1` and `U1`); or, of keys with a "
     "time, but for a value that no two keys share, such as a UUID.",
     thresholds=f"{_AT.alike_share:.0%} (`alike_share`) of up to 1,024 keys that were put last.",
     to_do="make the column uniform before the operator, such as lower(trim(user)), or leave out of "
