@@ -795,9 +795,9 @@ NO_MATCH = Kind(
     means="Both sides of the join have stored rows, and none that can be read ever found a match.",
     thresholds=f"At least {_AT.hot_rows} rows of either side (`hot_rows`), in state format 2 or "
     "later.",
-    to_do="compare the rows of both sides, as inspector rows lists them: the spelling, type and unit "
-    "of their keys (u1 and U1, 42 and 042, times that differ by milliseconds), and which of two "
-    "events that belong together has the later time",
+    to_do="compare the rows of both sides, as inspector rows lists them: the spelling, type and "
+    "unit of their keys (u1 and U1, 42 and 042, times that differ by milliseconds), and which of "
+    "two events that belong together has the later time",
     source="SymmetricHashJoinStateManager (3.0 to 4.3): each row has a flag that it was matched",
     cause="No row of the join has ever found a match: the keys of its two sides are never equal "
     "(spelling, type, unit), or the time range excludes those that are.",

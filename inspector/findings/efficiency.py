@@ -227,7 +227,8 @@ def _judge_skew(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     yield catalogue.SKEWED.of_store(
         costs,
         f"partition {largest} has {count_text(facts.rows, 'row')} ({share_text(share)} of all); "
-        f"half of the {spread.partitions} partitions have at most {count_text(half, 'row')} each",
+        f"half of the {spread.partitions} partitions have "
+        + (f"at most {count_text(half, 'row')} each" if half else "none"),
         facts.rows,
         facts.row_bytes,
         f"The state is skewed: partition {largest} of {spread.partitions} holds "

@@ -101,7 +101,9 @@ def _no_match(life: JoinLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if min(side.unmatched for side in puts) < thresholds.hot_rows:
         return
     left, right = (count_text(side.unmatched, "row") for side in puts)
-    words = f"the files have {left} of the left side and {right} of the right one, none with a match"
+    words = (
+        f"the files have {left} of the left side and {right} of the right one, none with a match"
+    )
     yield Finding(NO_MATCH, Certainty.INFERRED, words, NO_MATCH.to_do, life.operator_id)
 
 

@@ -159,9 +159,12 @@ def _alike(
             spelled = [text.decode(errors="replace").strip().casefold() for text in column]
             how = f"in the case or the blanks of {field.name!r}: one thing has several keys"
             yield how, len(rows) - len({*zip(spelled, shared, strict=True)})
-        if unique and any(times[:at] + times[at + 1 :]) and len(set(column)) == len(rows):
+        alike = len(rows) - len(set(shared))
+        # Where most are alike, as with times that are null, this is the column that makes them out.
+        several = any(times[:at] + times[at + 1 :]) and 2 * alike <= len(rows)
+        if unique and several and len(set(column)) == len(rows):
             how = f"in {field.name!r}, which no two keys share: if an event gets it anew each time "
-            yield f"{how}that it is sent, duplicates are not seen", len(rows) - len(set(shared))
+            yield f"{how}that it is sent, duplicates are not seen", alike
 
 
 def _gap(checkpoint: Checkpoint) -> int | None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.fact import Observed
-from inspector.facts.top_keys import TopBy, TopKey, merge_top, top_keys
+from inspector.facts.top_keys import TopBy, TopKey, merge_top, newest_keys, top_keys
 from inspector.model import StoreId
 from tests.cases import Step, replay
 
@@ -78,3 +78,11 @@ def test_a_top_key_says_what_is_known_of_it() -> None:
     first, second = top_keys(state, TopBy.VALUE_BYTES, 9)
     assert first == TopKey(TopBy.VALUE_BYTES, 3, b"b" * 8, 8, 3, 1, 2)
     assert (second.key, second.last_put_version, second.held_bytes) == (b"a" * 8, None, 8)
+
+
+def test_the_newest_keys_are_those_that_were_put_last_and_are_not_long() -> None:
+    steps = [[(bytes([n]) * 8, b"v" * 8) for n in range(9)], [(b"z" * 2000, b""), (b"y" * 8, b"")]]
+    state, _, _ = replay([Step(records) for records in [*steps, [(b"y" * 8, None)]]])
+    assert {found.key for found in newest_keys(state, 99)} == {bytes([n]) * 8 for n in range(9)}
+    state, _, _ = replay([Step(records) for records in steps])
+    assert [found.key for found in newest_keys(state, 1)] == [b"y" * 8]

@@ -10,10 +10,11 @@ import pytest
 from inspector.checkpoint.log_entries import SourceOffset
 from inspector.facts.fact import Observed
 from inspector.facts.versions import VersionFacts
-from inspector.findings.cost_inputs import store_costs
+from inspector.findings.cost_inputs import columns_of, store_costs
 from inspector.merge.collect import Facts
 from inspector.model import BatchId, StoreId
 from inspector.sparktypes import parse_ddl
+from tests.encode import row
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,12 @@ def test_rows_of_a_record_are_counted_unless_windows_make_them(
     facts = Facts([Observed(StoreId(0, "default", 0), 1, VersionFacts(puts=120))])
     (costs,) = store_costs(checkpoint, 1, facts, lambda _name, key: key.hex())
     assert (costs.written, costs.records) == counted
+
+
+def test_columns_of_a_key_are_as_they_lie_in_it() -> None:
+    schema = parse_ddl("w struct<start: timestamp, end: timestamp>, n int, user string, id string")
+    key = row(schema, [(1, 2), 7, "Ab ", None])
+    window, number, user, none = columns_of(key, schema.fields)
+    assert (window[8:], number) == (b"\1" + bytes(7) + b"\2" + bytes(7), b"\7" + bytes(7))
+    assert (user, none) == (b"Ab ", b"")
+    assert len([*columns_of(key[:20], schema.fields)]) == 4

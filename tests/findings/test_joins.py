@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from inspector.facts.join_counters import JoinCheck
+from inspector.facts.join_counters import JoinCheck, MatchedRows
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Severity
 from inspector.findings.joins import JoinLifetime, Retention, judge_join
@@ -81,3 +81,13 @@ def test_counters_and_rows_that_disagree() -> None:
     assert (found.kind.id, found.store_name) == ("SS208", RIGHT)
     assert found.evidence == ("2 keys with a counter and no row; 1 row that no counter counts")
     assert found.cause.startswith("Rows of the right side of the join")
+
+
+def test_a_join_without_a_match_is_told_where_both_sides_have_many_rows() -> None:
+    none = JoinLifetime(3, partners={LEFT: MatchedRows(0, 100), RIGHT: MatchedRows(0, 120)})
+    (found,) = judge_join(none)
+    assert (found.kind.id, found.operator_id, found.severity) == ("SS222", 3, Severity.INFO)
+    assert found.evidence.startswith("the files have 100 rows of the left side and 120 rows of")
+    for left, right in ((MatchedRows(1, 99), 120), (MatchedRows(0, 99), 120), (None, 120)):
+        sides = {RIGHT: MatchedRows(0, right)} | ({} if left is None else {LEFT: left})
+        assert list(judge_join(replace(none, partners=sides))) == []

@@ -436,3 +436,39 @@ def test_keys_that_no_call_ever_armed_can_never_go(
     assert judged(rule=TIMERS, calls=calls, window=4) == []
     if certainty is PROVEN:
         assert judged(rule=TIMERS, calls=calls, removals=1) == []
+
+
+OPEN = {
+    "operator_name": "sessionWindowStateStoreSaveExec",
+    "rule": StoreRule(expiry=KEY_TIME),
+    "newest": VersionFacts(rows=9, key_bytes=90),
+    "expiring": Expiring(width=Width.SECOND, rows=Counter({103: 9}), bytes=Counter({103: 90})),
+    "watermark_ms": 100_000,
+    "moved_ms": 9_000,
+    "removals": 0,
+    "quiet": 7,
+}
+
+
+def test_sessions_that_do_not_close_are_told_by_how_far_the_watermark_moved() -> None:
+    (found,) = judged(**OPEN)
+    assert (found.kind.id, found.severity, found.rows) == ("SS224", Severity.INFO, 9)
+    assert "while the watermark moved by 9 s: new events prolong all 9 sessions" in found.cause
+    for change in ({"moved_ms": 8_000}, {"removals": 1}, {"quiet": 4}, {"watermark_ms": None}):
+        assert all(found.kind.id != "SS224" for found in judged(**OPEN | change))
+
+
+def test_keys_that_differ_in_one_column_alone_are_told_from_a_share_on() -> None:
+    (found,) = judged(alike={"in 'a'": 4, "in 'b'": 5}, compared=100)
+    assert (found.kind.id, found.severity) == ("SS223", Severity.INFO)
+    assert found.cause == "Of the newest 100 keys 5 differ from another only in 'b'."
+    assert judged(alike={"in 'a'": 4}, compared=50) == []
+    assert judged(alike={"in 'b'": 5}, compared=101) == []
+
+
+def test_fractions_in_a_key_are_named_where_its_rows_go_too() -> None:
+    case = {"operator_name": "stateStoreSave", "puts": 200, "inserts": 199, "removals": 9}
+    (found,) = judged(**case, fractions=["lat", "lon"])
+    assert found.cause.startswith("The key has floating-point numbers ('lat', 'lon'); 199 of 200")
+    assert "9 keys were removed" in found.evidence
+    assert judged(**case) == []
