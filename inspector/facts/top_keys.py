@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import enum
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
 from inspector.arrays import Int64s
 from inspector.facts.fact import Fact, Observed, fact
 from inspector.light_dataclasses import dataclass, replace
-from inspector.state.replay import StateMap
+from inspector.state.replay import BEFORE_WINDOW, StateMap
 
 
 class TopBy(enum.Enum):
@@ -63,34 +64,28 @@ class SampledKey(Fact):
 _SHORT = 1024
 """Bytes of keys that are given to be compared: of long ones there are none to spell."""
 
+_LONG = BEFORE_WINDOW - 1
+"""In place of the step of one that is longer."""
+
 
 def newest_keys(state: StateMap, most: int) -> Iterator[SampledKey]:
     """Some of the live keys that are not long, those that were put last."""
-    ids = np.flatnonzero(state.live[: len(state)])
-    ids = ids[state.key_size[ids] <= _SHORT]
-    if len(ids) > most:
-        ids = ids[np.argpartition(-state.put_step[ids], most)[:most]]
+
+    def steps(ids: Int64s) -> Int64s:
+        return np.where(state.key_size[ids] <= _SHORT, state.put_step[ids], _LONG).astype(np.int64)
+
+    ids, put = _first(state, most, steps)
+    ids = ids[put != _LONG]
     yield from map(SampledKey, state.keys(ids))
 
 
 def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
     """The first ``most`` live keys by an amount; ties by key id, so that a run repeats itself."""
-    ids = np.flatnonzero(state.live[: len(state)])
-    if not len(ids):
-        return
-    amounts = _amounts(state, by, ids)
-    if most == 1:
-        ids, amounts = ids[[amounts.argmax()]], amounts[[amounts.argmax()]]
-    elif len(ids) > most:
-        # The threshold first: a full sort of millions of keys is for nothing.
-        least = np.partition(amounts, len(amounts) - most)[len(amounts) - most]
-        ids, amounts = ids[amounts >= least], amounts[amounts >= least]
-    order = np.lexsort((ids, -amounts))[:most]
+    ids, amounts = _first(state, most, partial(_amounts, state, by))
     ranged = state.tracking.keys is not None
-    appeared = state.appearance(ids[order]) if ranged else np.zeros(len(order), np.int64)
-    keys = state.keys(ids[order])
-    for i, key, store_name in zip(order.tolist(), keys, appeared.tolist(), strict=True):
-        key_id, amount = int(ids[i]), int(amounts[i])
+    appeared = state.appearance(ids) if ranged else np.zeros(len(ids), np.int64)
+    columns = ids.tolist(), amounts.tolist(), state.keys(ids), appeared.tolist()
+    for key_id, amount, key, number in zip(*columns, strict=True):
         put = int(state.put_step[key_id])
         yield TopKey(
             by,
@@ -100,8 +95,29 @@ def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
             int(state.value_size[key_id]),
             int(state.puts[key_id]),
             None if put < 0 else state.versions[put],
-            store_name,
+            number,
         )
+
+
+def _first(
+    state: StateMap, most: int, amounts_of: Callable[[Int64s], Int64s]
+) -> tuple[Int64s, Int64s]:
+    """The ids of the first live keys by an amount, then by id; and the amounts.
+
+    Portion by portion: columns of all keys would be the most memory of a task.
+    """
+    ids = amounts = np.empty(0, np.int64)
+    for portion in state.portions():
+        more = np.flatnonzero(state.live[portion]) + portion.start
+        theirs = amounts_of(more)
+        if len(ids) == most:
+            better = theirs > amounts[-1]
+            more, theirs = more[better], theirs[better]
+        if len(more):
+            ids, amounts = np.concatenate([ids, more]), np.concatenate([amounts, theirs])
+            order = np.argsort(-amounts, kind="stable")[:most]
+            ids, amounts = ids[order], amounts[order]
+    return ids, amounts
 
 
 def first_keys(keys: Iterable[TopKey], most: int) -> list[TopKey]:

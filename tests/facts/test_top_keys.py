@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,17 +50,16 @@ def rank(history: list[list[tuple[bytes, bytes | None]]], by: TopBy) -> list[tup
 
 
 @pytest.mark.parametrize("by", [by for by in TopBy if by is not TopBy.NUMBER])
-@given(history=HISTORIES, most=st.integers(1, 6))
+@given(history=HISTORIES, most=st.integers(1, 6), portion=st.integers(1, 6))
 def test_the_first_keys_are_those_of_a_sort(
-    by: TopBy, history: list[list[tuple[bytes, bytes | None]]], most: int
+    by: TopBy, history: list[list[tuple[bytes, bytes | None]]], most: int, portion: int
 ) -> None:
     state, _, _ = replay([Step(records) for records in history])
-    found = list(top_keys(state, by, most))
-    expected = rank(history, by)
-    assert [one.amount for one in found] == [amount for amount, _ in expected[:most]]
-    keys = [one.key for one in found]
-    assert set(zip([one.amount for one in found], keys, strict=True)) <= set(expected)
-    assert len(set(keys)) == len(keys)
+    with mock.patch("inspector.state.replay._PORTION", portion):
+        found = [(one.amount, one.key) for one in top_keys(state, by, most)]
+    ids = {key: number for number, key in enumerate(state.keys(np.arange(len(state))))}
+    expected = sorted(rank(history, by), key=lambda one: (-one[0], ids[one[1]]))
+    assert found == expected[:most]
 
 
 def test_the_tops_of_partitions_merge_to_one() -> None:
