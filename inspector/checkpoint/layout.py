@@ -156,11 +156,7 @@ class Layout:
 
 
 def discover(storage: Storage, classify: Classify) -> Layout:
-    """List a checkpoint's state.
-
-    Args:
-        storage: opened at the checkpoint's root (see :func:`resolve_root`).
-        classify: what the providers know of file names.
+    """List a checkpoint's state, by a storage that was opened at its root (:func:`resolve_root`).
 
     Raises:
         NotACheckpointError: the root is none.

@@ -222,12 +222,7 @@ def like_json(offset: str) -> bool:
 
 
 def source_offsets(entry: OffsetEntry, before: OffsetEntry | None) -> tuple[SourceOffset, ...]:
-    """The sources of an entry, in its order.
-
-    Args:
-        entry: of the batch.
-        before: of the batch before; None if it is not there.
-    """
+    """The sources of an entry, in its order; ``before`` is None if that is not in the log."""
     return tuple(
         SourceOffset(
             name[:NAME_CHARS],

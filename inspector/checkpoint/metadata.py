@@ -119,12 +119,7 @@ def parse_operator_metadata(data: bytes) -> OperatorMetadata:
 def read_operator_metadata(
     storage: Storage, operator_id: int, batch_id: int | None = None
 ) -> tuple[OperatorMetadata | None, tuple[Problem, ...]]:
-    """What Spark wrote about an operator, as of a batch.
-
-    Args:
-        storage: opened at the checkpoint's root.
-        operator_id: the operator.
-        batch_id: of v2, the newest file not after this batch counts; None for the newest of all.
+    """What Spark wrote about an operator, as of a batch: of v2 the newest file not after it counts.
 
     Returns:
         The metadata, or None if there is none (Spark 3.5 and older) or it is unreadable, and the

@@ -124,14 +124,10 @@ def read_state_schema(
     *,
     schema_paths: Sequence[str] = (),
 ) -> tuple[StateSchema | None, tuple[Problem, ...]]:
-    """The schema that Spark wrote for a store.
+    """The schema that Spark wrote for a store; all its partitions share that of partition 0.
 
-    Args:
-        storage: opened at the checkpoint's root.
-        operator_id: the operator.
-        store_name: the store; all its partitions share the schema of partition 0.
-        schema_paths: v3: the paths that operator metadata names, oldest first; only the names of
-            the files count, for the paths are of the place where the query ran.
+    Of v3 operator metadata names the ``schema_paths``, oldest first; only the names of the files
+    count, for the paths are of the place where the query ran.
 
     Returns:
         The schema, or None if there is none (Spark 3.0 and older) or it is unreadable, and the

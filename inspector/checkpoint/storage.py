@@ -144,13 +144,10 @@ class Storage:
         missing_ok: bool = False,
         errors: dict[str, OSError] | None = None,
     ) -> dict[str, tuple[Entry, ...]]:
-        """List many folders at once.
+        """List many folders at once; the answer has their order.
 
-        Args:
-            relatives: the folders; the answer has their order.
-            missing_ok: a folder that is not there is empty.
-            errors: where to put the failures. Without it the first failure is raised; with it a
-                folder that failed is absent from the answer.
+        Without ``errors`` the first failure is raised; with it a folder that failed is in there
+        and not in the answer.
         """
         paths = list(dict.fromkeys(relatives))
         entries = in_parallel(partial(self.list, missing_ok=missing_ok), paths, self._threads)
@@ -204,12 +201,7 @@ class Storage:
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> bytes:
-        """A whole small file.
-
-        Args:
-            relative: its path.
-            limit: the most bytes it may have.
-            size: its size, if a listing has it; saves a request.
+        """A whole small file; its size, if a listing has it, saves a request.
 
         Raises:
             LimitError: the file is larger than ``limit``.
@@ -222,10 +214,7 @@ class Storage:
     ) -> Callable[[], bytes]:
         """Request a whole small file now, of a remote storage; who needs it calls what this gives.
 
-        Args:
-            relative: its path.
-            limit: the most bytes it may have.
-            size: its size, if a listing has it; without it the request waits for the call.
+        Without its size, which a listing has, the request waits for the call.
 
         Returns:
             A function that waits for the bytes, and raises what :meth:`read` raises.
@@ -306,10 +295,7 @@ class Storage:
     ) -> Iterator[bytes]:
         """A file from start to end in chunks of at most ``chunk_bytes``, one request each.
 
-        Args:
-            relative: its path.
-            chunk_bytes: the most bytes of a chunk.
-            size: its size, if a listing has it; the next chunks are under way then.
+        With its size, if a listing has it, the next chunks are under way.
 
         Raises:
             OSError: at the chunk that cannot be read.

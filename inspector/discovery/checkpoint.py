@@ -275,14 +275,7 @@ def open_checkpoint(
     user_schemas: UserSchemas | None = None,
     near: Near | None = None,
 ) -> Checkpoint:
-    """Open a checkpoint by its root, or by any path below it.
-
-    Args:
-        url: path or URL.
-        options: the storage's options.
-        selection: narrows what the path means.
-        user_schemas: state schemas that take the place of those in the checkpoint.
-        near: the entries of the logs that are read; None for all.
+    """Open a checkpoint by its root, or by any path below it, as :func:`checkpoint_at`.
 
     Raises:
         CheckpointError: a user-supplied schema is for no store of the part that was selected.
@@ -423,14 +416,7 @@ def _schemas(
 
 
 def resolve_attempts(storage: Storage, layout: Layout, provider: Provider, logs: Logs) -> Layout:
-    """The layout with every file as what it is to its provider.
-
-    Args:
-        storage: opened at the checkpoint's root.
-        layout: files as all providers together see their names.
-        provider: the one that wrote them.
-        logs: with the unique ids that batches were committed by.
-    """
+    """The layout, as all providers together see it, with every file as what it is to its own."""
 
     def files(store: StoreLayout) -> tuple[StoreFile, ...]:
         result = provider.resolve_attempts(store.files, _commit_ids(logs, store.store), storage)

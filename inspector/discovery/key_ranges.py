@@ -19,12 +19,9 @@ MOST_RANGES = 4096
 
 
 def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
-    """One task for each of so many ranges of a task's keys.
+    """One task for each of so many ranges of a task's keys; for 1 the task itself.
 
-    Args:
-        task: about all keys of its partition.
-        count: how many ranges; for 1 the task itself.
-        seed: of the hash that divides the keys; drawn at random if it is None.
+    The ``seed`` of the hash that divides them is drawn at random if it is None.
     """
     count = min(count, MOST_RANGES)
     if count < 2 or not _can_split(task):

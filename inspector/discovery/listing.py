@@ -36,9 +36,7 @@ from inspector.providers.chain import compared_versions, restorable_versions
 def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     """What is wrong with files and folders by their names alone: what is missing, or too many.
 
-    Args:
-        checkpoint: what was found.
-        version: the judged version; every store has to be able to restore it.
+    Every store has to be able to restore the judged version.
     """
     yield from impossible_partitions(checkpoint, version)
     yield from state_problems(checkpoint, version)
@@ -177,9 +175,7 @@ UNFINISHED_ERROR = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     """What is missing or too many among the folders of a checkpoint's state.
 
-    Args:
-        checkpoint: what was found.
-        version: the judged version; before the first batch is committed nothing has to be there.
+    Before the first batch is committed nothing has to be there.
     """
     yield from _open_repartitioning(checkpoint)
     # No entries at all beside state; a copied folder ``state`` has none either.

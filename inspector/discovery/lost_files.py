@@ -43,14 +43,10 @@ def lost_files(
     schemas: Mapping[int, Collection[str]],
     reported: Collection[str | None],
 ) -> Iterator[Problem]:
-    """The schemas and metadata that are gone.
+    """The schemas and metadata that are gone, of all operators of the query.
 
-    Args:
-        storage: opened at the checkpoint's root.
-        logs: of the checkpoint.
-        operators: all of the query.
-        schemas: stores of each operator whose schema is there, or was given by the user.
-        reported: paths that have a problem already.
+    ``schemas``: stores of each operator whose schema is there, or was given by the user;
+    ``reported``: paths that have a problem already.
     """
     state = (FileKind.DELTA, FileKind.SNAPSHOT)
     layouts = [item for item in operators if any(s.of_kind(*state) for s in item.stores)]

@@ -55,11 +55,7 @@ def plan(
 ) -> list[Task]:
     """The tasks of a run, by operator and partition.
 
-    Args:
-        checkpoint: what is read.
-        version: the state version that is judged.
-        request: the facts that are needed.
-        history: follow the keys through repartitionings.
+    ``history``: keys are followed through repartitionings.
     """
     codecs, row_checksum = _confs(checkpoint, version)
     merge_operator = checkpoint.conf(version, "stateStore.rocksdb.mergeOperatorVersion")

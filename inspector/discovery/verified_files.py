@@ -138,10 +138,7 @@ class RememberedFiles(VerifiedFiles):
     def look_again(self, tree: Tree | None = None) -> None:
         """Begin another look: folders are listed anew, and what has gone is forgotten.
 
-        An object that was silent has another chance.
-
-        Args:
-            tree: a listing of all that was made just now; none is made then.
+        An object that was silent has another chance. ``tree``: a listing of all, made just now.
         """
         SILENCE.clear()
         self._kept = {path: kept for path, kept in self._kept.items() if path in self._listed}

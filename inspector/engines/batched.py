@@ -155,9 +155,7 @@ def digest(spec: str) -> bytes:
 def tagging(function: BatchFunction, owners: dict[bytes, int]) -> BatchFunction:
     """The same batch function with :data:`OWNERS` before its results' columns.
 
-    Args:
-        function: of tasks.
-        owners: the digest of a task -> the number of those whose it is.
+    ``owners``: the digest of a task -> the number of those whose it is.
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -171,11 +169,7 @@ def tagging(function: BatchFunction, owners: dict[bytes, int]) -> BatchFunction:
 
 
 def merging(merges: Sequence[Merge | None]) -> Merge | None:
-    """What makes the results of each fewer, and leaves those alone that nothing does.
-
-    Args:
-        merges: by number of the owners.
-    """
+    """What makes the results of each owner fewer, and leaves those alone that nothing does."""
     keys = next((merge.keys for merge in merges if merge is not None), None)
     if keys is None:
         return None

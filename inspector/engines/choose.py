@@ -112,13 +112,7 @@ def requested_engine(options: EngineOptions, workers: int | None) -> Engine | No
 
 
 def choose(options: EngineOptions, workers: int | None, state_bytes: int) -> Engine:
-    """The engine by the size of the state, where nothing else decides.
-
-    Args:
-        options: what the user requests.
-        workers: threads of an engine in this process.
-        state_bytes: bytes of the state files.
-    """
+    """The engine by the bytes of the state files, where nothing else decides."""
     if state_bytes < LOCAL_SPARK_BYTES:
         reason = f"no Spark session; {bytes_text(state_bytes)} of state files"
         return _local(options, workers, reason, expected=True)

@@ -98,11 +98,7 @@ _CHUNKS_OF_CONTENT = (
 
 
 class HadoopFiles(Reader):
-    """The files that a session of Spark can read.
-
-    Args:
-        session: of Spark 3.5 or later, classic or Connect.
-    """
+    """The files that a session of Spark 3.5 or later can read, classic or Connect."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
@@ -140,11 +136,7 @@ class HadoopFiles(Reader):
     def frame(self, work: Sequence[Work], count: int) -> DataFrame:
         """Tasks with their files, as :data:`inspector.engines.staging.CHUNKS`.
 
-        All of one task is in one Spark partition; the heaviest in the first.
-
-        Args:
-            work: the tasks.
-            count: Spark partitions.
+        All of one task is in one of ``count`` Spark partitions; the heaviest in the first.
 
         Raises:
             EngineError: a file is larger than Spark reads.

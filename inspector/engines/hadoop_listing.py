@@ -74,14 +74,10 @@ Listings = dict[str, Listing]
 def open_listing(
     listing: Listing, folders: Iterable[str], target: str, listings: Listings
 ) -> Storage:
-    """The storage that discovery reads; listing and folder go when nothing holds it any more.
+    """The storage that discovery reads, and that ``listings`` has as long as something holds it.
 
-    Args:
-        listing: what Spark listed.
-        folders: paths of folders that exist, even if empty.
-        target: a folder in which the small files lie below the listing's name; it is removed
-            together with the storage.
-        listings: those of the session, to which this one is added.
+    Folders exist, even if empty. The small files lie in ``target`` below the listing's name; it is
+    removed together with the storage.
     """
     fetched = str(Path(target, listing.name))
     for folder in folders:
@@ -112,16 +108,10 @@ def _remove(listings: Listings, name: str, folder: str) -> None:
 
 
 def relative_path(path: str, root: str, mark: str, *, encoded: bool = False) -> str:
-    """The path in the checkpoint of a file that Spark listed.
+    """The path in the checkpoint of a file that Spark listed, below the mark (such as ``state``).
 
-    Spark reports the whole path in its own spelling of the root; of the user's only the last part
-    is sure to be in it.
-
-    Args:
-        path: as Spark reports it.
-        root: as the user spelled it.
-        mark: the file or folder below the root in which it was listed, such as ``state``.
-        encoded: it is a URI, percent-encoded.
+    Spark reports the whole path in its own spelling of the root, percent-encoded where it is a URI;
+    of the user's only the last part is sure to be in it.
 
     Raises:
         EngineError: the mark is not in the path.

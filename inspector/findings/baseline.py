@@ -162,11 +162,7 @@ def compare(
 ) -> Comparison:
     """Hold an audit against an earlier one.
 
-    Args:
-        findings: of now.
-        metrics: of now.
-        earlier: what was then.
-        tolerance: by how much of its earlier value a number may differ and count as the same.
+    A number may differ by ``tolerance`` of its earlier value and count as the same.
     """
     now = amounts_of((place_of(finding), amount_of(finding)) for finding in findings)
     titles = {finding.kind.id: finding.kind.title for finding in findings}
@@ -258,12 +254,9 @@ def _sum(a: int | None, b: int | None) -> int | None:
 def failing(
     findings: Sequence[Finding], least: Severity | None, comparison: Comparison | None
 ) -> tuple[Finding, ...]:
-    """The findings that a gate fails for.
+    """The findings that a gate fails for: from a severity on, None if none does.
 
-    Args:
-        findings: of an audit.
-        least: the severity from which on a finding counts; None: none does.
-        comparison: with a baseline; if there is one, only what is new or worse counts.
+    With a baseline only what is new or worse counts.
     """
     if least is None:
         return ()
@@ -275,10 +268,7 @@ def failing(
 
 
 def earlier_of(report: Mapping[str, Any]) -> Earlier:
-    """What a JSON report of an audit says of its checkpoint.
-
-    Args:
-        report: the parsed envelope of one checkpoint.
+    """What the JSON report of an audit, the parsed envelope of one checkpoint, says of it.
 
     Raises:
         ValueError: it is none.

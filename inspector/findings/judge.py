@@ -55,16 +55,9 @@ def judge(  # noqa: PLR0913 - what findings rest on
 ) -> tuple[Finding, ...]:
     """Every rule applied to the facts of a version; the gravest first.
 
-    Args:
-        checkpoint: with the rules that apply to its operators.
-        version: the judged state version.
-        facts: of all tasks.
-        problems: what is wrong by the listing and by the files.
-        thresholds: from which numbers on something is a finding.
-        heap_bytes: estimate of what the retained versions take, where there is a limit for it.
-        key_words: how a finding names a key.
-        restart: what the query restarts from, if the version is the newest.
-        growing: whether each store grows; without those of which that cannot be told.
+    ``heap_bytes`` estimates what the retained versions take, where there is a limit for it;
+    ``key_words`` say how a finding names a key; ``restart`` is known if the version is the newest;
+    ``growing`` lacks the stores of which it cannot be told.
     """
     broken = judge_integrity(checkpoint, version, facts, problems, thresholds, restart)
     findings: list[Finding] = []

@@ -24,14 +24,9 @@ from inspector.sums import group_by
 def inflate_file(
     file: StoreFile, chunks: Iterator[bytes], options: ReadOptions, report: Report, summed: set[str]
 ) -> Iterator[bytes]:
-    """The raw bytes of a file; by its first bytes where the log says something else.
+    """The raw bytes of a file; by its first bytes where the log records another codec.
 
-    Args:
-        file: what is read.
-        chunks: its bytes.
-        options: with the codec that the log records.
-        report: takes the problem that the bytes are of another codec.
-        summed: gets the path of a file whose blocks hold checksums.
+    ``report`` takes that problem, ``summed`` the path of a file whose blocks hold checksums.
 
     Raises:
         DecodeError: as :func:`inspector.decode.frames.inflate`.
@@ -264,12 +259,7 @@ SLUG = "file-checksum"
 
 
 class SideChecks:
-    """The checksum files of one store.
-
-    Args:
-        read: gives the bytes of one.
-        sides: all of the store; those whose main file is not there are left out.
-        report: where problems go.
+    """The checksum files of one store, but those whose main file is not there.
 
     Attributes:
         passed: checksum files that hold the checksum of their file.

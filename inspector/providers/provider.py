@@ -89,11 +89,9 @@ class Provider(ABC):
         """
 
     def requests_of(self, file: StoreFile, *, has_sums: bool) -> int:
-        """How many requests an audit makes for one of its files on an object store.
+        """How many requests an audit makes for a delta, snapshot or table on an object store.
 
-        Args:
-            file: a delta, snapshot or table.
-            has_sums: a checksum file lies beside it, for which it is read as a whole.
+        Where a checksum file lies beside it, it is read as a whole.
         """
         del has_sums
         return parts_of(file.size)

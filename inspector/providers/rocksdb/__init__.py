@@ -97,13 +97,9 @@ def mark_attempts(
 ) -> tuple[StoreFile, ...]:
     """The files of a store, those of other attempts than the committed ones as abandoned.
 
-    Args:
-        files: of one store.
-        committed: the ids that the commit log has, by version.
-        lineage: reads what a changelog is based on.
-
-    Of a version that neither says anything of, the attempt that wrote last is taken: it is newer
-    than the last commit, or as old as the oldest snapshot.
+    ``committed``: the ids that the commit log has, by version. Of a version that neither it nor the
+    lineage says anything of, the attempt that wrote last is taken: it is newer than the last
+    commit, or as old as the oldest snapshot.
     """
     attempts: dict[int, dict[str | None, list[StoreFile]]] = {}
     for file in files:

@@ -60,12 +60,9 @@ class AvroEntries:
     checksum_bytes: int = 0
 
     def with_unsafe_rows(self, buffer: bytes, keys: Spans, values: Spans) -> Parts:
-        """The same entries.
+        """The same entries: keys as they are arranged, without a column family, and values.
 
-        Args:
-            buffer: what they lie in.
-            keys: where each arranged key lies, without a column family.
-            values: where each value lies; those of removals have a length below 0.
+        Those of removals have a length below 0.
 
         Raises:
             DecodeError: a row is not of its schema; the offset is that of its part in the buffer.

@@ -253,13 +253,8 @@ def live_blocks(
 ) -> Iterator[LiveBlock]:
     """The entries of a snapshot in the order of their keys, each with all that was merged into it.
 
-    Args:
-        storage: opened at the checkpoint's root.
-        file: the snapshot.
-        snapshot: what it says.
-        options: how values are merged.
-        family: column family whose entries are wanted, of tables that were read as a whole before;
-            some of others may come with them.
+    With a column ``family`` its entries alone, of tables that were read as a whole before; some of
+    others may come with them.
 
     Raises:
         DecodeError: a table file is missing, has another size than the snapshot says, or is not

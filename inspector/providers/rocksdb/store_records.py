@@ -77,13 +77,9 @@ class _Entries(NamedTuple):
 def decode_block(
     scanned: Scanned, first_record: int, encoding: Encoding, lists: ListLengths | None
 ) -> RecordBlock | None:
-    """The records of a block.
+    """The records of a block, after so many of the store in the file.
 
-    Args:
-        scanned: where its entries lie.
-        first_record: how many records of the store were before it in the file.
-        encoding: of the store.
-        lists: how many rows each value has before the block; needed where values have several.
+    The ``lists`` say how many rows each value has before it, where values have several.
 
     Returns:
         None if no entry belongs to the store.
