@@ -136,9 +136,8 @@ def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def _placements(facts: Facts) -> dict[StoreName, dict[int, MisplacedKeys]]:
     placements: dict[StoreName, dict[int, MisplacedKeys]] = {}
     for observation in facts.of(MisplacedKeys):
-        placements.setdefault(observation.store.name, {})[observation.store.partition_id] = (
-            observation.fact
-        )
+        store = observation.store
+        placements.setdefault(store.name, {})[store.partition_id] = observation.fact
     return placements
 
 

@@ -155,13 +155,7 @@ def level_of(findings: Sequence[Finding], problems: Sequence[Problem]) -> Level:
     if any(problem.slug not in READABLE for problem in problems):
         return Level.UNREADABLE
     worst = max((finding.severity for finding in findings), default=None)
-    by_severity = {
-        None: Level.OK,
-        Severity.INFO: Level.INFO,
-        Severity.WARNING: Level.WARNING,
-        Severity.ERROR: Level.ERROR,
-    }
-    return by_severity[worst]
+    return Level.OK if worst is None else Level(worst.word)
 
 
 # --- which finding explains most ---------------------------------------------------------------
@@ -220,7 +214,8 @@ def main_finding(
     """The finding that explains most: by :data:`RANKS`, then the reason of that one, if it has one.
 
     Few values with most of the bytes come before rows that outlive their rule. Where the state is
-    known not to grow, what it costs comes before rows that may outlive it. ``sizes`` are the bytes of the state that each is about, if it counts any, ``total`` is all of it.
+    known not to grow, what it costs comes before rows that may outlive it. ``sizes`` are the bytes
+    of the state that each is about, if it counts any, ``total`` is all of it.
     """
     ranks = RANKS if growing else (*RANKS[:-2], RANKS[-1], RANKS[-2])
     heavy = [
