@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import uuid
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -48,7 +47,7 @@ class Listing:
     """A checkpoint as Spark listed it.
 
     Attributes:
-        name: stands for it in the URLs of tasks.
+        name: stands for it in the URLs of tasks; no other has it.
         root: the path as the user spelled it, to be read by Spark; may hold credentials.
         files: path in the checkpoint -> file.
     """
@@ -95,11 +94,6 @@ def open_listing(
     listings[listing.name] = listing
     weakref.finalize(storage, _remove, listings, listing.name, target)
     return storage
-
-
-def new_listing(root: str, files: Mapping[str, ListedFile]) -> Listing:
-    """A listing with a name that no other has."""
-    return Listing(uuid.uuid4().hex, root, files)
 
 
 def _remove(listings: Listings, name: str, folder: str) -> None:

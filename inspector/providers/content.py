@@ -47,7 +47,6 @@ class StoreContent:
 
     def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles | None:
         """What the snapshots in one folder share; None if each has its rows for itself."""
-        del storage, files
         return None
 
     def files_to_copy(self, folder: FolderVersion) -> tuple[StoreFile, ...]:
@@ -67,7 +66,6 @@ class StoreContent:
             InspectorError: it cannot be decoded.
             OSError: it cannot be read.
         """
-        del storage, file
         return 1
 
     def lineage(self, storage: Storage, file: StoreFile) -> Mapping[int, str]:
@@ -80,7 +78,6 @@ class StoreContent:
             InspectorError: it cannot be decoded.
             OSError: it cannot be read.
         """
-        del storage, file
         return {}
 
     def new_delta(
@@ -95,7 +92,6 @@ class StoreContent:
             InspectorError: a file that says how cannot be decoded.
             OSError: it cannot be read.
         """
-        del options, unique_id
         raise UnsupportedProviderError(
             "no state can be written for this state store provider, only copied as it is",
             folder.storage.root,

@@ -181,7 +181,6 @@ class FileReader(ABC):
 
         Nothing is noted of them before :meth:`note`. By default none is read so.
         """
-        del files
         return (), None
 
     def note(
@@ -210,7 +209,6 @@ class FileReader(ABC):
             DecodeError: it cannot be decoded.
             OSError: it cannot be read.
         """
-        del file
         return None
 
     def family(self, file: StoreFile) -> int | None:
@@ -220,7 +218,6 @@ class FileReader(ABC):
             DecodeError: no snapshot says it.
             OSError: it cannot be read.
         """
-        del file
         return None
 
     def files_to_check(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:

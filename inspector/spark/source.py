@@ -65,7 +65,7 @@ from inspector.analyses import data_tables
 from inspector.analyses.shared.data_tables import plan_table, table_of_name
 from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, RULES, Options, Parameter
-from inspector.engines.arrow_encoding import encode_columns
+from inspector.engines.arrow_encoding import encode_columns, encoded_schema
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import JOIN_SIDES, ProblemMode
@@ -94,7 +94,7 @@ class InspectorDataSource(DataSource):
         with in_one_sentence():
             path, table, options, table_options = _request(self.options)
             schema = table_of_name(table).schema(path, options, table_options)
-        return from_arrow_schema(encode_columns(_nothing, schema).schema, prefer_timestamp_ntz=True)
+        return from_arrow_schema(encoded_schema(schema), prefer_timestamp_ntz=True)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """What reads it; with ``pushdown`` one that takes filters."""
@@ -102,7 +102,7 @@ class InspectorDataSource(DataSource):
             plan = plan_table(*_request(self.options))
             pushdown = _flag(_lower_names(self.options), "pushdown")
         kind = _FilteringReader if pushdown else _Reader
-        return kind(encode_columns(plan.function, plan.schema).function, plan.work, schema)
+        return kind(encode_columns(plan.function, plan.schema), plan.work, schema)
 
 
 class _Part(InputPartition):
@@ -138,13 +138,9 @@ class _FilteringReader(_Reader):
     def pushFilters(self, filters: Sequence[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
         """Leave out the tasks of other partitions; the filters stay Spark's to apply."""
         for item in filters:
-            kept = _partitions_of(item)
-            if kept is not None:
-                self._work = [
-                    work
-                    for work in self._work
-                    if work.partition_id is None or work.partition_id in kept
-                ]
+            if (kept := _partitions_of(item)) is not None:
+                kept |= {None}
+                self._work = [work for work in self._work if work.partition_id in kept]
         return filters
 
 
@@ -156,7 +152,7 @@ def _exact(schema: StructType) -> pa.Schema:
     return exact
 
 
-def _partitions_of(pushed: Any) -> set[int] | None:
+def _partitions_of(pushed: Any) -> set[int | None] | None:
     """The partitions that a filter leaves, None if it says nothing of them."""
     if getattr(pushed, "attribute", None) != ("partition_id",):
         return None
@@ -164,10 +160,6 @@ def _partitions_of(pushed: Any) -> set[int] | None:
     if kind in ("EqualTo", "EqualNullSafe"):
         return {pushed.value}
     return set(pushed.value) if kind == "In" else None
-
-
-def _nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from batches
 
 
 def _lower_names(options: Mapping[str, str]) -> dict[str, str]:
