@@ -257,11 +257,11 @@ def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> 
 
 def _written_values(schema: StateSchema | None) -> dict[int, str]:
     """The schemas of a column family's values, by the numbers that its rows may have."""
-    written_values: dict[int, str] = {}
-    for family in schema.column_families if schema else ():
-        values = {**family.older_values, family.value_schema_id: family.value}
-        written_values |= {number: to_json(value) for number, value in values.items()}
-    return written_values
+    return {
+        number: to_json(value)
+        for family in (schema.column_families if schema else ())
+        for number, value in (*family.older_values.items(), (family.value_schema_id, family.value))
+    }
 
 
 def _counts(schema: StateSchema) -> bool:
