@@ -303,18 +303,14 @@ def _read_v3(
 
 def _evolve(older: StateSchema, newer: StateSchema) -> StateSchema:
     before = {family.name: family for family in older.column_families}
-    families = [
-        _with_older(family, before.pop(family.name, None)) for family in newer.column_families
-    ]
+    families = []
+    for family in newer.column_families:
+        values: dict[int, StructType] = {}
+        if (old := before.pop(family.name, None)) is not None:
+            values = {**old.older_values, old.value_schema_id: old.value}
+            values.pop(family.value_schema_id, None)
+        families.append(replace(family, older_values=values))
     return replace(newer, column_families=(*families, *before.values()))
-
-
-def _with_older(family: ColumnFamily, before: ColumnFamily | None) -> ColumnFamily:
-    if before is None:
-        return family
-    values = {**before.older_values, before.value_schema_id: before.value}
-    values.pop(family.value_schema_id, None)
-    return replace(family, older_values=values)
 
 
 def _order(entries: Sequence[Entry], schema_paths: Sequence[str]) -> list[Entry]:

@@ -68,10 +68,7 @@ def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> Batch
                 for number, spec in packed[group]:
                     yield task_batch(zlib.decompress(spec).decode(), number)
 
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return function(tasks(batches))
-
-    return run
+    return lambda batches: function(tasks(batches))
 
 
 def partition_keys(count: int) -> list[int]:

@@ -13,6 +13,7 @@ import os
 import shutil
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -173,7 +174,8 @@ def _with_listings(
 def _tasks(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, str):
         if f"{SCHEME}:/" in value:
-            yield from _tasks(_parse(value))
+            with suppress(ValueError, RecursionError):  # a text that has nothing to do with a task
+                yield from _tasks(json.loads(value))
     elif isinstance(value, Sequence):
         for item in value:
             yield from _tasks(item)
@@ -183,10 +185,3 @@ def _tasks(value: Any) -> Iterator[dict[str, Any]]:
             yield from _tasks(value.get("origins", ()))
         else:
             yield from _tasks(list(value.values()))
-
-
-def _parse(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None  # some text that has nothing to do with a task

@@ -297,18 +297,15 @@ def _place_and_amount(finding: Mapping[str, Any]) -> tuple[Place, Amount]:
 
 
 def _count(value: Any) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+    if isinstance(value, float):
         raise TypeError(f"{value!r:.40} is not a count")
-    return None if value is None else int(_check_size(value))
+    number = _number(value)
+    return None if number is None else int(number)
 
 
 def _number(value: Any) -> Value:
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
         raise TypeError(f"{value!r:.40} is not a number")
-    return None if value is None else _check_size(value)
-
-
-def _check_size(value: float) -> float:
-    if not -_MOST < value < _MOST:  # nor NaN
+    if value is not None and not -_MOST < value < _MOST:  # nor NaN
         raise TypeError("a number is beyond all that can be counted")
     return value
