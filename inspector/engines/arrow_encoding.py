@@ -109,7 +109,8 @@ def merge_at_last(merge: Merge) -> BatchFunction:
     """Makes fewer of what :func:`merge_in_part` left, as bytes."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for batch in batches for row in batch.column("batch").to_pylist())
+        columns: Iterable[Any] = (batch.column("batch").to_pylist() for batch in batches)
+        rows = (row for column in columns for row in column)
         return to_ipc(merge.function(from_ipc(rows)))
 
     return run

@@ -81,7 +81,7 @@ _OPTIONS_LOCAL: Mapping[str, str] = {
 
 _KEYED = pa.schema([("partition_key", pa.int32()), *CHUNKS])
 
-_REQUESTS = pa.schema([("uri", pa.string()), ("path", pa.string()), _KEYED.field(0)])
+_REQUESTS = pa.schema([pa.field("uri", pa.string()), CHUNKS.field("path"), _KEYED.field(0)])
 """Files, each with the key of a Spark partition that reads it."""
 
 _CHUNKS_OF_CONTENT = (
