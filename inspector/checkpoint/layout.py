@@ -138,14 +138,6 @@ class Layout:
         """All stores of all operators."""
         return tuple(store for operator in self.operators for store in operator.stores)
 
-    def map_files(self, change: Callable[[StoreLayout], tuple[StoreFile, ...]]) -> Layout:
-        """The same with other files in the stores."""
-        operators = (
-            operator.map_stores(lambda store: (replace(store, files=change(store)),))
-            for operator in self.operators
-        )
-        return replace(self, operators=tuple(operators))
-
     def select(self, selection: Selection) -> Layout:
         """Only what the selection names."""
         return replace(self, operators=tuple(_select(self.operators, selection)))

@@ -399,12 +399,15 @@ def _schemas(
 def resolve_attempts(storage: Storage, layout: Layout, provider: Provider, logs: Logs) -> Layout:
     """The layout, as all providers together see it, with every file as what it is to its own."""
 
-    def files(store: StoreLayout) -> tuple[StoreFile, ...]:
-        result = provider.resolve_attempts(store.files, _commit_ids(logs, store.store), storage)
-        return tuple(_with_origin(file, logs) for file in result) if has_appended else result
+    def resolve(store: StoreLayout) -> Iterator[StoreLayout]:
+        files = provider.resolve_attempts(store.files, _commit_ids(logs, store.store), storage)
+        if has_appended:
+            files = tuple(_with_origin(file, logs) for file in files)
+        yield replace(store, files=files)
 
     has_appended = any(clock.appended for clock in logs.clocks.values())
-    return layout.map_files(files)
+    operators = tuple(operator.map_stores(resolve) for operator in layout.operators)
+    return replace(layout, operators=operators)
 
 
 def _with_origin(file: StoreFile, logs: Logs) -> StoreFile:

@@ -24,9 +24,9 @@ from inspector.discovery.unknown_watermarks import (
     operator_holding_back,
     sees_watermark,
 )
-from inspector.discovery.what_if import scenario_of
+from inspector.discovery.what_if import DEDUPLICATIONS, scenario_of
 from inspector.model import Certainty, FileKind, TimeoutKind
-from inspector.operators import deduplicate, deduplicate_within_watermark
+from inspector.operators import deduplicate_within_watermark
 from inspector.operators.aggregation import COMPLETE
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE
@@ -41,7 +41,6 @@ from inspector.sparktypes import field_at, is_int64, to_json
 from inspector.sparktypes.key_encoders import KeyEncoder
 
 SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
-DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
 
 
 MOST_READS = 8

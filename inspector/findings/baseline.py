@@ -164,7 +164,10 @@ def compare(
 
     A number may differ by ``tolerance`` of its earlier value and count as the same.
     """
-    now = amounts_of((place_of(finding), amount_of(finding)) for finding in findings)
+    now = amounts_of(
+        (place_of(finding), Amount(finding.severity, finding.rows, finding.bytes))
+        for finding in findings
+    )
     titles = {finding.kind.id: finding.kind.title for finding in findings}
     before = {} if earlier is None else earlier.findings
     trends = [
@@ -180,21 +183,17 @@ def compare(
     of_metrics = (
         [] if earlier is None else list(_metric_trends(earlier.metrics, metrics, tolerance))
     )
+    order = list(Trend)
     return Comparison(
         earlier,
-        tuple(sorted(trends, key=lambda trend: _order(trend.trend))),
-        tuple(sorted(of_metrics, key=lambda trend: _order(trend.trend))),
+        tuple(sorted(trends, key=lambda trend: order.index(trend.trend))),
+        tuple(sorted(of_metrics, key=lambda trend: order.index(trend.trend))),
     )
 
 
 def place_of(finding: Finding) -> Place:
     """What makes a finding the same one in another audit."""
     return Place(finding.kind.id, finding.operator_id, finding.store_name)
-
-
-def amount_of(finding: Finding) -> Amount:
-    """How much a finding is about."""
-    return Amount(finding.severity, finding.rows, finding.bytes)
 
 
 def amounts_of(amounts: Iterator[tuple[Place, Amount]]) -> dict[Place, Amount]:
@@ -241,10 +240,6 @@ def _trend_of_numbers(before: float, now: float, least: float) -> Trend:
     if abs(now - before) <= least:
         return Trend.SAME
     return Trend.WORSE if now > before else Trend.BETTER
-
-
-def _order(trend: Trend) -> int:
-    return list(Trend).index(trend)
 
 
 def _sum(a: int | None, b: int | None) -> int | None:

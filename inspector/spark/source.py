@@ -194,7 +194,9 @@ def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOption
     if "changeendbatchid" in texts:
         values["batch"] = _number(texts, "changeEndBatchId")
     if "joinside" in texts:
-        values["store_name"] = _side(texts)
+        values["store_name"] = texts["joinside"]
+        if texts["joinside"] not in JOIN_SIDES or "storename" in texts:
+            raise CheckpointError("joinSide is left or right, and goes without storeName")
     of_table = {name: values.pop(name) for name in TableOptions.parameters() if name in values}
     storage = {
         name[len(_STORAGE) :]: value
@@ -202,11 +204,8 @@ def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOption
         if name.lower().startswith(_STORAGE)
     }
     table_options = TableOptions(**{"mode": ProblemMode.FAILFAST} | of_table)
-    return texts["path"], _table(texts), Options(storage_options=storage, **values), table_options
-
-
-def _table(texts: Mapping[str, str]) -> str:
-    return texts.get("table", "rows")
+    run_options = Options(storage_options=storage, **values)
+    return texts["path"], texts.get("table", "rows"), run_options, table_options
 
 
 def _check_names(texts: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
@@ -224,7 +223,7 @@ def _check_names(texts: Mapping[str, str], declared: Mapping[str, Parameter]) ->
 
 def _check_table(texts: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
     """Every option that is given must be one of the table's."""
-    tables, table = data_tables(), _table(texts)
+    tables, table = data_tables(), texts.get("table", "rows")
     fields = {source: item.name for source, item in declared.items()}
     for source, name in {**fields, "changeEndBatchId": "from_batch"}.items():
         having = [item.name for item in tables.values() if name in item.options]
@@ -234,12 +233,6 @@ def _check_table(texts: Mapping[str, str], declared: Mapping[str, Parameter]) ->
             raise CheckpointError(
                 f"option {source} is of table {' or '.join(having)}, got table {table!r}"
             )
-
-
-def _side(texts: Mapping[str, str]) -> str:
-    if texts["joinside"] not in JOIN_SIDES or "storename" in texts:
-        raise CheckpointError("joinSide is left or right, and goes without storeName")
-    return texts["joinside"]
 
 
 def _value(texts: Mapping[str, str], source: str, parameter: Parameter) -> Any:

@@ -124,14 +124,8 @@ class RocksDbReader(FileReader):
         snapshot = self._snapshot(file)
         for live_block in live_blocks(self._storage, file, snapshot, self._options, family):
             self.raw_bytes += int(live_block.key_length.sum() + live_block.value_length.sum())
-            spans = np.stack(
-                [
-                    live_block.key_offset,
-                    live_block.key_length,
-                    live_block.value_offset,
-                    live_block.value_length,
-                ]
-            )
+            keys, values = live_block.key_offset, live_block.value_offset
+            spans = np.stack([keys, live_block.key_length, values, live_block.value_length])
             yield Scanned(live_block.buffer, 0, 0, spans, None)
 
     def _snapshot(self, file: StoreFile) -> Snapshot:
