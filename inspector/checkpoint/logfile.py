@@ -82,7 +82,11 @@ def text_of(data: bytes) -> str:
 
 
 def split_log(data: bytes, newest: int) -> tuple[int, list[str]]:
-    """The version in the first line, and the lines after it.
+    """The version in the first line and the lines after it.
+
+    Args:
+        data: the whole file.
+        newest: the highest version that we can read.
 
     Raises:
         DecodeError: not text, no version line, or a version above ``newest`` (Spark refuses both:

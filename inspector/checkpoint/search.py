@@ -69,9 +69,13 @@ def search(
     recursive: bool = False,
     most_folders: int = MOST_FOLDERS,
 ) -> Iterator[Found]:
-    """The checkpoints that a path or pattern means, those nearest to it first, each level by name.
+    """The checkpoints that a path means, those nearest to it first, each level by name.
 
-    ``recursive``: also those anywhere below.
+    Args:
+        url: a folder, or a pattern.
+        options: the storage's options.
+        recursive: also those anywhere below.
+        most_folders: listed at most.
 
     Yields:
         Checkpoints and failures; at least one of them.

@@ -114,7 +114,11 @@ class Tree:
 
 
 def tree_of(infos: Mapping[str, Any], base: str) -> Tree:
-    """The tree of a driver's ``find`` (path -> info), which may list folders or not.
+    """The tree of a driver's ``find``.
+
+    Args:
+        infos: path -> info, with or without folders.
+        base: the path of the root, as the driver has it.
 
     Raises:
         NotADirectoryError: the root is a file.

@@ -16,7 +16,7 @@ encoded as bytes: Arrow IPC streams, one in each row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -27,17 +27,24 @@ IPC_SCHEMA = pa.schema([("batch", pa.binary())])
 """Batches of any schema, each as one row: an Arrow IPC stream."""
 
 
-def encode_columns(function: BatchFunction, schema: pa.Schema) -> BatchFunction:
+class Encoded(NamedTuple):
+    """A batch function that yields types which Spark supports, and its schema."""
+
+    function: BatchFunction
+    schema: pa.Schema
+
+
+def encode_columns(function: BatchFunction, schema: pa.Schema) -> Encoded:
     """The function with its results in types that Spark supports."""
-    target = encoded_schema(schema)
+    target = pa.schema([pa.field(item.name, encoded_type(item.type)) for item in schema])
     if target.types == schema.types:
-        return function
-    return lambda batches: (encode(batch, target) for batch in function(batches))
+        return Encoded(function, schema)
 
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in function(batches):
+            yield encode(batch, target)
 
-def encoded_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema of what :func:`encode_columns` yields."""
-    return pa.schema([pa.field(item.name, encoded_type(item.type)) for item in schema])
+    return Encoded(run, target)
 
 
 def encoded_type(kind: Any) -> Any:
@@ -109,8 +116,9 @@ def merge_at_last(merge: Merge) -> BatchFunction:
     """Makes fewer of what :func:`merge_in_part` left, as bytes."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        columns: Iterable[Any] = (batch.column("batch").to_pylist() for batch in batches)
-        rows = (row for column in columns for row in column)
+        rows: Iterable[Any] = (
+            row for batch in batches for row in batch.column(IPC_SCHEMA.names[0]).to_pylist()
+        )
         return to_ipc(merge.function(from_ipc(rows)))
 
     return run

@@ -41,7 +41,11 @@ bytes.
 
 
 class StagingFolder:
-    """An empty folder for staged files, with one folder in it for each checkpoint."""
+    """A folder for staged files, with one folder in it for each checkpoint.
+
+    Args:
+        path: an empty folder.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)

@@ -470,14 +470,20 @@ def _no_puts(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     policy = "" if not life.by_fastest else ", that of the fastest source (multipleWatermarkPolicy)"
     side = life.store_name.partition("-")[0]
     where = f" of the join's {side} side" if life.operator_name in JOIN else ""
+    # A null time is in no window, so that Spark drops the row (TimeWindowing).
+    reason = (
+        "their event time is null, as of a text in a format that is not the expected one,"
+        if life.watermark_ms == 0
+        else f"they come too late for the watermark{policy},"
+    )
     yield catalogue.UNFED.of_store(
         life,
         f"no row was put{since} into the store, through {batches}",
         cause=f"Most likely the limit is reached, so that the query emits nothing more: no row has "
         f"been counted{since}, through {batches}."
         if life.operator_name in LIMIT
-        else f"No row{where} was stored{since}, through {batches}: they come too late for the "
-        f"watermark{policy}, or are dropped before the operator"
+        else f"No row{where} was stored{since}, through {batches}: {reason} or they are dropped "
+        "before the operator"
         f"{', or match at once in a left semi join' if side == 'left' else ''}.",
     )
 

@@ -321,7 +321,10 @@ def newest_times(
 ) -> list[NewestTime]:
     """The newest time in each store whose rows go by the watermark, or may.
 
-    Of aggregations by windows ``lengths`` has their ms.
+    Args:
+        checkpoint: with its rules.
+        facts: of all tasks.
+        lengths: ms of the windows of aggregations.
     """
     result: list[NewestTime] = []
     for operator in checkpoint.operators:

@@ -123,7 +123,7 @@ class Thresholds:
     mean_value_bytes: int = _at(
         1024, "SS308 SS313", "Bytes that the mean value, or a column of it, has at least."
     )
-    windows_per_event: int = _at(48, "SS309", "Windows that an event is written to.")
+    windows_per_event: int = _at(24, "SS309", "Windows that an event is written to.")
     rows_per_record: float = _at(
         10.0, "SS309", "Rows of the state that are written for one record of the sources."
     )
@@ -190,7 +190,9 @@ class Thresholds:
     def reports(self, id_: str, count: int | None) -> bool:
         """Whether a finding about so many rows, or occurrences, is to be reported.
 
-        One that counts none (None) occurs once.
+        Args:
+            id_: of the finding.
+            count: rows or occurrences; None for a finding that counts none, which occurs once.
         """
         return (1 if count is None else count) >= self.at_least.get(id_, 0)
 
