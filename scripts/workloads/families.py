@@ -92,7 +92,7 @@ def line_of(family: str, seed: int, number: int, version: str = "") -> str:
         # 4 refuses a query of other operators, before 4.2 also one of another checkpoint format.
         if re.search("op:" if release >= (4, 2) else "op:|ckFmt:", str(chosen.get("later"))):
             chosen.pop("later")
-    if release < (4, 2) and "joinFormat" in chosen:
+    if release < (4, 3) and "joinFormat" in chosen:
         chosen["joinFormat"] = min(int(str(chosen["joinFormat"])), 2 if release < (4, 1) else 3)
     if release < (4, 0):
         if str(chosen.get("key")).startswith("dec") and chosen["op"] != "pd":
