@@ -38,12 +38,7 @@ _NAME = re.compile(r"[0-9a-f]{64}\.kept(\.[0-9a-f]{32}\.tmp)?")
 
 
 class CacheFiles:
-    """The kept files of a folder.
-
-    Args:
-        url: of the folder, on any storage; it is made when the first file is written.
-        options: of the storage's driver.
-    """
+    """The kept files of a folder, on any storage; it is made when the first file is written."""
 
     def __init__(self, url: str, options: Mapping[str, str]) -> None:
         self._storage, self._target = Storage.open(url, options), Destination(url, options)

@@ -40,10 +40,7 @@ class Destination:
     def write(self, relative: str, chunks: Iterable[bytes], *, secret: bool = False) -> int:
         """Write a file, whole or not at all; a second attempt of a task replaces the first.
 
-        Args:
-            relative: its path.
-            chunks: its bytes.
-            secret: on a local disk nobody but its owner may read it, and one that is there stays.
+        A ``secret`` is for its owner alone on a local disk, and one that is there stays.
 
         Returns:
             Its size in bytes.

@@ -40,11 +40,8 @@ _lock = threading.Lock()
 def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tuple[Any, str]:
     """The driver for a URL, and the path in it; None for a local disk, which needs no driver.
 
-    Args:
-        url: in Spark's spelling or fsspec's.
-        options: of the driver, as the user set them.
-        anew: not by a connection that was refused anything: the environment of the process may
-            have other credentials now.
+    ``anew``: not by a connection that was refused anything: the environment of the process may have
+    other credentials now.
 
     Raises:
         EngineError: no driver for this kind of URL is installed.

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metadata
@@ -102,6 +103,14 @@ class OperatorLayout:
         """Names of its stores, sorted."""
         return tuple(sorted({layout.store.store_name for layout in self.stores}))
 
+    def map_stores(self, change: Callable[[StoreLayout], Iterable[StoreLayout]]) -> OperatorLayout:
+        """The same with none, one or several stores in the place of each."""
+        partitions = (
+            replace(partition, stores=tuple(chain.from_iterable(map(change, partition.stores))))
+            for partition in self.partitions
+        )
+        return replace(self, partitions=tuple(partitions))
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -129,38 +138,13 @@ class Layout:
         """All stores of all operators."""
         return tuple(store for operator in self.operators for store in operator.stores)
 
-    def map_files(self, change: Callable[[StoreLayout], tuple[StoreFile, ...]]) -> Layout:
-        """The same with other files in the stores."""
-        return replace(
-            self,
-            operators=tuple(
-                replace(
-                    operator,
-                    partitions=tuple(
-                        replace(
-                            partition,
-                            stores=tuple(
-                                replace(store, files=change(store)) for store in partition.stores
-                            ),
-                        )
-                        for partition in operator.partitions
-                    ),
-                )
-                for operator in self.operators
-            ),
-        )
-
     def select(self, selection: Selection) -> Layout:
         """Only what the selection names."""
         return replace(self, operators=tuple(_select(self.operators, selection)))
 
 
 def discover(storage: Storage, classify: Classify) -> Layout:
-    """List a checkpoint's state.
-
-    Args:
-        storage: opened at the checkpoint's root (see :func:`resolve_root`).
-        classify: what the providers know of file names.
+    """List a checkpoint's state, by a storage that was opened at its root (:func:`resolve_root`).
 
     Raises:
         NotACheckpointError: the root is none.
@@ -331,17 +315,13 @@ def _names(metadata: OperatorMetadata | None) -> tuple[str, ...]:
 def _select(operators: Iterable[OperatorLayout], selection: Selection) -> Iterator[OperatorLayout]:
     for operator in operators:
         if selection.operator_id in (None, operator.operator_id):
-            partitions = tuple(
-                replace(
-                    partition,
-                    stores=tuple(
-                        layout
-                        for layout in partition.stores
-                        if selection.has_store(layout.store.store_name)
-                    ),
-                )
+            partitions = (
+                partition
                 for partition in operator.partitions
                 if selection.partition_id in (None, partition.partition_id)
             )
             expected = tuple(filter(selection.has_store, operator.expected_stores))
-            yield replace(operator, partitions=partitions, expected_stores=expected)
+            part = replace(operator, partitions=tuple(partitions), expected_stores=expected)
+            yield part.map_stores(
+                lambda layout: (layout,) * selection.has_store(layout.store.store_name)
+            )

@@ -53,13 +53,9 @@ def cross_checks(
     *,
     committed: bool = True,
 ) -> Iterator[Problem]:
-    """What is wrong between the logs; paths are relative to the checkpoint's root.
+    """What is wrong between the logs, by the batches with an entry in each and what entries say.
 
-    Args:
-        offsets: batches with an entry in the offset log.
-        commits: those with one in the commit log.
-        clocks: what the entries say; None in place of what could not be read.
-        committed: whether the query has a commit log at all.
+    Paths are relative to the checkpoint's root. ``committed``: the query has a commit log at all.
     """
     yield from _find_lost("offsets", offsets, commits)
     yield from _find_lost("commits", commits, batches_before_newest(offsets) if committed else ())
@@ -99,8 +95,7 @@ def conf_checks(
 def offset_checks(like_json: Mapping[BatchId, Mapping[str, bool]]) -> Iterator[Problem]:
     """What is wrong with the offsets of the sources; paths as of :func:`cross_checks`.
 
-    Args:
-        like_json: batch -> source -> whether its offset looks like JSON, where it has one.
+    By batch and source: whether the offset looks like JSON, where there is one.
     """
     for (batch, name), neighbour in sorted(_changed_offsets(like_json).items()):
         message = f"the offset of source {name[:80]!r} is not JSON, in offsets/{neighbour} it is"

@@ -130,18 +130,11 @@ def parse_commit(data: bytes) -> CommitEntry:
 
 def _partitions(partitions: object) -> tuple[frozenset[str], ...]:
     parts = partitions if isinstance(partitions, list) else [None]
-    result = tuple(
-        frozenset(item for item in ids if isinstance(item, str))
-        for ids in parts
-        if isinstance(ids, list)
-    )
-    if len(result) < len(parts) or any(
-        not isinstance(item, str) for ids in parts for item in ids or ()
-    ):
+    if not all(isinstance(ids, list) and all(isinstance(i, str) for i in ids) for ids in parts):
         raise DecodeError(
             f"got {str(partitions)[:40]!r} in stateUniqueIds, expected lists of ids by partition"
         )
-    return result
+    return tuple(map(frozenset, parts))
 
 
 def _expect(fields: Mapping[str, object], *names: str) -> None:
@@ -222,12 +215,7 @@ def like_json(offset: str) -> bool:
 
 
 def source_offsets(entry: OffsetEntry, before: OffsetEntry | None) -> tuple[SourceOffset, ...]:
-    """The sources of an entry, in its order.
-
-    Args:
-        entry: of the batch.
-        before: of the batch before; None if it is not there.
-    """
+    """The sources of an entry, in its order; ``before`` is None if that is not in the log."""
     return tuple(
         SourceOffset(
             name[:NAME_CHARS],

@@ -82,11 +82,7 @@ def text_of(data: bytes) -> str:
 
 
 def split_log(data: bytes, newest: int) -> tuple[int, list[str]]:
-    """The version in the first line and the lines after it.
-
-    Args:
-        data: the whole file.
-        newest: the highest version that we can read.
+    """The version in the first line, and the lines after it.
 
     Raises:
         DecodeError: not text, no version line, or a version above ``newest`` (Spark refuses both:

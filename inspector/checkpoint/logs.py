@@ -48,6 +48,8 @@ MAX_FORMAT = 999_999_999
 AT_ONCE = 64
 """Entries that are in memory at once."""
 
+_GONE = "the entry was listed, but had been removed when it was read; it is ignored"
+
 NEAR = 10
 """Entries on each side of a batch that say what held for it, where the rest is not needed."""
 
@@ -278,39 +280,27 @@ class _Reader:
             contents = self._storage.read_many(entries[batch] for batch in part)
             for batch in part:
                 content = contents[entries[batch].path]
+                path = self._storage.full_path(entries[batch].path)
                 if isinstance(content, FileNotFoundError):
-                    self._note_absence(entries[batch], was_oldest=batch == oldest)
-                    oldest = batch + 1 if batch == oldest else oldest
+                    # A purge takes the oldest; that of a query that runs may overtake a read all
+                    # the same, so it is said only if a second look says it too.
+                    if batch == oldest:
+                        oldest = batch + 1
+                    else:
+                        self.problems.append(Problem(VANISHED_SLUG, _GONE, path))
                     continue
-                for entry in self._attempt(entries[batch], content, parse):
-                    yield batch, entry
+                try:
+                    if not isinstance(content, bytes):
+                        raise content
+                    result = parse(content)
+                except (InspectorError, OSError) as error:
+                    self.problems.append(problem(error, path))
+                else:
+                    yield batch, result
                 if batch == batches[-1] and isinstance(content, bytes):
                     with suppress(DecodeError):  # also of one that a later Spark wrote
                         log = entries[batch].path.partition("/")[0]
                         self.formats[log] = split_log(content, MAX_FORMAT)[0]
-
-    def _note_absence(self, entry: Entry, *, was_oldest: bool) -> None:
-        """Say that an entry went since it was listed, unless a purge did it: that takes the oldest.
-
-        The purge of a query that runs may overtake a read all the same, so it is said only if a
-        second look says it too.
-        """
-        if not was_oldest:
-            message = "the entry was listed, but had been removed when it was read; it is ignored"
-            path = self._storage.full_path(entry.path)
-            self.problems.append(Problem(VANISHED_SLUG, message, path))
-
-    def _attempt(
-        self, entry: Entry, content: bytes | OSError | InspectorError, parse: Callable[[bytes], T]
-    ) -> Iterator[T]:
-        try:
-            if not isinstance(content, bytes):
-                raise content
-            result = parse(content)
-        except (InspectorError, OSError) as error:
-            self.problems.append(problem(error, self._storage.full_path(entry.path)))
-        else:
-            yield result
 
 
 class _Planned:

@@ -119,45 +119,29 @@ def parse_operator_metadata(data: bytes) -> OperatorMetadata:
 def read_operator_metadata(
     storage: Storage, operator_id: int, batch_id: int | None = None
 ) -> tuple[OperatorMetadata | None, tuple[Problem, ...]]:
-    """What Spark wrote about an operator, as of a batch.
-
-    Args:
-        storage: opened at the checkpoint's root.
-        operator_id: the operator.
-        batch_id: of v2, the newest file not after this batch counts; None for the newest of all.
+    """What Spark wrote about an operator, as of a batch: of v2 the newest file not after it counts.
 
     Returns:
         The metadata, or None if there is none (Spark 3.5 and older) or it is unreadable, and the
         problems.
     """
     folder = f"state/{operator_id}/_metadata"
+    path = storage.full_path(folder)
     try:
-        return _read_newest(storage, folder, batch_id)
-    except (InspectorError, OSError) as error:
-        return None, (problem(error, storage.full_path(folder)),)
-
-
-def _read_newest(
-    storage: Storage, folder: str, batch_id: int | None
-) -> tuple[OperatorMetadata | None, tuple[Problem, ...]]:
-    names = {entry.name: entry for entry in storage.list(folder, missing_ok=True)}
-    if "v2" in names and names["v2"].is_dir:
-        chosen = _newest(storage.list(f"{folder}/v2", missing_ok=True), batch_id)
-    else:
+        names = {entry.name: entry for entry in storage.list(folder, missing_ok=True)}
         chosen = names.get("metadata")
-    if chosen is None:
-        return None, ()
-    path = storage.full_path(chosen.path)
-    if not chosen.is_file:
-        return None, (chosen.not_a_file(path),)
-    try:
+        if "v2" in names and names["v2"].is_dir:
+            chosen = _newest(storage.list(f"{folder}/v2", missing_ok=True), batch_id)
+        if chosen is None:
+            return None, ()
+        path = storage.full_path(chosen.path)
+        if not chosen.is_file:
+            return None, (chosen.not_a_file(path),)
         operator_metadata = parse_operator_metadata(storage.read(chosen.path, size=chosen.size))
-    except InspectorError as error:
+    except (InspectorError, OSError) as error:
         return None, (problem(error, path),)
     batch = number(chosen.name)
-    return operator_metadata if batch is None else replace(
-        operator_metadata, batch_id=BatchId(batch)
-    ), ()
+    return replace(operator_metadata, batch_id=None if batch is None else BatchId(batch)), ()
 
 
 def _newest(entries: tuple[Entry, ...], batch_id: int | None) -> Entry | None:

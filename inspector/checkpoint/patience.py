@@ -142,12 +142,7 @@ class Pending(Generic[T]):
 
 
 def patiently(call: Callable[[], T], path: str, limits: Limits = LIMITS) -> T:
-    """The answer to a request, which is made again if it failed for a moment.
-
-    Args:
-        call: makes the request; anew each time.
-        path: what is requested, for messages; without secrets.
-        limits: ``request_seconds`` and ``attempts``.
+    """The answer to a request, which is made again if it failed for a moment (:class:`Pending`).
 
     Raises:
         TimeoutError: no answer came in time, at any attempt.
@@ -287,12 +282,7 @@ THREADS = 32
 def in_parallel(
     call: Callable[[T], R], items: Sequence[T], threads: int = THREADS
 ) -> list[R | OSError | InspectorError]:
-    """``call`` of every item, by several threads.
-
-    Args:
-        call: waits for answers, mostly.
-        items: what it is called with.
-        threads: how many; 1 for calls that do not wait, as threads would only take turns.
+    """``call`` of every item, by several threads; by 1 if calls do not wait: they would take turns.
 
     Returns:
         The results in the order of the items; where storage or format failed, the error.

@@ -51,10 +51,7 @@ def resolve_root(
 ) -> tuple[str, Selection]:
     """The checkpoint that a path is or lies in, and the part of it that is meant.
 
-    Args:
-        url: a root, or ``state``, an operator, a partition, a store, or a file in one.
-        options: the storage's options.
-        classify: what the providers know of file names.
+    It is a root, or ``state``, an operator, a partition, a store, or a file in one.
 
     Raises:
         NotACheckpointError: nothing is there, or no checkpoint; says what was found.

@@ -69,13 +69,9 @@ def search(
     recursive: bool = False,
     most_folders: int = MOST_FOLDERS,
 ) -> Iterator[Found]:
-    """The checkpoints that a path means, those nearest to it first, each level by name.
+    """The checkpoints that a path or pattern means, those nearest to it first, each level by name.
 
-    Args:
-        url: a folder, or a pattern.
-        options: the storage's options.
-        recursive: also those anywhere below.
-        most_folders: listed at most.
+    ``recursive``: also those anywhere below.
 
     Yields:
         Checkpoints and failures; at least one of them.

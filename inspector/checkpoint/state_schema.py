@@ -124,14 +124,10 @@ def read_state_schema(
     *,
     schema_paths: Sequence[str] = (),
 ) -> tuple[StateSchema | None, tuple[Problem, ...]]:
-    """The schema that Spark wrote for a store.
+    """The schema that Spark wrote for a store; all its partitions share that of partition 0.
 
-    Args:
-        storage: opened at the checkpoint's root.
-        operator_id: the operator.
-        store_name: the store; all its partitions share the schema of partition 0.
-        schema_paths: v3: the paths that operator metadata names, oldest first; only the names of
-            the files count, for the paths are of the place where the query ran.
+    Of v3 operator metadata names the ``schema_paths``, oldest first; only the names of the files
+    count, for the paths are of the place where the query ran.
 
     Returns:
         The schema, or None if there is none (Spark 3.0 and older) or it is unreadable, and the
@@ -307,18 +303,14 @@ def _read_v3(
 
 def _evolve(older: StateSchema, newer: StateSchema) -> StateSchema:
     before = {family.name: family for family in older.column_families}
-    families = [
-        _with_older(family, before.pop(family.name, None)) for family in newer.column_families
-    ]
+    families = []
+    for family in newer.column_families:
+        values: dict[int, StructType] = {}
+        if (old := before.pop(family.name, None)) is not None:
+            values = {**old.older_values, old.value_schema_id: old.value}
+            values.pop(family.value_schema_id, None)
+        families.append(replace(family, older_values=values))
     return replace(newer, column_families=(*families, *before.values()))
-
-
-def _with_older(family: ColumnFamily, before: ColumnFamily | None) -> ColumnFamily:
-    if before is None:
-        return family
-    values = {**before.older_values, before.value_schema_id: before.value}
-    values.pop(family.value_schema_id, None)
-    return replace(family, older_values=values)
 
 
 def _order(entries: Sequence[Entry], schema_paths: Sequence[str]) -> list[Entry]:

@@ -144,13 +144,10 @@ class Storage:
         missing_ok: bool = False,
         errors: dict[str, OSError] | None = None,
     ) -> dict[str, tuple[Entry, ...]]:
-        """List many folders at once.
+        """List many folders at once; the answer has their order.
 
-        Args:
-            relatives: the folders; the answer has their order.
-            missing_ok: a folder that is not there is empty.
-            errors: where to put the failures. Without it the first failure is raised; with it a
-                folder that failed is absent from the answer.
+        Without ``errors`` the first failure is raised; with it a folder that failed is in there
+        and not in the answer.
         """
         paths = list(dict.fromkeys(relatives))
         entries = in_parallel(partial(self.list, missing_ok=missing_ok), paths, self._threads)
@@ -204,12 +201,7 @@ class Storage:
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> bytes:
-        """A whole small file.
-
-        Args:
-            relative: its path.
-            limit: the most bytes it may have.
-            size: its size, if a listing has it; saves a request.
+        """A whole small file; its size, if a listing has it, saves a request.
 
         Raises:
             LimitError: the file is larger than ``limit``.
@@ -222,10 +214,7 @@ class Storage:
     ) -> Callable[[], bytes]:
         """Request a whole small file now, of a remote storage; who needs it calls what this gives.
 
-        Args:
-            relative: its path.
-            limit: the most bytes it may have.
-            size: its size, if a listing has it; without it the request waits for the call.
+        Without its size, which a listing has, the request waits for the call.
 
         Returns:
             A function that waits for the bytes, and raises what :meth:`read` raises.
@@ -306,10 +295,7 @@ class Storage:
     ) -> Iterator[bytes]:
         """A file from start to end in chunks of at most ``chunk_bytes``, one request each.
 
-        Args:
-            relative: its path.
-            chunk_bytes: the most bytes of a chunk.
-            size: its size, if a listing has it; the next chunks are under way then.
+        With its size, if a listing has it, the next chunks are under way.
 
         Raises:
             OSError: at the chunk that cannot be read.
@@ -340,14 +326,30 @@ class Storage:
             yield bytes(under_way.popleft().result())
 
     def _open(self, relative: str, chunk_bytes: int) -> Iterator[bytes]:
-        opened = _Opened(self, relative)
+        opened: list[Any] = []
         location = 0
+
+        def read() -> bytes:
+            # One that fails, or hangs, is not used again.
+            file = opened.pop() if opened else self._open_at(relative, location)
+            chunk = bytes(file.read(chunk_bytes))
+            opened.append(file)
+            return chunk
+
         try:
-            while chunk := self._ask(relative, partial(opened.read, location, chunk_bytes)):
+            while chunk := self._ask(relative, read):
                 location += len(chunk)
                 yield chunk
         finally:
-            opened.close()
+            for file in opened:
+                file.close()
+
+    def _open_at(self, relative: str, start: int) -> Any:
+        # Without a cache each read is one ranged request, and memory holds one chunk.
+        file = self._fs.open(self._path(relative), "rb", cache_type="none")
+        if start:
+            file.seek(start)
+        return file
 
     def _path(self, relative: str) -> str:
         return join_path(self._base, relative)
@@ -398,20 +400,14 @@ class Storage:
 
     def _guard(self, relative: str) -> _Guard:
         """Let only errors of this package and ``OSError`` with a path out of a driver."""
-        return _Guard(lambda error: self._translate(error, relative))
-
-    def _translate(self, error: Exception, relative: str) -> OSError:
-        failure = translate_error(error, self.full_path(relative), self.options)
-        if isinstance(failure, PermissionError):
-            note_refusal(self._fs)
-        return failure
+        return _Guard(self, relative)
 
 
 class _Guard:
     """A context manager; one by contextlib takes as long as to open a small file."""
 
-    def __init__(self, translate: Callable[[Exception], OSError]) -> None:
-        self._translate = translate
+    def __init__(self, storage: Storage, relative: str) -> None:
+        self._storage, self._relative = storage, relative
 
     def __enter__(self) -> None:
         pass
@@ -419,38 +415,17 @@ class _Guard:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         # Drivers raise whatever their makers liked.
         if isinstance(error, Exception) and not isinstance(error, (InspectorError, MemoryError)):
-            raise self._translate(error) from None
+            storage = self._storage
+            path = storage.full_path(self._relative)
+            failure = translate_error(error, path, storage.options)
+            if isinstance(failure, PermissionError):
+                note_refusal(storage._fs)
+            raise failure from None
 
 
 def parts_of(size: int) -> int:
     """How many requests it takes to read a remote file of so many bytes from start to end."""
     return -(-size // LIMITS.chunk_bytes) if size > SMALL_BYTES else int(size > 0)
-
-
-class _Opened:
-    """A file that is read from some place on, and opened anew if a read has failed."""
-
-    def __init__(self, storage: Storage, relative: str) -> None:
-        self._storage, self._relative = storage, relative
-        self._file: Any = None
-
-    def read(self, start: int, size: int) -> bytes:
-        """The next bytes from a place on; empty at the end."""
-        file, self._file = self._file, None  # one that fails, or hangs, is not used again
-        if file is None:
-            # Without a cache each read is one ranged request, and memory holds one chunk.
-            system, path = self._storage._fs, self._storage._path(self._relative)
-            file = system.open(path, "rb", cache_type="none")
-            if start:
-                file.seek(start)
-        chunk = bytes(file.read(size))
-        self._file = file
-        return chunk
-
-    def close(self) -> None:
-        """Close what is open."""
-        if self._file is not None:
-            self._file.close()
 
 
 class Meter:

@@ -114,11 +114,7 @@ class Tree:
 
 
 def tree_of(infos: Mapping[str, Any], base: str) -> Tree:
-    """The tree of a driver's ``find``.
-
-    Args:
-        infos: path -> info, with or without folders.
-        base: the path of the root, as the driver has it.
+    """The tree of a driver's ``find`` (path -> info), which may list folders or not.
 
     Raises:
         NotADirectoryError: the root is a file.

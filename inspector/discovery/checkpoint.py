@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
@@ -163,15 +164,11 @@ class Checkpoint:
         Spark 4.0 writes v2 there, which no other release reads.
         """
         stores = self.store_files.values() if self.logs.unique_ids else ()
-        snapshots = [
-            snapshot
-            for files in stores
-            for snapshot in files.snapshots.items()
-            if snapshot[0] <= self.newest_version
-        ]
+        files = [file for of_store in stores for file in of_store.snapshots.values()]
+        snapshots = [file for file in files if (file.version or 0) <= self.newest_version]
         if not snapshots:
             return 1
-        _, newest = max(snapshots, key=lambda snapshot: snapshot[0])
+        newest = max(snapshots, key=lambda file: file.version or 0)
         try:
             return self.provider.content.snapshot_format(self.storage, newest)
         except (InspectorError, OSError):
@@ -212,12 +209,9 @@ class Checkpoint:
     @cached_property
     def uncommitted_versions(self) -> dict[int, int]:
         """Versions newer than the last committed one that have files -> number of stores."""
-        result: dict[int, int] = {}
-        for files in self.store_files.values():
-            for version in {*files.deltas, *files.snapshots}:
-                if version > self.newest_version:
-                    result[version] = result.get(version, 0) + 1
-        return dict(sorted(result.items()))
+        stores = ({*files.deltas, *files.snapshots} for files in self.store_files.values())
+        versions = Counter(v for of_store in stores for v in of_store if v > self.newest_version)
+        return dict(sorted(versions.items()))
 
     def check_selection(self) -> None:
         """Refuse a selection that leaves nothing.
@@ -275,14 +269,7 @@ def open_checkpoint(
     user_schemas: UserSchemas | None = None,
     near: Near | None = None,
 ) -> Checkpoint:
-    """Open a checkpoint by its root, or by any path below it.
-
-    Args:
-        url: path or URL.
-        options: the storage's options.
-        selection: narrows what the path means.
-        user_schemas: state schemas that take the place of those in the checkpoint.
-        near: the entries of the logs that are read; None for all.
+    """Open a checkpoint by its root, or by any path below it, as :func:`checkpoint_at`.
 
     Raises:
         CheckpointError: a user-supplied schema is for no store of the part that was selected.
@@ -381,17 +368,8 @@ def _operators(
         properties = metadata.properties if metadata else {}
         shape = OperatorShape(layout.operator_id, name, pairs, properties)
         rules = {store: rule_for(shape, store) for store in layout.store_names}
-        operators.append(
-            Operator(
-                layout,
-                name,
-                "metadata" if metadata else "schemas",
-                metadata,
-                schemas,
-                rules,
-                upstream,
-            )
-        )
+        source = "metadata" if metadata else "schemas"
+        operators.append(Operator(layout, name, source, metadata, schemas, rules, upstream))
     return tuple(reversed(operators))
 
 
@@ -403,11 +381,6 @@ def _schemas(
 ) -> dict[str, StateSchema]:
     """The schemas of an operator's stores, given or found; problems of the latter are kept."""
     schemas: dict[str, StateSchema] = {}
-    store_names = {
-        problem.store_name
-        for problem in store_schemas.problems
-        if problem.operator_id == layout.operator_id
-    }
     for store in layout.store_names:
         store_name = StoreName(layout.operator_id, store)
         schema = store_schemas.schemas.get(store_name)
@@ -417,27 +390,24 @@ def _schemas(
             problems.extend(store_schemas.problems.get(store_name, ()))
         if schema is not None:
             schemas[store] = schema
-    for store in store_names - set(layout.store_names):
-        problems.extend(store_schemas.problems[StoreName(layout.operator_id, store)])
+    for name, of_folder in store_schemas.problems.items():
+        if name.operator_id == layout.operator_id and name.store_name not in layout.store_names:
+            problems.extend(of_folder)
     return schemas
 
 
 def resolve_attempts(storage: Storage, layout: Layout, provider: Provider, logs: Logs) -> Layout:
-    """The layout with every file as what it is to its provider.
+    """The layout, as all providers together see it, with every file as what it is to its own."""
 
-    Args:
-        storage: opened at the checkpoint's root.
-        layout: files as all providers together see their names.
-        provider: the one that wrote them.
-        logs: with the unique ids that batches were committed by.
-    """
-
-    def files(store: StoreLayout) -> tuple[StoreFile, ...]:
-        result = provider.resolve_attempts(store.files, _commit_ids(logs, store.store), storage)
-        return tuple(_with_origin(file, logs) for file in result) if has_appended else result
+    def resolve(store: StoreLayout) -> Iterator[StoreLayout]:
+        files = provider.resolve_attempts(store.files, _commit_ids(logs, store.store), storage)
+        if has_appended:
+            files = tuple(_with_origin(file, logs) for file in files)
+        yield replace(store, files=files)
 
     has_appended = any(clock.appended for clock in logs.clocks.values())
-    return layout.map_files(files)
+    operators = tuple(operator.map_stores(resolve) for operator in layout.operators)
+    return replace(layout, operators=operators)
 
 
 def _with_origin(file: StoreFile, logs: Logs) -> StoreFile:
@@ -479,11 +449,9 @@ def with_rules(checkpoint: Checkpoint, user_rules: UserRules) -> Checkpoint:
             f"{', '.join(map(str, sorted(have))) or 'none'}",
             checkpoint.root,
         )
-    operators = tuple(_with(operator, user_rules) for operator in checkpoint.operators)
-    return replace(checkpoint, operators=operators)
-
-
-def _with(operator: Operator, user_rules: UserRules) -> Operator:
-    schemas = {name: (schema.key, schema.value) for name, schema in operator.schemas.items()}
-    rules = user_rules.apply(operator.operator_id, operator.name, schemas, operator.rules)
-    return replace(operator, rules=rules)
+    operators = []
+    for operator in checkpoint.operators:
+        schemas = {name: (schema.key, schema.value) for name, schema in operator.schemas.items()}
+        rules = user_rules.apply(operator.operator_id, operator.name, schemas, operator.rules)
+        operators.append(replace(operator, rules=rules))
+    return replace(checkpoint, operators=tuple(operators))

@@ -19,31 +19,20 @@ MOST_RANGES = 4096
 
 
 def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
-    """One task for each of so many ranges of a task's keys.
+    """One task for each of so many ranges of a task's keys; for 1 the task itself.
 
-    Args:
-        task: about all keys of its partition.
-        count: how many ranges; for 1 the task itself.
-        seed: of the hash that divides the keys; drawn at random if it is None.
+    The ``seed`` of the hash that divides them is drawn at random if it is None.
     """
     count = min(count, MOST_RANGES)
-    if count < 2 or not _can_split(task):
+    # The variables of a transformWithState are held against each other by a part of their keys, and
+    # so are the rows of a list: nothing puts those that belong together into one range.
+    whole = any(store.family is not None or store.several_values for store in task.stores)
+    if count < 2 or whole or not task.stores:
         return [task]
     first, *further = (replace(task, key_range=part) for part in KeyRange.divide(count, seed))
     # What is not about single keys is for the first range to say.
     bare = tuple(replace(store, side_files=()) for store in task.stores)
     return [first, *(replace(item, stores=bare) for item in further)]
-
-
-def _can_split(task: Task) -> bool:
-    """Whether ranges of the keys are known to make the whole.
-
-    The variables of a transformWithState are held against each other by a part of their keys, and
-    so are the rows of a list: nothing puts those that belong together into one range.
-    """
-    return bool(task.stores) and not any(
-        store.family is not None or store.several_values for store in task.stores
-    )
 
 
 def needs_bounds(task: Task) -> bool:
@@ -73,9 +62,5 @@ def replayed_files(task: Task, store: StoreTask) -> list[StoreFile]:
         applied = step.base or step.delta or step.compared
         assert applied is not None  # a step has one of them
         since = [applied] if step.base is not None else [*since, applied]
-        largest = max(largest, since, key=_bytes)
+        largest = max(largest, since, key=lambda files: sum(file.size for file in files))
     return largest
-
-
-def _bytes(files: list[StoreFile]) -> int:
-    return sum(file.size for file in files)

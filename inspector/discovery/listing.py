@@ -36,9 +36,7 @@ from inspector.providers.chain import compared_versions, restorable_versions
 def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     """What is wrong with files and folders by their names alone: what is missing, or too many.
 
-    Args:
-        checkpoint: what was found.
-        version: the judged version; every store has to be able to restore it.
+    Every store has to be able to restore the judged version.
     """
     yield from impossible_partitions(checkpoint, version)
     yield from state_problems(checkpoint, version)
@@ -61,11 +59,8 @@ def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
                 checkpoint.storage.full_path(operator.layout.directory),
             )
     # Where no deltas were written, what a version changed is less than known.
-    result = {
-        location: [v for v in compared_versions(files) if v <= version]
-        for location, files in checkpoint.store_files.items()
-    }
-    versions = sorted({v for of_store in result.values() for v in of_store})
+    compared = {v for files in checkpoint.store_files.values() for v in compared_versions(files)}
+    versions = sorted(v for v in compared if v <= version)
     if versions:
         yield Problem(
             COMPARED,
@@ -116,17 +111,12 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
     logged = min(checkpoint.logs.confs, default=0)
     if files.compares:
         holes = [(a, b) for a, b in holes if b + 1 not in files.snapshots or b > logged]
-    lost, single = _runs_text(holes), _is_single(holes)
     snapshots_alone = files.compares and files.snapshots and not files.deltas
     noun = "snapshot" if snapshots_alone else files.names.delta_noun
-    if lost:
-        yield Problem(
-            "missing-delta",
-            f"{f'the {noun} of version' if single else f'the {noun}s of versions'} {lost} "
-            f"{'is' if single else 'are'} missing, expected one for every version",
-            location,
-            store=layout.store,
-        )
+    if holes:
+        nouns = f"the {noun}{'' if _is_single(holes) else 's'} of version"
+        message = f"{_fault_text(nouns, holes, 'missing')}, expected one for every version"
+        yield Problem("missing-delta", message, location, store=layout.store)
 
 
 def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
@@ -145,16 +135,14 @@ def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
     if newest <= checkpoint.newest_listed_batch + 2:
         return
     path = (files.deltas.get(newest) or files.snapshots[newest]).path
-    message = (
-        f"got version {newest}, and the newest batch, {planned}, makes version {planned + 1}: "
-    )
-    message += (
+    follows = (
         "no restart reads it, and it may keep Spark from removing old files"
         if newest - 1 not in present
         else "the logs are older than the state, as from a backup, and a restart runs the batches "
         "after that again, between files of their first run"
     )
-    yield Problem(STRAY, message, path, store=layout.store, version=newest)
+    made = f"got version {newest}, and the newest batch, {planned}, makes version {planned + 1}"
+    yield Problem(STRAY, f"{made}: {follows}", path, store=layout.store, version=newest)
 
 
 def _restorable_text(versions: Sequence[int]) -> str:
@@ -177,9 +165,7 @@ UNFINISHED_ERROR = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     """What is missing or too many among the folders of a checkpoint's state.
 
-    Args:
-        checkpoint: what was found.
-        version: the judged version; before the first batch is committed nothing has to be there.
+    Before the first batch is committed nothing has to be there.
     """
     yield from _open_repartitioning(checkpoint)
     # No entries at all beside state; a copied folder ``state`` has none either.
@@ -201,9 +187,8 @@ def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
         for partition in operator.layout.partitions:
             have = {store.store.store_name for store in partition.stores}
             have |= _hidden_names(checkpoint, partition.directory)
-            for name in sorted(
-                {*operator.layout.expected_stores, *operator.layout.store_names} - have
-            ):
+            expected = {*operator.layout.expected_stores, *operator.layout.store_names}
+            for name in sorted(expected - have):
                 yield Problem(
                     "missing-version",
                     f"store {name!r} is missing, expected it in every partition of the operator",
@@ -239,15 +224,13 @@ def is_repartitioning(checkpoint: Checkpoint) -> bool:
 
 def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
     numbers = {operator.operator_id for operator in checkpoint.operators}
-    numbers |= {int(name) for name in _hidden_names(checkpoint, STATE) if name.isdecimal()}
+    numbers |= _hidden_numbers(checkpoint, STATE)
     state = checkpoint.storage.full_path(STATE)
     if numbers:
         absent = _absent(numbers, max(numbers))
         if absent:
-            single = _is_single(absent)
             message = (
-                f"{'operator' if single else 'operators'} {_runs_text(absent)} "
-                f"{'is' if single else 'are'} missing, "
+                f"{_fault_text('operator', absent, 'missing')}, "
                 f"expected 0 to {max(numbers)}: Spark numbers them one by one"
             )
             yield Problem(MISSING_OPERATOR, message, state)
@@ -290,11 +273,7 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
     if not count:
         return
     have = {partition.partition_id for partition in operator.layout.partitions}
-    have |= {
-        int(name)
-        for name in _hidden_names(checkpoint, operator.layout.directory)
-        if name.isdecimal()
-    }
+    have |= _hidden_numbers(checkpoint, operator.layout.directory)
     left = {
         partition.partition_id
         for partition in operator.layout.partitions
@@ -307,12 +286,8 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
         (EXTRA_PARTITION, [(n, n) for n in sorted(have - left) if n >= count], "too many"),
     ):
         if numbers:
-            single = _is_single(numbers)
-            message = (
-                f"{'partition' if single else 'partitions'} {_runs_text(numbers)} "
-                f"{'is' if single else 'are'} {fault}, expected {highest} ({source})"
-            )
-            yield Problem(slug, message, location)
+            text = _fault_text("partition", numbers, fault)
+            yield Problem(slug, f"{text}, expected {highest} ({source})", location)
     # Metadata of format 1 keeps the number that the query began with, whatever came after.
     first_known = min(checkpoint.logs.confs, default=0)
     old = bool(first_known) and operator.metadata is not None and operator.metadata.format == 1
@@ -340,10 +315,13 @@ def _hidden_names(checkpoint: Checkpoint, directory: str) -> set[str]:
     return {path.removeprefix(above) for path in paths if path.startswith(above)}
 
 
+def _hidden_numbers(checkpoint: Checkpoint, directory: str) -> set[int]:
+    return {int(name) for name in _hidden_names(checkpoint, directory) if name.isdecimal()}
+
+
 def _absent(have: Collection[int], count: int) -> list[tuple[int, int]]:
     """The runs of numbers from 0 to ``count`` - 1 that are not there; a log may claim millions."""
-    points = [-1, *sorted(n for n in have if n < count), count]
-    return _holes(points)
+    return _holes([-1, *sorted(n for n in have if n < count), count])
 
 
 def _holes(numbers: Iterable[int]) -> list[tuple[int, int]]:
@@ -353,6 +331,12 @@ def _holes(numbers: Iterable[int]) -> list[tuple[int, int]]:
 
 def _is_single(runs: Sequence[tuple[int, int]]) -> bool:
     return len(runs) == 1 and runs[0][0] == runs[0][1]
+
+
+def _fault_text(noun: str, runs: Sequence[tuple[int, int]], fault: str) -> str:
+    """``partitions 3-4 are missing``."""
+    plural, verb = ("", "is") if _is_single(runs) else ("s", "are")
+    return f"{noun}{plural} {_runs_text(runs)} {verb} {fault}"
 
 
 def _runs_text(runs: Sequence[tuple[int, int]]) -> str:

@@ -43,14 +43,10 @@ def lost_files(
     schemas: Mapping[int, Collection[str]],
     reported: Collection[str | None],
 ) -> Iterator[Problem]:
-    """The schemas and metadata that are gone.
+    """The schemas and metadata that are gone, of all operators of the query.
 
-    Args:
-        storage: opened at the checkpoint's root.
-        logs: of the checkpoint.
-        operators: all of the query.
-        schemas: stores of each operator whose schema is there, or was given by the user.
-        reported: paths that have a problem already.
+    ``schemas``: stores of each operator whose schema is there, or was given by the user;
+    ``reported``: paths that have a problem already.
     """
     state = (FileKind.DELTA, FileKind.SNAPSHOT)
     layouts = [item for item in operators if any(s.of_kind(*state) for s in item.stores)]
@@ -84,23 +80,23 @@ def lost_files(
                 continue
             listed = storage.stat(location)
             if listed is not None and listed.is_file:
-                message = "the file was listed, but had been removed when it was read"
                 yield Problem(
-                    VANISHED_SLUG, f"{message}; what depends on it is missing from the report", path
-                )
-            else:
-                others = [p for p in layout.partitions if p.partition_id and p.has_schemas]
-                elsewhere = next((partition.directory for partition in others), None)
-                slug, reason = LOST_SCHEMA, "though the release that ran the query writes it"
-                if elsewhere is not None:
-                    slug = EXCHANGED
-                    reason = f"it lies in {elsewhere}: the folders of two partitions were exchanged"
-                yield Problem(
-                    slug,
-                    f"the state schema is missing, {reason}, and what depends on it is missing "
-                    "from the report for this store",
+                    VANISHED_SLUG,
+                    "the file was listed, but had been removed when it was read; what depends on "
+                    "it is missing from the report",
                     path,
                 )
+                continue
+            others = [p.directory for p in layout.partitions if p.partition_id and p.has_schemas]
+            slug, reason = LOST_SCHEMA, "though the release that ran the query writes it"
+            if others:
+                slug = EXCHANGED
+                reason = f"it lies in {others[0]}: the folders of two partitions were exchanged"
+            message = (
+                f"the state schema is missing, {reason}, and what depends on it is missing from "
+                "the report for this store"
+            )
+            yield Problem(slug, message, path)
 
 
 def _place_of_schema(layout: OperatorLayout, store: str) -> str:

@@ -24,9 +24,9 @@ from inspector.discovery.unknown_watermarks import (
     operator_holding_back,
     sees_watermark,
 )
-from inspector.discovery.what_if import scenario_of
+from inspector.discovery.what_if import DEDUPLICATIONS, scenario_of
 from inspector.model import Certainty, FileKind, TimeoutKind
-from inspector.operators import deduplicate, deduplicate_within_watermark
+from inspector.operators import deduplicate_within_watermark
 from inspector.operators.aggregation import COMPLETE
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE
@@ -41,7 +41,6 @@ from inspector.sparktypes import field_at, is_int64, to_json
 from inspector.sparktypes.key_encoders import KeyEncoder
 
 SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
-DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
 
 
 MOST_READS = 8
@@ -55,11 +54,7 @@ def plan(
 ) -> list[Task]:
     """The tasks of a run, by operator and partition.
 
-    Args:
-        checkpoint: what is read.
-        version: the state version that is judged.
-        request: the facts that are needed.
-        history: follow the keys through repartitionings.
+    ``history``: keys are followed through repartitionings.
     """
     codecs, row_checksum = _confs(checkpoint, version)
     merge_operator = checkpoint.conf(version, "stateStore.rocksdb.mergeOperatorVersion")
@@ -261,11 +256,11 @@ def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> 
 
 def _written_values(schema: StateSchema | None) -> dict[int, str]:
     """The schemas of a column family's values, by the numbers that its rows may have."""
-    written_values: dict[int, str] = {}
-    for family in schema.column_families if schema else ():
-        values = {**family.older_values, family.value_schema_id: family.value}
-        written_values |= {number: to_json(value) for number, value in values.items()}
-    return written_values
+    return {
+        number: to_json(value)
+        for family in (schema.column_families if schema else ())
+        for number, value in (*family.older_values.items(), (family.value_schema_id, family.value))
+    }
 
 
 def _counts(schema: StateSchema) -> bool:

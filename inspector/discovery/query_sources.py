@@ -87,20 +87,15 @@ def _form(offset: str | None) -> tuple[str, str | None]:
         return FILES, None
     if "reservoirVersion" in value:
         return "Delta table", str(value.get("reservoirId"))[:_SHOWN]
+    # The partitions of each topic, with the offset of each.
     if value and all(
-        isinstance(part, dict) and part and _is_kafka(part) for part in value.values()
+        isinstance(part, dict)
+        and part
+        and all(name.isdecimal() and isinstance(at, int) for name, at in part.items())
+        for part in value.values()
     ):
         return KAFKA, ", ".join(sorted(value))[:_SHOWN]
     return f"offsets with the fields {', '.join(sorted(value))[:_SHOWN]}", None
-
-
-def _is_kafka(partitions: object) -> bool:
-    """Whether it is the partitions of a topic with the offset of each."""
-    return (
-        isinstance(partitions, dict)
-        and bool(partitions)
-        and all(name.isdecimal() and isinstance(at, int) for name, at in partitions.items())
-    )
 
 
 def _newest_folder(storage: Storage, name: str) -> str | None:

@@ -250,12 +250,9 @@ class Restart:
 
 
 def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Restart:
-    """How the query restarts from the newest entries of the logs.
+    """How the query restarts from the newest entries of the logs; of a part, as far as it goes.
 
-    Args:
-        checkpoint: what was found; of a part of one the answer is about that part.
-        problems: what could not be read, of the state too where it was; without those of the state
-            the answer goes by the names of its files.
+    Without the problems of the state the answer goes by the names of its files.
     """
     problems = tuple({*checkpoint.problems, *problems})
     logs = checkpoint.logs

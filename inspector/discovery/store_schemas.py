@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from inspector.checkpoint.layout import Layout, OperatorLayout, PartitionLayout, StoreLayout
+from inspector.checkpoint.layout import Layout, OperatorLayout, StoreLayout
 from inspector.checkpoint.state_schema import ColumnFamily, StateSchema, read_state_schema
 from inspector.checkpoint.storage import Storage
 from inspector.light_dataclasses import dataclass, replace
@@ -79,25 +79,14 @@ def _of_family(operator: OperatorLayout, schema: StateSchema, family: ColumnFami
 
 
 def _with_families(operator: OperatorLayout, families: Mapping[str, list[str]]) -> OperatorLayout:
-    if not families:
-        return operator
-    partitions = tuple(_with_stores(partition, families) for partition in operator.partitions)
+    def of_families(layout: StoreLayout) -> Iterable[StoreLayout]:
+        for name in families.get(layout.store.store_name, ()):
+            yield replace(layout, store=replace(layout.store, store_name=name), column_family=name)
+        if layout.store.store_name not in families:
+            yield layout
+
     expected = (name for store in operator.expected_stores for name in families.get(store, [store]))
-    return replace(operator, partitions=partitions, expected_stores=tuple(expected))
-
-
-def _with_stores(partition: PartitionLayout, families: Mapping[str, list[str]]) -> PartitionLayout:
-    stores: list[StoreLayout] = []
-    for layout in partition.stores:
-        names = families.get(layout.store.store_name)
-        if names is None:
-            stores.append(layout)
-            continue
-        stores += [
-            replace(layout, store=replace(layout.store, store_name=name), column_family=name)
-            for name in names
-        ]
-    return replace(partition, stores=tuple(stores))
+    return replace(operator.map_stores(of_families), expected_stores=tuple(expected))
 
 
 UNKNOWN_OPERATOR = "unknown-operator"

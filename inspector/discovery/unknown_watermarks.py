@@ -83,16 +83,13 @@ def with_unknown_watermarks(checkpoint: Checkpoint, version: int) -> Checkpoint:
     The field is followed all the same, to report how far behind the query's watermark the rows
     reach. What the user said of an operator counts. Timers have clocks of their own.
     """
-    operators = tuple(_judge(checkpoint, operator, version) for operator in checkpoint.operators)
-    return replace(checkpoint, operators=operators)
-
-
-def _judge(checkpoint: Checkpoint, operator: Operator, version: int) -> Operator:
-    above = operator_holding_back(checkpoint, operator, version)
-    if above is None:
-        return operator
-    rules = {name: _doubt(rule, operator, above) for name, rule in operator.rules.items()}
-    return replace(operator, rules=rules)
+    operators = []
+    for operator in checkpoint.operators:
+        rules, above = operator.rules, operator_holding_back(checkpoint, operator, version)
+        if above is not None:
+            rules = {name: _doubt(rule, operator, above) for name, rule in rules.items()}
+        operators.append(replace(operator, rules=rules))
+    return replace(checkpoint, operators=tuple(operators))
 
 
 def _doubt(rule: StoreRule, operator: Operator, above: PhysicalOperator) -> StoreRule:

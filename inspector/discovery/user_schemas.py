@@ -57,15 +57,6 @@ class UserSchema:
             return cls(parsed)
         return cls(parsed, int(match[1]), match[2])
 
-    def stores(self, stores: Iterable[StoreName]) -> list[StoreName]:
-        """Those of some stores that it may be for."""
-        return [
-            store
-            for store in stores
-            if self.operator_id in (None, store.operator_id)
-            and self.store_name in (None, store.store_name)
-        ]
-
 
 @dataclass(frozen=True)
 class UserSchemas:
@@ -123,7 +114,12 @@ def with_user_schemas(
 
 
 def _one_store(given: UserSchema, known_stores: list[StoreName], option: str) -> StoreName:
-    stores = given.stores(known_stores)
+    stores = [
+        store
+        for store in known_stores
+        if given.operator_id in (None, store.operator_id)
+        and given.store_name in (None, store.store_name)
+    ]
     if len(stores) == 1:
         return stores[0]
     names = ", ".join(f"{operator}:{store}" for operator, store in known_stores) or "none"

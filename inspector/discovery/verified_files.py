@@ -52,9 +52,7 @@ class VerifiedFiles(Storage):
         data = super().read(relative, limit, size=size)
         folder, slash, name = relative.rpartition("/")
         side = hadoop_sums_name(name)
-        if folder not in self._names:
-            with suppress(InspectorError, OSError):
-                self._spare[folder] = self.list(folder)
+        self._list_once(folder)
         self.vouched[relative] = False
         if side not in self._names.get(folder, ()):
             return data
@@ -69,6 +67,11 @@ class VerifiedFiles(Storage):
             raise ChecksumError(mismatch.message, self.full_path(relative), mismatch.offset)
         self.vouched[relative] = True
         return data
+
+    def _list_once(self, folder: str) -> None:
+        if folder not in self._names:
+            with suppress(InspectorError, OSError):
+                self._spare[folder] = self.list(folder)
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
         """What a folder holds; kept, so that who lists a folder first reads it by one request.
@@ -138,10 +141,7 @@ class RememberedFiles(VerifiedFiles):
     def look_again(self, tree: Tree | None = None) -> None:
         """Begin another look: folders are listed anew, and what has gone is forgotten.
 
-        An object that was silent has another chance.
-
-        Args:
-            tree: a listing of all that was made just now; none is made then.
+        An object that was silent has another chance. ``tree``: a listing of all, made just now.
         """
         SILENCE.clear()
         self._kept = {path: kept for path, kept in self._kept.items() if path in self._listed}
@@ -160,10 +160,7 @@ class RememberedFiles(VerifiedFiles):
             ChecksumError, LimitError, OSError: as of :class:`VerifiedFiles`; such a file is read
                 again the next time.
         """
-        folder = relative.rpartition("/")[0]
-        if folder not in self._names:
-            with suppress(InspectorError, OSError):
-                self._spare[folder] = self.list(folder)
+        self._list_once(relative.rpartition("/")[0])
         entry = self._listed.get(relative)
         kept = self._kept.get(relative)
         if kept is not None and entry is not None and kept[0] == (entry, entry.etag):

@@ -16,7 +16,7 @@ encoded as bytes: Arrow IPC streams, one in each row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,24 +27,17 @@ IPC_SCHEMA = pa.schema([("batch", pa.binary())])
 """Batches of any schema, each as one row: an Arrow IPC stream."""
 
 
-class Encoded(NamedTuple):
-    """A batch function that yields types which Spark supports, and its schema."""
-
-    function: BatchFunction
-    schema: pa.Schema
-
-
-def encode_columns(function: BatchFunction, schema: pa.Schema) -> Encoded:
+def encode_columns(function: BatchFunction, schema: pa.Schema) -> BatchFunction:
     """The function with its results in types that Spark supports."""
-    target = pa.schema([pa.field(item.name, encoded_type(item.type)) for item in schema])
+    target = encoded_schema(schema)
     if target.types == schema.types:
-        return Encoded(function, schema)
+        return function
+    return lambda batches: (encode(batch, target) for batch in function(batches))
 
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in function(batches):
-            yield encode(batch, target)
 
-    return Encoded(run, target)
+def encoded_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema of what :func:`encode_columns` yields."""
+    return pa.schema([pa.field(item.name, encoded_type(item.type)) for item in schema])
 
 
 def encoded_type(kind: Any) -> Any:
@@ -116,9 +109,8 @@ def merge_at_last(merge: Merge) -> BatchFunction:
     """Makes fewer of what :func:`merge_in_part` left, as bytes."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows: Iterable[Any] = (
-            row for batch in batches for row in batch.column(IPC_SCHEMA.names[0]).to_pylist()
-        )
+        columns: Iterable[Any] = (batch.column("batch").to_pylist() for batch in batches)
+        rows = (row for column in columns for row in column)
         return to_ipc(merge.function(from_ipc(rows)))
 
     return run

@@ -7,10 +7,9 @@ the last partition of one checkpoint is read. (24 checkpoints of the fixtures, `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from threading import Condition
-from typing import Any
 
 import pyarrow as pa
 
@@ -89,7 +88,8 @@ class BatchedEngine(Engine):
                 # This thread runs the job of all; nobody else can come, as all of them wait.
                 requests, self._waiting = self._waiting, []
                 try:
-                    self._run(requests)
+                    for alike in group_by(requests, lambda request: request.function).values():
+                        self._run_alike(alike)
                 finally:
                     for item in requests:
                         item.done = True
@@ -98,25 +98,17 @@ class BatchedEngine(Engine):
             raise request.error
         return iter(request.results)
 
-    def _run(self, requests: Sequence[_Request]) -> None:
-        for alike in group_by(requests, lambda request: request.function).values():
-            self._run_alike(alike)
-
     def _run_alike(self, requests: Sequence[_Request]) -> None:
         try:
             run_as_one(self.engine, requests)
         except Exception:  # noqa: BLE001 - whoever it comes from gets it when it runs alone
             for request in requests:
-                self._run_alone(request)
-
-    def _run_alone(self, request: _Request) -> None:
-        request.results.clear()
-        try:
-            request.results.extend(
-                self.engine.map(request.function, request.schema, request.work, request.merge)
-            )
-        except Exception as error:  # noqa: BLE001 - raised in the thread that it belongs to
-            request.error = error
+                arguments = request.function, request.schema, request.work, request.merge
+                try:
+                    request.results[:] = self.engine.map(*arguments)
+                except Exception as error:  # noqa: BLE001 - raised in the thread it belongs to
+                    request.results.clear()
+                    request.error = error
 
 
 def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
@@ -155,9 +147,7 @@ def digest(spec: str) -> bytes:
 def tagging(function: BatchFunction, owners: dict[bytes, int]) -> BatchFunction:
     """The same batch function with :data:`OWNERS` before its results' columns.
 
-    Args:
-        function: of tasks.
-        owners: the digest of a task -> the number of those whose it is.
+    ``owners``: the digest of a task -> the number of those whose it is.
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -171,17 +161,10 @@ def tagging(function: BatchFunction, owners: dict[bytes, int]) -> BatchFunction:
 
 
 def merging(merges: Sequence[Merge | None]) -> Merge | None:
-    """What makes the results of each fewer, and leaves those alone that nothing does.
-
-    Args:
-        merges: by number of the owners.
-    """
+    """What makes the results of each owner fewer, and leaves those alone that nothing does."""
     keys = next((merge.keys for merge in merges if merge is not None), None)
     if keys is None:
         return None
-    functions: list[Callable[..., Any] | None] = [
-        None if merge is None else merge.function for merge in merges
-    ]
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         held: dict[int, list[pa.RecordBatch]] = {}
@@ -189,8 +172,8 @@ def merging(merges: Sequence[Merge | None]) -> Merge | None:
             for number, part in by_owners(batch):
                 held.setdefault(number, []).append(part)
         for number, parts in held.items():
-            function = functions[number]
-            for result in parts if function is None else function(parts):
+            merge = merges[number]
+            for result in parts if merge is None else merge.function(parts):
                 yield _tag(result, number)
 
     return Merge((OWNERS, *keys), run)

@@ -33,24 +33,14 @@ _SEED = 42
 
 
 def group_count(work: Sequence[Work], cores: int | None = None) -> int:
-    """How many Spark tasks some work is worth; at least 1.
-
-    Args:
-        work: the tasks.
-        cores: the cores that there will ever be; None if that is not known.
-    """
+    """How many Spark tasks some work is worth on so many cores (None: not known); at least 1."""
     by_cost = sum(item.cost for item in work) // GROUP_BYTES
     most = MAX_GROUPS if cores is None else 1 if cores == 1 else GROUPS_PER_CORE * cores
     return max(1, min(MAX_GROUPS, most, len(work), max(UNGROUPED_TASKS, by_cost)))
 
 
 def pack(work: Sequence[Work], count: int) -> list[list[Work]]:
-    """The tasks of each group; the groups by falling cost, so that the longest start first.
-
-    Args:
-        work: the tasks.
-        count: how many groups; none is empty if there are at least as many tasks.
-    """
+    """The tasks of each group; the groups by falling cost, so that the longest start first."""
     groups: list[list[Work]] = [[] for _ in range(count)]
     loads = [(0, 0, number) for number in range(count)]
     for item in sorted(work, key=lambda task: -task.cost):
@@ -78,10 +68,7 @@ def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> Batch
                 for number, spec in packed[group]:
                     yield task_batch(zlib.decompress(spec).decode(), number)
 
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return function(tasks(batches))
-
-    return run
+    return lambda batches: function(tasks(batches))
 
 
 def partition_keys(count: int) -> list[int]:

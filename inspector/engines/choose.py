@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import Any
 
-from inspector.engines.engine import FSSPEC, HADOOP, Engine, Measure, Watch
+from inspector.engines.engine import FSSPEC, HADOOP, Engine, Watch
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
 from inspector.light_dataclasses import dataclass, field
@@ -27,14 +27,6 @@ _SPARK_VARIABLES = {
     "SPARK_REMOTE": "SPARK_REMOTE names a Spark Connect server",
 }
 """Variables of the environment that mean a Spark is there -> the reason in words."""
-
-
-def _silent(_text: str) -> None:
-    pass
-
-
-def _no_watch(_measure: Callable[[], Measure]) -> AbstractContextManager[object]:
-    return nullcontext()
 
 
 @dataclass(frozen=True)
@@ -64,8 +56,8 @@ class EngineOptions:
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     session: Any = None
     io: str = IO[0]
-    notify: Callable[[str], None] = field(default=_silent, compare=False)
-    watch: Watch = field(default=_no_watch, compare=False)
+    notify: Callable[[str], None] = field(default=lambda _text: None, compare=False)
+    watch: Watch = field(default=lambda _measure: nullcontext(), compare=False)
     tune_workers: bool | None = None
     verbose: bool = field(default=False, compare=False)
     tells_kernel: bool = field(default=True, compare=False)
@@ -112,13 +104,7 @@ def requested_engine(options: EngineOptions, workers: int | None) -> Engine | No
 
 
 def choose(options: EngineOptions, workers: int | None, state_bytes: int) -> Engine:
-    """The engine by the size of the state, where nothing else decides.
-
-    Args:
-        options: what the user requests.
-        workers: threads of an engine in this process.
-        state_bytes: bytes of the state files.
-    """
+    """The engine by the bytes of the state files, where nothing else decides."""
     if state_bytes < LOCAL_SPARK_BYTES:
         reason = f"no Spark session; {bytes_text(state_bytes)} of state files"
         return _local(options, workers, reason, expected=True)

@@ -91,10 +91,7 @@ class Reader(ABC):
 
     @abstractmethod
     def open(self, path: str) -> tuple[Storage, Selection]:
-        """A checkpoint's listing, and the part of it that a path means.
-
-        Args:
-            path: its root, or a path below it, as Spark's sources take it.
+        """A checkpoint's listing, and the part of it that a path means, as Spark's sources take it.
 
         Raises:
             NotACheckpointError: nothing is there, or something else.

@@ -24,6 +24,7 @@ import os
 import re
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import reduce
@@ -45,7 +46,6 @@ from inspector.engines.hadoop_listing import (
     TaskFile,
     files_of_task,
     listing_names,
-    new_listing,
     open_listing,
     relative_path,
 )
@@ -81,12 +81,7 @@ _OPTIONS_LOCAL: Mapping[str, str] = {
 
 _KEYED = pa.schema([("partition_key", pa.int32()), *CHUNKS])
 
-_fields: Mapping[str, pa.DataType] = {
-    "uri": pa.string(),
-    "path": pa.string(),
-    "partition_key": pa.int32(),
-}
-_REQUESTS = pa.schema(_fields)
+_REQUESTS = pa.schema([pa.field("uri", pa.string()), CHUNKS.field("path"), _KEYED.field(0)])
 """Files, each with the key of a Spark partition that reads it."""
 
 _CHUNKS_OF_CONTENT = (
@@ -98,26 +93,14 @@ _CHUNKS_OF_CONTENT = (
 
 
 class HadoopFiles(Reader):
-    """The files that a session of Spark can read.
-
-    Args:
-        session: of Spark 3.5 or later, classic or Connect.
-    """
+    """The files that a session of Spark 3.5 or later can read, classic or Connect."""
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._listings = scope_of(session).listings
 
     def open(self, path: str) -> tuple[Storage, Selection]:
-        """A checkpoint's listing, and the part of it that a path means.
-
-        Args:
-            path: its root, or a path below it, as Spark's sources take it.
-
-        Raises:
-            NotACheckpointError: nothing is there, or something else.
-            EngineError: Spark cannot list it.
-        """
+        """A checkpoint's listing, by small jobs, and the part of it that a path means."""
         learn(path)
         for root, tail in [(path.rstrip("/") or "/", []), *above(path)]:
             if tail and tail[0] not in MARKS:
@@ -128,8 +111,7 @@ class HadoopFiles(Reader):
                 if entry is None:
                     message = f"got nothing at this path, expected a part of {storage.root}"
                     raise NotACheckpointError(message, redact(path))
-                is_dir = entry.is_dir
-                meant = selection_of(tail, classify, is_dir=is_dir) if tail else Selection()
+                meant = selection_of(tail, classify, is_dir=entry.is_dir) if tail else Selection()
                 return storage, meant
         raise NotACheckpointError(
             "got none of 'metadata', 'offsets', 'commits' and 'state' at this path as Spark sees "
@@ -140,11 +122,7 @@ class HadoopFiles(Reader):
     def frame(self, work: Sequence[Work], count: int) -> DataFrame:
         """Tasks with their files, as :data:`inspector.engines.staging.CHUNKS`.
 
-        All of one task is in one Spark partition; the heaviest in the first.
-
-        Args:
-            work: the tasks.
-            count: Spark partitions.
+        All of one task is in one of ``count`` Spark partitions; the heaviest in the first.
 
         Raises:
             EngineError: a file is larger than Spark reads.
@@ -169,11 +147,7 @@ class HadoopFiles(Reader):
 
     @contextmanager
     def files_of(self, spec: str) -> Iterator[None]:
-        """The files of a task on this process's disk, for what is written where the command runs.
-
-        Raises:
-            EngineError: nothing holds the storage by whose listing the task was made.
-        """
+        """The files of a task on this disk, for what is written where the command runs."""
         with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as location:
             folder = StagingFolder(location)
             self._fetch(files_of_task(spec, self._listings), folder)
@@ -192,7 +166,7 @@ class HadoopFiles(Reader):
         target = tempfile.mkdtemp(prefix="inspector-listing-")
         try:
             marks = [mark for name in _READ_MARKS if (mark := self._mark(root, name))]
-            listing = new_listing(root, self._files(root, marks))
+            listing = Listing(uuid.uuid4().hex, root, self._files(root, marks))
             if marks:
                 small = [TaskFile(listing, path) for path in listing.small()]
                 self._fetch(small, StagingFolder(target))

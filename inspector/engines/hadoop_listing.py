@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import uuid
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -48,7 +48,7 @@ class Listing:
     """A checkpoint as Spark listed it.
 
     Attributes:
-        name: stands for it in the URLs of tasks.
+        name: stands for it in the URLs of tasks; no other has it.
         root: the path as the user spelled it, to be read by Spark; may hold credentials.
         files: path in the checkpoint -> file.
     """
@@ -74,14 +74,10 @@ Listings = dict[str, Listing]
 def open_listing(
     listing: Listing, folders: Iterable[str], target: str, listings: Listings
 ) -> Storage:
-    """The storage that discovery reads; listing and folder go when nothing holds it any more.
+    """The storage that discovery reads, and that ``listings`` has as long as something holds it.
 
-    Args:
-        listing: what Spark listed.
-        folders: paths of folders that exist, even if empty.
-        target: a folder in which the small files lie below the listing's name; it is removed
-            together with the storage.
-        listings: those of the session, to which this one is added.
+    Folders exist, even if empty. The small files lie in ``target`` below the listing's name; it is
+    removed together with the storage.
     """
     fetched = str(Path(target, listing.name))
     for folder in folders:
@@ -101,27 +97,16 @@ def open_listing(
     return storage
 
 
-def new_listing(root: str, files: Mapping[str, ListedFile]) -> Listing:
-    """A listing with a name that no other has."""
-    return Listing(uuid.uuid4().hex, root, files)
-
-
 def _remove(listings: Listings, name: str, folder: str) -> None:
     listings.pop(name, None)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def relative_path(path: str, root: str, mark: str, *, encoded: bool = False) -> str:
-    """The path in the checkpoint of a file that Spark listed.
+    """The path in the checkpoint of a file that Spark listed, below the mark (such as ``state``).
 
-    Spark reports the whole path in its own spelling of the root; of the user's only the last part
-    is sure to be in it.
-
-    Args:
-        path: as Spark reports it.
-        root: as the user spelled it.
-        mark: the file or folder below the root in which it was listed, such as ``state``.
-        encoded: it is a URI, percent-encoded.
+    Spark reports the whole path in its own spelling of the root, percent-encoded where it is a URI;
+    of the user's only the last part is sure to be in it.
 
     Raises:
         EngineError: the mark is not in the path.
@@ -189,7 +174,8 @@ def _with_listings(
 def _tasks(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, str):
         if f"{SCHEME}:/" in value:
-            yield from _tasks(_parse(value))
+            with suppress(ValueError, RecursionError):  # a text that has nothing to do with a task
+                yield from _tasks(json.loads(value))
     elif isinstance(value, Sequence):
         for item in value:
             yield from _tasks(item)
@@ -199,10 +185,3 @@ def _tasks(value: Any) -> Iterator[dict[str, Any]]:
             yield from _tasks(value.get("origins", ()))
         else:
             yield from _tasks(list(value.values()))
-
-
-def _parse(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None  # some text that has nothing to do with a task

@@ -126,8 +126,8 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         scope.close()
         if not isinstance(error, Exception):
             raise
-        said = _message(error, conf)
-        raise EngineError(f"no Spark session on {_master_text(master)}: {said}") from None
+        where = "this machine" if master is None else redact(_PARAMETERS.sub(r"\1", master))
+        raise EngineError(f"no Spark session on {where}: {_message(error, conf)}") from None
     _close_with(register(made, scope), made)
     return made
 
@@ -323,21 +323,14 @@ def _silence(host: str, port: int) -> str | None:
     return None
 
 
-def _master_text(master: str | None) -> str:
-    return "this machine" if master is None else redact(_PARAMETERS.sub(r"\1", master))
-
-
 def message_of(error: Exception, session: SparkSession) -> str:
     """What a failure of a session says at its heart, in one line and without secrets."""
     return _message(error, scope_of(session).secrets)
 
 
 def _message(error: Exception, secrets: Mapping[str, str]) -> str:
-    text = str(error)
     java = getattr(error, "java_exception", None)
-    if java is not None:
-        text = str(java.toString())
-    heart = _heart(text) or type(error).__name__
+    heart = _heart(str(error if java is None else java.toString())) or type(error).__name__
     # Any parameter of an sc:// URL may be a header with a secret. What is cut must not hide one.
     return redact(_PARAMETERS.sub(r"\1", heart), secrets)[:_MOST]
 

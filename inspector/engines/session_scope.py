@@ -89,11 +89,8 @@ class SessionScope:
     def conf(self, settings: Any, name: str, value: str) -> Iterator[None]:
         """Set a conf of the session as long as the block lasts, in however many threads.
 
-        Args:
-            settings: ``session.conf``.
-            name: the conf; every block that sets it at the same time sets the same value.
-            value: its value in the block. The first block saves what was before, and the last one
-                restores it.
+        Every block that sets it at the same time sets the same value. The first one saves what was
+        before, and the last one restores it.
         """
         with self._lock:
             if name not in self._overrides:

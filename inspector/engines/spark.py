@@ -27,6 +27,7 @@ from inspector.engines.arrow_encoding import (
     IPC_SCHEMA,
     encode_as_ipc,
     encode_columns,
+    encoded_schema,
     from_ipc,
     keys_and_ipc,
     merge_at_last,
@@ -189,7 +190,7 @@ class SparkEngine(Engine):
         Its columns are those of ``schema``, with the types that Spark has
         (:mod:`inspector.engines.arrow_encoding`). Compute it within :meth:`computing`.
         """
-        return self._frame(*encode_columns(function, schema), work)
+        return self._frame(encode_columns(function, schema), encoded_schema(schema), work)
 
     def _frame(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
         names = self._reader.names(work) if self._reader else []

@@ -41,11 +41,7 @@ bytes.
 
 
 class StagingFolder:
-    """A folder for staged files, with one folder in it for each checkpoint.
-
-    Args:
-        path: an empty folder.
-    """
+    """An empty folder for staged files, with one folder in it for each checkpoint."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)

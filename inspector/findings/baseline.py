@@ -162,13 +162,12 @@ def compare(
 ) -> Comparison:
     """Hold an audit against an earlier one.
 
-    Args:
-        findings: of now.
-        metrics: of now.
-        earlier: what was then.
-        tolerance: by how much of its earlier value a number may differ and count as the same.
+    A number may differ by ``tolerance`` of its earlier value and count as the same.
     """
-    now = amounts_of((place_of(finding), amount_of(finding)) for finding in findings)
+    now = amounts_of(
+        (place_of(finding), Amount(finding.severity, finding.rows, finding.bytes))
+        for finding in findings
+    )
     titles = {finding.kind.id: finding.kind.title for finding in findings}
     before = {} if earlier is None else earlier.findings
     trends = [
@@ -184,21 +183,17 @@ def compare(
     of_metrics = (
         [] if earlier is None else list(_metric_trends(earlier.metrics, metrics, tolerance))
     )
+    order = list(Trend)
     return Comparison(
         earlier,
-        tuple(sorted(trends, key=lambda trend: _order(trend.trend))),
-        tuple(sorted(of_metrics, key=lambda trend: _order(trend.trend))),
+        tuple(sorted(trends, key=lambda trend: order.index(trend.trend))),
+        tuple(sorted(of_metrics, key=lambda trend: order.index(trend.trend))),
     )
 
 
 def place_of(finding: Finding) -> Place:
     """What makes a finding the same one in another audit."""
     return Place(finding.kind.id, finding.operator_id, finding.store_name)
-
-
-def amount_of(finding: Finding) -> Amount:
-    """How much a finding is about."""
-    return Amount(finding.severity, finding.rows, finding.bytes)
 
 
 def amounts_of(amounts: Iterator[tuple[Place, Amount]]) -> dict[Place, Amount]:
@@ -247,10 +242,6 @@ def _trend_of_numbers(before: float, now: float, least: float) -> Trend:
     return Trend.WORSE if now > before else Trend.BETTER
 
 
-def _order(trend: Trend) -> int:
-    return list(Trend).index(trend)
-
-
 def _sum(a: int | None, b: int | None) -> int | None:
     return b if a is None else a if b is None else a + b
 
@@ -258,12 +249,9 @@ def _sum(a: int | None, b: int | None) -> int | None:
 def failing(
     findings: Sequence[Finding], least: Severity | None, comparison: Comparison | None
 ) -> tuple[Finding, ...]:
-    """The findings that a gate fails for.
+    """The findings that a gate fails for: from a severity on, None if none does.
 
-    Args:
-        findings: of an audit.
-        least: the severity from which on a finding counts; None: none does.
-        comparison: with a baseline; if there is one, only what is new or worse counts.
+    With a baseline only what is new or worse counts.
     """
     if least is None:
         return ()
@@ -275,10 +263,7 @@ def failing(
 
 
 def earlier_of(report: Mapping[str, Any]) -> Earlier:
-    """What a JSON report of an audit says of its checkpoint.
-
-    Args:
-        report: the parsed envelope of one checkpoint.
+    """What the JSON report of an audit, the parsed envelope of one checkpoint, says of it.
 
     Raises:
         ValueError: it is none.
@@ -307,18 +292,15 @@ def _place_and_amount(finding: Mapping[str, Any]) -> tuple[Place, Amount]:
 
 
 def _count(value: Any) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+    if isinstance(value, float):
         raise TypeError(f"{value!r:.40} is not a count")
-    return None if value is None else int(_check_size(value))
+    number = _number(value)
+    return None if number is None else int(number)
 
 
 def _number(value: Any) -> Value:
     if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
         raise TypeError(f"{value!r:.40} is not a number")
-    return None if value is None else _check_size(value)
-
-
-def _check_size(value: float) -> float:
-    if not -_MOST < value < _MOST:  # nor NaN
+    if value is not None and not -_MOST < value < _MOST:  # nor NaN
         raise TypeError("a number is beyond all that can be counted")
     return value

@@ -10,7 +10,7 @@ from inspector.decode.field_sizes import nested_fields
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.expiring import Expiring
 from inspector.facts.size_distributions import SampledSizes
-from inspector.facts.top_keys import TopBy, TopKey, merge_top
+from inspector.facts.top_keys import SampledKey, TopBy, TopKey, merge_top
 from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.facts.versions import VersionFacts
 from inspector.findings.efficiency import (
@@ -150,7 +150,7 @@ def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | Non
     if operator.name not in AGGREGATIONS or schema is None:
         return None
     at = [i for i, field in enumerate(schema.key.fields) if is_window(field.data_type)]
-    keys = [key.fact.key for key in facts.of(TopKey) if key.store.name == name]
+    keys = [key.fact.key for key in facts.of(SampledKey) if key.store.name == name]
     if len(at) != 1 or not keys:
         return None
     windows = [[*columns_of(key, schema.key.fields)][at[0]] for key in keys]

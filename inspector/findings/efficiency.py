@@ -11,7 +11,6 @@ from inspector.findings import catalogue
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import Thresholds
 from inspector.light_dataclasses import dataclass
-from inspector.model import Certainty
 from inspector.operators.registry import rewrite_advice
 from inspector.operators.transform_with_state import is_helper
 from inspector.quantities import bytes_text, capitalise, count_text, long_duration_text, share_text
@@ -123,12 +122,9 @@ def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
 def judge_format(operator_id: int, formats: Mapping[str, str]) -> Iterator[Finding]:
     """State format 1 of an aggregation: the value repeats the key's columns."""
     if formats.get("aggregation") == "1":
-        yield Finding(
-            catalogue.FORMAT_V1,
-            Certainty.PROVEN,
+        yield catalogue.FORMAT_V1.of(
             "by the offset log the aggregation has state format 1 (as where none is recorded): "
             "each value repeats its key",
-            catalogue.FORMAT_V1.to_do,
             operator_id,
         )
 
@@ -144,12 +140,9 @@ def judge_heap(heap_bytes: int | None, thresholds: Thresholds) -> Iterator[Findi
     limit = thresholds.heap_bytes
     if limit is None or heap_bytes is None or heap_bytes <= limit:
         return
-    yield Finding(
-        catalogue.HEAP_OVER_LIMIT,
-        Certainty.INFERRED,
+    yield catalogue.HEAP_OVER_LIMIT.of(
         f"the two versions that Spark retains take an estimated {bytes_text(heap_bytes)} of heap "
         f"in all executors together; the limit is {bytes_text(limit)}",
-        catalogue.HEAP_OVER_LIMIT.to_do,
         cause=f"The state takes an estimated {bytes_text(heap_bytes)} of heap, more than the limit "
         f"of {bytes_text(limit)}.",
     )
@@ -185,11 +178,8 @@ def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """Files of an operator that no restart reads."""
     if costs.left >= max(thresholds.left_files, costs.stores + 1):
         number = f"{count_text(costs.left, 'temporary file')} ({bytes_text(costs.left_bytes)})"
-        yield Finding(
-            catalogue.LEFT_FILES,
-            Certainty.PROVEN,
+        yield catalogue.LEFT_FILES.of(
             f"{number} in the folders of {count_text(costs.stores, 'store')}",
-            catalogue.LEFT_FILES.to_do,
             costs.operator_id,
             cause=f"Attempts that were killed left {number} beside the state; Spark removes none.",
         )
@@ -197,12 +187,9 @@ def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
         min(costs.versions, costs.logged) >= thresholds.kept_batches
     ):
         share = share_text(costs.old_bytes / max(1, costs.bytes))
-        yield Finding(
-            catalogue.KEPT_VERSIONS,
-            Certainty.PROVEN,
+        yield catalogue.KEPT_VERSIONS.of(
             f"{costs.versions:,} versions in a store; {bytes_text(costs.old_bytes)} of "
             f"{bytes_text(costs.bytes)} are of versions more than {USUAL_VERSIONS} old",
-            catalogue.KEPT_VERSIONS.to_do,
             costs.operator_id,
             cause=f"The files of {costs.versions:,} versions are kept: {share} of the "
             f"{bytes_text(costs.bytes)} are of versions more than {USUAL_VERSIONS} batches old.",

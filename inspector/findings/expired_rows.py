@@ -97,11 +97,8 @@ def judge_open(
 ) -> Iterator[Finding]:
     """Keys that may be stuck; one that has a new timer is judged again when that runs out.
 
-    Args:
-        subject: where they are.
-        leftovers: of the store.
-        said: that keys without a timer since before the window can never expire is a finding.
-        provable: keys that naming a clock of the timers would prove to be left.
+    ``said``: that keys without a timer since before the window can never expire is a finding.
+    ``provable``: keys that naming a clock of the timers would prove to be left.
     """
     result = [
         total

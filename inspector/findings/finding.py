@@ -104,9 +104,14 @@ class Kind:
         **more: Any,
     ) -> Finding:
         """A finding about a store, with what else is not as the entry says."""
+        more |= {"store_name": subject.store_name, "rows": rows, "bytes": size, "cause": cause}
+        return self.of(evidence, subject.operator_id, **more)
+
+    def of(self, evidence: str, operator_id: int | None = None, **more: Any) -> Finding:
+        """A finding about an operator or the checkpoint, with what is not as the entry says."""
         certainty = more.pop("certainty", self.certainties[0])
-        step, store = more.pop("next_step", self.to_do), (subject.operator_id, subject.store_name)
-        return Finding(self, certainty, evidence, step, *store, rows, size, cause, **more)
+        next_step = more.pop("next_step", self.to_do)
+        return Finding(self, certainty, evidence, next_step, operator_id, **more)
 
 
 class Subject(Protocol):

@@ -19,7 +19,7 @@ from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.model import COMPARED, LEFT, Certainty, Problem, StoreId, StoreName
+from inspector.model import COMPARED, LEFT, Problem, StoreId, StoreName
 from inspector.quantities import count_text, duration_text
 
 KIND_OF_PROBLEM: dict[str, Kind] = {
@@ -103,12 +103,10 @@ def judge_problems(
         further = len(of_kind) - 1
         more = f" (and {further:,} more, see problems)" if further else ""
         path_text = f"{first.path}: " if first.path else ""
-        yield Finding(
-            kind,
-            Certainty.PROVEN,
+        yield kind.of(
             f"{path_text}{first.message}{more}",
-            _to_do(kind, severity),
             operator,
+            next_step=_to_do(kind, severity),
             cause=_cause(kind, severity, first, further, relative),
             severity=severity,
         )
@@ -171,11 +169,8 @@ def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterat
         return
     for obstacle in obstacles[:1]:
         release = f" {obstacle.since} or later" if obstacle.since else ""
-        yield Finding(
-            catalogue.REFUSED_RESTART,
-            Certainty.PROVEN,
+        yield catalogue.REFUSED_RESTART.of(
             restart.sentence,
-            catalogue.REFUSED_RESTART.to_do,
             cause=f"Spark{release} does not start the query from this checkpoint: {obstacle}.",
             severity=Severity.INFO if obstacle in restart.later else Severity.ERROR,
         )
@@ -204,14 +199,11 @@ def judge_replay(
         return
     store, most = max(deep.items(), key=lambda entry: (entry[1], entry[0]))
     partitions = len({key.partition_id for key in deep})
-    yield Finding(
-        catalogue.REPLAY_DEPTH,
-        Certainty.PROVEN,
+    yield catalogue.REPLAY_DEPTH.of(
         f"{count_text(most, noun)} after the newest snapshot of store {store.store_name} in "
         f"partition {store.partition_id}; {count_text(partitions, 'partition')} of "
         f"{len({depth.partition_id for depth in depths})} "
         f"{'has' if partitions == 1 else 'have'} {least:,} or more",
-        catalogue.REPLAY_DEPTH.to_do,
         operator_id,
         cause=f"A restart has to replay up to {count_text(most, noun)} in a partition, because "
         f"no snapshot was made {f'for {duration_text(passed_ms)}' if slow else 'for long'}.",

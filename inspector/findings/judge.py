@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 
@@ -25,7 +25,6 @@ from inspector.findings.integrity import (
 from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
 from inspector.findings.rule_inputs import (
-    NewestTime,
     join_lifetime,
     newest_times,
     span,
@@ -37,7 +36,7 @@ from inspector.findings.variables import judge_variable
 from inspector.findings.watermarks import judge_watermark
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
-from inspector.model import BatchClock, Problem, StoreId, StoreName
+from inspector.model import Problem, StoreId, StoreName
 from inspector.operators.join import NAMES as JOIN
 from inspector.providers.chain import chain_for
 
@@ -55,16 +54,9 @@ def judge(  # noqa: PLR0913 - what findings rest on
 ) -> tuple[Finding, ...]:
     """Every rule applied to the facts of a version; the gravest first.
 
-    Args:
-        checkpoint: with the rules that apply to its operators.
-        version: the judged state version.
-        facts: of all tasks.
-        problems: what is wrong by the listing and by the files.
-        thresholds: from which numbers on something is a finding.
-        heap_bytes: estimate of what the retained versions take, where there is a limit for it.
-        key_words: how a finding names a key.
-        restart: what the query restarts from, if the version is the newest.
-        growing: whether each store grows; without those of which that cannot be told.
+    ``heap_bytes`` estimates what the retained versions take, where there is a limit for it;
+    ``key_words`` say how a finding names a key; ``restart`` is known if the version is the newest;
+    ``growing`` lacks the stores of which it cannot be told.
     """
     broken = judge_integrity(checkpoint, version, facts, problems, thresholds, restart)
     findings: list[Finding] = []
@@ -91,8 +83,14 @@ def judge(  # noqa: PLR0913 - what findings rest on
     findings = [
         f for f in findings if f.kind is not unique or (f.operator_id, f.store_name) not in many
     ]
-    findings += _watermark(
-        checkpoint, version, newest_times(checkpoint, facts, lengths), thresholds
+    findings += judge_watermark(
+        dict(checkpoint.logs.clocks.items()),
+        version - 1,
+        newest_times(checkpoint, facts, lengths),
+        dict(checkpoint.logs.sources.items()),
+        delay_ms=max(delays_of(checkpoint), default=None),
+        by_slowest=checkpoint.conf(version, "multipleWatermarkPolicy") != "max",
+        thresholds=thresholds,
     )
     findings += judge_heap(heap_bytes, thresholds)
     reported = (
@@ -143,25 +141,9 @@ def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def _placements(facts: Facts) -> dict[StoreName, dict[int, MisplacedKeys]]:
     placements: dict[StoreName, dict[int, MisplacedKeys]] = {}
     for observation in facts.of(MisplacedKeys):
-        placements.setdefault(observation.store.name, {})[observation.store.partition_id] = (
-            observation.fact
-        )
+        store = observation.store
+        placements.setdefault(store.name, {})[store.partition_id] = observation.fact
     return placements
-
-
-def _watermark(
-    checkpoint: Checkpoint, version: int, newest: Sequence[NewestTime], thresholds: Thresholds
-) -> Iterator[Finding]:
-    clocks: dict[int, BatchClock] = dict(checkpoint.logs.clocks.items())
-    yield from judge_watermark(
-        clocks,
-        version - 1,
-        newest,
-        dict(checkpoint.logs.sources.items()),
-        delay_ms=max(delays_of(checkpoint), default=None),
-        by_slowest=checkpoint.conf(version, "multipleWatermarkPolicy") != "max",
-        thresholds=thresholds,
-    )
 
 
 def _formats(checkpoint: Checkpoint, version: int, operator: Operator) -> dict[str, str]:

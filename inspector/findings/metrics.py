@@ -174,11 +174,7 @@ def values_of(
 ) -> dict[str, Value]:
     """All metrics of a checkpoint, as its audit found them.
 
-    Args:
-        verdict: on the checkpoint.
-        file_bytes: of the stores' files.
-        leftover_bytes: key and value bytes of all leftovers.
-        lag_ms: the batch clock less the watermark; None where one of them is unknown.
+    ``lag_ms`` is the batch clock less the watermark; None where one of them is unknown.
     """
     size, growth = verdict.size, verdict.growth
     rows = None if size is None else size.rows
@@ -255,10 +251,7 @@ class Gate:
 
 
 def parse_gates(given: Mapping[str, str | float]) -> tuple[Gate, ...]:
-    """Gates without values.
-
-    Args:
-        given: the name of a metric -> the most that it may be, such as ``8GiB``.
+    """Gates without values: the name of a metric -> the most that it may be, such as ``8GiB``.
 
     Raises:
         ValueError: an unknown name, or a value that its metric cannot have.

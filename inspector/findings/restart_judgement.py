@@ -29,7 +29,6 @@ from inspector.sparktypes import (
     ArrayType,
     DataType,
     MapType,
-    StructField,
     StructType,
     storage_type,
     to_ddl,
@@ -380,27 +379,22 @@ class Preflight:
         folders: list[list[str]] = [[s.place or "" for s in side] for side in (before, after)]
         swapped = folders[0] != folders[1] and sorted(folders[0]) == sorted(folders[1])
         for old_source, new_source in zip(before, after, strict=True):
-            item = f"source {old_source.name}"
-            elsewhere = old_source.place != new_source.place and None not in (
-                old_source.place,
-                new_source.place,
-            )
-            if (
-                NO_OFFSET not in (old_source.kind, new_source.kind)
-                and old_source.kind != new_source.kind
-            ):
-                yield self._line(item, "source-kind", str(old_source), str(new_source))
-            elif swapped and old_source.place != new_source.place:
+            kinds = {old_source.kind, new_source.kind}
+            places = {old_source.place, new_source.place}
+            if NO_OFFSET not in kinds and len(kinds) > 1:
+                about = "source-kind"
+            elif swapped and len(places) > 1:
                 about = "files-swapped" if old_source.kind == FILES else "sources-swapped"
-                yield self._line(item, about, str(old_source), str(new_source))
-            elif elsewhere and old_source.kind in _PLACED:
-                yield self._line(item, _PLACED[old_source.kind], str(old_source), str(new_source))
+            elif len(places) > 1 and None not in places and old_source.kind in _PLACED:
+                about = _PLACED[old_source.kind]
+            else:
+                continue
+            item = f"source {old_source.name}"
+            yield self._line(item, about, str(old_source), str(new_source))
         if not swapped and _is_ambiguous(before, after):
-            yield self._line("order of sources", "sources-alike", _list(before), _list(after))
-        elif [source.kind for source in before] == [
-            source.kind for source in after
-        ] and not swapped:
-            yield self._line("sources", "sources-same", _list(before), _list(after))
+            yield self._line("order of sources", "sources-alike", *map(_list, pair))
+        elif not swapped and [s.kind for s in before] == [s.kind for s in after]:
+            yield self._line("sources", "sources-same", *map(_list, pair))
 
     def _about_inputs(self, after: Sequence[QuerySource]) -> str:
         """What is to be said of sources that read rows of a rehearsal, by those rows' names."""
@@ -495,14 +489,8 @@ class Preflight:
         ]
         is_same = {n: o.name for n, o in before.items()} == {n: o.name for n, o in after.items()}
         is_known = any(operator.metadata is not None for operator in before.values())
-        if is_same:
-            yield self._line("stateful operators", "operators-same", *names)
-        elif not before:
-            yield self._line("stateful operators", "first-operator", *names)
-        elif is_known:
-            yield self._line("stateful operators", "operators", *names)
-        else:
-            yield self._line("stateful operators", "operators-unnamed", *names)
+        about = "operators" if is_known else "operators-unnamed" if before else "first-operator"
+        yield self._line("stateful operators", "operators-same" if is_same else about, *names)
         for number in sorted(before.keys() & after.keys()):
             if before[number].name == after[number].name:
                 yield from self._operator(before[number], after[number], new)
@@ -543,14 +531,11 @@ class Preflight:
         of_store = "" if store == "default" else f", store {store}"
         title = f"operator {operator.operator_id} ({operator.name}){of_store}"
         subject = operator.operator_id, store
-        (old_key, new_key), (old, new) = (
-            (pair[0].key, pair[1].key),
-            (pair[0].value, pair[1].value),
-        )
-        about = self._about_key(old_key, new_key)
-        yield self._line(f"key of {title}", about, to_ddl(old_key), to_ddl(new_key), store=subject)
-        about = self._about_value(operator, old, new)
-        yield self._line(f"value of {title}", about, to_ddl(old), to_ddl(new), store=subject)
+        keys, values = [schema.key for schema in pair], [schema.value for schema in pair]
+        about = self._about_key(*keys)
+        yield self._line(f"key of {title}", about, *map(to_ddl, keys), store=subject)
+        about = self._about_value(operator, *values)
+        yield self._line(f"value of {title}", about, *map(to_ddl, values), store=subject)
         delays = [sorted({*_delays(schema.key), *_delays(schema.value)}) for schema in pair]
         if delays[0] != delays[1]:
             kinds = [bool(side_delays) for side_delays in delays]
@@ -599,21 +584,19 @@ class Preflight:
     @property
     def _nullable_conf_differs(self) -> bool:
         sides = (self._old, self._new or self._old)
-        values = [side.confs.get(_NULLABLE, "false") for side in sides]
-        return values[0] != values[1]
+        return len({side.confs.get(_NULLABLE, "false") for side in sides}) > 1
 
     def _processor(self, operator: Operator, old: Properties, new: Properties) -> Iterator[Line]:
         """Modes and variables of transformWithState."""
         subject = operator.operator_id, None
-        for item, about, before, after in (
-            ("time mode", "time-mode", old.time_mode, new.time_mode),
-            ("output mode", "output-mode", old.output_mode, new.output_mode),
+        for kind, before, after in (
+            ("time", old.time_mode, new.time_mode),
+            ("output", old.output_mode, new.output_mode),
         ):
             if before and after:
-                rule = about if before != after else "mode-same"
-                yield self._line(
-                    f"{item} of transformWithState", rule, before, after, store=subject
-                )
+                item = f"{kind} mode of transformWithState"
+                about = f"{kind}-mode" if before != after else "mode-same"
+                yield self._line(item, about, before, after, store=subject)
         olds, news = (processor.variables or {} for processor in (old, new))
         added = {news[name].kind for name in news.keys() - olds.keys()}
         for name in sorted(olds.keys() | news.keys()):
@@ -656,11 +639,8 @@ def _accepts(new: DataType, old: DataType, *, nulls: bool = True) -> bool:
         return holds and _accepts(new.element, old.element, nulls=nulls)
     if isinstance(new, MapType) and isinstance(old, MapType):
         holds = not nulls or old.value_contains_null or not new.value_contains_null
-        return (
-            holds
-            and _accepts(new.key, old.key, nulls=nulls)
-            and _accepts(new.value, old.value, nulls=nulls)
-        )
+        pairs = ((new.key, old.key), (new.value, old.value))
+        return holds and all(_accepts(*pair, nulls=nulls) for pair in pairs)
     return new == old
 
 
@@ -689,20 +669,17 @@ def _without_key(schema: StateSchema, version: str | None) -> StateSchema:
     """The schema of an aggregation with the values alone: format 1 has the key before them."""
     if version != "1":
         return schema
-    values = StructType(schema.value.fields[len(schema.key.fields) :])
-    return StateSchema(schema.version, schema.key, values)
+    return replace(schema, value=StructType(schema.value.fields[len(schema.key.fields) :]))
 
 
 def _names(schema: StructType) -> list[str]:
     """The names of all fields, those within structs too."""
-    return [name for field in schema.fields for name in _names_of(field)]
-
-
-def _names_of(field: StructField) -> Iterator[str]:
-    yield field.name
-    inner = storage_type(field.data_type)
-    if isinstance(inner, StructType):
-        yield from (f"{field.name}.{name}" for name in _names(inner))
+    names = []
+    for field in schema.fields:
+        inner = storage_type(field.data_type)
+        inside = _names(inner) if isinstance(inner, StructType) else ()
+        names += [field.name, *(f"{field.name}.{name}" for name in inside)]
+    return names
 
 
 def alike_fields(schema: StructType) -> list[list[int]]:

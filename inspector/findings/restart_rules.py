@@ -730,11 +730,7 @@ RULES: tuple[RestartRule, ...] = (
 
 
 def rule_of(about: str, release: str) -> RestartRule:
-    """The rule of a release about what is compared.
-
-    Args:
-        about: of :class:`RestartRule`.
-        release: one of :data:`RELEASES`.
+    """The rule of one of :data:`RELEASES` about what is compared.
 
     Raises:
         LookupError: the release has no such rule.

@@ -321,10 +321,7 @@ def newest_times(
 ) -> list[NewestTime]:
     """The newest time in each store whose rows go by the watermark, or may.
 
-    Args:
-        checkpoint: with its rules.
-        facts: of all tasks.
-        lengths: ms of the windows of aggregations.
+    Of aggregations by windows ``lengths`` has their ms.
     """
     result: list[NewestTime] = []
     for operator in checkpoint.operators:

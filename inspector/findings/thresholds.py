@@ -190,9 +190,7 @@ class Thresholds:
     def reports(self, id_: str, count: int | None) -> bool:
         """Whether a finding about so many rows, or occurrences, is to be reported.
 
-        Args:
-            id_: of the finding.
-            count: rows or occurrences; None for a finding that counts none, which occurs once.
+        One that counts none (None) occurs once.
         """
         return (1 if count is None else count) >= self.at_least.get(id_, 0)
 

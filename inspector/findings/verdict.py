@@ -155,13 +155,7 @@ def level_of(findings: Sequence[Finding], problems: Sequence[Problem]) -> Level:
     if any(problem.slug not in READABLE for problem in problems):
         return Level.UNREADABLE
     worst = max((finding.severity for finding in findings), default=None)
-    by_severity = {
-        None: Level.OK,
-        Severity.INFO: Level.INFO,
-        Severity.WARNING: Level.WARNING,
-        Severity.ERROR: Level.ERROR,
-    }
-    return by_severity[worst]
+    return Level.OK if worst is None else Level(worst.word)
 
 
 # --- which finding explains most ---------------------------------------------------------------
@@ -219,14 +213,9 @@ def main_finding(
 ) -> Finding | None:
     """The finding that explains most: by :data:`RANKS`, then the reason of that one, if it has one.
 
-    Few values with most of the bytes come before rows that outlive their rule. Where the state does
-    not grow, what it costs comes before rows that may outlive it.
-
-    Args:
-        findings: of a checkpoint.
-        sizes: the bytes of the state that each is about; none for one that counts none.
-        total: bytes of the state.
-        growing: whether it grows, or that is not known.
+    Few values with most of the bytes come before rows that outlive their rule. Where the state is
+    known not to grow, what it costs comes before rows that may outlive it. ``sizes`` are the bytes
+    of the state that each is about, if it counts any, ``total`` is all of it.
     """
     ranks = RANKS if growing else (*RANKS[:-2], RANKS[-1], RANKS[-2])
     heavy = [
@@ -253,14 +242,7 @@ def main_finding(
 def cause_sentence(
     findings: Sequence[Finding], main: Finding, sizes: Mapping[Finding, int], total: int
 ) -> str:
-    """The cause of the main finding, and what else is the matter with most of the same rows.
-
-    Args:
-        findings: of a checkpoint.
-        main: the one that explains most.
-        sizes: the bytes of the state that each is about.
-        total: bytes of the state.
-    """
+    """The cause of the main finding, and what else is the matter with most of the same rows."""
     store = main.operator_id, main.store_name
     about = [
         finding
@@ -283,11 +265,7 @@ _OF_MOST = (HOT_KEY, SAME_VALUE)
 
 
 def by_reach(kind: Kind) -> tuple[bool, int, str]:
-    """The order in which reasons are looked for: of the whole query first, the graver ones first.
-
-    Args:
-        kind: one that explains others.
-    """
+    """The order in which reasons are looked for: of the whole query first, then the graver ones."""
     assert kind.explains is not None
     return kind.explains.same_store, -kind.severity, kind.id
 

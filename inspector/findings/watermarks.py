@@ -15,7 +15,7 @@ from inspector.findings.finding import Finding, Severity
 from inspector.findings.rule_inputs import NewestTime
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass
-from inspector.model import BatchClock, Certainty
+from inspector.model import BatchClock
 from inspector.quantities import count_text, duration_text
 from inspector.time_text import time_ms_text
 
@@ -133,7 +133,7 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     latest = max(newest)
     words.append(f"the newest {latest.what} in the state is {time_ms_text(latest.millis)}")
     next_step, cause = _advice(standing if moving and by_slowest else [], bool(watermark))
-    yield Finding(WATERMARK_FLAT, Certainty.PROVEN, "; ".join(words), next_step, cause=cause)
+    yield WATERMARK_FLAT.of("; ".join(words), next_step=next_step, cause=cause)
 
 
 def _behind(
@@ -147,13 +147,11 @@ def _behind(
         return
     lag = duration_text(latest - delay_ms - watermark)
     times = (f"{time_ms_text(time.event_ms or 0)} in {time.store_name}" for time in events)
-    yield Finding(
-        WATERMARK_FLAT,
-        Certainty.PROVEN,
+    yield WATERMARK_FLAT.of(
         f"the watermark is {time_ms_text(watermark)}, and the newest event times that the state "
         f"shows are {', '.join(times)}; the delay is {duration_text(delay_ms)}",
-        "compare the event times, the clocks and the delays of the sources: the watermark is the "
-        "least of theirs, so all state waits for the slowest one",
+        next_step="compare the event times, the clocks and the delays of the sources: the "
+        "watermark is the least of theirs, so all state waits for the slowest one",
         cause=f"The watermark is {lag} behind the newest event times, less its delay: as a rule "
         "one source is late.",
         severity=Severity.INFO,
@@ -234,13 +232,11 @@ def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Findi
     ahead = watermark - last.timestamp_ms
     is_other_unit = abs(ahead) >= _NEAR_MS
     if is_other_unit and abs(watermark * 1000 - last.timestamp_ms) < _NEAR_MS:
-        yield Finding(
-            WATERMARK_AHEAD,
-            Certainty.PROVEN,
+        yield WATERMARK_AHEAD.of(
             f"the watermark is {time_ms_text(watermark)}, and a thousand times as long after 1970 "
             f"is {time_ms_text(watermark * 1000)}, near the batch clock "
             f"{time_ms_text(last.timestamp_ms)}",
-            _WRONG_UNIT,
+            next_step=_WRONG_UNIT,
             cause=f"The watermark is {time_ms_text(watermark)}: seconds were taken for "
             "milliseconds, so windows and delays last a thousand times as long.",
         )
@@ -257,12 +253,10 @@ def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Findi
     jump = _jump(clocks, batch, noted if near else least)
     went_back, before = _clock_step(clocks, jump)
     if went_back > noted:
-        yield Finding(
-            WATERMARK_AHEAD,
-            Certainty.PROVEN,
+        yield WATERMARK_AHEAD.of(
             f"{words[0]}; that of batch {jump} was {time_ms_text(before)}",
-            "compare the clock of the driver's machine with that of others; processing-time timers "
-            "and TTL follow it",
+            next_step="compare the clock of the driver's machine with that of others; "
+            "processing-time timers and TTL follow it",
             cause=f"The batch clock, which is the driver's, went back {duration_text(went_back)} "
             f"after batch {jump}, so that the watermark is {duration_text(ahead)} ahead of it.",
             severity=Severity.WARNING,
@@ -281,11 +275,9 @@ def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Findi
         if stuck
         else "data with correct times comes too late for it"
     )
-    yield Finding(
-        WATERMARK_AHEAD,
-        Certainty.PROVEN,
+    yield WATERMARK_AHEAD.of(
         "; ".join(words),
-        _WRONG_UNIT if is_other_unit else WATERMARK_AHEAD.to_do,
+        next_step=_WRONG_UNIT if is_other_unit else WATERMARK_AHEAD.to_do,
         cause=f"The watermark is {duration_text(ahead)} ahead of the batch clock: milliseconds "
         "were taken for seconds, so windows and delays last a thousandth."
         if is_other_unit

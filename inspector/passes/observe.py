@@ -482,7 +482,9 @@ class StorePass:
             yield Observed(store, version, MisplacedKeys.observe(self.state, placement))
         if placement is not None and self._task.request.rehashed:
             yield Observed(store, version, Rehashed.observe(self.state, placement))
-        for by in TopBy if self._task.request.top else ():
+        request = self._task.request
+        rankings = _OF_AUDIT if request.sampled else TopBy if request.top else ()
+        for by in rankings:
             if by is not TopBy.NUMBER or self._store.number is not None:
                 for top in top_keys(self.state, by, self._task.request.top):
                     yield Observed(store, version, top)
@@ -500,6 +502,10 @@ class StorePass:
         if sampled and self._store.store_name == DEFAULT_STORE and not self._store.session_fields:
             most = -(-sampled // max(1, self._task.partitions))
             yield from (Observed(store, version, key) for key in newest_keys(self.state, most))
+
+
+_OF_AUDIT = (TopBy.VALUE_BYTES, TopBy.NUMBER)
+"""By what keys are ranked where a few are compared: what findings name one by."""
 
 
 def origins_of(

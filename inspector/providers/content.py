@@ -46,13 +46,7 @@ class StoreContent:
     """What a provider's files say; as it stands, of one whose files say nothing but rows."""
 
     def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles | None:
-        """What the snapshots in one folder share; None if each has its rows for itself.
-
-        Args:
-            storage: opened at the checkpoint's root.
-            files: all files in the folder.
-        """
-        del storage, files
+        """What the snapshots in one folder share; None if each has its rows for itself."""
         return None
 
     def files_to_copy(self, folder: FolderVersion) -> tuple[StoreFile, ...]:
@@ -68,15 +62,10 @@ class StoreContent:
     def snapshot_format(self, storage: Storage, file: StoreFile) -> int:
         """The number that a snapshot's version line has; 1 where it has none.
 
-        Args:
-            storage: opened at the checkpoint's root.
-            file: the snapshot.
-
         Raises:
             InspectorError: it cannot be decoded.
             OSError: it cannot be read.
         """
-        del storage, file
         return 1
 
     def lineage(self, storage: Storage, file: StoreFile) -> Mapping[int, str]:
@@ -89,25 +78,20 @@ class StoreContent:
             InspectorError: it cannot be decoded.
             OSError: it cannot be read.
         """
-        del storage, file
         return {}
 
     def new_delta(
         self, folder: FolderVersion, options: ReadOptions, unique_id: str | None
     ) -> DeltaForm:
-        """How the delta that follows the version is written.
+        """How the delta that follows the version is written, in the ways of those that are there.
 
-        Args:
-            folder: where it is written.
-            options: how its files are written; the new one is written so too.
-            unique_id: of the new version's checkpoint; None where names have none.
+        ``unique_id``: of the new version's checkpoint; None where names have none.
 
         Raises:
             UnsupportedProviderError: nothing can be appended to its files here.
             InspectorError: a file that says how cannot be decoded.
             OSError: it cannot be read.
         """
-        del options, unique_id
         raise UnsupportedProviderError(
             "no state can be written for this state store provider, only copied as it is",
             folder.storage.root,

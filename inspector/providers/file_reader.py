@@ -24,14 +24,9 @@ from inspector.sums import group_by
 def inflate_file(
     file: StoreFile, chunks: Iterator[bytes], options: ReadOptions, report: Report, summed: set[str]
 ) -> Iterator[bytes]:
-    """The raw bytes of a file; by its first bytes where the log says something else.
+    """The raw bytes of a file; by its first bytes where the log records another codec.
 
-    Args:
-        file: what is read.
-        chunks: its bytes.
-        options: with the codec that the log records.
-        report: takes the problem that the bytes are of another codec.
-        summed: gets the path of a file whose blocks hold checksums.
+    ``report`` takes that problem, ``summed`` the path of a file whose blocks hold checksums.
 
     Raises:
         DecodeError: as :func:`inspector.decode.frames.inflate`.
@@ -186,7 +181,6 @@ class FileReader(ABC):
 
         Nothing is noted of them before :meth:`note`. By default none is read so.
         """
-        del files
         return (), None
 
     def note(
@@ -215,7 +209,6 @@ class FileReader(ABC):
             DecodeError: it cannot be decoded.
             OSError: it cannot be read.
         """
-        del file
         return None
 
     def family(self, file: StoreFile) -> int | None:
@@ -225,7 +218,6 @@ class FileReader(ABC):
             DecodeError: no snapshot says it.
             OSError: it cannot be read.
         """
-        del file
         return None
 
     def files_to_check(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
@@ -264,12 +256,7 @@ SLUG = "file-checksum"
 
 
 class SideChecks:
-    """The checksum files of one store.
-
-    Args:
-        read: gives the bytes of one.
-        sides: all of the store; those whose main file is not there are left out.
-        report: where problems go.
+    """The checksum files of one store, but those whose main file is not there.
 
     Attributes:
         passed: checksum files that hold the checksum of their file.

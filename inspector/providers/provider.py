@@ -89,13 +89,10 @@ class Provider(ABC):
         """
 
     def requests_of(self, file: StoreFile, *, has_sums: bool) -> int:
-        """How many requests an audit makes for one of its files on an object store.
+        """How many requests an audit makes for a delta, snapshot or table on an object store.
 
-        Args:
-            file: a delta, snapshot or table.
-            has_sums: a checksum file lies beside it, for which it is read as a whole.
+        Where a checksum file lies beside it, it is read as a whole.
         """
-        del has_sums
         return parts_of(file.size)
 
     def reader(
@@ -145,7 +142,6 @@ class Provider(ABC):
                 those of all stores of the partition.
             storage: opened at the checkpoint's root; None where no file is to be read for it.
         """
-        del committed, storage
         return tuple(self._own(file) for file in files)
 
     def _own(self, file: StoreFile) -> StoreFile:
@@ -166,10 +162,8 @@ class Provider(ABC):
 
     def unique_id(self, file: StoreFile) -> str | None:
         """The id of the checkpoint that a state file belongs to; None where names have none."""
-        del file
         return None
 
     def snapshot_name(self, version: int) -> str | None:
         """The name of a snapshot that holds all rows itself; None if it has none such."""
-        del version
         return None

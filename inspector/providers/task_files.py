@@ -74,9 +74,7 @@ _places: dict[str, _Upcoming] = {}
 def upcoming(storage: Storage, files: Iterable[StoreFile]) -> Iterator[None]:
     """Let tasks of this process request what those after them read, as long as the block lasts.
 
-    Args:
-        storage: of the tasks.
-        files: that they read, each once, in the order of the tasks.
+    Each file is read once, in the order of the tasks.
     """
     if is_local(storage.url):
         yield
@@ -206,12 +204,7 @@ class TaskFiles(Storage):
 
 
 class ReadAhead:
-    """Reads the files of one store in an order that is known before.
-
-    Args:
-        storage: where they lie.
-        files: in the order in which they will be read; others may be read too.
-    """
+    """Reads the files of one store in an order that is known before; others may be read too."""
 
     def __init__(self, storage: Storage, files: Sequence[StoreFile] = ()) -> None:
         self._storage = storage

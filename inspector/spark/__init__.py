@@ -29,8 +29,8 @@ from inspector.api import Options as Options
 from inspector.api import Redact as Redact
 from inspector.api import Report as Report
 from inspector.api import TimeoutKind as TimeoutKind
+from inspector.spark.data_frames import TableFunction as _TableFunction
 from inspector.spark.data_frames import audit as audit
-from inspector.spark.data_frames import function_of as _function_of
 from inspector.spark.rehearsal import rehearse as rehearse
 
 TYPES = ("EngineError", "InspectorError", "Options", "Redact", "Report", "TimeoutKind")
@@ -48,6 +48,7 @@ def __getattr__(name: str) -> Any:
         from inspector.spark.source import InspectorDataSource  # noqa: PLC0415 - Spark >= 4
 
         return InspectorDataSource
-    if name not in _data_tables():
+    table = _data_tables().get(name)
+    if table is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _function_of(name)
+    return _TableFunction(table)

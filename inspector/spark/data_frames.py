@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from inspector import api
-from inspector.analyses.shared.data_tables import plan_table, table_of_name
-from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
+from inspector.analyses.shared.data_tables import plan_table
+from inspector.analyses.shared.declare import DataTable, TableOptions
 from inspector.engines.spark import SparkEngine
 from inspector.model import ProblemMode
 
@@ -81,7 +81,9 @@ class TableFunction:
         if "mode" in values:
             values["mode"] = ProblemMode(values["mode"])
         plan = plan_table(path, self._table.name, on(spark, options), TableOptions(**values))
-        return frame(plan)
+        engine: Any = plan.run.engine
+        assert isinstance(engine, SparkEngine)
+        return engine.frame(plan.function, plan.schema, plan.work)
 
 
 def _signature(keywords: dict[str, Any]) -> inspect.Signature:
@@ -93,22 +95,6 @@ def _signature(keywords: dict[str, Any]) -> inspect.Signature:
     ]
     more = [kinds(name, kinds.KEYWORD_ONLY, default=default) for name, default in keywords.items()]
     return inspect.Signature([*first, *more])
-
-
-def function_of(name: str) -> TableFunction:
-    """The function of a declared table, by the table's name.
-
-    Raises:
-        CheckpointError: there is no such table.
-    """
-    return TableFunction(table_of_name(name))
-
-
-def frame(plan: TablePlan) -> DataFrame:
-    """A planned table as a DataFrame of the session that it is planned for."""
-    engine: Any = plan.run.engine
-    assert isinstance(engine, SparkEngine)
-    return engine.frame(plan.function, plan.schema, plan.work)
 
 
 def on(spark: SparkSession, options: api.Options | None) -> api.Options:

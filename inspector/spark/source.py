@@ -65,7 +65,7 @@ from inspector.analyses import data_tables
 from inspector.analyses.shared.data_tables import plan_table, table_of_name
 from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, RULES, Options, Parameter
-from inspector.engines.arrow_encoding import encode_columns
+from inspector.engines.arrow_encoding import encode_columns, encoded_schema
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import JOIN_SIDES, ProblemMode
@@ -94,7 +94,7 @@ class InspectorDataSource(DataSource):
         with in_one_sentence():
             path, table, options, table_options = _request(self.options)
             schema = table_of_name(table).schema(path, options, table_options)
-        return from_arrow_schema(encode_columns(_nothing, schema).schema, prefer_timestamp_ntz=True)
+        return from_arrow_schema(encoded_schema(schema), prefer_timestamp_ntz=True)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """What reads it; with ``pushdown`` one that takes filters."""
@@ -102,7 +102,7 @@ class InspectorDataSource(DataSource):
             plan = plan_table(*_request(self.options))
             pushdown = _flag(_lower_names(self.options), "pushdown")
         kind = _FilteringReader if pushdown else _Reader
-        return kind(encode_columns(plan.function, plan.schema).function, plan.work, schema)
+        return kind(encode_columns(plan.function, plan.schema), plan.work, schema)
 
 
 class _Part(InputPartition):
@@ -138,13 +138,9 @@ class _FilteringReader(_Reader):
     def pushFilters(self, filters: Sequence[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
         """Leave out the tasks of other partitions; the filters stay Spark's to apply."""
         for item in filters:
-            kept = _partitions_of(item)
-            if kept is not None:
-                self._work = [
-                    work
-                    for work in self._work
-                    if work.partition_id is None or work.partition_id in kept
-                ]
+            if (kept := _partitions_of(item)) is not None:
+                kept |= {None}
+                self._work = [work for work in self._work if work.partition_id in kept]
         return filters
 
 
@@ -156,7 +152,7 @@ def _exact(schema: StructType) -> pa.Schema:
     return exact
 
 
-def _partitions_of(pushed: Any) -> set[int] | None:
+def _partitions_of(pushed: Any) -> set[int | None] | None:
     """The partitions that a filter leaves, None if it says nothing of them."""
     if getattr(pushed, "attribute", None) != ("partition_id",):
         return None
@@ -164,10 +160,6 @@ def _partitions_of(pushed: Any) -> set[int] | None:
     if kind in ("EqualTo", "EqualNullSafe"):
         return {pushed.value}
     return set(pushed.value) if kind == "In" else None
-
-
-def _nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from batches
 
 
 def _lower_names(options: Mapping[str, str]) -> dict[str, str]:
@@ -202,7 +194,9 @@ def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOption
     if "changeendbatchid" in texts:
         values["batch"] = _number(texts, "changeEndBatchId")
     if "joinside" in texts:
-        values["store_name"] = _side(texts)
+        values["store_name"] = texts["joinside"]
+        if texts["joinside"] not in JOIN_SIDES or "storename" in texts:
+            raise CheckpointError("joinSide is left or right, and goes without storeName")
     of_table = {name: values.pop(name) for name in TableOptions.parameters() if name in values}
     storage = {
         name[len(_STORAGE) :]: value
@@ -210,11 +204,8 @@ def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOption
         if name.lower().startswith(_STORAGE)
     }
     table_options = TableOptions(**{"mode": ProblemMode.FAILFAST} | of_table)
-    return texts["path"], _table(texts), Options(storage_options=storage, **values), table_options
-
-
-def _table(texts: Mapping[str, str]) -> str:
-    return texts.get("table", "rows")
+    run_options = Options(storage_options=storage, **values)
+    return texts["path"], texts.get("table", "rows"), run_options, table_options
 
 
 def _check_names(texts: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
@@ -232,7 +223,7 @@ def _check_names(texts: Mapping[str, str], declared: Mapping[str, Parameter]) ->
 
 def _check_table(texts: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
     """Every option that is given must be one of the table's."""
-    tables, table = data_tables(), _table(texts)
+    tables, table = data_tables(), texts.get("table", "rows")
     fields = {source: item.name for source, item in declared.items()}
     for source, name in {**fields, "changeEndBatchId": "from_batch"}.items():
         having = [item.name for item in tables.values() if name in item.options]
@@ -242,12 +233,6 @@ def _check_table(texts: Mapping[str, str], declared: Mapping[str, Parameter]) ->
             raise CheckpointError(
                 f"option {source} is of table {' or '.join(having)}, got table {table!r}"
             )
-
-
-def _side(texts: Mapping[str, str]) -> str:
-    if texts["joinside"] not in JOIN_SIDES or "storename" in texts:
-        raise CheckpointError("joinSide is left or right, and goes without storeName")
-    return texts["joinside"]
 
 
 def _value(texts: Mapping[str, str], source: str, parameter: Parameter) -> Any:

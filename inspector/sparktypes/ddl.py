@@ -78,15 +78,11 @@ def _quote(name: str) -> str:
 
 
 def parse_ddl(text: str, limits: Limits = LIMITS) -> StructType:
-    """Read a schema from DDL text.
+    """Read a schema from DDL text, within the limits ``nesting`` (of types) and ``fields``.
 
     ``user string, cnt long``, with ``name: type`` as well, backquoted names, ``NOT NULL``,
     ``COMMENT 'text'``, nested ``struct<>``, ``array<>`` and ``map<,>``; also one ``struct<...>``
     around it all.
-
-    Args:
-        text: the DDL.
-        limits: ``nesting`` bounds the depth of types, ``fields`` their number.
 
     Raises:
         DecodeError: not DDL; says at which character.

@@ -26,11 +26,7 @@ from inspector.sparktypes.types import (
 
 @lru_cache(maxsize=64)  # all partitions have the same
 def parse_schema_json(text: str | bytes, limits: Limits = LIMITS) -> StructType:
-    """Read Spark's ``StructType`` JSON.
-
-    Args:
-        text: the JSON document.
-        limits: ``nesting`` bounds the depth of types, ``fields`` their number.
+    """Read Spark's ``StructType`` JSON, within the limits ``nesting`` (of types) and ``fields``.
 
     Raises:
         DecodeError: not JSON, not a struct, or a part that Spark would not write.

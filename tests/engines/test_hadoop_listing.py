@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -16,7 +17,6 @@ from inspector.engines.hadoop_listing import (
     Listings,
     TaskFile,
     files_of_task,
-    new_listing,
     open_listing,
     relative_path,
 )
@@ -32,7 +32,7 @@ def listing_of(**files: int) -> Listing:
     listed = {
         path: ListedFile(f"uri:{path}", size, 1_700_000_000_123) for path, size in files.items()
     }
-    return new_listing(ROOT, listed)
+    return Listing(uuid4().hex, ROOT, listed)
 
 
 def test_discovery_sees_sizes_and_times_but_no_state(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_discovery_sees_sizes_and_times_but_no_state(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ms", [0, 1, 999, 1_700_000_000_001, 1_795_262_473_923])
 def test_times_are_exact_to_the_millisecond(tmp_path: Path, ms: int) -> None:
-    listing = new_listing(ROOT, {"a": ListedFile("uri", 1, ms)})
+    listing = Listing(uuid4().hex, ROOT, {"a": ListedFile("uri", 1, ms)})
     storage = open_listing(listing, [], str(tmp_path), {})
     found = storage.stat("a")
     assert found is not None

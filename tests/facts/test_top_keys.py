@@ -87,7 +87,7 @@ def test_the_newest_keys_are_those_that_were_put_last_and_are_not_long() -> None
         [(bytes([n]) * 8, b"v" * 8) for n in range(9)],
         [(b"z" * 2000, b""), (b"y" * 8, b"")],
     ]
-    state, _, _ = replay([Step(records) for records in [*steps, [(b"y" * 8, None)]]])
+    state, _, _ = replay([*map(Step, steps), Step([(b"y" * 8, None)])])
     assert {found.key for found in newest_keys(state, 99)} == {bytes([n]) * 8 for n in range(9)}
     state, _, _ = replay([Step(records) for records in steps])
     assert [found.key for found in newest_keys(state, 1)] == [b"y" * 8]

@@ -13,12 +13,18 @@ from typing import Any
 import pyarrow as pa
 
 from inspector import analyses
-from inspector.analyses.shared.data_tables import plan_table, run_batches
+from inspector.analyses.shared.data_tables import plan_table
 from inspector.analyses.shared.declare import TableOptions, TablePlan
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import by_store, selected_tasks
-from inspector.engines.arrow_encoding import IPC_SCHEMA, encode_columns, from_ipc, to_ipc
+from inspector.engines.arrow_encoding import (
+    IPC_SCHEMA,
+    encode_columns,
+    encoded_schema,
+    from_ipc,
+    to_ipc,
+)
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
 from inspector.model import ProblemMode
@@ -90,8 +96,8 @@ def tables_of(path: Path, wanted: TableOptions = PERMISSIVE) -> Iterator[tuple[s
 
 def here(table: TablePlan) -> list[str]:
     """The rows of a table, made in this process, in the types that Spark carries."""
-    carry = encode_columns(table.function, table.schema)
-    return told(LocalEngine(1).map(carry.function, carry.schema, table.work), carry.schema)
+    function, schema = encode_columns(table.function, table.schema), encoded_schema(table.schema)
+    return told(LocalEngine(1).map(function, schema, table.work), schema)
 
 
 def told(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[str]:
@@ -110,7 +116,7 @@ def collected(frame: Any, schema: pa.Schema) -> list[pa.RecordBatch]:
     """What Spark computes of a DataFrame, as the types that carry those of a table."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    target = encode_columns(run_batches, schema).schema
+    target = encoded_schema(schema)
     if hasattr(frame, "toArrow"):  # since 4.0
         batches = frame.toArrow().to_batches()
     else:
@@ -129,7 +135,7 @@ def as_arrow(frame: Any, schema: pa.Schema) -> list[str]:
         frame: the DataFrame.
         schema: of the table; Spark is to have encoded its types.
     """
-    return told(collected(frame, schema), encode_columns(run_batches, schema).schema)
+    return told(collected(frame, schema), encoded_schema(schema))
 
 
 class Together:

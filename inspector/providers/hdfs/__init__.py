@@ -55,7 +55,6 @@ class HdfsProvider(Provider):
 
     def detect(self, listing: Listing) -> bool:
         """Always: also of a query without state, and of a provider class that nobody knows."""
-        del listing
         return True
 
     def snapshot_name(self, version: int) -> str:

@@ -16,7 +16,6 @@ class HdfsContent(StoreContent):
         self, folder: FolderVersion, options: ReadOptions, unique_id: str | None
     ) -> DeltaForm:
         """A delta with the codec of the version before."""
-        del unique_id
         version = folder.chain.version
         codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
         return DeltaForm(SPELLED.delta.format(version + 1), codec, options.row_checksum)

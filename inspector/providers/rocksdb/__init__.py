@@ -97,13 +97,9 @@ def mark_attempts(
 ) -> tuple[StoreFile, ...]:
     """The files of a store, those of other attempts than the committed ones as abandoned.
 
-    Args:
-        files: of one store.
-        committed: the ids that the commit log has, by version.
-        lineage: reads what a changelog is based on.
-
-    Of a version that neither says anything of, the attempt that wrote last is taken: it is newer
-    than the last commit, or as old as the oldest snapshot.
+    ``committed``: the ids that the commit log has, by version. Of a version that neither it nor the
+    lineage says anything of, the attempt that wrote last is taken: it is newer than the last
+    commit, or as old as the oldest snapshot.
     """
     attempts: dict[int, dict[str | None, list[StoreFile]]] = {}
     for file in files:
@@ -124,10 +120,12 @@ def mark_attempts(
         elif by_lineage.get(version) in of_version:
             ids[version] = by_lineage[version]
         else:
-            ids[version] = max(of_version, key=lambda unique_id: _write_time(of_version[unique_id]))
+            times = {i: max(f.modified_ms or 0 for f in of_id) for i, of_id in of_version.items()}
+            ids[version] = max(times, key=lambda unique_id: times[unique_id])
         if _needs_lineage(attempts, version, committed, by_lineage):
-            changelog = _changelog(of_version.get(ids[version], ()))
-            by_lineage |= {} if changelog is None else lineage(changelog)
+            of_id = of_version.get(ids[version], ())
+            for changelog in [file for file in of_id if file.kind is FileKind.DELTA][:1]:
+                by_lineage |= lineage(changelog)
     abandoned = {
         file.path
         for version, of_version in attempts.items()
@@ -159,14 +157,6 @@ def _needs_lineage(
         and newest not in by_lineage
         and len(attempts[newest]) > 1
     )
-
-
-def _changelog(files: Sequence[StoreFile]) -> StoreFile | None:
-    return next((file for file in files if file.kind is FileKind.DELTA), None)
-
-
-def _write_time(files: Sequence[StoreFile]) -> int:
-    return max(file.modified_ms or 0 for file in files)
 
 
 PROVIDER = RocksDbProvider()

@@ -60,12 +60,9 @@ class AvroEntries:
     checksum_bytes: int = 0
 
     def with_unsafe_rows(self, buffer: bytes, keys: Spans, values: Spans) -> Parts:
-        """The same entries.
+        """The same entries: keys as they are arranged, without a column family, and values.
 
-        Args:
-            buffer: what they lie in.
-            keys: where each arranged key lies, without a column family.
-            values: where each value lies; those of removals have a length below 0.
+        Those of removals have a length below 0.
 
         Raises:
             DecodeError: a row is not of its schema; the offset is that of its part in the buffer.
@@ -173,21 +170,14 @@ class AvroEntries:
         record = _record(data, has_id=True)
         # In the machine's order, by Platform.putShort (RocksDBDataEncoder.encodeWithStateSchemaId).
         schema_id = int.from_bytes(data[1 : 1 + _ID_BYTES], "little")
-        return _VERSION + self._of_id(schema_id).unsafe_row(record)
-
-    def _of_id(self, schema_id: int) -> AvroRows:
-        result = self._by_id.get(schema_id)
-        if result is None:
-            written = self.written_values.get(schema_id)
-            if written is None:
-                ids = ", ".join(map(str, sorted(self.written_values))) or "none"
-                raise DecodeError(f"got Avro by the schema {schema_id}, expected one of {ids}")
-            result = self._by_id[schema_id] = AvroRows(self.value, written)
-        return result
+        if schema_id not in self._of_id:
+            ids = ", ".join(map(str, sorted(self._of_id))) or "none"
+            raise DecodeError(f"got Avro by the schema {schema_id}, expected one of {ids}")
+        return _VERSION + self._of_id[schema_id].unsafe_row(record)
 
     @cached_property
-    def _by_id(self) -> dict[int, AvroRows]:
-        return {}
+    def _of_id(self) -> Mapping[int, AvroRows]:
+        return {id_: AvroRows(self.value, schema) for id_, schema in self.written_values.items()}
 
 
 def _record(data: bytes, *, has_id: bool) -> bytes:

@@ -64,13 +64,9 @@ class ListLengths:
             self.version = version
 
     def apply(self, buffer: bytes, keys: Spans, merged: Bools, counts: Int64s) -> Places:
-        """The records that the next entries of the file make.
+        """The records that the next entries of the file make; what is ``merged`` is appended.
 
-        Args:
-            buffer: what the keys lie in.
-            keys: where each lies, however it is arranged.
-            merged: entries that are appended.
-            counts: rows of each entry's value; none of a removal's.
+        The ``counts`` are the rows of each entry's value; none of a removal's.
         """
         if self._replayed:
             before = self._replayed.pop(0)

@@ -124,14 +124,8 @@ class RocksDbReader(FileReader):
         snapshot = self._snapshot(file)
         for live_block in live_blocks(self._storage, file, snapshot, self._options, family):
             self.raw_bytes += int(live_block.key_length.sum() + live_block.value_length.sum())
-            spans = np.stack(
-                [
-                    live_block.key_offset,
-                    live_block.key_length,
-                    live_block.value_offset,
-                    live_block.value_length,
-                ]
-            )
+            keys, values = live_block.key_offset, live_block.value_offset
+            spans = np.stack([keys, live_block.key_length, values, live_block.value_length])
             yield Scanned(live_block.buffer, 0, 0, spans, None)
 
     def _snapshot(self, file: StoreFile) -> Snapshot:
@@ -253,13 +247,8 @@ def live_blocks(
 ) -> Iterator[LiveBlock]:
     """The entries of a snapshot in the order of their keys, each with all that was merged into it.
 
-    Args:
-        storage: opened at the checkpoint's root.
-        file: the snapshot.
-        snapshot: what it says.
-        options: how values are merged.
-        family: column family whose entries are wanted, of tables that were read as a whole before;
-            some of others may come with them.
+    With a column ``family`` its entries alone, of tables that were read as a whole before; some of
+    others may come with them.
 
     Raises:
         DecodeError: a table file is missing, has another size than the snapshot says, or is not

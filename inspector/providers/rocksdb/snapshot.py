@@ -93,12 +93,7 @@ def parse_snapshot(data: bytes) -> Snapshot:
 
 
 def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = None) -> Snapshot:
-    """What a snapshot says.
-
-    Args:
-        storage: opened at the checkpoint's root.
-        file: the snapshot.
-        content: its bytes, if they are there; else some ranges of it are read.
+    """What a snapshot says; of one whose content is not given, some ranges are read.
 
     Raises:
         DecodeError: it is no zip, or has no such entry; carries the path.
@@ -311,14 +306,7 @@ class _Usage:
     def describe(
         self, file: StoreFile, snapshot: Snapshot, older: set[str], *, oldest: bool
     ) -> SnapshotFiles:
-        """The files of a snapshot.
-
-        Args:
-            file: the snapshot.
-            snapshot: what it says.
-            older: the tables that older ones name.
-            oldest: there is no older one.
-        """
+        """The files of a snapshot, held against the tables that older ones name."""
         new = [table for table in snapshot.tables if table.name not in older]
         contents: Contents | None = Contents()
         for table in snapshot.tables:

@@ -77,13 +77,9 @@ class _Entries(NamedTuple):
 def decode_block(
     scanned: Scanned, first_record: int, encoding: Encoding, lists: ListLengths | None
 ) -> RecordBlock | None:
-    """The records of a block.
+    """The records of a block, after so many of the store in the file.
 
-    Args:
-        scanned: where its entries lie.
-        first_record: how many records of the store were before it in the file.
-        encoding: of the store.
-        lists: how many rows each value has before the block; needed where values have several.
+    The ``lists`` say how many rows each value has before it, where values have several.
 
     Returns:
         None if no entry belongs to the store.
@@ -95,8 +91,9 @@ def decode_block(
         entries = _entries(scanned, encoding)
         if not len(entries.removed):
             return None
-        if not encoding.several_values:
-            _require_single(entries)
+        if not encoding.several_values and entries.merged.any():
+            at = int(entries.keys.offsets[np.argmax(entries.merged)])
+            raise RecordError("a merge in a store of single values", offset=at)  # noqa: TRY301
         if encoding.avro is not None:
             parts = encoding.avro.with_unsafe_rows(scanned.buffer, entries.keys, entries.values)
             scanned = scanned._replace(buffer=parts.buffer)
@@ -106,19 +103,8 @@ def decode_block(
         return _rows(scanned, first_record, entries, encoding)
     except (RecordError, RowError) as error:
         location = None if error.offset is None else error.offset + scanned.raw_offset
-        raise RecordError(_raw(error.message), offset=location) from None
-
-
-def _require_single(entries: _Entries) -> None:
-    if entries.merged.any():
-        at = int(np.argmax(entries.merged))
-        raise RecordError(
-            "a merge in a store of single values", offset=int(entries.keys.offsets[at])
-        )
-
-
-def _raw(message: str) -> str:
-    return message.replace("(offset in its block)", "").rstrip() + " (raw offset)"
+        message = error.message.replace("(offset in its block)", "").rstrip()
+        raise RecordError(f"{message} (raw offset)", offset=location) from None
 
 
 def _entries(scanned: Scanned, encoding: Encoding) -> _Entries:
