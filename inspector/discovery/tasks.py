@@ -197,6 +197,11 @@ class Task(Message):
         """Whether its facts are also on what is not about single keys: files, and all records."""
         return self.key_range is None or self.key_range.is_first
 
+    @property
+    def sampled_keys(self) -> int:
+        """The part of the keys to be compared that one of its stores gives."""
+        return -(-self.request.sampled // max(1, self.partitions))
+
     def store_id(self, store: StoreTask) -> StoreId:
         """The identity of one of its stores."""
         return StoreId(self.operator_id, store.store_name, self.partition_id)

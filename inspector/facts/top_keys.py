@@ -56,9 +56,14 @@ class TopKey(Fact):
 @fact("sampled_key")
 @dataclass(frozen=True)
 class SampledKey(Fact):
-    """The UnsafeRow of one of the live keys of a partition that were put last; never added."""
+    """One of the live keys of a partition that were put last; never added.
+
+    Attributes:
+        key: its UnsafeRow. order: more comes first: by the last put, then by who appeared first.
+    """
 
     key: bytes
+    order: int
 
 
 _SHORT = 1024
@@ -75,8 +80,9 @@ def newest_keys(state: StateMap, most: int) -> Iterator[SampledKey]:
         return np.where(state.key_size[ids] <= _SHORT, state.put_step[ids], _LONG).astype(np.int64)
 
     ids, put = _first(state, most, steps)
-    ids = ids[put != _LONG]
-    yield from map(SampledKey, state.keys(ids))
+    ids, put = ids[put != _LONG], put[put != _LONG]
+    orders = (put << 40) - state.appearance(ids)
+    yield from map(SampledKey, state.keys(ids), orders.tolist())
 
 
 def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import reduce
+from heapq import nlargest
 from typing import Any, NamedTuple
 
 from inspector.facts.checks import SNAPSHOT_DIFFERS, ReadProblem, SnapshotDiffers
@@ -28,11 +29,12 @@ class Listed(NamedTuple):
     """How many keys a task lists.
 
     Attributes:
-        top: by each ranking. leftovers: of each group; 0 for all.
+        top: by each ranking. leftovers: of each group; 0 for all. sampled: of those put last.
     """
 
     top: int = 0
     leftovers: int = 0
+    sampled: int = 0
 
 
 _JUDGEMENT = tuple(f.name for f in fields(JudgedLeftover))
@@ -132,7 +134,7 @@ def _of_partition(facts: list[Any], store: StoreId, listed: Listed) -> Iterable[
         LeftoverCount: lambda: [reduce(_counts, facts)],
         SnapshotDiffers: lambda: [_problem(facts, store)],
         ReadProblem: lambda: facts[:1],
-        SampledKey: lambda: facts,
+        SampledKey: lambda: nlargest(listed.sampled, facts, key=lambda sampled: sampled.order),
         RowsTimedInRange: lambda: [_timed_by_key(facts)],
     }
     make = special.get(type(facts[0]))

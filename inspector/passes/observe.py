@@ -500,8 +500,8 @@ class StorePass:
                 yield Observed(store, version, MatchedPuts(*self._fit.partners.tolist()))
         sampled = self._task.request.sampled
         if sampled and self._store.store_name == DEFAULT_STORE and not self._store.session_fields:
-            most = -(-sampled // max(1, self._task.partitions))
-            yield from (Observed(store, version, key) for key in newest_keys(self.state, most))
+            newest = newest_keys(self.state, self._task.sampled_keys)
+            yield from (Observed(store, version, key) for key in newest)
 
 
 _OF_AUDIT = (TopBy.VALUE_BYTES, TopBy.NUMBER)

@@ -431,7 +431,9 @@ def in_whole(
     if not split:
         return observations
     partitions = {
-        (task.operator_id, task.partition_id): Listed(task.request.top, task.request.leftover_limit)
+        (task.operator_id, task.partition_id): Listed(
+            task.request.top, task.request.leftover_limit, task.sampled_keys
+        )
         for task in split
     }
     return fold_ranges(observations, partitions)
