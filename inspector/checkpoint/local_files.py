@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from inspector.checkpoint.trees import Entry
-from inspector.kernel.loader import kernel
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_BINARY", 0)
 
@@ -70,16 +68,6 @@ def read_at_most(path: str, most: int) -> tuple[bytes, int]:
     finally:
         os.close(file)
     return parts[0] if len(parts) == 1 else b"".join(parts), size
-
-
-def read_some(paths: Iterable[str], room: int) -> list[bytes]:
-    """The first of some files, each to its end: up to one that is not read as it should be.
-
-    Only the compiled kernel does, without the GIL. All of them have fewer bytes than ``room``.
-    """
-    read: Any = getattr(kernel(), "read_files", None)
-    result: list[bytes] = [] if read is None else read(tuple(map(os.fsencode, paths)), room)
-    return result
 
 
 def read_range(path: str, start: int, end: int) -> bytes:

@@ -86,7 +86,7 @@ class RecordBlock:
             return self.chosen + self.first_record
         return np.arange(self.first_record, self.first_record + self.count, dtype=np.int64)
 
-    def some(self, rows: Int64s) -> RecordBlock:
+    def some(self, rows: Int64s | slice) -> RecordBlock:
         """Some of the records; they no longer have consecutive ordinals."""
         return replace(
             self,
@@ -103,19 +103,6 @@ class RecordBlock:
         """Some of the records, by index, ascending, with the ordinals that they had."""
         chosen = rows if self.chosen is None else self.chosen[rows]
         return replace(self.some(rows), chosen=chosen)
-
-    def between(self, first: int, end: int) -> RecordBlock:
-        """The records of one of several files whose blocks these are together."""
-        return RecordBlock(
-            self.buffer,
-            0,
-            self.raw_offset,
-            self.key_offset[first:end],
-            self.key_length[first:end],
-            self.value_offset[first:end],
-            self.value_length[first:end],
-            puts_only=self.puts_only,
-        )
 
     def raw_place(self, index: int) -> int:
         """Offset of a record's key in the decompressed file, for messages."""

@@ -1,6 +1,6 @@
 /* Reads many small files at once, without the GIL.
  *
- * checkpoint/local_files.py defines how one is read, and reads the first that is not taken here: one
+ * checkpoint/local_files.py defines how one is read; it reads the first that is not taken here: one
  * that is no regular file, that cannot be read, or for which no room is left. */
 #include "functions.h"
 

@@ -244,7 +244,7 @@ class StateMap:
         """
         ids, hashes, clocks = self._read(block)
         at = of_record = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-        table, adder, touched = self._table[: self._keys], self._adder, np.empty(len(ids), TOUCH)
+        touched = np.empty(len(ids), TOUCH)
         # Of each row of `touched` that is filled.
         filled, key_size = np.ones(len(ids), np.bool_), block.key_length.copy()
         now_size, removed = block.value_length.copy(), block.value_length < 0
@@ -255,31 +255,16 @@ class StateMap:
         self.versions.pop()
         first = 0
         for i, (version, end) in enumerate(zip(versions, ends.tolist(), strict=True)):
-            part, step = slice(first, end), len(self.versions)
+            part = slice(first, end)
             self.versions.append(version)
-            count, largest = self._kernel.apply(
-                table,
-                ids[part],
-                block.key_length[part],
-                block.value_length[part],
-                hashes[part],
-                None if clocks is None else clocks[part],
-                step,
-                0,
-                self._flags,
-                touched[part],
-                counts[i],
-                totals[i],
-                adder.by_size,
-            )
-            adder.note_largest(largest)
+            sizes = block.key_length[part], block.value_length[part]
+            columns = ids[part], *sizes, hashes[part], None if clocks is None else clocks[part]
+            count = self._apply(columns, 0, touched[part], counts[i], totals[i])
             noted, self.records = slice(first, first + count), end - first
             self._touched, self._touched_keys = [touched[noted]] if count else [], None
             self._again = {}
             if count < self.records:  # a key has several records
-                totals[i] = 0
-                of_all = step, self._flags, totals[i], adder.by_size
-                adder.note_largest(self._kernel.tally(table, touched[noted], *of_all))
+                self._add_again(totals[i])
                 keys = touched["id"][noted]
                 removed[noted] = np.isin(keys, ids[part][removed[part]])
                 now_size[noted] = np.where(self.live[keys], self.value_size[keys], -1)
@@ -290,7 +275,7 @@ class StateMap:
             if timed:
                 self._note_timers()
             if follow is not None:
-                follow(Change(version, first_descent=self._descent(block.between(first, end))))
+                follow(Change(version, first_descent=self._descent(block.some(part))))
             first = end
         if not filled.all():
             at, key_size, now_size = at[filled], key_size[filled], now_size[filled]
@@ -337,33 +322,29 @@ class StateMap:
         timed = self.tracking.clock_slot >= 0
         earlier = self._clocks_put(ids) if timed and self._touched else None
         touched = np.empty(block.count, TOUCH)
-        count, largest = self._kernel.apply(
-            self._table[: self._keys],
-            ids,
-            block.key_length,
-            block.value_length,
-            hashes,
-            clocks,
-            len(self.versions) - 1,
-            block.first_record,
-            self._flags,
-            touched,
-            self._counts,
-            self._adder.sums,
-            self._adder.by_size,
-        )
+        columns = ids, block.key_length, block.value_length, hashes, clocks
+        first, sums = block.first_record, self._adder.sums
+        count = self._apply(columns, first, touched, self._counts, sums)
         if block.chosen is not None:
             self.record[ids] = block.ordinals & _MOST_RECORD
-        self._adder.note_largest(largest)
         if clocks is not None and timed and count < block.count:
             self._note_again(ids, np.where(block.value_length < 0, NO_CLOCK, clocks), earlier)
         self._touched.append(touched if count == block.count else touched[:count].copy())
+
+    def _apply(self, columns: tuple[Any, ...], first: int, touched: Any, *results: Int64s) -> int:
+        """Apply records to the table; returns how many rows of ``touched`` were filled."""
+        apply: Callable[..., tuple[int, int]] = self._kernel.apply
+        at = len(self.versions) - 1, first, self._flags
+        by_size = self._adder.by_size
+        count, largest = apply(self._table[: self._keys], *columns, *at, touched, *results, by_size)
+        self._adder.note_largest(largest)
+        return count
 
     def end(self) -> Change:
         """Close the version: update the totals and return what it changed."""
         counts = RecordCounts(*self._counts.tolist())
         if counts.puts + counts.removals > sum(map(len, self._touched)):
-            self._add_again()  # a key has several records
+            self._add_again(self._adder.sums)  # a key has several records
         if self.tracking.clock_slot >= 0:
             self._note_timers()
         change = Change(
@@ -536,11 +517,15 @@ class StateMap:
         keys, replaced = ids[second[several]], clocks[first[several]]
         self._again |= zip(keys.tolist(), replaced.tolist(), strict=True)
 
-    def _add_again(self) -> None:
+    def _add_again(self, sums: Int64s) -> None:
         """Add up what became of the keys by the whole version, not by the first record of each."""
         self._adder.clear()
-        table, step = self._table[: self._keys], len(self.versions) - 1
-        sums, by_size = self._adder.sums, self._adder.by_size
+        sums[:] = 0
+        table, step, by_size = (
+            self._table[: self._keys],
+            len(self.versions) - 1,
+            self._adder.by_size,
+        )
         for part in self._touched:
             self._adder.note_largest(
                 self._kernel.tally(table, part, step, self._flags, sums, by_size)

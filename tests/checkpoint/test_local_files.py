@@ -11,14 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.checkpoint.local_files import (
-    chunks,
-    entry_at,
-    listing,
-    read_at_most,
-    read_range,
-    read_some,
-)
+from inspector.checkpoint.local_files import chunks, entry_at, listing, read_at_most, read_range
+from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.kernel.loader import PYTHON, kernel, kernel_name
 
@@ -95,29 +89,30 @@ def test_some_files_are_read_up_to_one_that_has_to_be_looked_at(
     contents: list[bytes | None], less: int
 ) -> None:
     with TemporaryDirectory() as folder:
-        paths = [f"{folder}/{number}é" for number in range(len(contents))]
-        for path, content in zip(paths, contents, strict=True):
+        names = [f"{number}é" for number in range(len(contents))]
+        for name, content in zip(names, contents, strict=True):
             if content is not None:
-                Path(path).write_bytes(content)
+                Path(folder, name).write_bytes(content)
         right = list(takewhile(lambda content: content is not None, contents))
         room = 1 + sum(map(len, filter(None, contents))) - less
         ends = accumulate(len(content or b"") for content in right)
         expected = [content for content, end in zip(right, ends, strict=True) if end < room]
-        assert read_some(paths, room) == expected
+        assert list(Storage.open(folder).read_some(names, room)) == expected
 
 
 @pytest.mark.skipif(kernel_name() == PYTHON, reason="the compiled kernel alone reads several")
 def test_what_is_no_file_ends_what_is_read_of_several(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"1")
     os.mkfifo(tmp_path / "fifo")
-    first = str(tmp_path / "a")
-    for other in (tmp_path / "fifo", tmp_path, Path("/dev/zero"), Path(f"{first}\0b")):
-        assert read_some([first, str(other), first], 99) == [b"1"]
-    assert read_some([first], 0) == read_some([first], -1) == read_some([], 1) == []
+    read = Storage.open(str(tmp_path)).read_some
+    (tmp_path / "device").symlink_to("/dev/zero")
+    for other in ("fifo", "", "device", "a\0b", "none"):
+        assert read(["a", other, "a"], 99) == [b"1"]
+    assert read(["a"], 0) == read(["a"], -1) == read([], 1) == []
     with pytest.raises(TypeError):
-        kernel().read_files([first.encode()], 1)  # type: ignore[attr-defined]
+        kernel().read_files([b"a"], 1)  # type: ignore[attr-defined]
     with pytest.raises(TypeError):
-        kernel().read_files((first,), 1)  # type: ignore[attr-defined]
+        kernel().read_files(("a",), 1)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 10), (3, 5), (8, 99), (10, 12), (50, 60)])
