@@ -90,9 +90,7 @@ def history(
     options: Options | None = None,
     *,
     uncommitted: Annotated[bool, View("Also read versions whose batch was not committed.")] = False,
-    raw: Annotated[
-        bool, View("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
-    ] = False,
+    raw: Annotated[bool, o.RAW] = False,
     limit: Annotated[int, o.LIMIT] = 0,
 ) -> Report:
     """Every put and removal of a key, with the clocks of its batch.

@@ -151,11 +151,12 @@ def info_report(subject: Subject, seen: SeenBytes) -> Report:
             for row in _store_rows(checkpoint, operator, version)
         ],
     )
+    held = [row for operator in checkpoint.operators for row in _variable_rows(operator)]
     confs = ConfRow.table("Spark confs of the judged batch", list(_conf_rows(checkpoint, version)))
     formats = FormatRow.table("formats", list(_format_rows(checkpoint, seen)))
     return subject.report(
         "info",
-        (stores, *_variables(checkpoint), formats, confs),
+        (stores, *([VariableRow.table("state variables", held)] if held else []), formats, confs),
         summary,
         notes=[
             *_notes(checkpoint),
@@ -164,13 +165,6 @@ def info_report(subject: Subject, seen: SeenBytes) -> Report:
             *vouching_notes(subject),
         ],
     )
-
-
-def _variables(checkpoint: Checkpoint) -> Iterator[t.Table]:
-    """The state variables, if a processor has any."""
-    rows = [row for operator in checkpoint.operators for row in _variable_rows(operator)]
-    if rows:
-        yield VariableRow.table("state variables", rows)
 
 
 def _variable_rows(operator: Operator) -> Iterator[VariableRow]:

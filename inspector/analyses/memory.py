@@ -584,6 +584,9 @@ def off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
     operators = judged.checkpoint.operators
     stores = len({layout.directory for o in operators for layout in o.layout.folders})
     ladder = RungRow.table(_LADDER, list(_exact_rungs(judged, judged.total)))
+    confs = "these are those of --rocksdb-conf, and Spark's defaults"
+    if options.rocksdb == RocksDbMemory():
+        confs = "these are Spark's defaults, and --rocksdb-conf gives others"
     return judged.report(
         "memory",
         [ladder, options.rocksdb.table(stores, options.executors)],
@@ -591,16 +594,10 @@ def off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
         footnotes=(
             "The rows of this state lie on the executors' local disks, in RocksDB, and not on "
             "their heaps: there is no heap to estimate. The checkpoint does not record the confs "
-            f"of RocksDB: {_confs(options)}.",
+            f"of RocksDB: {confs}.",
             *_without_use(options),
         ),
     )
-
-
-def _confs(options: MemoryOptions) -> str:
-    if options.rocksdb == RocksDbMemory():
-        return "these are Spark's defaults, and --rocksdb-conf gives others"
-    return "these are those of --rocksdb-conf, and Spark's defaults"
 
 
 def _without_use(options: MemoryOptions) -> Iterator[str]:
@@ -899,7 +896,11 @@ def _changes(
     shorter = sum(of_store.shorter_keys_saving(_WORD) for _, of_store in objects)
     yield f"keys {_WORD} bytes shorter", now - shorter, "a narrower type, or shorter strings"
     if stores:
-        yield "RocksDB state store", 0, _rocksdb(len(stores), options.rocksdb)
+        how = (
+            "spark.sql.streaming.stateStore.providerClass, and a new checkpoint: rows are kept on "
+            f"local disk; {options.rocksdb.sentence(len(stores))}"
+        )
+        yield "RocksDB state store", 0, how
 
 
 def _leftovers(
@@ -925,14 +926,6 @@ def _how_sure(facts: Facts) -> str:
         return "; that they are leftovers is inferred"
     return (
         f"; {short_count_text(inferred, 'of them is', 'of them are')} inferred" if inferred else ""
-    )
-
-
-def _rocksdb(stores: int, confs: RocksDbMemory) -> str:
-    """What RocksDB keeps instead."""
-    return (
-        "spark.sql.streaming.stateStore.providerClass, and a new checkpoint: rows are kept on "
-        f"local disk; {confs.sentence(stores)}"
     )
 
 

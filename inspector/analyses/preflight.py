@@ -8,12 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any
 
 from inspector.analyses.rows import rows as live_rows
+from inspector.analyses.shared.conclusion import counted_verdict
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import STORAGE, Option, Options, View
 from inspector.discovery.query_sources import QuerySource, query_sources
 from inspector.exceptions import CheckpointError
-from inspector.findings.finding import Finding, Severity
+from inspector.findings.finding import Finding
 from inspector.findings.restart_judgement import (
     AVRO,
     ENCODING,
@@ -25,7 +26,7 @@ from inspector.findings.restart_judgement import (
     worst,
 )
 from inspector.findings.restart_rules import RELEASES, RULES, Restarts, release_of
-from inspector.findings.verdict import Cause, Level, Verdict, level_of
+from inspector.findings.verdict import Cause, Level, level_of
 from inspector.operators.transform_with_state import TTL_FIELD
 from inspector.quantities import capitalise
 from inspector.render import tabular as t
@@ -190,7 +191,12 @@ class _RehearsedRows:
             words = [row["key_hex"], row["value_hex"]]
             if store in evolved:
                 shared = evolved[store]
-                words[1] = {k: _as_double(v) for k, v in (pair[1] or {}).items() if k in shared}
+                # A whole number is that which Avro may promote it to.
+                words[1] = {
+                    name: float(value) if isinstance(value, int) else value
+                    for name, value in (pair[1] or {}).items()
+                    if name in shared
+                }
             elif store[1].startswith(_CLOCK_STORES) or _has_clock(pair[1]):
                 words = [_without_clock(word, store[1]) for word in pair]
             key, value = (json.dumps(word, default=str) for word in words)
@@ -203,11 +209,6 @@ def _differ(row: Any, groups: Sequence[Sequence[int]]) -> bool:
     """Whether in each group of fields every one has a value of its own."""
     values = [json.dumps(value, default=str) for value in (row or {}).values()]
     return all(len({values[index] for index in group}) == len(group) for group in groups)
-
-
-def _as_double(value: Any) -> Any:
-    """A whole number as that which Avro may promote it to."""
-    return float(value) if isinstance(value, int) else value
 
 
 def _has_clock(word: Any) -> bool:
@@ -253,7 +254,6 @@ def preflight_report(
     findings = [_finding(line) for line in ordered if line.rule.verdict is not Restarts.OK]
     subject = run.subject(new.listed if new is not None else ())
     counts = Counter(line.rule.verdict for line in lines)
-    severities = Counter(finding.severity for finding in findings)
     summary = {
         "new_checkpoint": None if new is None else new.checkpoint.root,
         "spark": release,
@@ -265,27 +265,16 @@ def preflight_report(
         (PreflightRow.table("what a restart depends on", list(map(_row, ordered))),),
         summary,
         findings=findings,
-        verdict=Verdict(
-            level_of(findings, subject.problems),
-            errors=severities[Severity.ERROR],
-            warnings=severities[Severity.WARNING],
-            infos=severities[Severity.INFO],
-            problems=len(subject.problems),
-            cause=_cause(findings),
-        ),
+        verdict=counted_verdict(findings, subject.problems, _cause(findings)),
         rules=tuple(rule.kind for rule in RULES if rule.verdict is not Restarts.OK),
     )
 
 
-def _sides(line: Line) -> str:
-    """``min, max before, max, min now``: both sides of a line, as far as it has them."""
-    texts = [f"{side} {word}" for side, word in ((line.old, "before"), (line.new, "now")) if side]
-    return ", ".join(texts)
-
-
 def _finding(line: Line) -> Finding:
     kind = line.rule.kind
-    evidence = ": ".join(filter(None, (line.item, _sides(line))))
+    # Both sides as far as it has them: ``min, max before, max, min now``.
+    texts = [f"{side} {word}" for side, word in ((line.old, "before"), (line.new, "now")) if side]
+    evidence = ": ".join(filter(None, (line.item, ", ".join(texts))))
     return Finding(
         kind,
         kind.certainties[0],

@@ -13,7 +13,7 @@ from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject, vouching_notes
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import Options, View
+from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import (
     HashedKeys,
@@ -60,9 +60,7 @@ def rows(
     path: str | Opened,
     options: Options | None = None,
     *,
-    raw: Annotated[
-        bool, View("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
-    ] = False,
+    raw: Annotated[bool, o.RAW] = False,
     limit: Annotated[int, o.LIMIT] = 0,
 ) -> Report:
     """The live rows of a version, decoded by the state schema.

@@ -182,37 +182,18 @@ def _expiring_rows(
 ) -> Iterator[ExpiringRow]:
     """What has expired, what will, bucket by bucket, and what never does; each leaves the rest."""
     clock, endless = _clock_name(expiring, rule), (expiring.endless_rows, expiring.endless_bytes)
-    rows, sizes = (
-        sum(expiring.rows.values()) + endless[0],
-        sum(expiring.bytes.values()) + endless[1],
-    )
+    left = sum(expiring.rows.values()) + endless[0], sum(expiring.bytes.values()) + endless[1]
     if expiring.due_rows:
-        yield ExpiringRow(
-            **store,
-            clock=clock,
-            fate="expired",
-            rows=expiring.due_rows,
-            row_bytes=expiring.due_bytes,
-            rows_left=rows,
-            row_bytes_left=sizes,
-            why=doubt,
-        )
-    for bucket in sorted(expiring.rows):
-        rows, sizes = rows - expiring.rows[bucket], sizes - expiring.bytes[bucket]
-        yield ExpiringRow(
-            **store,
-            clock=clock,
-            fate="expires",
-            expires_from_ms=max(bucket * expiring.width, -(1 << 63)),
-            within_ms=int(expiring.width),
-            rows=expiring.rows[bucket],
-            row_bytes=expiring.bytes[bucket],
-            rows_left=rows,
-            row_bytes_left=sizes,
-        )
+        due = expiring.due_rows, expiring.due_bytes
+        yield _expiring_row(store, due, left, clock=clock, fate="expired", why=doubt)
+    for bucket, amount in sorted(expiring.rows.items()):
+        amounts = amount, expiring.bytes[bucket]
+        left = left[0] - amounts[0], left[1] - amounts[1]
+        times = max(bucket * expiring.width, -(1 << 63)), int(expiring.width)
+        yield _expiring_row(store, amounts, left, times, clock=clock, fate="expires")
     if expiring.endless_rows:
         why = _NO_FIELD if expiring.timeout_kind is None else _NO_TIMER
-        yield _staying(store, clock, "never", why, endless)
+        yield _expiring_row(store, endless, endless, clock=clock, fate="never", why=why)
 
 
 def _without_times(store: StoreIds, rule: StoreRule, facts: VersionFacts) -> Iterator[ExpiringRow]:
@@ -220,23 +201,27 @@ def _without_times(store: StoreIds, rule: StoreRule, facts: VersionFacts) -> Ite
     if facts.rows:
         fate = "unknown" if rule.never is None else "never"
         why = rule.never or rule.unknown or "the store has no schema"
-        yield _staying(store, None, fate, why, (facts.rows, facts.row_bytes))
+        amounts = facts.rows, facts.row_bytes
+        yield _expiring_row(store, amounts, amounts, clock=None, fate=fate, why=why)
 
 
-def _staying(
-    store: StoreIds, clock: str | None, fate: str, why: str, amounts: tuple[int, int]
+def _expiring_row(
+    store: StoreIds,
+    amounts: tuple[int, int],
+    left: tuple[int, int],
+    times: tuple[int | None, int | None] = (None, None),
+    **words: Any,
 ) -> ExpiringRow:
-    """Rows, and their bytes, that nothing is known to remove."""
-    rows, sizes = amounts
+    """Rows and bytes, and those that are left; from when on they may go, and within how long."""
     return ExpiringRow(
         **store,
-        clock=clock,
-        fate=fate,
-        rows=rows,
-        row_bytes=sizes,
-        rows_left=rows,
-        row_bytes_left=sizes,
-        why=why,
+        **words,
+        rows=amounts[0],
+        row_bytes=amounts[1],
+        rows_left=left[0],
+        row_bytes_left=left[1],
+        expires_from_ms=times[0],
+        within_ms=times[1],
     )
 
 
@@ -389,7 +374,8 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     """One row per store and batch, oldest first; all stores together; then growth per store."""
     checkpoint, merged = judged.checkpoint, judged.facts.by_store()
     heaps = heap_by_version(judged)
-    shown = _newest(merged, last)
+    made = sorted({version for of_store in merged.values() for version in of_store})
+    shown = set(made if last is None else made[-last:])
     rows = [
         row
         for store, versions in merged.items()
@@ -412,18 +398,12 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
         notes=(
             *appended_notes(checkpoint),
             *_capacity_notes(together, capacity, with_heap=bool(heaps)),
-            *_trend_notes(together),
+            *([f"{capitalise(TOO_SHORT)}."] if together and not together.bytes.judged else []),
             *unknown_timers(judged),
         ),
         charts=growth_charts(judged),
         footnotes=(FOOTNOTE, FORWARD_FOOTNOTE),
     )
-
-
-def _newest(merged: Mapping[StoreName, Mapping[int, VersionFacts]], last: int | None) -> set[int]:
-    """The newest versions that any store has."""
-    versions = sorted({version for of_store in merged.values() for version in of_store})
-    return set(versions if last is None else versions[-last:])
 
 
 def _totals(rows: Sequence[BatchRow]) -> list[TotalRow]:
@@ -578,11 +558,6 @@ def _capacity_notes(
             "These batches do not prove permanent growth: a state that is still filling, or "
             "whose rows come and expire in waves, looks the same."
         )
-
-
-def _trend_notes(growth: StoreGrowth | None) -> Iterator[str]:
-    if growth is not None and not growth.bytes.judged:
-        yield f"{capitalise(TOO_SHORT)}."
 
 
 def _watermark_moves(checkpoint: Checkpoint) -> dict[str, int]:

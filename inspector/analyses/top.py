@@ -17,7 +17,6 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords
 from inspector.discovery.tasks import Request
 from inspector.estimates.skew import skew
-from inspector.facts.fact import Observed
 from inspector.facts.top_keys import TopBy, TopKey, merge_top
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import replace
@@ -171,7 +170,12 @@ def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[Top
     store_names = sorted({observation.store.name for observation in facts.of(TopKey)})
     for store_name in store_names:
         for by in measures:
-            ranked = merge_top(_of(facts, store_name, by), limit)
+            of_store = [
+                seen
+                for seen in facts.of(TopKey)
+                if seen.store.name == store_name and seen.fact.by is by
+            ]
+            ranked = merge_top(of_store, limit)
             keys = words.keys(store_name, [top_key.fact.key for top_key in ranked])
             for rank, (key, top_key) in enumerate(zip(keys, ranked, strict=True), 1):
                 rows, put = top_key.fact, top_key.fact.last_put_version
@@ -217,14 +221,6 @@ def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
             if name == counts and rows is not None:
                 totals[StoreName(operator_id, counts), TopBy.NUMBER] = rows.rows
     return totals
-
-
-def _of(facts: Facts, store: StoreName, by: TopBy) -> list[Observed[TopKey]]:
-    return [
-        observation
-        for observation in facts.of(TopKey)
-        if observation.store.name == store and observation.fact.by is by
-    ]
 
 
 def skew_table(judged: Judged) -> t.Table:

@@ -168,7 +168,9 @@ def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED)
     values: dict[str, Any] = {}
     for item in shared:
         if _name(item) in parsed:
-            values[item.name] = _value(item, parsed[_name(item)])
+            value = parsed[_name(item)]
+            is_word = issubclass(item.kind, enum.Enum) and value is not None
+            values[item.name] = item.kind(value) if is_word else value
     engine = {
         name.removeprefix(_ENGINE): values.pop(name)
         for name in list(values)
@@ -186,14 +188,6 @@ def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED)
             verbose=bool(parsed.get("verbose")),
         )
     return Options(**values)
-
-
-def _value(declared: Parameter, value: Any) -> Any:
-    return (
-        declared.kind(value)
-        if issubclass(declared.kind, enum.Enum) and value is not None
-        else value
-    )
 
 
 def _messages(parsed: Mapping[str, Any]) -> Callable[[str], None]:

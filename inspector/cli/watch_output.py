@@ -65,18 +65,13 @@ def watch(analysis: Analysis, parsed: dict[str, Any]) -> None:
                 write([] if number else [head_line(display)], file)
                 write(batch_lines(report, display), file)
             file.flush()
-            _export(report, target)
+            if target is not None:
+                # Renamed into its place, so that who reads it never sees half of it.
+                with destination(target, force=True) as metrics:
+                    write(render(report, "prometheus"), metrics)
             complete &= report.complete
             said |= _say(report, said, parsed)
     sys.exit(Exit.OK if complete else Exit.INCOMPLETE)
-
-
-def _export(report: Report, target: str | None) -> None:
-    """Renamed into its place, so that who reads it never sees half of it."""
-    if target is None:
-        return
-    with destination(target, force=True) as file:
-        write(render(report, "prometheus"), file)
 
 
 def _say(report: Report, said: set[str], parsed: dict[str, Any]) -> set[str]:

@@ -343,7 +343,10 @@ def near(topic: str) -> list[str]:
 
     The nearest come first.
     """
-    spelled = {name.casefold(): name for name in (*map(_stem, PAGES), *_entry_names())}
+    spelled = {name.casefold(): name for name in map(_stem, PAGES)}
+    for page in PAGES:
+        for names, _ in _entries_of(read_page(page)):
+            spelled |= {name.casefold(): name for name in names}
     requested = topic.strip().strip("[]").casefold().rstrip(".*…")
     entries = dict.fromkeys(get_close_matches(requested, spelled, n=5, cutoff=0.6))
     if len(requested) > 2:  # two letters begin half of all
@@ -362,9 +365,11 @@ def contents() -> str:
     for name in PAGES:
         page = read_page(name)
         if name.rpartition("/")[0] in PAGES:  # one of a page that has more below it
-            lines.append(f"    - `{_stem(name)}`: {_summary(page)}")
+            first = next(line for level, _, line in _lines(_plain(page)) if line and not level)
+            lines.append(f"    - `{_stem(name)}`: {first}")
             continue
-        lines.append(f"- `{_stem(name)}`: {_title(page)}")
+        title = next(heading for level, heading, _ in _lines(page) if level)
+        lines.append(f"- `{_stem(name)}`: {title}")
         entries = [names[0] for names, _ in _entries_of(page)]
         if entries:
             lines.append(f"    - {', '.join(f'`{entry}`' for entry in entries)}")
@@ -402,12 +407,6 @@ def _phrases(begin: str) -> list[tuple[re.Pattern[str], str]]:
     ]
 
 
-def _entry_names() -> Iterator[str]:
-    for page in PAGES:
-        for names, _ in _entries_of(read_page(page)):
-            yield from names
-
-
 def _entries_of(page: str) -> Iterator[tuple[list[str], str]]:
     """Names and text of each entry of a page."""
     names: list[str] = []
@@ -436,15 +435,6 @@ def _lines(page: str) -> Iterator[tuple[int, str, str]]:
 def _names(heading: str) -> list[str]:
     """``SS203 · timeout fired`` and "`TruncatedError` · `truncated`": the parts, without marks."""
     return [part.replace("`", "").strip() for part in heading.split(" · ")]
-
-
-def _title(page: str) -> str:
-    return next(heading for level, heading, _ in _lines(page) if level)
-
-
-def _summary(page: str) -> str:
-    """The first paragraph."""
-    return next(line for level, _, line in _lines(_plain(page)) if line and not level)
 
 
 def _stem(name: str) -> str:

@@ -20,6 +20,7 @@ from inspector.facts.leftover_facts import JudgedLeftover, Leftover, LeftoverCou
 from inspector.facts.timers import EVENT, ClockEvidence
 from inspector.facts.top_keys import SampledKey, TopKey, first_keys
 from inspector.model import Problem, StoreId, TimeoutKind
+from inspector.sums import least, sum_or_none
 
 Place = tuple[int, int]
 """Operator and partition."""
@@ -135,7 +136,10 @@ def _of_partition(facts: list[Any], store: StoreId, listed: Listed) -> Iterable[
         SnapshotDiffers: lambda: [_problem(facts, store)],
         ReadProblem: lambda: facts[:1],
         SampledKey: lambda: nlargest(listed.sampled, facts, key=lambda sampled: sampled.order),
-        RowsTimedInRange: lambda: [_timed_by_key(facts)],
+        # By each time that a key has: the rows of all ranges that are timed by it.
+        RowsTimedInRange: lambda: [
+            RowsTimedByKey(max(map(sum, zip(*(of.rows for of in facts), strict=True)), default=0))
+        ],
     }
     make = special.get(type(facts[0]))
     return make() if make is not None else [reduce(lambda left, right: left + right, facts)]
@@ -148,29 +152,16 @@ def _problem(differences: Sequence[SnapshotDiffers], store: StoreId) -> ReadProb
     return ReadProblem.observe(problem, store, version or 0).fact
 
 
-def _timed_by_key(timed_rows: Sequence[RowsTimedInRange]) -> RowsTimedByKey:
-    by_time = [
-        sum(of_time) for of_time in zip(*(timed_row.rows for timed_row in timed_rows), strict=True)
-    ]
-    return RowsTimedByKey(max(by_time, default=0))
-
-
 def _counts(count: LeftoverCount, leftover: LeftoverCount) -> LeftoverCount:
     """The leftovers of two ranges of a partition's keys, of one group of one judgement."""
     names = ("rows", "key_bytes", "value_bytes", "untouched", "changed", "empty")
     sums: dict[str, Any] = {
-        name: _sum(getattr(count, name), getattr(leftover, name)) for name in names
+        name: sum_or_none((getattr(count, name), getattr(leftover, name))) for name in names
     }
-    first = [fact.first_expired_version for fact in (count, leftover)]
-    known_versions = [version for version in first if version is not None]
     return replace(
         count,
         expired_version=min(count.expired_version, leftover.expired_version),
-        first_expired_version=min(known_versions, default=None),
+        first_expired_version=least(count.first_expired_version, leftover.first_expired_version),
         fired=max(count.fired, leftover.fired),
         **sums,
     )
-
-
-def _sum(first: int | None, second: int | None) -> int | None:
-    return None if first is None or second is None else first + second

@@ -23,7 +23,7 @@ from inspector.findings.verdict import Verdict
 from inspector.render.first_screen import command_line
 from inspector.render.plain import finding_row, plain_row, plain_summary, problem_row
 from inspector.render.report_data import SCHEMA_VERSION, ReportData
-from inspector.render.tabular import Table, values
+from inspector.render.tabular import values
 from inspector.time_text import time_ms_text
 
 LISTED = ("findings", "problems")
@@ -42,7 +42,12 @@ def render_json(report: ReportData) -> Iterator[str]:
         **({"metrics": report.metrics} if report.metrics else {}),
         "summary": plain_summary(report),
         "table": primary.name,
-        "columns": {table.name: _columns(table) for table in report.tables},
+        "columns": {
+            table.name: [
+                {"name": c.name, "unit": c.unit.value, "exact": c.exact} for c in table.columns
+            ]
+            for table in report.tables
+        },
     }
     before = dumps(head)[:-1] + ", "
     if primary.name not in LISTED:
@@ -130,10 +135,6 @@ def render_ndjson(report: ReportData) -> Iterator[str]:
 
 def _round(value: float | None) -> int | None:
     return None if value is None else round(value)
-
-
-def _columns(table: Table) -> list[dict[str, Any]]:
-    return [{"name": c.name, "unit": c.unit.value, "exact": c.exact} for c in table.columns]
 
 
 def dumps(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from rich.cells import cell_len
@@ -59,7 +60,8 @@ def drawn_table(table: Table, display: Display) -> Iterator[str]:
     if not rows:
         yield from display.text(f"({table.empty})")
         return
-    measured = [_measure(column, rows, display) for column in _candidates(table, display)]
+    candidates = [c for c in table.columns if display.every_column or not c.wide]
+    measured = [_measure(column, rows, display) for column in candidates]
     shown = measured if display.every_column else _fitting(measured, display.width or 0)
     yield from _draw(shown, display)
     missing = len(table.columns) - len(shown)
@@ -68,10 +70,6 @@ def drawn_table(table: Table, display: Display) -> Iterator[str]:
         more.append("whole values")
     if more:
         yield from display.text(f"({' and '.join(more)} with --wide)", "quiet")
-
-
-def _candidates(table: Table, display: Display) -> list[Column]:
-    return [c for c in table.columns if display.every_column or not c.wide]
 
 
 def _measure(column: Column, rows: Sequence[Mapping[str, object]], display: Display) -> Drawn:
@@ -110,16 +108,13 @@ def wrapped_head(head: str, width: int) -> Sequence[str]:
 def _fitting(measured: Sequence[Drawn], width: int) -> list[Drawn]:
     """The columns that have room, the most important first; in the order of the table."""
     room, taken = width + GAP, list[Drawn]()
-    for column in sorted(measured, key=_rank):
+    ranked = [math.inf if drawn.column.rank is None else drawn.column.rank for drawn in measured]
+    for _, column in sorted(zip(ranked, measured, strict=True), key=itemgetter(0)):
         # A terminal too narrow for anything still shows what matters most.
         if column.least + GAP <= room or not taken:
             taken.append(column)
             room -= column.least + GAP
     return [column for column in measured if column in taken]
-
-
-def _rank(drawn: Drawn) -> float:
-    return math.inf if drawn.column.rank is None else drawn.column.rank
 
 
 def _draw(columns: Sequence[Drawn], display: Display) -> Iterator[str]:

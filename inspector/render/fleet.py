@@ -288,7 +288,11 @@ def _for_people(
     yield from _actions(form, members)
     for member in members if form.details else ():
         yield "\n"
-        yield from _heading(form, member)
+        path = str(member.row["checkpoint"])
+        if form.output == "markdown":
+            yield f"## {markdown_text(path)}\n\n"
+        else:
+            yield from form.display.text(escape(path), "heading")
         yield from member.text()
     if not form.details:
         yield "\n"
@@ -343,11 +347,3 @@ HINT = (
     "Use --details for the whole report of each checkpoint, --wide for a row with all numbers, "
     "--level and --finding for some of them."
 )
-
-
-def _heading(form: Form, member: Member) -> Iterator[str]:
-    path = str(member.row["checkpoint"])
-    if form.output == "markdown":
-        yield f"## {markdown_text(path)}\n\n"
-    else:
-        yield from form.display.text(escape(path), "heading")

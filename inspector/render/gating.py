@@ -91,16 +91,12 @@ def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
     if not isinstance(reports, list):
         raise ValueError("its reports are not a list")  # noqa: TRY004 - a value of the file
     # What could not be read at all then says nothing of what was there.
-    baseline = [earlier_of(report) for report in reports if not _is_failure(report)]
+    baseline = [earlier_of(r) for r in reports if not (isinstance(r, dict) and "error" in r)]
     by_query: dict[str, tuple[Earlier, ...]] = {}
     for earlier in baseline:
         if earlier.query_id is not None:
             by_query[earlier.query_id] = (*by_query.get(earlier.query_id, ()), earlier)
     return Baseline(by_query, {_path(earlier.checkpoint): earlier for earlier in baseline})
-
-
-def _is_failure(report: Any) -> bool:
-    return isinstance(report, dict) and "error" in report
 
 
 def _path(checkpoint: str) -> str:

@@ -20,7 +20,7 @@ from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.first_screen import first_screen
 from inspector.render.page.views import growth_of
 from inspector.render.report_data import ReportData
-from inspector.render.tabular import Column, StreamedRows, Table
+from inspector.render.tabular import StreamedRows, Table
 
 HEAD_ROWS = 10
 _MOST_FINDINGS = 5
@@ -78,7 +78,10 @@ def html_head(report: ReportData) -> str:
                 (_text(column.head), "right" if column.unit in NUMBERS else "left")
                 for column in columns
             ],
-            rows=[[_cell(column, row.get(column.name)) for column in columns] for row in head],
+            rows=[
+                [_cut(cell_text(column, row.get(column.name)), _MOST_CHARS) for column in columns]
+                for row in head
+            ],
             footer=_footer(report, table, len(head), total),
         )
     )
@@ -158,10 +161,9 @@ def _finding(finding: Finding) -> dict[str, str]:
     return {"head": _text(head), "evidence": _text(finding.evidence, 4 * _MOST_CHARS)}
 
 
-def _cell(column: Column, value: Any) -> str:
-    text = cell_text(column, value)
-    return text if len(text) <= _MOST_CHARS else text[:_MOST_CHARS] + "…"
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most] + "…"
 
 
 def _text(text: str, most: int = _MOST_CHARS) -> str:
-    return escape(text if len(text) <= most else text[:most] + "…")
+    return escape(_cut(text, most))

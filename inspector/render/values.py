@@ -60,27 +60,25 @@ def to_json_values(array: Array, data_type: DataType | None = None) -> list[Any]
     return values
 
 
-def _whole(array: Array, width: pa.DataType, word: Callable[[int], Any]) -> list[Any]:
-    return [None if v is None else word(v) for v in array.view(width).to_pylist()]
+def _words(array: Array, word: Callable[[Any], Any]) -> list[Any]:
+    return [None if v is None else word(v) for v in array.to_pylist()]
 
 
 def _timestamps(array: Array) -> list[Any]:
     zone = "Z" if array.type.tz else ""
     if array.type.unit == "ns":
-        return _whole(array, pa.int64(), lambda v: _nanos_text(v, zone))
-    return _whole(array, pa.int64(), lambda v: timestamp_text(v, zone))
-
-
-def _nanos_text(nanos: int, zone: str) -> str:
-    micros, nanos_left = divmod(nanos, 1000)
-    return f"{timestamp_text(micros, '')}{nanos_left:03}{zone}"
+        return _words(
+            array.view(pa.int64()),
+            lambda nanos: f"{timestamp_text(nanos // 1000, '')}{nanos % 1000:03}{zone}",
+        )
+    return _words(array.view(pa.int64()), lambda micros: timestamp_text(micros, zone))
 
 
 def _floats(array: Array) -> list[Any]:
     single = array.type.bit_width == 32
     # A float of 32 bits widened to 64 shows digits that it never had.
     word = (lambda v: _float_word(float(str(np.float32(v))))) if single else _float_word
-    return [None if v is None else word(v) for v in array.to_pylist()]
+    return _words(array, word)
 
 
 def _float_word(value: float) -> Any:
@@ -138,29 +136,6 @@ def _slices(array: Array, items: list[Any]) -> list[Any]:
     return [items[a:b] if ok else None for ok, a, b in zip(valid, ends[:-1], ends[1:], strict=True)]
 
 
-def _binaries(array: Array) -> list[Any]:
-    return [None if v is None else base64.b64encode(v).decode() for v in array.to_pylist()]
-
-
-def _decimals(array: Array) -> list[Any]:
-    return [None if v is None else f"{v:f}" for v in array.to_pylist()]
-
-
-def _year_months(array: Array, data_type: Any) -> list[Any]:
-    return [None if v is None else year_month_text(v, data_type.name) for v in array.to_pylist()]
-
-
-def _day_times(array: Array, data_type: Any) -> list[Any]:
-    return _whole(array, pa.int64(), lambda v: day_time_text(v, data_type.name))
-
-
-def _calendar(array: Array, _data_type: Any) -> list[Any]:
-    return [
-        None if v is None else calendar_text(v["months"], v["days"], v["microseconds"])
-        for v in array.to_pylist()
-    ]
-
-
 def _nanos(array: Array, _data_type: Any) -> list[Any]:
     zone = "Z" if array.type.field("micros").type.tz else ""
     micros, nanos = array.flatten()
@@ -170,19 +145,16 @@ def _nanos(array: Array, _data_type: Any) -> list[Any]:
     ]
 
 
-def _variants(array: Array, _data_type: Any) -> list[Any]:
-    return [None if v is None else _variant(v["metadata"], v["value"]) for v in array.to_pylist()]
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
 
 
-def _variant(metadata: bytes, value: bytes) -> Any:
+def _variant(parts: dict[str, bytes]) -> Any:
     try:
-        return json_value(variant_value(metadata, value), _VARIANT_WORDS)
+        return json_value(variant_value(parts["metadata"], parts["value"]), _VARIANT_WORDS)
     except RowError:
         # Its row fits its schema: it is shown by its bytes.
-        return {
-            name: base64.b64encode(v).decode()
-            for name, v in (("value", value), ("metadata", metadata))
-        }
+        return {name: _base64(parts[name]) for name in ("value", "metadata")}
 
 
 def _number(value: Decimal) -> Any:
@@ -199,10 +171,12 @@ _VARIANT_WORDS: dict[type, Callable[[Any], Any]] = {
 }
 
 _SPECIAL: dict[str, Callable[[Array, Any], list[Any]]] = {
-    "year_month": _year_months,
-    "day_time": _day_times,
-    "interval": _calendar,
-    "variant": _variants,
+    "year_month": lambda a, kind: _words(a, lambda v: year_month_text(v, kind.name)),
+    "day_time": lambda a, kind: _words(a.view(pa.int64()), lambda v: day_time_text(v, kind.name)),
+    "interval": lambda a, _: _words(
+        a, lambda v: calendar_text(v["months"], v["days"], v["microseconds"])
+    ),
+    "variant": lambda a, _: _words(a, _variant),
     "timestamp_nanos": _nanos,
     "timestamp_ntz_nanos": _nanos,
 }
@@ -216,13 +190,13 @@ _NESTED: dict[int, Callable[[Array, DataType | None], list[Any]]] = {
 
 _CONVERTERS: dict[int, Callable[[Array], list[Any]]] = {
     pa.lib.Type_TIMESTAMP: _timestamps,
-    pa.lib.Type_DATE32: lambda a: _whole(a, pa.int32(), date_text),
-    pa.lib.Type_TIME64: lambda a: _whole(a, pa.int64(), time_text),
+    pa.lib.Type_DATE32: lambda a: _words(a.view(pa.int32()), date_text),
+    pa.lib.Type_TIME64: lambda a: _words(a.view(pa.int64()), time_text),
     pa.lib.Type_DURATION: lambda a: a.view(pa.int64()).to_pylist(),
     pa.lib.Type_FLOAT: _floats,
     pa.lib.Type_DOUBLE: _floats,
-    pa.lib.Type_BINARY: _binaries,
-    pa.lib.Type_DECIMAL128: _decimals,
+    pa.lib.Type_BINARY: lambda a: _words(a, _base64),
+    pa.lib.Type_DECIMAL128: lambda a: _words(a, "{:f}".format),
 }
 
 

@@ -12,6 +12,7 @@ from inspector.analyses.shared.state_growth import growing_stores, state_growth
 from inspector.analyses.shared.store_heaps import heap_by_store, usual_layout
 from inspector.analyses.shared.words import StoreWords
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.restart import Restart
 from inspector.estimates.heap import RETAINED_BY_DEFAULT, of_rows
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Concerns, Finding, Severity
@@ -26,7 +27,7 @@ from inspector.findings.verdict import (
 )
 from inspector.light_dataclasses import dataclass, replace
 from inspector.merge.collect import Facts
-from inspector.model import Redact, StoreName
+from inspector.model import Problem, Redact, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock
 from inspector.quantities import sentence
@@ -79,7 +80,12 @@ def verdict_of(judged: Judged, findings: Sequence[Finding]) -> Verdict:
     is_judged = growth is not None and growth.judged
     growing = growth.growing if growth and is_judged else _gains_rows(judged.facts)
     return replace(
-        _count_findings(findings, judged, _cause(findings, state, growing=growing)),
+        counted_verdict(
+            findings,
+            judged.problems,
+            _cause(findings, state, growing=growing),
+            judged.restart,
+        ),
         growth=growth,
         size=state.size,
         leftovers=leftover_count(judged),
@@ -107,23 +113,26 @@ def leftover_count(judged: Judged) -> int | None:
 def verdict_on_files(judged: Judged, findings: Sequence[Finding]) -> Verdict:
     """The verdict of a command that looks at files alone: nothing of growth and size."""
     state = _State(judged.checkpoint, judged.version, Facts(), {})
-    return _count_findings(findings, judged, _cause(findings, state))
+    return counted_verdict(findings, judged.problems, _cause(findings, state), judged.restart)
 
 
-def _count_findings(findings: Sequence[Finding], judged: Judged, cause: Cause | None) -> Verdict:
+def counted_verdict(
+    findings: Sequence[Finding],
+    problems: Sequence[Problem],
+    cause: Cause | None,
+    restart: Restart | None = None,
+) -> Verdict:
+    """The level of findings and problems, and how many there are of each severity."""
     severities = Counter(finding.severity for finding in findings)
-    problems, restart = judged.problems, judged.restart
     stopping = [
         problem for problem in problems if restart is None or not restart.loads_without(problem)
     ]
     return Verdict(
-        level=level_of(findings, stopping),
-        restart=restart,
-        errors=severities[Severity.ERROR],
-        warnings=severities[Severity.WARNING],
-        infos=severities[Severity.INFO],
-        problems=len(problems),
+        level_of(findings, stopping),
+        *(severities[Severity.ERROR], severities[Severity.WARNING], severities[Severity.INFO]),
+        len(problems),
         cause=cause,
+        restart=restart,
     )
 
 
@@ -147,13 +156,15 @@ class _State:
     @property
     def size(self) -> StateSize:
         """All stores together that could be read."""
-        stores = self.stores
-        return StateSize(
+        rows, row_bytes, heap = self._together(self.stores)
+        return StateSize(rows, row_bytes, heap if self.checkpoint.provider.keeps_maps else None)
+
+    def _together(self, stores: Mapping[StoreName, VersionFacts]) -> tuple[int, int, int]:
+        """Rows, row bytes and heap of some stores."""
+        return (
             sum(store_facts.rows for store_facts in stores.values()),
             sum(store_facts.row_bytes for store_facts in stores.values()),
-            sum(self.heap_of(name) for name in stores)
-            if self.checkpoint.provider.keeps_maps
-            else None,
+            sum(self.heap_of(name) for name in stores),
         )
 
     def heap_of(self, store: StoreName) -> int:
@@ -163,12 +174,8 @@ class _State:
         """Rows, row bytes and heap of the judged version that a finding is about."""
         concerns = finding.kind.concerns
         if concerns is Concerns.BY_WATERMARK and finding.bytes is None:
-            stores = {n: o for n, o in self.stores.items() if n in self._by_watermark()}
-            return (
-                sum(store_facts.rows for store_facts in stores.values()),
-                sum(store_facts.row_bytes for store_facts in stores.values()),
-                sum(self.heap_of(name) for name in stores),
-            )
+            by_watermark = self._by_watermark()
+            return self._together({n: o for n, o in self.stores.items() if n in by_watermark})
         if concerns is Concerns.RECORDS or finding.rows is None or finding.bytes is None:
             return None
         heap = self._heap(finding, finding.rows, finding.bytes)
@@ -235,7 +242,12 @@ def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) 
     alike = [candidate for candidate in findings if _says_the_same(candidate, finding)]
     cause = [of for of in (about[candidate] for candidate in alike) if of is not None]
     rows, size, heap = map(sum, zip(*cause, strict=True)) if cause else (None, None, None)
-    total = state.size
+    total, operator = state.size, finding.operator_id
+    chosen = (
+        ""
+        if operator is None or len(state.checkpoint.operators) == 1
+        else f" --operator {operator}"
+    )
     return Cause(
         finding=finding,
         sentence=cause_sentence(findings, finding, sizes, total.bytes),
@@ -243,10 +255,8 @@ def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) 
         bytes_share=_share(size, total.bytes),
         heap_share=_share(heap, total.heap_bytes),
         to_do=sentence(finding.next_step),
-        command=_command(finding, state.checkpoint),
-        operator_name=operator_names(state.checkpoint).get(finding.operator_id or 0)
-        if finding.operator_id is not None
-        else None,
+        command=finding.command + chosen,
+        operator_name=None if operator is None else operator_names(state.checkpoint).get(operator),
         store_name=finding.store_name if len(alike) == 1 else None,
     )
 
@@ -262,9 +272,3 @@ def _says_the_same(finding: Finding, second: Finding) -> bool:
 
 def _share(part: int | None, whole: int | None) -> float | None:
     return None if part is None or not whole else min(1.0, part / whole)
-
-
-def _command(finding: Finding, checkpoint: Checkpoint) -> str:
-    if finding.operator_id is None or len(checkpoint.operators) == 1:
-        return finding.command
-    return f"{finding.command} --operator {finding.operator_id}"

@@ -132,13 +132,11 @@ def listed_problems(
     Raises:
         InspectorError: there is something, and the mode is ``failfast``.
     """
-    problems = tuple(problem for problem in run.listed if _is_of(problem, stores))
+    problems = tuple(
+        problem
+        for problem in run.listed
+        if stores is None or problem.store is None or problem.store.name in stores
+    )
     if mode is ProblemMode.FAILFAST:
         refuse(problems)
     return problems
-
-
-def _is_of(problem: Problem, stores: Sequence[StoreName] | None) -> bool:
-    if stores is None or problem.store is None:
-        return True
-    return problem.store.name in stores

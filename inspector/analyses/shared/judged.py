@@ -261,10 +261,6 @@ def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
         return []
     more = f"; snapshots confirm {confirmed:,} of them" if confirmed else ""
     return [
-        f"No checksum covers {_share(without, listed.files)} state files: a change of "
-        f"their bytes may go unnoticed{more}."
+        f"No checksum covers {without:,} of {max(without, listed.files):,} state files: a change "
+        f"of their bytes may go unnoticed{more}."
     ]
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part:,} of {max(part, whole):,}"

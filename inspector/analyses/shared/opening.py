@@ -238,7 +238,10 @@ class Opened:
         selection = Selection(options.operator_id, options.partition_id, options.store_name)
         schemas = UserSchemas.parse(options.key_schemas, options.value_schemas)
 
-        near = None if whole_logs else Near(_batch(options))
+        batch = options.batch
+        if batch is None and options.state_version is not None:
+            batch = options.state_version - 1
+        near = None if whole_logs else Near(batch)
         reader = engine.reader if engine else None
         place = (path, Selection()) if is_root and reader is None else None
         reopen = _opening(path, options, reader, (selection, schemas), near, place, cache)
@@ -380,13 +383,6 @@ class Opened:
         """What was listed, for a report without facts; with more problems than the listing has."""
         listed = [*self.listed, *problems]
         return Subject(self.checkpoint, self.version, listed, self.options)
-
-
-def _batch(options: Options) -> int | None:
-    """The batch that the user chose; None for the newest."""
-    if options.batch is not None or options.state_version is None:
-        return options.batch
-    return options.state_version - 1
 
 
 @dataclass(frozen=True)

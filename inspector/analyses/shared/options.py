@@ -131,6 +131,7 @@ def _one(kind: Any) -> tuple[Any, bool]:
 FOR_PEOPLE = 100
 """Rows in a table for people unless told otherwise; machine formats get all."""
 
+RAW = View("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
 LIMIT = View(
     f"Maximum rows (0 = all).  [default: {FOR_PEOPLE} in table, markdown and html, else 0]",
     minimum=0,
@@ -320,47 +321,32 @@ KEYS = _group("key", "where")
 THRESHOLDS = _group("thresholds")
 CACHE = _group("cache")
 RULES = _group("timeout_kind", "event_time_fields", "operator_rules", "join_retention")
+_ENGINE = {
+    "name": Option(
+        "Where to read: in this process, or on Spark's executors.", choices=NAMES, flag="--engine"
+    ),
+    "master": Option(
+        "Spark master, such as spark://host:7077, yarn, k8s://..., local[4], or "
+        "sc://host for Spark Connect.",
+        metavar="URL",
+        flag="--master",
+    ),
+    "conf": Option(
+        "Configuration of the Spark session to start; repeatable.",
+        metavar="KEY=VALUE",
+        flag="--conf",
+    ),
+    "io": Option(
+        "How to read files: with fsspec, or with the file systems and credentials of Spark.",
+        choices=IO,
+        flag="--io",
+    ),
+}
 ENGINE: Group = (
-    Parameter(
-        "engine.name",
-        str,
-        Option(
-            "Where to read: in this process, or on Spark's executors.",
-            choices=NAMES,
-            flag="--engine",
-        ),
-        AUTO,
-    ),
-    Parameter(
-        "engine.master",
-        str,
-        Option(
-            "Spark master, such as spark://host:7077, yarn, k8s://..., local[4], or "
-            "sc://host for Spark Connect.",
-            metavar="URL",
-            flag="--master",
-        ),
-    ),
-    Parameter(
-        "engine.conf",
-        dict,
-        Option(
-            "Configuration of the Spark session to start; repeatable.",
-            metavar="KEY=VALUE",
-            flag="--conf",
-        ),
-        many=True,
-    ),
-    Parameter(
-        "engine.io",
-        str,
-        Option(
-            "How to read files: with fsspec, or with the file systems and credentials of Spark.",
-            choices=IO,
-            flag="--io",
-        ),
-        IO[0],
-    ),
+    Parameter("engine.name", str, _ENGINE["name"], AUTO),
+    Parameter("engine.master", str, _ENGINE["master"]),
+    Parameter("engine.conf", dict, _ENGINE["conf"], many=True),
+    Parameter("engine.io", str, _ENGINE["io"], IO[0]),
 )
 HERE = _group("workers")
 MEMORY = _group("memory_limit")

@@ -9,7 +9,6 @@ from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
-from inspector.model import StoreId
 from inspector.render import tabular as t
 from inspector.sums import sum_of
 
@@ -99,13 +98,10 @@ def facts_by_place(facts: Facts, by: str) -> dict[Place, dict[int, VersionFacts]
     """Facts summed by place: place -> version -> facts, sorted by place."""
     groups: dict[Place, dict[int, list[VersionFacts]]] = {}
     for (store, version), version_facts in facts.versions.items():
-        groups.setdefault(_place(store, by), {}).setdefault(version, []).append(version_facts)
+        name = "" if by == "operator" else store.store_name
+        group = store.operator_id, name, store.partition_id if by == "partition" else -1
+        groups.setdefault(group, {}).setdefault(version, []).append(version_facts)
     return {
         group: {version: sum_of(parts) for version, parts in versions.items()}
         for group, versions in sorted(groups.items())
     }
-
-
-def _place(store: StoreId, by: str) -> Place:
-    name = "" if by == "operator" else store.store_name
-    return store.operator_id, name, store.partition_id if by == "partition" else -1

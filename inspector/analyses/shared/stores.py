@@ -8,7 +8,7 @@ error: whoever can begin anew with the newest one does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -214,7 +214,8 @@ def _stream(
         for task in tasks_in(batches):
             yield from look(task, read)
 
-    return run.stream(function, [task.to_json() for task in tasks], _bytes(tasks))
+    file_bytes = sum(task.file_bytes for task in tasks)
+    return run.stream(function, [task.to_json() for task in tasks], file_bytes)
 
 
 def held_batches(
@@ -278,10 +279,6 @@ def _continue(
 def _each_store(tasks: Iterable[Task]) -> list[Task]:
     """The tasks with one store each, in the same order."""
     return [replace(task, stores=(store,)) for task in tasks for store in task.stores]
-
-
-def _bytes(tasks: Iterable[Task]) -> int:
-    return sum(task.file_bytes for task in tasks)
 
 
 # --- with their types: for files of data and for Spark -------------------------------------------
@@ -363,8 +360,9 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
         of_stores = store_tasks(run, table_options, changes=changes)
         result = [store for store in of_stores if is_store(name, store.store_name)]
         if not result:
+            names = ", ".join(repr(store) for _, store in of_stores) or "none"
             raise CheckpointError(
-                f"operator {operator_id} has no store {name!r}, it has {_names(of_stores)}",
+                f"operator {operator_id} has no store {name!r}, it has {names}",
                 run.checkpoint.root,
             )
         store = result[0]
@@ -378,10 +376,6 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
 
     of_changes = ("from_batch",) if changes else ()
     return DataTable(name, doc, (*of_changes, "raw", "mode", "key", "where"), plan, schema)
-
-
-def _names(stores: Mapping[StoreName, Any]) -> str:
-    return ", ".join(repr(store) for _, store in stores) or "none"
 
 
 def _table(run: Run, store: StoreName, tasks: list[TypedTask]) -> StoreTable:

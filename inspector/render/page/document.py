@@ -150,7 +150,8 @@ def _sections(report: ReportData) -> Iterator[View]:
 def _own_sections(report: ReportData) -> Iterator[View]:
     """What is wrong with a checkpoint."""
     if report.judged:
-        found = [_finding(one) for one in sorted(report.findings, key=_gravity)]
+        gravest = sorted(report.findings, key=lambda f: (-f.severity, -(f.bytes or 0)))
+        found = list(map(_finding, gravest))
         nothing = [] if found else [Text(("There are no findings.",))]
         yield _section("findings", "Findings", nothing, found)
     if report.problems:
@@ -181,10 +182,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
 def _means(kind: Kind) -> list[str]:
     texts = [kind.means, kind.to_do, f"In Spark: {kind.spark}", kind.source]
     return [sentence(text) for text in texts if text]
-
-
-def _gravity(finding: Finding) -> tuple[int, int]:
-    return -finding.severity, -(finding.bytes or 0)
 
 
 def _name(path: str) -> str:
