@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from inspector.analyses.expiry.leftover_words import (
+from inspector.analyses.expiry.leftover_tables import (
     LeftoverClassRow,
     LeftoverRow,
     LeftoverWords,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
-from inspector.analyses.shared.common import file_bytes
+from inspector.analyses.shared.common import file_bytes, values_of_fields
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
@@ -139,8 +139,7 @@ def _row(layout: StoreLayout, snapshot: SnapshotFiles) -> SnapshotRow:
         new_bytes=snapshot.new_bytes,
         live_rows=rows,
         entries=entries,
-        tombstones=None if contents is None else contents.tombstones,
-        merge_operands=None if contents is None else contents.merge_operands,
+        **values_of_fields(contents, ("tombstones", "merge_operands"), is_known=bool(contents)),
         entry_bytes=None if contents is None else contents.raw_bytes,
         entries_per_row=entries / rows if entries is not None and rows else None,
     )
@@ -200,10 +199,8 @@ def file_rows(run: Opened) -> Iterator[FileRow]:
         for layout in operator.layout.folders:
             for file in layout.files:
                 yield FileRow(
-                    operator_id=operator.operator_id,
+                    **vars(layout.store),
                     operator_name=operator.name,
-                    store_name=layout.store.store_name,
-                    partition_id=layout.store.partition_id,
                     version=file.version,
                     batch_id=None if file.version is None else file.version - 1,
                     kind=file.kind.value,

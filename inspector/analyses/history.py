@@ -130,10 +130,7 @@ def history(
 def history_report(
     subject: Subject, rows: Sequence[EventRow], limit: int = 0, *, raw: bool = False
 ) -> Report:
-    """The life of the keys that were looked for, oldest version first.
-
-    With a limit the newest of them are shown.
-    """
+    """The life of the keys that were looked for, oldest version first; a limit keeps the newest."""
     checkpoint, version = subject.checkpoint, subject.version
     dated = [_history_row(checkpoint, row) for row in sorted(rows, key=_order)]
     listed = dated[-limit:] if limit else dated

@@ -10,23 +10,21 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 
-from inspector.analyses.expiry.age_tables import (
+from inspector.analyses.expiry.leftover_tables import (
     AgeRow,
     LeftoverAgeRow,
-    RetentionRow,
-    age_table,
-    leftover_ages,
-    proof_window,
-    retention_tables,
-)
-from inspector.analyses.expiry.leftover_words import (
     LeftoverClassRow,
     LeftoverRow,
     LeftoverWords,
+    RetentionRow,
     UndecidedKeyRow,
     UndecidedRow,
+    age_table,
     class_table,
+    leftover_ages,
     notes,
+    proof_window,
+    retention_tables,
     undecided_keys,
     undecided_tables,
 )
@@ -276,11 +274,7 @@ def _explain(run: Run, text: str) -> Report:
 
 
 def _check_explain(text: str) -> None:
-    """Refuse a word that is neither a class nor a key, before anything is read.
-
-    Raises:
-        CheckpointError: it is not; says which classes there are.
-    """
+    """Refuse a word that is neither a class nor a key (CheckpointError); nothing is read for it."""
     if text in _CLASSES or not _WORD.fullmatch(text) or _HEX.fullmatch(text):
         return
     near = get_close_matches(text.casefold(), _CLASSES, n=1)

@@ -90,11 +90,7 @@ class RocksDbMemory:
 
     @classmethod
     def of(cls, confs: Mapping[str, str]) -> RocksDbMemory:
-        """From texts, with or without the prefix, in any case.
-
-        Raises:
-            CheckpointError: one is not known, or has a value that it cannot have.
-        """
+        """From texts, in any case, with the prefix or not; CheckpointError for what cannot be."""
         result = {attribute.name.lower(): attribute for attribute in fields(cls)}
         values: dict[str, Any] = {}
         for key, text in confs.items():

@@ -229,11 +229,7 @@ def _without_clock(word: Any, store: str) -> Any:
 
 
 def _side(run: Opened) -> Side:
-    """A checkpoint with the sources of its newest batch.
-
-    Raises:
-        CheckpointError: no batch was ever planned.
-    """
+    """A checkpoint, with the sources of its newest batch; CheckpointError if none was planned."""
     checkpoint = run.checkpoint
     batch = checkpoint.logs.last_offset
     if batch is None:

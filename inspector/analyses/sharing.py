@@ -170,10 +170,8 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
         store, facts, clock = observation.store, observation.fact, clocks.get(observation.version)
         result = {name: getattr(facts, name) for name in (*_COUNTED, *_SUMS)}
         return {
-            "operator_id": store.operator_id,
+            **vars(store),
             "operator_name": request.operator_name,
-            "store_name": store.store_name,
-            "partition_id": store.partition_id,
             "version": observation.version,
             "batch_id": observation.version - 1,
             "batch_timestamp_ms": clock and clock.timestamp_ms,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-from inspector.analyses.shared.common import store_ids
+from inspector.analyses.shared.common import store_ids, store_schemas
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import Opened
@@ -77,13 +77,13 @@ MeasuredFields = dict[tuple[StoreName, RowPart], tuple[StructType, RowBytes]]
 def fields_report(judged: Judged) -> Report:
     """What each field of each store takes, by :func:`inspector.passes.worker.run_fields`."""
     measured: MeasuredFields = {}
-    for operator in judged.checkpoint.operators:
-        for store, schema in operator.schemas.items():
-            store_name = StoreName(operator.operator_id, store)
-            sides = ((RowPart.KEY, schema.key), (RowPart.VALUE, widen_timeout(schema.value)))
-            for side, of_side in sides:
-                if (store_name, side) in judged.facts.fields:
-                    measured[store_name, side] = (of_side, judged.facts.fields[store_name, side])
+    for name, schema in store_schemas(judged.checkpoint).items():
+        for side, of_side in (
+            (RowPart.KEY, schema.key),
+            (RowPart.VALUE, widen_timeout(schema.value)),
+        ):
+            if (name, side) in judged.facts.fields:
+                measured[name, side] = (of_side, judged.facts.fields[name, side])
     table = FieldRow.table(
         f"bytes of version {judged.version} by field", list(_rows(judged.checkpoint, measured))
     )

@@ -7,7 +7,13 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 from inspector.analyses.page.charts import growth_charts
-from inspector.analyses.shared.common import StoreIds, appended_notes, store_ids, values_of_fields
+from inspector.analyses.shared.common import (
+    StoreIds,
+    appended_notes,
+    batch_columns,
+    store_ids,
+    values_of_fields,
+)
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import Opened
@@ -429,22 +435,14 @@ def _rows(
 ) -> Iterator[BatchRow]:
     whole = whole_stores(checkpoint, versions)
     for version, version_facts in versions.items():
-        clock = checkpoint.clock(version)
-        watermark = clock.watermark_ms if clock and clock.watermark_ms else None
-        now = clock.timestamp_ms if clock else None
         is_known = (
             not version_facts.rebased
         )  # a sum over some of the partitions would look like all of it
         yield BatchRow(
             **store_ids(checkpoint, store),
-            batch_id=version - 1,
-            version=version,
-            batch_timestamp_ms=now,
-            watermark_ms=watermark,
-            lag_ms=None if watermark is None or now is None else now - watermark,
+            **batch_columns(checkpoint, version),
             partitions=version_facts.stores,
             of_partitions=whole[version],
-            new_data=clock.has_new_data if clock else None,
             rows=version_facts.rows,
             row_bytes=version_facts.row_bytes,
             heap_bytes=heaps.get(store, {}).get(version),

@@ -187,9 +187,7 @@ def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:
         added = row["row_bytes_last"] - row["row_bytes_first"]
         if passed_ms:
             yield GrowthRow(
-                checkpoint=row["checkpoint"],
-                operator_id=row["operator_id"],
-                store_name=row["store_name"],
+                **{name: row[name] for name in _STORE},
                 audits=row["audited_count"],
                 from_ms=row["audited_first"],
                 to_ms=row["audited_last"],
@@ -218,10 +216,7 @@ def _standing(audits: pa.Table) -> Iterator[StandingRow]:
         audits_in_row = len(audits_of_store) if without is None else without
         if audits_in_row:
             yield StandingRow(
-                checkpoint=row["checkpoint"],
-                operator_id=row["operator_id"],
-                store_name=row["store_name"],
-                finding=row["finding"],
+                **{name: row[name] for name in (*_STORE, "finding")},
                 since_ms=audits_of_store[-audits_in_row],
                 audits=audits_in_row,
                 is_since_first=without is None,

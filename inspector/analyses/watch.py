@@ -7,7 +7,7 @@ from time import monotonic, sleep
 from typing import Annotated, Any
 
 from inspector.analyses.shared import options as o
-from inspector.analyses.shared.common import values_of_fields
+from inspector.analyses.shared.common import batch_columns, values_of_fields
 from inspector.analyses.shared.conclusion import findings_of, verdict_of
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
@@ -181,11 +181,7 @@ class Following:
                 )
 
     def check(self) -> None:
-        """List it, so that one that is not yet a checkpoint says so.
-
-        Raises:
-            NotACheckpointError: it has no batch, or no state, yet.
-        """
+        """List it, so that what is no checkpoint yet says so (NotACheckpointError)."""
         self._list()
 
     def _list(self) -> Checkpoint:
@@ -433,9 +429,6 @@ def _short(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 
 def _row(judged: Judged, level: str, findings_new: Any, findings_gone: Any) -> WatchedBatchRow:
     checkpoint, version = judged.checkpoint, judged.version
-    clock = checkpoint.clock(version)
-    watermark = clock.watermark_ms if clock and clock.watermark_ms else None
-    now = clock.timestamp_ms if clock else None
     stores = sum(len(operator.layout.stores) for operator in checkpoint.operators)
     of_version = [
         version_facts for (_, v), version_facts in judged.facts.versions.items() if v == version
@@ -443,12 +436,7 @@ def _row(judged: Judged, level: str, findings_new: Any, findings_gone: Any) -> W
     total = sum(of_version, VersionFacts())
     changes = ("puts", "inserts", "updates", "same_value_puts", "removals", "delta_bytes")
     return WatchedBatchRow(
-        batch_id=version - 1,
-        version=version,
-        batch_timestamp_ms=now,
-        watermark_ms=watermark,
-        lag_ms=None if watermark is None or now is None else now - watermark,
-        new_data=clock.has_new_data if clock else None,
+        **batch_columns(checkpoint, version),
         **values_of_fields(total, changes, is_known=not total.rebased),
         **values_of_fields(total, ("rows", "row_bytes"), is_known=bool(of_version)),
         leftovers=sum(count.fact.rows for count in judged.facts.totals),

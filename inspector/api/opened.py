@@ -118,11 +118,7 @@ class Method:
         return f"<{self.__name__} of {self._checkpoint!r}>"
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        """The analysis, with options of its own and shared ones as keywords.
-
-        Raises:
-            TypeError: a keyword that it does not have. ValueError: no such value.
-        """
+        """The analysis, with its own and shared options by keyword (TypeError, ValueError)."""
         names = _own(self._analysis)
         _check(f"{self.__name__}()", keywords, tuple(self.__signature__.parameters))
         shared = {k: v for k, v in keywords.items() if k in _shared_names(self._analysis)}
@@ -188,11 +184,7 @@ def _accept(analysis: Analysis, options: Options) -> Options:
 
 
 def _check(call: str, given: Iterable[str], names: tuple[str, ...]) -> None:
-    """Refuse an option that there is not.
-
-    Raises:
-        TypeError: says which there are, or which may be meant.
-    """
+    """Refuse an option that there is not (TypeError); says which there are, or may be meant."""
     for name in given:
         if name not in names:
             near = get_close_matches(name, names, n=1)
@@ -229,11 +221,7 @@ def _value(analysis: Analysis, name: str, value: Any) -> Any:
 
 
 def _choose(declared: Parameter, value: Any) -> Any:
-    """A value that is one of those which are declared.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """A value that is one of those which are declared, or a ValueError."""
     word = value.value if isinstance(value, Enum) else value
     if declared.choices and word not in declared.choices:
         raise ValueError(f"{declared.name} is {value!r}, expected {', '.join(declared.choices)}")
@@ -241,11 +229,7 @@ def _choose(declared: Parameter, value: Any) -> Any:
 
 
 def _text(path: Path) -> str:
-    """A path as text.
-
-    Raises:
-        CheckpointError: a URL that went through :class:`pathlib.Path`, which drops a slash of it.
-    """
+    """A path as text; CheckpointError for a URL of which :class:`pathlib.Path` drops a slash."""
     text = os.fspath(path)
     cut = None if isinstance(path, str) else _CUT_URL.match(text)
     if cut is not None and cut[1] not in _SINGLE_SLASH:

@@ -100,11 +100,7 @@ def shown_options() -> Iterator[click.Option]:
 
 
 def output_format(parsed: Mapping[str, Any], formats: tuple[str, ...]) -> str:
-    """The format of a report: as ``-o`` says, or by the name of the output file.
-
-    Raises:
-        click.UsageError: the name ends as no format does, or as another one.
-    """
+    """The format of a report, by ``-o`` or the name of its file (click.UsageError)."""
     output, target = parsed["output"], parsed["output_file"]
     suffix = Path(target or "").suffix.removeprefix(".")
     if output is not None:

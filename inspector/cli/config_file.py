@@ -201,11 +201,7 @@ def _add_message(context: click.Context, text: str, *, warning: bool) -> None:
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    """The content of a file of options, of which most runs have none.
-
-    Raises:
-        _NoOptionsError: it is too large or no TOML.
-    """
+    """The content of a file of options; _NoOptionsError if it is too large or no TOML."""
     if len(data) > LARGEST_BYTES:
         raise _NoOptionsError(f"it has more than {LARGEST_BYTES:,} bytes")
     try:
@@ -225,11 +221,7 @@ def _own_table(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _defaults(command: click.Command, content: Mapping[str, Any]) -> dict[str, Any]:
-    """The values for one command, those of its own table last.
-
-    Raises:
-        ValueError: there is no such option, or a table that is no command's.
-    """
+    """The values for one command, those of its own table last; ValueError for other names."""
     options = {
         spelled.removeprefix("--"): option
         for option in command.params

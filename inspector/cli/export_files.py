@@ -132,11 +132,7 @@ def _say(text: str, parsed: Mapping[str, Any]) -> None:
 
 
 def _format(output: str, given: str | None) -> str:
-    """The format that is given, or that the end of a name means; a folder's is Parquet.
-
-    Raises:
-        click.UsageError: the name ends as no format does, or as another one than the given.
-    """
+    """The format that is given, or that a name means; a folder is Parquet (click.UsageError)."""
     path = Path(output)
     if not path.suffix or path.is_dir() or output.endswith(("/", os.sep)):
         return given or "parquet"
@@ -174,11 +170,7 @@ _NO_FIELDS = pa.struct([("__dummy__", pa.null())])
 
 
 def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
-    """Where tables go: one table into a file, several into a folder, one file each.
-
-    Raises:
-        click.UsageError: several tables, and a file is there already.
-    """
+    """Where tables go: one into a file, several into a folder, or a click.UsageError."""
     folder = Path(output)
     if folder.is_dir() or output.endswith(("/", os.sep)) or len(names) > 1:
         if folder.exists() and not folder.is_dir():
@@ -210,11 +202,7 @@ def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
 
 
 def write_store_table(table: StoreTable, path: Path, form: str) -> int:
-    """Write a table with its types, and count its rows.
-
-    Raises:
-        click.UsageError: the format cannot hold a type.
-    """
+    """Write a table with its types, and count its rows; click.UsageError for one it lacks."""
     try:
         return _WRITERS[form](table, path)
     except (pa.ArrowException, OSError) as error:
@@ -300,11 +288,7 @@ FORMATS = ("parquet", "ndjson", "csv")
 
 
 def check_format(form: str) -> None:
-    """Whether Spark writes it.
-
-    Raises:
-        click.UsageError: it does not.
-    """
+    """See that Spark writes a format (click.UsageError)."""
     if form not in FORMATS:
         raise click.UsageError(f"Spark writes no {form}, expected {', '.join(FORMATS)}")
 

@@ -38,11 +38,7 @@ _ENCODING = ("utf-8", "surrogatepass")
 
 
 def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
-    """Run an analysis on all checkpoints that the paths mean, write one document, and exit.
-
-    Raises:
-        click.UsageError: the format is of one checkpoint.
-    """
+    """Run an analysis on all checkpoints that the paths mean, write one document, and exit."""
     if parsed["output"] in analysis.formats:
         raise click.UsageError(f"-o {parsed['output']} is for one checkpoint, got several")
     try:

@@ -35,11 +35,7 @@ if TYPE_CHECKING:
 
 
 def outside(checkpoint: str, output: str) -> None:
-    """Nothing is ever written into a checkpoint; ``output`` is a path, or a URL where Spark writes.
-
-    Raises:
-        click.UsageError: the output would lie in it.
-    """
+    """Refuse to write into a checkpoint (click.UsageError); the output may be a URL of Spark."""
     root, target = translate(checkpoint), translate(output)
     if root.protocol != target.protocol:
         return

@@ -61,10 +61,7 @@ class Spread(NamedTuple):
 
 
 class Load:
-    """What the partitions of a state take, to be spread over executors.
-
-    What each takes between batches, and at most in one (``peak_bytes``).
-    """
+    """What the partitions of a state take between batches, and at most in one."""
 
     def __init__(self, retained_bytes: Sequence[int], peak_bytes: Sequence[int]) -> None:
         pairs = zip(retained_bytes, peak_bytes, strict=True)

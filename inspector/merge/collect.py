@@ -33,11 +33,7 @@ Path = tuple[int, ...]
 
 
 def collect(batches: Iterable[pa.RecordBatch]) -> Facts:
-    """Merge batches of :func:`inspector.facts.registry.facts_schema`, in any order.
-
-    Raises:
-        UnknownFactError: a worker reported a kind of fact that is not declared here.
-    """
+    """Merge batches of facts, in any order; UnknownFactError for a kind that is not declared."""
     return Facts(observation for batch in batches for observation in facts_in(batch))
 
 
@@ -160,10 +156,7 @@ class Facts:
 
     @cached_property
     def key_times(self) -> dict[int, Path]:
-        """Of each join whose rows show it, which field of its key carries the watermark.
-
-        An explanation of why nothing is left.
-        """
+        """Of each join whose rows show it, which field of its key carries the watermark."""
         return times_with_watermark(self.merged(KeyTimeVotes), self.sums(RemovedRows))
 
     # -- timers and leftovers ---------------------------------------------------------------------

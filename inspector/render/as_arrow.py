@@ -72,11 +72,7 @@ def _state_values(report: ReportData, name: str, rows: Sequence[Mapping[str, Any
 
 
 def _convert(value: Any, kind: Any) -> Any:
-    """A value of JSON as Arrow takes it for a type.
-
-    Raises:
-        KeyError, TypeError, ValueError, ArithmeticError: it is none of that type.
-    """
+    """A value of JSON as Arrow takes it; KeyError, TypeError, ValueError or ArithmeticError."""
     is_ = pa.types
     if value is None:
         return None

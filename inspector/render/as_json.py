@@ -21,7 +21,7 @@ from typing import Any
 
 from inspector.findings.verdict import Verdict
 from inspector.render.first_screen import command_line
-from inspector.render.plain import finding_row, plain_row, plain_summary, problem_row
+from inspector.render.plain import fields_of, finding_row, plain_row, plain_summary, problem_row
 from inspector.render.report_data import SCHEMA_VERSION, ReportData
 from inspector.render.tabular import values
 from inspector.time_text import time_ms_text
@@ -72,21 +72,14 @@ def render_json(report: ReportData) -> Iterator[str]:
 
 def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
     """A verdict as JSON: level and counts, and its parts as objects or null."""
-    size, growth, cause = verdict.size, verdict.growth, verdict.cause
-    restart = verdict.restart
+    size, growth, cause, restart = verdict.size, verdict.growth, verdict.cause, verdict.restart
+    rates = ("rows_per_hour", "bytes_per_hour", "heap_bytes_per_hour")
     return {
         "level": verdict.level.value,
-        "errors": verdict.errors,
-        "warnings": verdict.warnings,
-        "infos": verdict.infos,
-        "problems": verdict.problems,
-        "leftovers": verdict.leftovers,
+        **fields_of(verdict, "errors", "warnings", "infos", "problems", "leftovers"),
         "restart": restart
         and {
-            "possible": restart.possible,
-            "batch": restart.batch,
-            "again": restart.again,
-            "planned_ms": restart.planned_ms,
+            **fields_of(restart, "possible", "batch", "again", "planned_ms"),
             "planned": None if restart.planned_ms is None else time_ms_text(restart.planned_ms),
             "committed_batch": restart.committed,
             "sentence": restart.sentence,
@@ -97,31 +90,22 @@ def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
         "growth": growth
         and {
             "growing": growth.growing,
-            "rows_per_hour": round(growth.rows_per_hour),
-            "bytes_per_hour": round(growth.bytes_per_hour),
-            "heap_bytes_per_hour": None
-            if growth.heap_bytes_per_hour is None
-            else round(growth.heap_bytes_per_hour),
-            "new_rows_per_hour": _round(growth.new_rows_per_hour),
-            "removed_rows_per_hour": _round(growth.removed_rows_per_hour),
-            "since_batch": growth.since_batch,
-            "since_ms": growth.since_ms,
+            **{
+                name: None if rate is None else round(rate)
+                for name, rate in fields_of(
+                    growth, *rates, "new_rows_per_hour", "removed_rows_per_hour"
+                ).items()
+            },
+            **fields_of(growth, "since_batch", "since_ms"),
             "since": time_ms_text(growth.since_ms),
-            "since_oldest": growth.since_oldest,
-            "versions": growth.versions,
-            "judged": growth.judged,
+            **fields_of(growth, "since_oldest", "versions", "judged"),
         },
         "cause": cause
         and {
             "finding": cause.finding.kind.id,
             "operator_id": cause.finding.operator_id,
-            "operator_name": cause.operator_name,
-            "store_name": cause.store_name,
-            "sentence": cause.sentence,
-            "rows_share": cause.rows_share,
-            "bytes_share": cause.bytes_share,
-            "heap_share": cause.heap_share,
-            "to_do": cause.to_do,
+            **fields_of(cause, "operator_name", "store_name", "sentence"),
+            **fields_of(cause, "rows_share", "bytes_share", "heap_share", "to_do"),
             "command": command_line(cause.command, report),
         },
     }
@@ -131,10 +115,6 @@ def render_ndjson(report: ReportData) -> Iterator[str]:
     """One line per row of the command's own table; nothing else."""
     for row in report.primary.rows:
         yield dumps(plain_row(report.primary, row)) + "\n"
-
-
-def _round(value: float | None) -> int | None:
-    return None if value is None else round(value)
 
 
 def dumps(value: Any) -> str:

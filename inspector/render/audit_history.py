@@ -77,10 +77,7 @@ def schema() -> pa.Schema:
 
 
 def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> list[Row]:
-    """The rows of a report of ``audit`` or ``verify``, one for each store.
-
-    It judges the newest batch (``is_newest``), or one that its user chose.
-    """
+    """The rows of a report of ``audit`` or ``verify``, one for each store."""
     head, part = report.summary, report.part
     subset = None if part is None or part.subset is None else Subset.parse(part.subset)
     selected = (
@@ -176,11 +173,7 @@ class HistoryTable:
             self._spark = SparkTable(path, form, engine)
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Add the rows of one run, as one file of the day.
-
-        Raises:
-            EngineError, OSError: they cannot be written.
-        """
+        """Add the rows of one run, as one file of the day (EngineError, OSError)."""
         if self._spark is not None:
             if rows:
                 table = pa.Table.from_pylist(list(rows), schema=schema())
@@ -246,11 +239,7 @@ class Record:
         self._rows.append(failed_row(checkpoint, message, self._command, self._audited))
 
     def write(self) -> None:
-        """Add the rows to the history.
-
-        Raises:
-            EngineError, OSError: it cannot be written.
-        """
+        """Add the rows to the history."""
         self._table.append(self._rows)
 
 

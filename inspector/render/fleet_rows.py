@@ -12,6 +12,7 @@ from inspector.findings.verdict import Level, Verdict
 from inspector.light_dataclasses import dataclass
 from inspector.quantities import bytes_rate_text, bytes_text, short_count_text
 from inspector.render.first_screen import first_screen, growth_text
+from inspector.render.plain import fields_of
 from inspector.render.report_data import ReportData
 from inspector.render.tabular import Column, Unit
 
@@ -74,9 +75,7 @@ def failed_row(
 
 def _judged_row(report: ReportData, verdict: Verdict) -> dict[str, Any]:
     metrics, comparison, cause = report.metrics, report.comparison, verdict.cause
-    bad = None
-    if comparison is not None:
-        bad = sum(trend.is_bad for trend in comparison.trends)
+    bad = None if comparison is None else sum(trend.is_bad for trend in comparison.trends)
     exceeded = [gate for gate in report.gates if gate.passed is Passed.EXCEEDED]
     growth = verdict.growth
     grows = growth_text(growth) if growth is not None and growth.growing else None
@@ -90,10 +89,7 @@ def _judged_row(report: ReportData, verdict: Verdict) -> dict[str, Any]:
         "leftovers": metrics.get("leftovers.rows"),
         "gates_exceeded": len(exceeded) if report.gates else None,
         "new_or_worse": bad,
-        "errors": verdict.errors,
-        "warnings": verdict.warnings,
-        "infos": verdict.infos,
-        "problems": verdict.problems,
+        **fields_of(verdict, "errors", "warnings", "infos", "problems"),
         "restarts": verdict.restart and verdict.restart.possible,
         "batch_id": report.summary.get("batch_id"),
         "query_id": report.summary.get("query_id"),

@@ -149,11 +149,7 @@ class AuditCriteria:
     def parse(
         cls, maximum: Mapping[str, str | float], baseline: str | None, tolerance: str
     ) -> AuditCriteria:
-        """From the texts of options.
-
-        Raises:
-            CheckpointError: one of them cannot be.
-        """
+        """From the texts of options; CheckpointError if one of them cannot be."""
         try:
             share = number_of(tolerance)
             if share is None:

@@ -55,6 +55,11 @@ class ProblemRow(t.Row, table="problems", empty="none: all files are readable an
     message: Annotated[t.Text, "What is wrong, in words.", t.Rank(3)]
 
 
+def fields_of(value: object, *names: str) -> dict[str, Any]:
+    """Some fields of a value, in this order."""
+    return {name: getattr(value, name) for name in names}
+
+
 def finding_row(finding: Finding) -> FindingRow:
     """A finding as a row."""
     return FindingRow(
@@ -62,15 +67,9 @@ def finding_row(finding: Finding) -> FindingRow:
         severity=finding.severity.word,
         certainty=finding.certainty.value,
         title=finding.kind.title,
-        cause=finding.cause,
-        operator_id=finding.operator_id,
-        store_name=finding.store_name,
-        rows=finding.rows,
-        bytes=finding.bytes,
-        evidence=finding.evidence,
-        next_step=finding.next_step,
-        command=finding.command,
         spark=finding.kind.spark,
+        **fields_of(finding, "cause", "operator_id", "store_name", "rows", "bytes"),
+        **fields_of(finding, "evidence", "next_step", "command"),
     )
 
 
@@ -79,13 +78,10 @@ def problem_row(problem: Problem) -> ProblemRow:
     store = problem.store
     return ProblemRow(
         problem=problem.slug,
-        path=problem.path,
-        offset=problem.offset,
         operator_id=store.operator_id if store else None,
         store_name=store.store_name if store else None,
         partition_id=store.partition_id if store else None,
-        version=problem.version,
-        message=problem.message,
+        **fields_of(problem, "path", "offset", "version", "message"),
     )
 
 

@@ -10,7 +10,7 @@ from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.metrics import Gate, Passed
 from inspector.findings.verdict import Level, Verdict, level_of
 from inspector.light_dataclasses import dataclass, field
-from inspector.model import READABLE, Problem
+from inspector.model import READABLE, Problem, StoreName
 from inspector.render.tabular import Table
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class ReportData:
     nothing_done: bool = False
     rules: Sequence[Kind] = ()
     charts: Sequence[LineChart] = ()
-    schemas: Mapping[tuple[int, str], StateSchema] = field(default_factory=dict, repr=False)
+    schemas: Mapping[StoreName, StateSchema] = field(default_factory=dict, repr=False)
 
     @property
     def primary(self) -> Table:

@@ -38,11 +38,7 @@ _PLAIN = (str, int, float, bool, type(None))
 
 
 def report_json(report: Report) -> str:
-    """The JSON of a report.
-
-    Raises:
-        TypeError: it holds a value of a type that reports of audits do not have.
-    """
+    """The JSON of a report; TypeError for a type that reports of audits do not have."""
     return json.dumps(_encode(report), separators=(",", ":"))
 
 

@@ -191,11 +191,7 @@ class Row:
 
     @classmethod
     def columns(cls, *, raw: bool = False, without: Collection[str] = ()) -> tuple[Column, ...]:
-        """The columns of a report, with or without those of ``--raw`` and those that are named.
-
-        Raises:
-            ValueError: a name is that of no column.
-        """
+        """The columns, with or without those of ``--raw`` and those that are named (ValueError)."""
         plain, more = _columns(cast("Hashable", cls))
         unknown = set(without) - {column.name for column in (*plain, *more)}
         if unknown:
@@ -420,11 +416,7 @@ class StreamedRows:
         return self._given and self._kept is None
 
     def head(self, number: int) -> list[Mapping[str, Any]]:
-        """The first rows at most, which whoever reads the table still gets.
-
-        Raises:
-            InspectorError: the rows have been read and are not kept.
-        """
+        """The first rows at most, which whoever reads the table still gets; an error if gone."""
         if self._kept is not None:
             return self._kept[:number]
         if self.gone:
@@ -433,11 +425,7 @@ class StreamedRows:
         return self._ahead[:number]
 
     def keep(self) -> None:
-        """Read all rows and hold them.
-
-        Raises:
-            InspectorError: they have been read before.
-        """
+        """Read all rows and hold them; InspectorError if they have been read before."""
         if self._kept is None:
             self._kept = list(self)
 

@@ -247,11 +247,7 @@ def copy(  # noqa: PLR0913 - the options of one command
 def _eviction_of(
     options: Options, evict: str | None, by: str | None, operator: int | None, *, inferred: bool
 ) -> Eviction | None:
-    """What is evicted; None if nothing is.
-
-    Raises:
-        CheckpointError: the options do not fit each other.
-    """
+    """What is evicted; None if nothing is. CheckpointError if the options do not fit each other."""
     keys = KeyFilter(options.keys, options.where)
     if evict is None and not keys:
         if by is not None or operator is not None:
@@ -375,11 +371,7 @@ class _Copy:
         check_file_logs(checkpoint, self._version - 1)
 
     def _check_whole(self, facts: Facts) -> None:
-        """Refuse a state that Spark would not load, or not as it was written.
-
-        Raises:
-            SourceNotWholeError: says the first thing that is wrong.
-        """
+        """Refuse a state that Spark would not load, or not as written (SourceNotWholeError)."""
         damage = list(_damage(self._run, facts))
         if damage:
             more = (
@@ -401,11 +393,7 @@ class _Copy:
         return self._ways[name].effect.refused
 
     def _check_effects(self, rows: Mapping[StoreName, int]) -> None:
-        """Refuse to evict rows whose loss would make results, or the state, wrong.
-
-        Raises:
-            CheckpointError: says whose they are.
-        """
+        """Refuse to evict rows whose loss makes results, or the state, wrong (CheckpointError)."""
         for name, count in sorted(rows.items()):
             effect = self._ways[name].effect
             if count and effect.refused:
@@ -512,11 +500,7 @@ class _Copy:
             raise SourceNotWholeError(problem.message, problem.path, problem.offset)
 
     def _check_log(self) -> None:
-        """Refuse to finish if the query has gone on meanwhile.
-
-        Raises:
-            CheckpointError: it has.
-        """
+        """Refuse to finish if the query has gone on meanwhile (CheckpointError)."""
         if not self._run.can_look_again:
             return
         before, now = self._checkpoint.logs, self._run.list_again().logs

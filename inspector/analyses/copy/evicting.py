@@ -148,11 +148,7 @@ class EvictTask(Message):
 
 
 def run_copies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Copy some partitions, each by an :class:`EvictTask`; the form of the worker's ``run_tasks``.
-
-    Yields:
-        Batches of facts (:mod:`inspector.facts.copied`).
-    """
+    """Copy partitions, each by an :class:`EvictTask`, as ``run_tasks``; yields facts."""
     for spec in specs_in(batches):
         request = EvictTask.from_json(spec)
         yield from fact_batches(copy_partition(request.copy, _choice(request)))
@@ -271,11 +267,7 @@ def _folders(
 def with_eviction(
     run: Run, tasks: Iterable[EvictTask], eviction: Eviction, facts: Facts
 ) -> list[EvictTask]:
-    """The tasks with what each of them evicts.
-
-    Raises:
-        CheckpointError: no store can have the rows that are named.
-    """
+    """The tasks with what each evicts; CheckpointError if no store can have the rows."""
     if eviction.keys:
         check_filter(run.checkpoint, eviction.keys)
     classes = eviction.classes

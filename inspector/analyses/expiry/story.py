@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Annotated, Any
 
-from inspector.analyses.expiry.leftover_words import LeftoverRow, LeftoverWords
+from inspector.analyses.expiry.leftover_tables import LeftoverRow, LeftoverWords
 from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint, Operator

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from inspector.analyses.expiry.age_tables import AGE_WORDS
+from inspector.analyses.expiry.leftover_tables import AGE_WORDS
+from inspector.analyses.shared.common import store_schemas
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.state_growth import whole_stores
 from inspector.discovery.checkpoint import Checkpoint, Operator
@@ -230,9 +231,8 @@ def treemap(judged: Judged) -> Treemap:
 def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int]]:
     """Field -> bytes, by store and partition."""
     schemas = {
-        (StoreName(operator.operator_id, name), side): schema
-        for operator in checkpoint.operators
-        for name, schema_pair in operator.schemas.items()
+        (name, side): schema
+        for name, schema_pair in store_schemas(checkpoint).items()
         for side, schema in (
             (RowPart.KEY, schema_pair.key),
             (RowPart.VALUE, widen_timeout(schema_pair.value)),

@@ -6,8 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from inspector.analyses.expiry.age_tables import leftover_ages, proof_window
-from inspector.analyses.expiry.leftover_words import LeftoverRow, LeftoverWords, notes
+from inspector.analyses.expiry.leftover_tables import (
+    LeftoverRow,
+    LeftoverWords,
+    leftover_ages,
+    notes,
+    proof_window,
+)
 from inspector.analyses.expiry.story import explain_keys
 from inspector.analyses.history import history_report
 from inspector.analyses.info import info_report

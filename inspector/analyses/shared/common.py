@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypedDict
 
+from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
-from inspector.model import FileKind
+from inspector.model import BatchClock, BatchId, FileKind, StoreName
 from inspector.operators.rule import Clock, StoreRule
 from inspector.quantities import long_duration_text
 from inspector.sums import sum_by_key
@@ -44,6 +45,20 @@ _CLOCKS = {
 }
 
 
+def batch_columns(checkpoint: Checkpoint, version: int) -> dict[str, Any]:
+    """The columns that name a version and its batch, with the batch's clocks."""
+    clock = checkpoint.clock(version) or BatchClock(BatchId(version - 1))
+    now, watermark = clock.timestamp_ms, clock.watermark_ms or None
+    return {
+        "batch_id": clock.batch_id,
+        "version": version,
+        "batch_timestamp_ms": now,
+        "watermark_ms": watermark,
+        "lag_ms": None if watermark is None or now is None else now - watermark,
+        "new_data": clock.has_new_data,
+    }
+
+
 class StoreIds(TypedDict):
     """The columns that name a store."""
 
@@ -61,6 +76,15 @@ def store_ids(checkpoint: Checkpoint, store: tuple[int, str]) -> StoreIds:
 def values_of_fields(facts: object, names: Iterable[str], *, is_known: bool) -> dict[str, Any]:
     """Columns that are fields of facts; all null where they are not known."""
     return {name: getattr(facts, name) if is_known else None for name in names}
+
+
+def store_schemas(checkpoint: Checkpoint) -> dict[StoreName, StateSchema]:
+    """The schema of each store of an operator that has one."""
+    return {
+        StoreName(operator.operator_id, store): schema
+        for operator in checkpoint.operators
+        for store, schema in operator.schemas.items()
+    }
 
 
 def operator_names(checkpoint: Checkpoint) -> dict[int, str]:

@@ -104,11 +104,7 @@ def plan_table(
 
 
 def table_of_name(name: str) -> DataTable:
-    """A declared table.
-
-    Raises:
-        CheckpointError: there is none of this name.
-    """
+    """A declared table; CheckpointError if there is none of this name."""
     tables = analyses.data_tables()
     if name not in tables:
         raise CheckpointError(f"got table {name!r}, expected one of {', '.join(tables)}")
@@ -127,11 +123,7 @@ def table_work(task: Task, spec: str, listed: Sequence[Problem]) -> Work:
 def listed_problems(
     run: Opened, mode: ProblemMode, stores: Sequence[StoreName] | None = None
 ) -> tuple[Problem, ...]:
-    """What is wrong by the listing; of these stores only, if any are named.
-
-    Raises:
-        InspectorError: there is something, and the mode is ``failfast``.
-    """
+    """What is wrong by the listing, or in these stores; an error where the mode is ``failfast``."""
     problems = tuple(
         problem
         for problem in run.listed

@@ -82,11 +82,7 @@ def wrong_price(price: Mapping[str, str]) -> str | None:
 
 
 def work_of(candidate: Found, options: Options) -> Work:
-    """What an audit of a checkpoint would request and read.
-
-    Raises:
-        CheckpointError, OSError: it cannot be listed, or is none.
-    """
+    """What an audit would request and read; the error of a checkpoint that cannot be listed."""
     if candidate.error is not None:
         raise candidate.error
     root, meant = candidate.path, Selection()

@@ -70,11 +70,7 @@ class Shown:
 
     @classmethod
     def of(cls, level: str | None, findings: str | Iterable[str] | None) -> Shown:
-        """The filter that a user writes.
-
-        Raises:
-            ValueError: there is no such level or finding.
-        """
+        """The filter that a user writes; ValueError if there is no such level or finding."""
         ids = [findings] if isinstance(findings, str) else findings or ()
         declared = {kind.id for kind in CATALOGUE}
         unknown = [name for name in ids if name.upper() not in declared]

@@ -11,6 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from inspector.analyses.shared.common import store_schemas
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.roots import Selection
@@ -155,11 +156,7 @@ class Subject:
             rules=rules,
             charts=charts,
             # Reports of audits are kept as JSON, and show a few keys as examples.
-            schemas={
-                (operator.operator_id, store): schema
-                for operator in (self.checkpoint.operators if command != "audit" else ())
-                for store, schema in operator.schemas.items()
-            },
+            schemas={} if command == "audit" else store_schemas(self.checkpoint),
         )
 
 
@@ -171,11 +168,7 @@ class Judged(Subject):
 
     @property
     def thresholds(self) -> Thresholds:
-        """From which numbers on something is a finding.
-
-        Raises:
-            CheckpointError: no threshold has the name that its user gave, or the value is none.
-        """
+        """From which numbers on something is a finding, by :func:`thresholds_of`."""
         return thresholds_of(self.options)
 
     @property
@@ -200,11 +193,7 @@ class Judged(Subject):
 
 
 def thresholds_of(options: Options) -> Thresholds:
-    """The thresholds that a user gave.
-
-    Raises:
-        CheckpointError: no threshold has the name, or the value is none.
-    """
+    """The thresholds that a user gave; CheckpointError for a name, or a value, that is none."""
     try:
         return Thresholds.parse(options.thresholds)
     except ValueError as error:

@@ -73,11 +73,7 @@ def _one(alike: list[Problem]) -> Problem:
 
 
 def with_user_rules(checkpoint: Checkpoint, options: Options) -> Checkpoint:
-    """The checkpoint with the rules that its user gave.
-
-    Raises:
-        CheckpointError: one is misspelt, or names what is not there.
-    """
+    """The checkpoint with the rules of its user; CheckpointError for one that is misspelt."""
     texts = options.event_time_fields, options.operator_rules, options.join_retention
     if not any(texts):
         return checkpoint
@@ -324,21 +320,13 @@ class Opened:
         return self.listings.add(self.listed, whole=restores(checkpoint, self.version))
 
     def check_lasting(self) -> None:
-        """Refuse to begin with a version that went while it was listed.
-
-        Raises:
-            OutpacedError: no listing was whole.
-        """
+        """Refuse to begin with a version that went while it was listed (OutpacedError)."""
         for problem in self.listed:
             if problem.slug == OUTPACED_SLUG:
                 raise OutpacedError(problem.message, problem.path)
 
     def begin_anew(self, error: OutpacedError) -> None:
-        """Go over to the newest version, because the query has removed this one.
-
-        Raises:
-            OutpacedError: the one that is given, if the user chose the version.
-        """
+        """Go over to the newest version; the error that is given, if the user chose this one."""
         if self.is_of_chosen_version:
             raise error
         before = self.version
@@ -402,11 +390,7 @@ class Recalled:
 def begin(
     path: str, options: Options, engines: SharedEngines | None = None, *, is_root: bool = False
 ) -> Opened | Recalled:
-    """Open a checkpoint, unless the cache that its user named has the report.
-
-    Raises:
-        CheckpointError, EngineError, OSError: as of :meth:`Opened.start`.
-    """
+    """Open a checkpoint (:meth:`Opened.start`), unless the cache of its user has the report."""
     if options.cache is None:
         return Opened.start(path, options, engines, is_root=is_root)
     from inspector.analyses.shared.report_cache import ReportCache  # noqa: PLC0415 - for few

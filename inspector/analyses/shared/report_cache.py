@@ -65,11 +65,7 @@ class ReportCache:
         self._looks = 0
 
     def recall(self) -> Report | None:
-        """The kept report, if the checkpoint is as it was; costs one listing of it.
-
-        Raises:
-            NotACheckpointError, OSError: as of any audit.
-        """
+        """The kept report, if the checkpoint is as it was; one listing, which may fail as any."""
         kept = self._entry()
         if kept is None:
             return None
@@ -93,11 +89,7 @@ class ReportCache:
         return replace(report, notes=(*report.notes, note))
 
     def look(self, storage: Storage) -> Tree | None:
-        """The listing that a run begins with; None at each further look, which makes its own.
-
-        Raises:
-            CheckpointError: the folder of the cache lies in the checkpoint.
-        """
+        """The listing that a run begins with; None at each further look, which makes its own."""
         check_outside(storage.url, self._folder)
         self._looks += 1
         if self._looks == 1 and self._tree is None:
@@ -157,11 +149,7 @@ class ReportCache:
 
 
 def check_outside(checkpoint: str, folder: str) -> None:
-    """See that a cache does not lie in a checkpoint.
-
-    Raises:
-        CheckpointError: it does.
-    """
+    """See that a cache does not lie in a checkpoint (CheckpointError)."""
     root, target = translate(checkpoint), translate(folder)
     places = [root.target.rstrip("/"), target.target.rstrip("/")]
     if is_local(checkpoint) and is_local(folder):

@@ -205,11 +205,7 @@ ESTIMATE_SLACK = 1.25
 
 
 def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]:
-    """The tasks, those of large partitions in several with a range of the keys each.
-
-    Raises:
-        EngineError: the memory that the user allows is not enough for anything.
-    """
+    """The tasks, those of large partitions in several with a range of the keys each."""
     tasks = list(tasks)
     cores = engine.cores
     if engine.in_process and cores is not None:
@@ -246,11 +242,7 @@ def one_after_another(tasks: Iterable[Task], options: Options) -> list[Task]:
 
 
 def _key_memory(limit: int, at_once: int) -> int:
-    """Bytes for the keys of one task.
-
-    Raises:
-        EngineError: the limit is not enough for anything.
-    """
+    """Bytes for the keys of one task; EngineError if the limit is not enough for anything."""
     memory = (limit - START_BYTES) // at_once - READING_BYTES
     if memory < READING_BYTES:
         least = (START_BYTES + 2 * READING_BYTES * at_once) / 1e6
@@ -350,11 +342,7 @@ def _has_rows(task: Task, file: StoreFile) -> bool:
 
 
 def _snapshot_rows(task: Task) -> int:
-    """Rows that the snapshots of a task's stores say they have: the oldest, or the newest if more.
-
-    Raises:
-        InspectorError, OSError: one cannot be read.
-    """
+    """Rows that the snapshots of the stores say they have: the oldest, or the newest if more."""
     rows = 0
     for store, reader in open_stores(_without_sums(task)):
         result = [

@@ -122,11 +122,7 @@ def object_layout(
     heap_bytes: int | None = None,
     jdk: int = JDK,
 ) -> Layout:
-    """How the JVM of the executors lays out objects.
-
-    Raises:
-        CheckpointError: the Spark that its user gave is no version.
-    """
+    """How the JVM of the executors lays out objects; CheckpointError for a Spark that is none."""
     checksums = checkpoint.conf(version, _ROW_CHECKSUM) == "true"
     try:
         return Layout.of(heap_bytes, jdk, spark=spark or NEWEST, row_checksum=checksums)

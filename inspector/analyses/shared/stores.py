@@ -105,11 +105,7 @@ def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
 
 
 def selected_tasks(run: Run) -> list[Task]:
-    """The tasks of a run, narrowed to the rows that its options name, as this process reads them.
-
-    Raises:
-        CheckpointError: no store can have such rows.
-    """
+    """The tasks of a run for the rows that its options name, as this process reads them."""
     return one_after_another(_tasks(run), run.options)
 
 
@@ -118,11 +114,7 @@ def _tasks(run: Run) -> list[Task]:
 
 
 def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
-    """Tasks of a run, which find only the rows that its options name.
-
-    Raises:
-        CheckpointError: no store can have such rows.
-    """
+    """Tasks that find only the rows that the options name; CheckpointError if no store can."""
     keys = KeyFilter(run.options.keys, tuple(run.options.where))
     if keys:
         check_filter(run.checkpoint, keys)
@@ -189,11 +181,7 @@ def check_there(run: Opened, paths: Iterable[str]) -> Checkpoint:
 
 
 def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
-    """The task of one store by a new listing; as it is, if the store is not there any more.
-
-    Raises:
-        OutpacedError: as of :func:`check_there`.
-    """
+    """The task of one store by a new listing (:func:`check_there`), if that has the store."""
     store = task.stores[0]
     checkpoint = check_there(run, paths)
     for again in plan(checkpoint, task.version, history=False):
@@ -331,11 +319,7 @@ def store_tables(
 def store_tasks(
     run: Run, table_options: TableOptions, *, changes: bool
 ) -> dict[StoreName, list[TypedTask]]:
-    """The tasks of each store's table.
-
-    Raises:
-        CheckpointError: no store has such keys as the options name.
-    """
+    """The tasks of each store's table."""
     names = operator_names(run.checkpoint)
     first = table_options.from_batch + 1
     raw, mode = table_options.raw, table_options.mode

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 import pyarrow as pa
 
-from inspector.analyses.shared.common import operator_names
+from inspector.analyses.shared.common import operator_names, store_schemas
 from inspector.analyses.shared.judged import Subject
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.light_dataclasses import fields
@@ -67,14 +67,13 @@ class StoreWords:
         self.redact = redact
         self._keys: dict[StoreName, RowWords] = {}
         self._values: dict[StoreName, RowWords] = {}
-        self._folders: dict[int, str] = {}
-        for operator in checkpoint.operators:
-            folder = checkpoint.storage.full_path(operator.layout.directory)
-            self._folders[operator.operator_id] = folder
-            for store, schema in operator.schemas.items():
-                store_name = StoreName(operator.operator_id, store)
-                self._keys[store_name] = RowWords(schema.key, redact)
-                self._values[store_name] = RowWords(widen_timeout(schema.value), redact)
+        self._folders = {
+            operator.operator_id: checkpoint.storage.full_path(operator.layout.directory)
+            for operator in checkpoint.operators
+        }
+        for store_name, schema in store_schemas(checkpoint).items():
+            self._keys[store_name] = RowWords(schema.key, redact)
+            self._values[store_name] = RowWords(widen_timeout(schema.value), redact)
 
     def keys(self, store: StoreName, rows: Sequence[bytes | None]) -> list[Any]:
         """Keys of a store."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from inspector.analyses import data_tables
-from inspector.analyses.expiry.leftover_words import LeftoverRow, LeftoverWords
+from inspector.analyses.expiry.leftover_tables import LeftoverRow, LeftoverWords
 from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.fact_tables import FactTable, FactTableTask, run_fact_table
 from inspector.analyses.shared.run import Run

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inspector.analyses.expiry.leftover_words import LeftoverRow, LeftoverWords
+from inspector.analyses.expiry.leftover_tables import LeftoverRow, LeftoverWords
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.facts.expired import LeftoverClass, Needs

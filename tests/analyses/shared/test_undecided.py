@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inspector import api
-from inspector.analyses.expiry.leftover_words import decided_by
+from inspector.analyses.expiry.leftover_tables import decided_by
 from inspector.facts.timed_out import AMONG_DATA, HELD_BACK
 from inspector.findings.finding import Severity
 from inspector.merge.resolution import UNKNOWN_CLOCK

@@ -1,26 +1,32 @@
-"""Leftover keys as they are reported: decoded, with the times of their batches."""
+"""Leftover keys as they are reported, decoded and with the times of their batches; ages of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, TypeVar
 
-from inspector.analyses.expiry.age_tables import DiskShares
-from inspector.analyses.shared.common import operator_names, store_ids
+from inspector.analyses.shared.common import operator_names, store_ids, store_schemas
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.store_heaps import usual_layout
-from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Task
 from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
 from inspector.estimates.heap import Heap, of_rows
 from inspector.estimates.heap_layout import Layout
+from inspector.facts.ages import BEFORE as BEFORE_ALL
+from inspector.facts.ages import Ages
 from inspector.facts.fact import Observed
-from inspector.facts.leftover_facts import Leftover, LeftoverCount
+from inspector.facts.join_counters import JoinCheck, MatchedRows
+from inspector.facts.join_times import RowsTimedByKey
+from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount
 from inspector.facts.timed_out import AMONG_DATA, BEFORE, HELD_BACK, NO_LOG_ENTRY
+from inspector.findings.rule_inputs import retention
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK, reasons_of
 from inspector.model import Redact, StoreName
+from inspector.operators.join import VALUE_STORES
 from inspector.render import tabular as t
+from inspector.render.plain import fields_of
 from inspector.render.values import RowWords
 from inspector.sparktypes import StructType, parse_schema_json
 from inspector.sums import group_by
@@ -265,11 +271,7 @@ class LeftoverWords:
     @classmethod
     def of(cls, checkpoint: Checkpoint, redact: Redact) -> LeftoverWords:
         """For all stores of a checkpoint."""
-        keys = {
-            StoreName(operator.operator_id, store): schema.key
-            for operator in checkpoint.operators
-            for store, schema in operator.schemas.items()
-        }
+        keys = {name: schema.key for name, schema in store_schemas(checkpoint).items()}
         times = {batch + 1: clock.timestamp_ms for batch, clock in checkpoint.logs.clocks.items()}
         return cls(operator_names(checkpoint), keys, times, redact)
 
@@ -301,32 +303,23 @@ class LeftoverWords:
         # What expired before the window did so by the batch before it, at the latest.
         before = fact.before_window
         return kind(
-            operator_id=store.operator_id,
+            **vars(store),
+            **fields_of(fact, "key_bytes", "value_bytes", "row_bytes", "clock_ms", "threshold_ms"),
+            **fields_of(fact, "fired", "last_put_version", "puts", "reason"),
             operator_name=self._names.get(store.operator_id),
-            store_name=store.store_name,
-            partition_id=store.partition_id,
             key=key,
             key_hex=fact.key.hex() if self._show_hex else None,
-            key_bytes=fact.key_bytes,
-            value_bytes=fact.value_bytes,
-            row_bytes=fact.row_bytes,
             class_=fact.leftover_class.value,
             certainty=fact.certainty.value,
             state=None if fact.state_change is None else fact.state_change.word,
             expired_batch=None if before else expired - 1,
             expired_version=None if before else expired,
             first_expired_batch=_batch(fact.first_expired_version),
-            clock_ms=fact.clock_ms,
-            threshold_ms=fact.threshold_ms,
             margin_ms=_minus(fact.threshold_ms, fact.clock_ms),
-            fired=fact.fired,
-            last_put_version=put,
             last_put_batch=_batch(put),
             last_put_ms=_at(self._now, put),
             age_ms=_minus(self._now.get(observed.version), _at(self._now, put)),
-            puts=fact.puts,
             unchanged_since=put is None or put <= expired,
-            reason=fact.reason,
         )
 
 
@@ -340,3 +333,206 @@ def _batch(version: int | None) -> int | None:
 
 def _at(times: Mapping[int, int | None], version: int | None) -> int | None:
     return None if version is None else times.get(version)
+
+
+# --- how old rows are ----------------------------------------------------------------------------
+
+_BUCKETS = ((0, "this batch"), (9, "1-9 batches"), (99, "10-99 batches"), (10**18, "100 and more"))
+BEFORE_WINDOW = "before the oldest version"
+AGE_WORDS = (*(word for _, word in _BUCKETS), BEFORE_WINDOW)
+"""What ages are called, the youngest first."""
+
+
+class AgeRow(t.StoreRow, table="ages", empty="no store has rows of this version"):
+    """Live rows of one store, by how long ago they were last put."""
+
+    last_put: Annotated[
+        t.Text,
+        "How many batches ago the rows were last put, counted from the judged one.",
+        t.Rank(1),
+    ]
+    from_ms: Annotated[
+        t.TimeMs | None, "The processing time of the first batch that is counted here."
+    ]
+    to_ms: Annotated[t.TimeMs | None, "The processing time of the last batch that is counted here."]
+    rows: Annotated[t.Rows, t.Rank(2)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(12)]
+    share: Annotated[t.Share | None, "Their part of the store's row bytes.", t.Rank(11)]
+
+
+class LeftoverAgeRow(t.StoreRow, table="leftover_ages"):
+    """Leftovers of one class in one store, by how long ago they expired."""
+
+    store_name: Annotated[t.StoreName, t.WIDE]
+    class_: Annotated[t.LeftoverClassName, t.Rank(3)]
+    expired: Annotated[
+        t.Text, "How many batches ago the keys expired, counted from the judged one.", t.Rank(1)
+    ]
+    keys: Annotated[t.Keys, t.Rank(2)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(4)]
+
+
+class RetentionRow(t.StoreRow, table="retention"):
+    """How far behind the watermark the rows of one side of a join reach."""
+
+    versions: Annotated[t.Count, "Number of state versions that were compared."]
+    watermark_from_ms: Annotated[
+        t.TimeMs | None, "The lowest watermark of the versions that were compared."
+    ]
+    watermark_to_ms: Annotated[
+        t.TimeMs | None, "The highest watermark of the versions that were compared."
+    ]
+    oldest_behind_ms: Annotated[
+        t.DurationMs | None,
+        "How far behind the watermark the oldest row of any version lay.",
+        t.Rank(11),
+    ]
+    newest_version_behind_ms: Annotated[
+        t.DurationMs | None,
+        "How far behind it the oldest row of the newest version lies.",
+        t.Rank(12),
+    ]
+    removed_rows: Annotated[t.Count, "Rows that these versions removed, together."]
+    rows: Annotated[t.Count | None, "Live rows of the newest version.", t.Rank(13)]
+    rows_timed_by_key: Annotated[t.Count | None, "Rows whose time is a field of their key."]
+    matched_rows: Annotated[t.Count | None, "Rows that have found a partner."]
+    unmatched_rows: Annotated[t.Count | None, "Rows that have found none.", t.Rank(14)]
+
+
+class DiskShares:
+    """What some rows take of the state files, as their share of all row bytes: an estimate."""
+
+    def __init__(self, judged: Judged) -> None:
+        self._files = state_file_bytes(judged.checkpoint)
+        self._rows = sum(ages.total[1] for ages in judged.facts.sums(Ages).values())
+
+    def bytes_of(self, row_bytes: int) -> int | None:
+        """File bytes behind so many row bytes."""
+        return round(self._files * row_bytes / self._rows) if self._rows else None
+
+
+def proof_window(judged: Judged) -> dict[str, Any]:
+    """From which batch on it can be said what happened to every key.
+
+    It begins where the oldest change is known in every partition, and the offset log still has the
+    batch's clocks.
+    """
+    checkpoint = judged.checkpoint
+    result = [ages.first_known - 1 for ages in judged.facts.sums(Ages).values()]
+    if not result:
+        return {}
+    logged = min(
+        (batch for batch, c in checkpoint.logs.clocks.items() if c.timestamp_ms), default=0
+    )
+    first = max(*result, logged) if len(result) > 1 else max(result[0], logged)
+    clock = checkpoint.clock(first + 1)
+    return {
+        "proof_from_batch": first,
+        "proof_from_ms": None if clock is None else clock.timestamp_ms,
+    }
+
+
+def age_table(judged: Judged) -> t.Table:
+    """Live rows by how long ago they were last put, store by store."""
+    return AgeRow.table(
+        "age of the live rows, in batches before the judged one",
+        [
+            row
+            for name, ages in sorted(judged.facts.sums(Ages).items())
+            for row in _age_rows(judged, name, ages)
+        ],
+    )
+
+
+def _age_rows(judged: Judged, name: StoreName, ages: Ages) -> Iterator[AgeRow]:
+    checkpoint, version = judged.checkpoint, judged.version
+    _, total = ages.total
+    puts = sorted(ages.rows, reverse=True)
+    for bucket, versions in group_by(puts, lambda put: _bucket(version, put)).items():
+        weight = sum(ages.bytes[put] for put in versions)
+        base = [ages.window_version] if versions == [BEFORE_ALL] else versions
+        yield AgeRow(
+            **store_ids(checkpoint, name),
+            last_put=bucket,
+            from_ms=None if versions == [BEFORE_ALL] else _time(checkpoint, min(base)),
+            to_ms=_time(checkpoint, max(base)),
+            rows=sum(ages.rows[put] for put in versions),
+            row_bytes=weight,
+            share=weight / total if total else None,
+        )
+
+
+def _bucket(version: int, put: int) -> str:
+    if put == BEFORE_ALL:
+        return BEFORE_WINDOW
+    return next(word for most, word in _BUCKETS if version - put <= most)
+
+
+def _time(checkpoint: Checkpoint, version: int) -> int | None:
+    clock = checkpoint.clock(version)
+    return None if clock is None else clock.timestamp_ms
+
+
+def leftover_ages(judged: Judged) -> t.Table:
+    """Leftovers by class and by how long ago they expired."""
+    version = judged.version
+    groups: dict[tuple[Any, ...], list[LeftoverAge]] = {}
+    for observation in judged.facts.leftover_ages:
+        expired = BEFORE_ALL if observation.fact.before_window else observation.fact.expired_version
+        group = (*observation.store.name, observation.fact.leftover_class.value)
+        order = 10**18 if expired == BEFORE_ALL else version - expired
+        bucket = next(i for i, (most, _) in enumerate(_BUCKETS) if order <= most)
+        groups.setdefault((*group, bucket, _bucket(version, expired)), []).append(observation.fact)
+    return LeftoverAgeRow.table(
+        "leftovers by age, in batches before the judged one",
+        [
+            LeftoverAgeRow(
+                **store_ids(judged.checkpoint, position[:2]),
+                class_=position[2],
+                expired=position[4],
+                keys=sum(fact.rows for fact in facts),
+                row_bytes=sum(fact.row_bytes for fact in facts),
+            )
+            for position, facts in sorted(groups.items())
+        ],
+    )
+
+
+def retention_tables(judged: Judged) -> list[t.Table]:
+    """How far behind the watermark each side of a join was seen to reach, if there is a join.
+
+    So too what lies below it, whose own watermark is not known.
+    """
+    retention = judged.facts.retention
+    sides = all(store in VALUE_STORES for _, store in retention)
+    rows = [_retention_row(judged, name) for name in sorted(retention)]
+    if not rows:
+        return []
+    return [
+        RetentionRow.table(
+            "how far behind the watermark the rows of a join's sides"
+            f"{'' if sides else ', and of operators below,'} reach",
+            rows,
+        )
+    ]
+
+
+def _retention_row(judged: Judged, name: StoreName) -> RetentionRow:
+    checkpoint, facts = judged.checkpoint, judged.facts
+    reach = retention(checkpoint, facts, name, judged.version)
+    behind, watermarks = reach.behind_ms, reach.watermarks.values()
+    timed = facts.sums(RowsTimedByKey).get(name)
+    matched, check = facts.sums(MatchedRows).get(name), facts.sums(JoinCheck).get(name)
+    return RetentionRow(
+        matched_rows=None if matched is None else matched.matched,
+        unmatched_rows=None if matched is None else matched.unmatched,
+        **store_ids(checkpoint, name),
+        versions=len(behind),
+        watermark_from_ms=min(watermarks, default=None),
+        watermark_to_ms=max(watermarks, default=None),
+        oldest_behind_ms=reach.most_ms,
+        newest_version_behind_ms=behind[max(behind)] if behind else None,
+        removed_rows=reach.removed,
+        rows=None if check is None else check.rows,
+        rows_timed_by_key=None if timed is None else timed.rows,
+    )
