@@ -17,7 +17,7 @@ from inspector.analyses.expiry.leftover_tables import (
 )
 from inspector.analyses.page.charts import growth_charts
 from inspector.analyses.shared import options as o
-from inspector.analyses.shared.common import values_of_fields
+from inspector.analyses.shared.common import batch_columns
 from inspector.analyses.shared.conclusion import findings_of, verdict_of
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
@@ -35,7 +35,7 @@ from inspector.light_dataclasses import fields, replace
 from inspector.model import Redact
 from inspector.render import tabular as t
 from inspector.render.gating import AuditCriteria, ComparisonRow, GateRow, wrong_options
-from inspector.render.plain import AuditFindingRow, EstimateRow, FindingRow, finding_row
+from inspector.render.plain import AuditFindingRow, EstimateRow, FindingRow, fields_of, finding_row
 from inspector.render.report import Report
 
 AUDIT_KEYS = 5
@@ -254,7 +254,7 @@ def audit_report(judged: Judged) -> Report:
         verdict,
         file_bytes=summary["state_file_bytes"],
         leftover_bytes=sum(count.fact.row_bytes for count in facts.totals),
-        lag_ms=_lag_ms(judged.head),
+        lag_ms=batch_columns(checkpoint, judged.version)["lag_ms"],
     )
     tables = (
         AuditFindingRow.table(
@@ -295,11 +295,6 @@ def _helpers(judged: Judged) -> VersionFacts | None:
     return helpers if of_processors else None
 
 
-def _lag_ms(head: Mapping[str, Any]) -> int | None:
-    now, watermark = head["batch_timestamp_ms"], head["watermark_ms"]
-    return None if now is None or watermark is None else int(now - watermark)
-
-
 def _changes(judged: Judged) -> t.Table:
     rows = []
     for (operator_id, store), versions in judged.facts.by_store().items():
@@ -311,7 +306,7 @@ def _changes(judged: Judged) -> t.Table:
                 store_name=store,
                 from_version=min(unbroken, default=None),
                 to_version=max(unbroken, default=None),
-                **values_of_fields(window, _CHANGES, is_known=True),
+                **fields_of(window, *_CHANGES),
             )
         )
     return StoreChangesRow.table("changes of the versions that all partitions can show", rows)
@@ -343,7 +338,7 @@ def _examples(judged: Judged) -> t.Table:
     return ExampleRow.table(
         "oldest leftovers (inspector leftovers lists all of them)",
         [
-            ExampleRow(**values_of_fields(row, (f.name for f in fields(ExampleRow)), is_known=True))
+            ExampleRow(**fields_of(row, *(f.name for f in fields(ExampleRow))))
             for row in words.rows(judged.facts.leftovers[:AUDIT_KEYS], LeftoverRow)
         ],
     )

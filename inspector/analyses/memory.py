@@ -73,7 +73,6 @@ class RocksDbMemory:
     """The confs below :data:`PREFIX` that decide about memory, by their names and defaults.
 
     Attributes:
-        blockCacheSizeMB: of each store, without bounded memory.
         writeBufferSizeMB, maxWriteBufferNumber: of each store; -1 for RocksDB's own.
         boundedMemoryUsage: whether all stores of an executor share one cache, which write buffers,
             indexes and filters are charged to.
@@ -359,7 +358,6 @@ class MemoryOptions:
         heap_bytes: maximal heap of an executor; None if unknown.
         jdk: its Java. spark: the Spark that runs the query; None: as the checkpoint shows.
         state_percent: how much of a heap the state may take; None: what Spark's defaults leave.
-        rocksdb: what decides about memory of a state, or of a what-if, in RocksDB.
     """
 
     retain: int = 2
@@ -617,7 +615,6 @@ def _rung(rung: str, amount: int, meaning: str, *, exact: bool = True) -> RungRo
 
 
 def _exact_rungs(judged: Judged, newest: VersionFacts) -> Iterator[RungRow]:
-    """The sizes that are counted, from files to rows."""
     of_files = file_bytes(judged.checkpoint)
     raw = sum(version_facts.raw_bytes for version_facts in judged.facts.versions.values())
     deltas, snapshots, tables = (

@@ -162,10 +162,8 @@ _Store = tuple[int, str]
 class _RehearsedRows:
     """The rows of a rehearsal, each as its key and value.
 
-    Args:
-        run: the checkpoint.
-        groups: of stores, the fields of the key and of the value that have one name and type.
-        evolved: of stores whose values Avro resolves, the fields that both schemas have.
+    Of ``groups`` the fields have one name and type; ``evolved`` are those that both schemas have,
+    of stores whose values Avro resolves.
 
     Attributes:
         stores: by operator and store, how often a row is there.
@@ -283,7 +281,6 @@ def _finding(line: Line) -> Finding:
 
 
 def _cause(findings: Sequence[Finding]) -> Cause | None:
-    """The worst line, which is the first."""
     if not findings:
         return None
     first = findings[0]

@@ -22,6 +22,7 @@ from inspector.model import StoreName
 from inspector.operators.rule import RowPart
 from inspector.passes.worker import run_fields
 from inspector.render import tabular as t
+from inspector.render.plain import fields_of
 from inspector.render.report import Report
 from inspector.sparktypes import (
     SLOT_BYTES,
@@ -98,19 +99,18 @@ def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow
             continue
         store, total = store_ids(checkpoint, store_name), totals[store_name]
         for name, data_type, line, within in _lines(schema, row_bytes):
+            ddl = to_ddl(data_type)
             yield FieldRow(
                 **store,
                 row=side.value,
                 field=name,
                 within=within,
-                type=_kind(data_type),
+                type=f"struct<{ddl}>" if isinstance(data_type, StructType) else ddl,
                 # A struct that is null has no row, and so no words of its fields.
                 rows=row_bytes.rows if within is None else line.word_bytes // SLOT_BYTES,
-                nulls=line.nulls,
-                word_bytes=line.word_bytes,
-                variable_bytes=line.variable_bytes,
-                padding_bytes=line.padding_bytes,
-                bytes=line.bytes,
+                **fields_of(
+                    line, "nulls", "word_bytes", "variable_bytes", "padding_bytes", "bytes"
+                ),
                 share=_share(line.bytes, total),
             )
         overhead = row_bytes.null_bit_bytes + row_bytes.other_bytes
@@ -124,11 +124,6 @@ def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow
             bytes=overhead,
             share=_share(overhead, total),
         )
-
-
-def _kind(data_type: DataType) -> str:
-    text = to_ddl(data_type)
-    return f"struct<{text}>" if isinstance(data_type, StructType) else text
 
 
 def _lines(

@@ -40,6 +40,7 @@ from inspector.model import StoreName, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule
 from inspector.quantities import bytes_rate_text, bytes_text, capitalise, duration_text
 from inspector.render import tabular as t
+from inspector.render.plain import fields_of
 from inspector.render.report import Report
 from inspector.sums import group_by, sum_or_none
 from inspector.time_text import time_ms_text
@@ -203,7 +204,6 @@ def _expiring_rows(
 
 
 def _without_times(store: StoreIds, rule: StoreRule, facts: VersionFacts) -> Iterator[ExpiringRow]:
-    """All rows of a store whose rule has no time, or is not known."""
     if facts.rows:
         fate = "unknown" if rule.never is None else "never"
         why = rule.never or rule.unknown or "the store has no schema"
@@ -421,7 +421,7 @@ def _totals(rows: Sequence[BatchRow]) -> list[TotalRow]:
 def _total(rows: Sequence[BatchRow]) -> TotalRow:
     names = [column.name for column in MeasuresRow.columns()]
     depths = [row.replay_deltas for row in rows if row.replay_deltas is not None]
-    measures = values_of_fields(rows[0], names, is_known=True)
+    measures = fields_of(rows[0], *names)
     measures |= {name: sum_or_none(getattr(row, name) for row in rows) for name in _SUMMED}
     measures["replay_deltas"] = max(depths, default=None)
     return TotalRow(**measures, stores=len(rows))

@@ -11,16 +11,19 @@ from inspector.analyses.shared.common import batch_columns, values_of_fields
 from inspector.analyses.shared.conclusion import findings_of, verdict_of
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.opening import MORE_LOOKS, OUTPACED, Listings, newest_whole, restores
+from inspector.analyses.shared.opening import (
+    MORE_LOOKS,
+    OUTPACED,
+    Listings,
+    newest_whole,
+    opener_of,
+    restores,
+)
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run, work_of
 from inspector.checkpoint.logfile import STORAGE_SLUG
-from inspector.checkpoint.roots import Selection, resolve_root
-from inspector.checkpoint.storage import Storage
-from inspector.discovery.checkpoint import Checkpoint, checkpoint_at, state_file_bytes
+from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
-from inspector.discovery.user_schemas import UserSchemas
-from inspector.discovery.verified_files import RememberedFiles
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import NotACheckpointError, OutpacedError
 from inspector.facts.registry import facts_schema
@@ -33,9 +36,8 @@ from inspector.merge.collect import Facts, collect
 from inspector.operators.user_rules import parse_duration
 from inspector.passes.follow import Followed
 from inspector.providers.chain import restorable_versions
-from inspector.providers.registry import classify
 from inspector.render import tabular as t
-from inspector.render.plain import finding_row
+from inspector.render.plain import fields_of, finding_row
 from inspector.render.report import Report
 
 FACTS = Request(expiring=True)
@@ -108,13 +110,8 @@ class Following:
     _doubts: Listings = field(default_factory=Listings)
 
     def __post_init__(self) -> None:
-        root, self._meant = resolve_root(self.path, self.options.storage_options, classify)
-        self._storage = Storage.open(root, self.options.storage_options)
-        self._small = RememberedFiles(self._storage)
-        options = self.options
-        self._part = Selection(options.operator_id, options.partition_id, options.store_name)
-        self._schemas = UserSchemas.parse(options.key_schemas, options.value_schemas)
-        self._engine = LocalEngine(options.workers)
+        self._open = opener_of(self.path, self.options)
+        self._engine = LocalEngine(self.options.workers)
 
     def batches(self, pace: Pace) -> Iterator[BatchSeen]:
         """Every batch that is committed, until the pace ends; waits for the next one.
@@ -185,11 +182,7 @@ class Following:
         self._list()
 
     def _list(self) -> Checkpoint:
-        """The checkpoint by a new listing."""
-        self._small.look_again()
-        checkpoint = checkpoint_at(
-            self._storage, self._meant, self._part, self._schemas, self._small
-        )
+        checkpoint = self._open()
         for problem in checkpoint.problems:
             if problem.slug == STORAGE_SLUG:  # what was not seen is neither there nor gone
                 raise OSError(f"{problem.path}: {problem.message}")
@@ -424,7 +417,7 @@ def _report(seen: BatchSeen, earlier: _Findings) -> tuple[Report, _Findings]:
 
 
 def _short(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    return [values_of_fields(finding_row(finding), _FINDING, is_known=True) for finding in findings]
+    return [fields_of(finding_row(finding), *_FINDING) for finding in findings]
 
 
 def _row(judged: Judged, level: str, findings_new: Any, findings_gone: Any) -> WatchedBatchRow:

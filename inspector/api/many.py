@@ -132,8 +132,6 @@ def audits_by_executors(
 
 
 class _Job:
-    """Audits of some checkpoints, and what is said about them."""
-
     def __init__(self, options: Options, engine: Engine) -> None:
         self._options, self._engine = options, engine
         self._said: set[str] = set()

@@ -160,12 +160,10 @@ def signature_of(analysis: Analysis) -> Signature:
 
 
 def _default_text(default: Any) -> Any:
-    """A default as one would write it."""
     return default.name if isinstance(default, EngineOptions) else default
 
 
 def _own(analysis: Analysis) -> tuple[str, ...]:
-    """The keywords that its function has itself."""
     parameters = signature(analysis.function).parameters.values()
     return tuple(parameter.name for parameter in parameters if parameter.kind is Kind.KEYWORD_ONLY)
 
@@ -193,7 +191,6 @@ def _check(call: str, given: Iterable[str], names: tuple[str, ...]) -> None:
 
 
 def _with(options: Options, given: dict[str, Any]) -> Options:
-    """The options with some of another value."""
     values = {name: _option(name, value) for name, value in given.items()}
     for name, second in _SAME:
         if name in values and second not in values:
@@ -221,7 +218,6 @@ def _value(analysis: Analysis, name: str, value: Any) -> Any:
 
 
 def _choose(declared: Parameter, value: Any) -> Any:
-    """A value that is one of those which are declared, or a ValueError."""
     word = value.value if isinstance(value, Enum) else value
     if declared.choices and word not in declared.choices:
         raise ValueError(f"{declared.name} is {value!r}, expected {', '.join(declared.choices)}")

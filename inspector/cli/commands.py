@@ -109,7 +109,6 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
 
 
 def _reports(analysis: Analysis, parsed: dict[str, Any]) -> None:
-    """The report of one checkpoint, or a document about several."""
     if parsed.get("estimate"):
         from inspector.analyses.shared.estimate import estimate_audits  # noqa: PLC0415 - few ask for it
 

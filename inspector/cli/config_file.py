@@ -71,7 +71,6 @@ def say_files(context: click.Context, *, verbose: bool, quiet: bool) -> None:
 
 
 def _config(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    """Make the files' values defaults."""
     defaults: dict[str, Any] = {}
     file = PROJECT
     try:

@@ -207,7 +207,6 @@ def _changes(text: str, checkpoint: str | None) -> list[str]:
 
 
 def _files(text: str, checkpoint: str | None) -> list[str]:
-    """Which files that a log names this checkpoint has."""
     if checkpoint is None:
         return []
     names = list(dict.fromkeys(_FILE.findall(text)))[-_MOST_FILES:]
@@ -238,7 +237,6 @@ def _partitions(conf: str, stores: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _confs_and_stores(path: str) -> tuple[dict[str, str], Sequence[Mapping[str, Any]]]:
-    """The confs that a checkpoint records, and its stores."""
     report = analyses.load("info").function(path)
     tables = {table.name: table.rows for table in report.tables}
     return {row["conf"]: row["value"] for row in tables["confs"]}, tables["stores"]

@@ -219,7 +219,6 @@ def write_parquet(report: Report, target: str, *, force: bool) -> None:
 
 
 def _write_report(report: Report, path: Path, form: str) -> str:
-    """Write a report's own table as text, whose rows nobody counts."""
     with path.open("w", encoding="utf-8", newline="") as file:
         write(render(report, form), file)
     return "written"

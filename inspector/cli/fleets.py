@@ -81,8 +81,6 @@ def _check(candidates: Iterable[Found], outputs: Iterable[str | None]) -> Iterat
 
 
 class _Fleet:
-    """The run of an analysis on many checkpoints."""
-
     def __init__(
         self,
         analysis: Analysis,

@@ -408,7 +408,6 @@ def _phrases(begin: str) -> list[tuple[re.Pattern[str], str]]:
 
 
 def _entries_of(page: str) -> Iterator[tuple[list[str], str]]:
-    """Names and text of each entry of a page."""
     names: list[str] = []
     lines: list[str] = []
     for level, heading, line in _lines(page):

@@ -118,10 +118,6 @@ def trend(times_ms: Sequence[int], values: Sequence[int]) -> Trend | None:
 
     The line begins where the series was at its bottom for the last time, so that a leak that
     began in the middle of what can be read is not diluted by the time before it.
-
-    Args:
-        times_ms: batch clocks, oldest first.
-        values: one for each.
     """
     judged = len(values) >= FEWEST and times_ms[-1] - times_ms[0] >= SHORTEST_MS
     growing = judged and _grows(np.asarray(values, np.float64))

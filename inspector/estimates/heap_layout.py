@@ -134,10 +134,7 @@ def table_slots(rows: int, built_by_put: bool, peak: int = 0) -> int:
     puts. ``putAll`` makes room for its rows by ``tryPresize``, which leaves a load of 0.19 to 0.38:
     up to twice the table that puts alone make. (The same code in JDK 8 to 21.)
 
-    Args:
-        rows: put one by one into the empty map, or put by ``putAll``.
-        built_by_put: which of the two.
-        peak: most rows that the map ever held, if more than ``rows``.
+    ``peak`` are the most rows that the map ever held, if more than ``rows``.
     """
     slots = (16 if rows or peak else 0) if built_by_put else _presize(rows)
     while slots and max(rows, peak) >= slots - (slots >> 2):

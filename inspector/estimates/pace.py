@@ -81,7 +81,6 @@ def _write(folder: Path, version: int, records: int, random: np.random.Generator
 
 
 def _task(folder: str, files: list[StoreFile]) -> Task:
-    """A partition with files, as versions from 1 on."""
     numbered = tuple(
         StoreFile(file.path, file.kind, Version(i), file.size) for i, file in enumerate(files, 1)
     )
@@ -94,7 +93,6 @@ def _task(folder: str, files: list[StoreFile]) -> Task:
 
 
 def _seconds(folder: str, files: list[StoreFile]) -> float:
-    """Processor time of an audit of such a partition."""
     task = _task(folder, files)
     start = time.thread_time()
     for batch in run_tasks([task_batch(task.to_json(), 0)]):

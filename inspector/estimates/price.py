@@ -36,7 +36,6 @@ class Work:
     Attributes:
         lists: LIST requests; of folders, where the storage lists one folder at a time.
         gets: GET and HEAD requests, which cost the same. files: that are read.
-        bytes: that are read.
     """
 
     lists: int = 0
@@ -84,9 +83,7 @@ def prices_for(url: str, given: Mapping[str, str]) -> Prices:
 
     Nothing is charged for requests to any other storage unless the user says so.
 
-    Args:
-        url: of the checkpoint.
-        given: ``cloud``, and names of :class:`Prices` with dollars.
+    ``given`` may have ``cloud``, and names of :class:`Prices` with dollars.
 
     Raises:
         ValueError: there is no such cloud or price, or it is no number from 0 on.

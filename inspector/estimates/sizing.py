@@ -37,9 +37,8 @@ SHAPES = tuple(
 def room_bytes(heap_bytes: int, percent: int | None = None) -> int:
     """What the state may take of an executor's heap.
 
-    Args:
-        heap_bytes: its maximal heap (``spark.executor.memory``).
-        percent: how much of the heap is left to the state; None: what Spark's defaults leave.
+    Its maximal heap is ``spark.executor.memory``. Without a percentage that is left to the state,
+    Spark's defaults count.
     """
     if percent is not None:
         return heap_bytes * percent // _ALL

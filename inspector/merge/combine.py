@@ -39,10 +39,7 @@ HELD = 1 << 13
 def combine(version: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Facts as fewer facts, of which an analysis makes the same.
 
-    Args:
-        version: the judged one; facts on it, and on the one before, that are reported by partition
-            stay apart.
-        batches: of :func:`inspector.facts.registry.facts_schema`.
+    Facts on the judged version, and on the one before, that are by partition stay apart.
     """
     return fact_batches(_merge(batches, version - 1))
 

@@ -27,11 +27,7 @@ Place = tuple[int, int]
 
 
 class Listed(NamedTuple):
-    """How many keys a task lists.
-
-    Attributes:
-        top: by each ranking. leftovers: of each group; 0 for all. sampled: of those put last.
-    """
+    """Keys that a task lists: by each ranking, leftovers of each group (0 for all), put last."""
 
     top: int = 0
     leftovers: int = 0

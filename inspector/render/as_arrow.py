@@ -127,7 +127,6 @@ def _array(column: Column, rows: Sequence[Mapping[str, Any]], kind: pa.DataType)
 
 
 def _word(value: Any) -> str | None:
-    """A value as text: all but text as JSON."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -111,8 +111,6 @@ def _text(findings: Sequence[Finding]) -> str:
 
 
 class _Suite:
-    """A suite under construction."""
-
     def __init__(self, command: str, checkpoint: str) -> None:
         self._name = f"{PREFIX}.{command}"
         self._suite = ET.Element("testsuite", name=escape(checkpoint) or "checkpoint")

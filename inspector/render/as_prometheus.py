@@ -50,8 +50,6 @@ class Observed:
     """What is exported of one checkpoint: few numbers, so that many can be held.
 
     Attributes:
-        checkpoint, query_id: its labels.
-        level: the gravest that was found.
         values: metric -> value.
         batch_id, batch_seconds: of the judged version; epoch seconds.
         findings: rule and severity -> how many; 0 for rules that found nothing.

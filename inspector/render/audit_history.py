@@ -264,10 +264,6 @@ class Proofs:
     ) -> Proofs:
         """Those that a history has; none if there is no history yet.
 
-        Args:
-            history: the folder, or a table.
-            options: of the folder's storage.
-
         Raises:
             EngineError: no driver for the path.
             OSError: it cannot be read.

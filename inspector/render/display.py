@@ -74,10 +74,8 @@ class Display:
     def text(self, text: str, style: str = "", *, before: str = "") -> Iterator[str]:
         """A paragraph, wrapped to the width.
 
-        Args:
-            text: shown without control characters.
-            style: a name of :data:`STYLES`; of ``before`` where there is one.
-            before: stands before its first line; as many spaces stand before the others.
+        The style is a name of :data:`STYLES`; that of ``before``, where there is one, which stands
+        before the first line, and as many spaces before the others.
         """
         text = escape(text)
         if self.width is None and not self.color:

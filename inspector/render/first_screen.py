@@ -75,7 +75,6 @@ def command_line(command: str, report: ReportData) -> str:
 
 
 def _selectors(part: Part) -> dict[str, str | int]:
-    """The options that select a part."""
     selected: dict[str, str | int | None] = {
         "--operator": part.operator_id,
         "--partition": part.partition_id,

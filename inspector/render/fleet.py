@@ -52,8 +52,6 @@ class Member:
     """What is kept of one checkpoint.
 
     Attributes:
-        row: of the table, by the names of its columns.
-        columns: of the table, as far as this checkpoint has them.
         text: what its format has of it, piece by piece.
         names: of the fields of its own table's rows, where the format has those.
         observed: what Prometheus gets of it, where that is the format.

@@ -136,8 +136,6 @@ class AuditCriteria:
     """What an audit is held against.
 
     Attributes:
-        gates: without values.
-        baseline: the earlier audit, if there is one.
         tolerance: by how much of its earlier value a number may differ and count as the same.
     """
 

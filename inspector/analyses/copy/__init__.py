@@ -263,8 +263,6 @@ def _eviction_of(
 
 
 class _Copy:
-    """One copy on its way."""
-
     def __init__(
         self,
         run: Run,

@@ -58,8 +58,6 @@ class Eviction:
         target: :data:`LEFTOVERS`, :data:`ROWS`, or a class of leftovers.
         way: in which it is done; None for that of each operator.
         operator_id: of the only operator that it is done in; None for all.
-        certainties: of the leftovers.
-        keys: the rows that are named.
     """
 
     target: str
@@ -155,7 +153,6 @@ def run_copies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _choice(request: EvictTask) -> Choice:
-    """Which rows of a task are evicted."""
     if not request.stores:
         return Choice(lambda *_: {})
     task = request.copy.task
@@ -207,17 +204,14 @@ def _leftovers(request: EvictTask) -> Mapping[str, Mapping[bytes, str]]:
     return found
 
 
-@dataclass(frozen=True)
-class Copying:
-    """The tasks of a copy.
+class Copying(NamedTuple):
+    """The tasks of a copy, one for each partition.
 
-    Attributes:
-        tasks: one for each partition.
-        unique_ids: of the version that is appended, by those of the one before; empty where names
-            have none. None if none is appended.
+    Where a version is appended, its unique ids by those of the one before; where names have none,
+    empty.
     """
 
-    tasks: tuple[EvictTask, ...]
+    tasks: Sequence[EvictTask]
     unique_ids: Mapping[str, str] | None = None
 
 
@@ -242,7 +236,7 @@ def copying(
         if task.present and version:
             folders = tuple(_folders(checkpoint, partition, version, ids if appended else None))
             tasks.append(EvictTask(CopyTask(task, folders, appended=appended, compact=compact)))
-    return Copying(tuple(tasks), ids if appended else None)
+    return Copying(tasks, ids if appended else None)
 
 
 def _folders(

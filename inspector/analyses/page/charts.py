@@ -53,8 +53,6 @@ class Versions:
     Attributes:
         by_store: store -> version -> its facts, summed over partitions.
         whole: store -> version -> of how many partitions it is whole.
-        names: store -> what it is called on the page.
-        versions: those of any store, oldest first.
         times_ms, watermarks_ms: of their batches; None where unknown.
     """
 
@@ -229,7 +227,6 @@ def treemap(judged: Judged) -> Treemap:
 
 
 def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int]]:
-    """Field -> bytes, by store and partition."""
     schemas = {
         (name, side): schema
         for name, schema_pair in store_schemas(checkpoint).items()

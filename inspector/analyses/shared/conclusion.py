@@ -160,7 +160,6 @@ class _State:
         return StateSize(rows, row_bytes, heap if self.checkpoint.provider.keeps_maps else None)
 
     def _together(self, stores: Mapping[StoreName, VersionFacts]) -> tuple[int, int, int]:
-        """Rows, row bytes and heap of some stores."""
         return (
             sum(store_facts.rows for store_facts in stores.values()),
             sum(store_facts.row_bytes for store_facts in stores.values()),

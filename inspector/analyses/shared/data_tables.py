@@ -89,12 +89,8 @@ def plan_table(
     ``leftovers`` of group state, ``findings`` and ``problems`` need the facts of all partitions
     first: they are made now, on the engine of the options.
 
-    Args:
-        path: the checkpoint.
-        table: a name of :func:`inspector.analyses.data_tables`.
-        options: which part and version. ``rows`` and ``changes`` are of one store: by default
-            ``default`` of operator 0, as in Spark's source ``statestore``.
-        table_options: those of them that the table has count.
+    ``rows`` and ``changes`` are of one store: by default ``default`` of operator 0, as in Spark's
+    source ``statestore``. Of the options of tables those count that the table has.
 
     Raises:
         CheckpointError: there is no such table or store.

@@ -50,9 +50,6 @@ class TableOptions:
     """Options of tables of data, besides those of all analyses.
 
     Attributes:
-        from_batch: changes of older batches are left out.
-        raw: with the UnsafeRow bytes beside the decoded key and value.
-        mode: error handling: what happens where something cannot be read.
         json_keys: keys of facts as JSON, as the files of reports have them, and never as structs.
     """
 

@@ -132,12 +132,8 @@ def run_all(
 ) -> Iterator[Outcome[T]]:
     """Run an analysis on checkpoints, some at the same time; outcomes come as they are ready.
 
-    Args:
-        candidates: the checkpoints; an iterator is read while the first of them are.
-        options: of all of them.
-        make: what is to be kept of each; gets what an analysis takes in place of a path.
-        at_once: how many; by default as many as suit the engine.
-        ahead: what is asked for reports on Spark, if ``make`` can do with those.
+    An iterator of candidates is read while the first of them are. ``make`` gets what an analysis
+    takes in place of a path; ``ahead`` is asked for reports on Spark.
 
     Raises:
         EngineError: an engine that is requested cannot be had.
@@ -168,8 +164,6 @@ def _check_cache(folder: str, options: Mapping[str, str]) -> None:
 
 
 class _Fleet(Generic[T]):
-    """Runs under way."""
-
     def __init__(
         self, engines: SharedEngines, options: Options, make: Callable[[Any], T], at_once: int
     ) -> None:

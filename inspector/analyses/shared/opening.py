@@ -231,16 +231,13 @@ class Opened:
         # An engine that cannot be had is an error before anything is read.
         engines = engines or SharedEngines(options.engine, options.workers, shared=False)
         engine = engines.requested
-        selection = Selection(options.operator_id, options.partition_id, options.store_name)
-        schemas = UserSchemas.parse(options.key_schemas, options.value_schemas)
-
         batch = options.batch
         if batch is None and options.state_version is not None:
             batch = options.state_version - 1
         near = None if whole_logs else Near(batch)
         reader = engine.reader if engine else None
         place = (path, Selection()) if is_root and reader is None else None
-        reopen = _opening(path, options, reader, (selection, schemas), near, place, cache)
+        reopen = opener_of(path, options, reader, near, place, cache)
         checkpoint = reopen()
         checkpoint.check_selection()
         version = checkpoint.version_of(options.batch, options.state_version)
@@ -402,20 +399,21 @@ def begin(
     return Opened.start(path, options, engines, is_root=cache.is_root, cache=cache)
 
 
-def _opening(  # noqa: PLR0913 - what is known of a checkpoint before it is listed
+def opener_of(
     path: str,
     options: Options,
-    reader: Reader | None,
-    narrowed: tuple[Selection, UserSchemas],
-    near: Near | None,
-    place: tuple[str, Selection] | None,
-    cache: ReportCache | None,
+    reader: Reader | None = None,
+    near: Near | None = None,
+    place: tuple[str, Selection] | None = None,
+    cache: ReportCache | None = None,
 ) -> Callable[[], Checkpoint]:
     """What opens a checkpoint, again and again: each time by new listings.
 
     The bytes of logs, metadata and schemas are kept: whoever reads a hundred log entries anew at
     each look is too slow for a query that keeps few batches.
     """
+    selection = Selection(options.operator_id, options.partition_id, options.store_name)
+    narrowed = selection, UserSchemas.parse(options.key_schemas, options.value_schemas)
     if reader is not None:
         if options.storage_options:
             raise EngineError(

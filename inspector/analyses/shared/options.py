@@ -20,10 +20,7 @@ class Option:
     """What the declaration of an option adds to the parameter that it annotates.
 
     Attributes:
-        help: what it does, for ``--help`` and the reference.
-        minimum: of a number.
         choices: of a text; those of an enum or ``Literal`` follow from the type.
-        metavar: what stands for its value in the help.
         flag: its spelling on the command line, if not that of the parameter: ``--partition``.
         source: its name in Spark's data source, if not the parameter's in camel case.
         size: a number of bytes, which may be spelled ``8GiB``.
@@ -59,10 +56,6 @@ class Parameter:
         name: of the function's parameter, or of the field of ``Options``; ``engine.master`` is the
             field ``master`` of the field ``engine``.
         kind: the type of one value: int, str, bool or an enum; ``dict`` for ``KEY=VALUE`` pairs.
-        option: what is declared beside it.
-        default: of the function and of the command.
-        many: it can be repeated.
-        required: it has no default.
     """
 
     name: str

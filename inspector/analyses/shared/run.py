@@ -286,13 +286,13 @@ def with_idle_cores(tasks: Sequence[Task], cores: int) -> list[Task]:
 
 def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
     """How many ranges of each task fit into so many bytes, by the records of its files."""
-    record_bytes = _RecordBytes()
+    record_bytes: dict[tuple[int, str], float] = {}
     threads = 1 if all(is_local(task.url) for task in tasks) else THREADS
     told = [
         rows if isinstance(rows, int) else 0 for rows in in_parallel(_snapshot_rows, tasks, threads)
     ]
     lengths = in_parallel(_kept_length, tasks, threads)
-    keys = [int(rows + record_bytes.keys_of(task)) for task, rows in zip(tasks, told, strict=True)]
+    keys = [rows + _most_keys(task, record_bytes) for task, rows in zip(tasks, told, strict=True)]
     sizes = [KEY_BYTES + (length if isinstance(length, int) else 0) for length in lengths]
     return [max(1, -(-n * size // memory)) for n, size in zip(keys, sizes, strict=True)]
 
@@ -313,27 +313,17 @@ def _tell(counts: Sequence[int], whole: int, notify: Callable[[str], None]) -> N
         )
 
 
-class _RecordBytes:
-    """File bytes of a record by store name, from one file of each."""
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[int, str], float] = {}
-
-    def keys_of(self, task: Task) -> int:
-        """Keys that a task has at the most beside its snapshots' rows, as the sample tells."""
-        keys = 0.0
-        for store in task.stores:
-            files = [
-                replayed_file
-                for replayed_file in replayed_files(task, store)
-                if _has_rows(task, replayed_file)
-            ]
-            if files:
-                name = task.operator_id, store.store_name
-                if name not in self._found:
-                    self._found[name] = _file_bytes_of_record(task, store, files)
-                keys += sum(file.size for file in files) / self._found[name]
-        return int(keys * ESTIMATE_SLACK)
+def _most_keys(task: Task, record_bytes: dict[tuple[int, str], float]) -> int:
+    """Keys of a task at the most beside its snapshots' rows, by a sample of each store's name."""
+    keys = 0.0
+    for store in task.stores:
+        files = [file for file in replayed_files(task, store) if _has_rows(task, file)]
+        if files:
+            name = task.operator_id, store.store_name
+            if name not in record_bytes:
+                record_bytes[name] = _file_bytes_of_record(task, store, files)
+            keys += sum(file.size for file in files) / record_bytes[name]
+    return int(keys * ESTIMATE_SLACK)
 
 
 def _has_rows(task: Task, file: StoreFile) -> bool:
@@ -345,11 +335,7 @@ def _snapshot_rows(task: Task) -> int:
     """Rows that the snapshots of the stores say they have: the oldest, or the newest if more."""
     rows = 0
     for store, reader in open_stores(_without_sums(task)):
-        result = [
-            replayed_file
-            for replayed_file in replayed_files(task, store)
-            if not _has_rows(task, replayed_file)
-        ]
+        result = [file for file in replayed_files(task, store) if not _has_rows(task, file)]
         rows += max(
             (reader.files.snapshot_rows(file) or 0 for file in result[:1] + result[-1:]), default=0
         )

@@ -45,10 +45,7 @@ _LISTED = 5
 class HashedKeys:
     """What the rows that are read say of the hashes among the names of a key.
 
-    Args:
-        options: which keys are looked for.
-        notes: of the report; gets one for each hash that fits several keys. It grows while the rows
-            are read, as a report's problems do.
+    ``notes`` gets one for each hash that fits several keys, while the rows are read.
     """
 
     def __init__(self, options: Options, notes: list[str]) -> None:
@@ -140,10 +137,8 @@ def looking(run: Run) -> Look[Task]:
 def looking_by(runs: Sequence[Run], again: Callable[[TaskT, Sequence[str]], TaskT]) -> Look[TaskT]:
     """What reads a task in this process, and looks again where its files moved under it.
 
-    Args:
-        runs: of the checkpoints that the task is of, all on one engine. Its reader, if it has one,
-            fetches the files at each look.
-        again: as of :func:`inspector.passes.looked_at.look_again`.
+    The runs are of the task's checkpoints, all on one engine, whose reader, if it has one, fetches
+    the files at each look; ``again`` is that of :func:`inspector.passes.looked_at.look_again`.
     """
     look: Look[TaskT] = once
     if all(run.can_look_again for run in runs):
@@ -265,7 +260,6 @@ def _continue(
 
 
 def _each_store(tasks: Iterable[Task]) -> list[Task]:
-    """The tasks with one store each, in the same order."""
     return [replace(task, stores=(store,)) for task in tasks for store in task.stores]
 
 

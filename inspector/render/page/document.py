@@ -74,9 +74,7 @@ def render_fleet_page(
     Of each checkpoint the first screen, its growth and its findings, as long as
     :data:`MOST_FLEET_BYTES` leaves room, beginning with the worst.
 
-    Args:
-        reports: audits, with or without a page, in any order.
-        failures: path and message of checkpoints that could not be read at all; they come first.
+    Failures, by path and message, could not be read at all, and come first.
     """
     ordered = sorted(reports, key=_urgency)
     parts, links, room = [], [], MOST_FLEET_BYTES
@@ -148,7 +146,6 @@ def _sections(report: ReportData) -> Iterator[View]:
 
 
 def _own_sections(report: ReportData) -> Iterator[View]:
-    """What is wrong with a checkpoint."""
     if report.judged:
         gravest = sorted(report.findings, key=lambda f: (-f.severity, -(f.bytes or 0)))
         found = list(map(_finding, gravest))

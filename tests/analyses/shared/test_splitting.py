@@ -98,7 +98,7 @@ def test_timers_are_not_split_for_cores() -> None:
 
 def test_ranges_fit_into_the_memory_by_the_records_of_a_sample() -> None:
     task = replace(tasks()[0], request=Request())
-    keys = splitting._RecordBytes().keys_of(task)
+    keys = splitting._most_keys(task, {})
     assert 20 < keys < 2000
     assert ranges_for_memory([task], keys * splitting.KEY_BYTES) == [1]
     assert ranges_for_memory([task], keys * splitting.KEY_BYTES // 4 + 1) == [4]
