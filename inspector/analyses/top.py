@@ -123,7 +123,9 @@ def top(
         empty=None if joins or measures != (TopBy.NUMBER,) else NO_JOIN,
     ).with_wide(*(() if joins else ("join_rows",)))
     footnotes = (FOOTNOTE, *((TIES.format(count_text(len(ties), "ranking")),) if ties else ()))
-    return judged.report("top", (keys, skew_table(judged)), footnotes=footnotes)
+    title = f"distribution of the rows of version {judged.version} over the partitions"
+    spread = SkewRow.table(title, list(_skews(judged)))
+    return judged.report("top", (keys, spread), footnotes=footnotes)
 
 
 def _ties(rankings: Iterable[Sequence[TopRow]]) -> list[Sequence[TopRow]]:
@@ -223,15 +225,8 @@ def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
     return totals
 
 
-def skew_table(judged: Judged) -> t.Table:
-    """How evenly the partitions of each store share its rows and bytes."""
-    return SkewRow.table(
-        f"distribution of the rows of version {judged.version} over the partitions",
-        list(_skews(judged)),
-    )
-
-
 def _skews(judged: Judged) -> Iterator[SkewRow]:
+    """How evenly the partitions of each store share its rows and bytes."""
     partitions: dict[StoreName, dict[int, VersionFacts]] = {}
     for (store, of_version), version_facts in judged.facts.versions.items():
         if of_version == judged.version:

@@ -152,15 +152,11 @@ def signature_of(analysis: Analysis) -> Signature:
     function = signature(analysis.function).parameters
     parameters += [function[name].replace(annotation=Kind.empty) for name in _own(analysis)]
     defaults = Options()
-    parameters += [
-        Kind(name, Kind.KEYWORD_ONLY, default=_default_text(getattr(defaults, name)))
-        for name in _shared_names(analysis)
-    ]
+    for name in _shared_names(analysis):
+        default = getattr(defaults, name)
+        shown = default.name if isinstance(default, EngineOptions) else default
+        parameters.append(Kind(name, Kind.KEYWORD_ONLY, default=shown))
     return Signature(parameters)
-
-
-def _default_text(default: Any) -> Any:
-    return default.name if isinstance(default, EngineOptions) else default
 
 
 def _own(analysis: Analysis) -> tuple[str, ...]:

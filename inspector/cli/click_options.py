@@ -62,8 +62,7 @@ def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
     )
     yield click.Option(["--force"], is_flag=True, help="Overwrite the output file.")
     yield from display_options()
-    yield quiet_option()
-    yield no_progress_option()
+    yield from message_options()
 
 
 def many_options() -> Iterator[click.Option]:
@@ -120,14 +119,10 @@ def output_format(parsed: Mapping[str, Any], formats: tuple[str, ...]) -> str:
     return offered[suffix]
 
 
-def quiet_option() -> click.Option:
-    """Whether anything but errors is said on stderr."""
-    return ViewOption(["-q", "--quiet"], is_flag=True, help="Print only errors on stderr.")
-
-
-def no_progress_option() -> click.Option:
-    """Whether progress is shown where stderr is a terminal."""
-    return ViewOption(
+def message_options() -> Iterator[click.Option]:
+    """What is said on stderr."""
+    yield ViewOption(["-q", "--quiet"], is_flag=True, help="Print only errors on stderr.")
+    yield ViewOption(
         ["--no-progress"],
         is_flag=True,
         help="Do not show progress. It is shown only if stderr is a terminal.",

@@ -21,9 +21,8 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import StoreTable, of_one_version
 from inspector.cli.click_options import (
     api_options,
-    no_progress_option,
+    message_options,
     own_options,
-    quiet_option,
 )
 from inspector.cli.exits import Exit
 from inspector.cli.output_files import code_of, outside, write
@@ -56,8 +55,7 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
         ),
         click.Option(["--force"], is_flag=True, help="Overwrite existing files."),
         *(parameter for parameter in parameters if parameter not in arguments),
-        quiet_option(),
-        no_progress_option(),
+        *message_options(),
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from inspector.analyses.shared.declare import Analysis
-from inspector.cli.click_options import api_options, no_progress_option, own_options, quiet_option
+from inspector.cli.click_options import api_options, message_options, own_options
 from inspector.cli.exits import Exit
 from inspector.cli.output_files import destination, outside, write
 from inspector.cli.terminal import ViewOption, display_of, display_options
@@ -41,8 +41,7 @@ def watch_options() -> Iterator[click.Option]:
         "existing file is replaced even without --force.",
     )
     yield from display_options()
-    yield quiet_option()
-    yield no_progress_option()
+    yield from message_options()
 
 
 def watch(analysis: Analysis, parsed: dict[str, Any]) -> None:

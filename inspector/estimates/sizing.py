@@ -8,6 +8,7 @@ the state is the remainder; whatever else the executor's code holds lies there t
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -88,20 +89,14 @@ class Load:
         Returns:
             None if it takes more than one for each partition.
         """
-        least, most = 1, max(1, self.partitions)
-        if self._need(most, cores, evenly=evenly) > room:
-            return None
-        while least < most:
-            middle = (least + most) // 2
-            if self._need(middle, cores, evenly=evenly) > room:
-                least = middle + 1
-            else:
-                most = middle
-        return least
+        numbers = range(1, max(1, self.partitions) + 1)
 
-    def _need(self, executors: int, cores: int, *, evenly: bool) -> int:
-        spread = self.spread(executors, cores)
-        return spread.even if evenly else spread.worst
+        def fits(executors: int) -> bool:
+            spread = self.spread(executors, cores)
+            return (spread.even if evenly else spread.worst) <= room
+
+        fewest = bisect_left(numbers, True, key=fits)
+        return numbers[fewest] if fewest < len(numbers) else None
 
 
 def _largest_first(amounts: Sequence[int]) -> list[int]:

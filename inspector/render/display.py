@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import dataclass
 from inspector.plain_text import escape
 
 if TYPE_CHECKING:
@@ -101,10 +101,6 @@ class Display:
                 self.console.print(renderable)
         for line in capture.get().splitlines():
             yield line.rstrip() + "\n"
-
-    def without_width(self) -> Display:
-        """The same display, for what may be as wide as it is."""
-        return replace(self, width=None)
 
     @cached_property
     def console(self) -> Console:

@@ -68,20 +68,16 @@ def command_line(command: str, report: ReportData) -> str:
     """A command that shows more, as one types it into a shell, for the same part."""
     name, _, arguments = command.partition(" ")
     words = ["inspector", name, shlex.quote(report.checkpoint), *arguments.split()]
-    if report.part is not None:
-        for option, value in _selectors(report.part).items():
-            words += [] if option in words else [option, shlex.quote(str(value))]
+    part = report.part
+    for option, value in (
+        ("--operator", part and part.operator_id),
+        ("--partition", part and part.partition_id),
+        ("--store", part and part.store_name),
+        ("--state-version", part and part.version),
+    ):
+        if value is not None and option not in words:
+            words += [option, shlex.quote(str(value))]
     return " ".join(words)
-
-
-def _selectors(part: Part) -> dict[str, str | int]:
-    selected: dict[str, str | int | None] = {
-        "--operator": part.operator_id,
-        "--partition": part.partition_id,
-        "--store": part.store_name,
-        "--state-version": part.version,
-    }
-    return {option: value for option, value in selected.items() if value is not None}
 
 
 def part_text(part: Part) -> str:

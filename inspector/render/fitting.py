@@ -14,7 +14,7 @@ from rich.containers import Lines
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, replace
 from inspector.quantities import short_count_text
 from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.display import STYLES, Display, break_names
@@ -135,7 +135,7 @@ def _draw(columns: Sequence[Drawn], display: Display) -> Iterator[str]:
         )
     for cells in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*(_Cell(cell, STYLES[cell] if cell in _LEVELS else "") for cell in cells))
-    yield from display.without_width().drawn(table) if display.wide else display.drawn(table)
+    yield from (replace(display, width=None) if display.wide else display).drawn(table)
 
 
 class _Cell(Text):

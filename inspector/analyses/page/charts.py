@@ -8,7 +8,7 @@ from inspector.analyses.expiry.leftover_tables import AGE_WORDS
 from inspector.analyses.shared.common import store_schemas
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.state_growth import whole_stores
-from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.size_distributions import FieldSizes
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import dataclass
@@ -270,15 +270,12 @@ def age_chart(ages: Table) -> BarChart:
 
 def store_labels(checkpoint: Checkpoint) -> dict[StoreName, str]:
     """What a store is called on a page: by its operator, and by its own name if it has one."""
-    single = len(checkpoint.operators) == 1
-    return {
-        StoreName(operator.operator_id, name): _label(operator, name, alone=single)
-        for operator in checkpoint.operators
-        for name in operator.layout.store_names
-    }
-
-
-def _label(operator: Operator, store: str, *, alone: bool) -> str:
-    if store == DEFAULT_STORE:
-        return operator.name if alone else f"{operator.operator_id} {operator.name}"
-    return store if alone else f"{operator.operator_id} {operator.name} {store}"
+    labels = {}
+    for operator in checkpoint.operators:
+        named = f"{operator.operator_id} {operator.name}"
+        for store in operator.layout.store_names:
+            own = operator.name if store == DEFAULT_STORE else store
+            whole = named if store == DEFAULT_STORE else f"{named} {store}"
+            label = own if len(checkpoint.operators) == 1 else whole
+            labels[StoreName(operator.operator_id, store)] = label
+    return labels

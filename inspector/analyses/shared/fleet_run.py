@@ -58,12 +58,7 @@ Ahead = Callable[[Iterable[Found], Options, Engine], Iterable[Found]]
 
 @dataclass(frozen=True)
 class Shown:
-    """Which checkpoints of many are reported.
-
-    Attributes:
-        level: those of this level and of graver ones.
-        findings: those with one of these findings, by their ids; all if there are none.
-    """
+    """Which checkpoints of many are reported: from a level on, with one of some findings."""
 
     level: Level = Level.OK
     findings: frozenset[str] = frozenset()

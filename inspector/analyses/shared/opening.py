@@ -48,6 +48,9 @@ MORE_LOOKS = 3
 
 OUTPACED = "the query removes versions faster than they can be read"
 
+_LISTED_AGAIN = (
+    "files changed while they were being listed; they were listed again, and the report is complete"
+)
 _VERBS = {DENIED_SLUG: "refused"}
 
 
@@ -149,15 +152,6 @@ def missing_files(checkpoint: Checkpoint, paths: Iterable[str]) -> set[str]:
     listed = {file.path for store in checkpoint.layout.stores for file in store.files}
     storage = checkpoint.storage
     return {p for p in paths if p not in listed and storage.stat(storage.relative(p)) is None}
-
-
-def listing_problem() -> Problem:
-    """The report's word on a listing that a second one did not confirm."""
-    return Problem(
-        MOVED_SLUG,
-        "files changed while they were being listed; they were listed again, and the "
-        "report is complete",
-    )
 
 
 def version_problem(before: int, version: int) -> Problem:
@@ -358,7 +352,7 @@ class Opened:
             before = self.listings.doubts
             if not before:
                 if look:
-                    self.note(listing_problem())
+                    self.note(Problem(MOVED_SLUG, _LISTED_AGAIN))
                 return
             self.look_again()
             if self.listings.doubts and all(doubt in before for doubt in self.listings.doubts):

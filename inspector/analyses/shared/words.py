@@ -156,9 +156,7 @@ def add_problems(new: Iterable[Problem], problems: list[Problem]) -> None:
 
     The listing has reported already which versions have no chain of files.
     """
-    problems.extend(problem for problem in new if not _is_repetition(problem, problems))
-
-
-def _is_repetition(problem: Problem, problems: Sequence[Problem]) -> bool:
-    position = (problem.slug, problem.store)
-    return problem.path is None and any((p.slug, p.store) == position for p in problems)
+    for problem in new:
+        places = ((known.slug, known.store) for known in problems)
+        if problem.path is not None or (problem.slug, problem.store) not in places:
+            problems.append(problem)
