@@ -6,15 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from inspector.analyses.expiry.leftover_tables import (
-    LeftoverClassRow,
-    LeftoverRow,
-    LeftoverWords,
-    UndecidedRow,
-    class_table,
-    notes,
-    undecided_tables,
-)
+from inspector.analyses.expiry import leftover_tables as lt
 from inspector.analyses.page.charts import growth_charts
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import batch_columns
@@ -125,8 +117,8 @@ def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
         GateRow,
         ComparisonRow,
         SizeRow,
-        LeftoverClassRow,
-        UndecidedRow,
+        lt.LeftoverClassRow,
+        lt.UndecidedRow,
         StoreChangesRow,
         ExampleRow,
         EstimateRow,
@@ -265,8 +257,8 @@ def audit_report(judged: Judged) -> Report:
             ],
         ),
         size_table(judged),
-        class_table(judged),
-        *undecided_tables(judged),
+        lt.class_table(judged),
+        *lt.undecided_tables(judged),
         _changes(judged),
         _examples(judged),
     )
@@ -274,7 +266,7 @@ def audit_report(judged: Judged) -> Report:
         "audit",
         tables,
         summary,
-        notes=(*notes(facts), *vouching_notes(judged, facts)),
+        notes=(*lt.notes(facts), *vouching_notes(judged, facts)),
         findings=findings,
         verdict=verdict,
         metrics=metrics,
@@ -334,11 +326,11 @@ def _unbroken(
 
 
 def _examples(judged: Judged) -> t.Table:
-    words = LeftoverWords.of(judged.checkpoint, judged.options.redact or Redact.HASH)
+    words = lt.LeftoverWords.of(judged.checkpoint, judged.options.redact or Redact.HASH)
     return ExampleRow.table(
         "oldest leftovers (inspector leftovers lists all of them)",
         [
             ExampleRow(**fields_of(row, *(f.name for f in fields(ExampleRow))))
-            for row in words.rows(judged.facts.leftovers[:AUDIT_KEYS], LeftoverRow)
+            for row in words.rows(judged.facts.leftovers[:AUDIT_KEYS], lt.LeftoverRow)
         ],
     )

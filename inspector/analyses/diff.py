@@ -8,20 +8,13 @@ from typing import Annotated, Any
 import pyarrow as pa
 
 from inspector.analyses.shared import options as o
+from inspector.analyses.shared import stores
 from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.opening import Listings, restores, version_problem
 from inspector.analyses.shared.options import Option, Options, View
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.stores import (
-    HashedKeys,
-    by_store,
-    held_batches,
-    listed_again,
-    looking_by,
-    selected_tasks,
-)
 from inspector.analyses.shared.words import StoreWords, decoded_rows, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.engines.engine import BatchFunction
@@ -165,9 +158,9 @@ def diff(  # noqa: PLR0913 - each is an option of the command
         return new.stream(_looking(old, new), [unit.to_json() for unit in units])
 
     notes: list[str] = []
-    batches = held_batches(DIFFERENCES, differences, begin_anew)
+    batches = stores.held_batches(DIFFERENCES, differences, begin_anew)
     subject = replace(new.subject(), problems=list(dict.fromkeys((*old.listed, *new.listed))))
-    watched = HashedKeys(options, notes).watch(batches)
+    watched = stores.HashedKeys(options, notes).watch(batches)
     return diff_report(old.subject(), subject, watched, limit, raw=raw, notes=notes)
 
 
@@ -177,13 +170,13 @@ def _looking(old: Run, new: Run) -> BatchFunction:
     def again(unit: DiffTask, paths: Sequence[str]) -> DiffTask:
         sides = ((old, unit.old), (new, unit.new))
         before, after = (
-            tuple(listed_again(run, task, _below(run, paths)) for task in side)
+            tuple(stores.listed_again(run, task, _below(run, paths)) for task in side)
             for run, side in sides
         )
         return replace(unit, old=before, new=after)
 
     def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        look = looking_by((old, new), again)
+        look = stores.looking_by((old, new), again)
         for unit in map(DiffTask.from_json, specs_in(batches)):
             yield from look(unit, differences_of)
 
@@ -212,13 +205,16 @@ def _units(old: Run, new: Run, limit: int) -> tuple[list[DiffTask], list[str]]:
 
     A key keeps its partition as long as their number stays.
     """
-    stores = by_store(selected_tasks(old)), by_store(selected_tasks(new))
+    selected = (
+        stores.by_store(stores.selected_tasks(old)),
+        stores.by_store(stores.selected_tasks(new)),
+    )
     units: list[DiffTask] = []
     notes: list[str] = []
-    for store in sorted({*stores[0], *stores[1]}):
+    for store in sorted({*selected[0], *selected[1]}):
         sides = [
             {task.partition_id: task for task in side.get(store, ()) if task.present}
-            for side in stores
+            for side in selected
         ]
         if not all(sides):
             where = (new if sides[1] else old).checkpoint.root

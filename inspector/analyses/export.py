@@ -9,20 +9,12 @@ from typing import Annotated, Any, Literal
 from inspector.analyses.changes import changes_report
 from inspector.analyses.rows import rows_report
 from inspector.analyses.shared import options as o
+from inspector.analyses.shared import stores
 from inspector.analyses.shared.declare import TableOptions, analysis
 from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.stores import (
-    StoreTable,
-    by_store,
-    change_batches,
-    live_batches,
-    selected_tasks,
-    store_tables,
-    table_name,
-)
 from inspector.discovery.tasks import Task
 from inspector.model import ProblemMode
 from inspector.render.report import Report
@@ -47,7 +39,7 @@ def export(
     from_batch: Annotated[int, Option("Skip changes before this batch.", minimum=0)] = 0,
     raw: Annotated[bool, Option("Add the UnsafeRow bytes of key and value.")] = False,
     mode: str = ProblemMode.PERMISSIVE.value,
-) -> list[StoreTable]:
+) -> list[stores.StoreTable]:
     """The rows of a version, or every change, as Parquet, Arrow, CSV or NDJSON.
 
     Parquet and Arrow keep all types: key and value are structs. Each store gets its own file,
@@ -70,7 +62,7 @@ def export(
         InspectorError: something is missing, and the mode is ``failfast``.
     """
     table_options = TableOptions(from_batch, raw, ProblemMode(mode))
-    return store_tables(path, options, table_options, changes=what == CHANGES)
+    return stores.store_tables(path, options, table_options, changes=what == CHANGES)
 
 
 def store_reports(
@@ -80,13 +72,16 @@ def store_reports(
 
     def report(tasks: Sequence[Task], subject: Subject) -> Report:
         if content != CHANGES:
-            return rows_report(subject, live_batches(run, tasks), raw=raw)
-        batches = change_batches(run, tasks, first_version=from_batch + 1)
+            return rows_report(subject, stores.live_batches(run, tasks), raw=raw)
+        batches = stores.change_batches(run, tasks, first_version=from_batch + 1)
         return changes_report(subject, batches, raw=raw)
 
-    stores = by_store(selected_tasks(run)).items()
+    tasks_of = stores.by_store(stores.selected_tasks(run)).items()
     subject = run.subject()
     return [
-        (table_name(store), report(tasks, replace(subject, problems=[] if i else subject.problems)))
-        for i, (store, tasks) in enumerate(stores)
+        (
+            stores.table_name(store),
+            report(tasks, replace(subject, problems=[] if i else subject.problems)),
+        )
+        for i, (store, tasks) in enumerate(tasks_of)
     ]

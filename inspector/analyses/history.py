@@ -8,17 +8,12 @@ from typing import Annotated, Any
 import pyarrow as pa
 
 from inspector.analyses.shared import options as o
+from inspector.analyses.shared import stores
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.opening import Listings, Opened
 from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.stores import (
-    HashedKeys,
-    change_batches,
-    held_batches,
-    selected_tasks,
-)
 from inspector.analyses.shared.words import EventRow, change_rows
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
@@ -117,11 +112,11 @@ def history(
         run = started
         if newest > run.version:
             run = replace(run, version=newest, listings=Listings())
-        return change_batches(run, selected_tasks(run), bases=True)
+        return stores.change_batches(run, stores.selected_tasks(run), bases=True)
 
-    batches = held_batches(CHANGES, changes, started.begin_anew)
+    batches = stores.held_batches(CHANGES, changes, started.begin_anew)
     subject, ambiguous = run.subject(), list[str]()
-    watched = HashedKeys(run.options, ambiguous).watch(batches)
+    watched = stores.HashedKeys(run.options, ambiguous).watch(batches)
     result = list(change_rows(subject, watched, subject.redact, raw=raw))
     report = history_report(subject, result, limit, raw=raw)
     return replace(report, notes=(*ambiguous, *report.notes))

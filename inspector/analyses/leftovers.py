@@ -10,24 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import pyarrow as pa
 
-from inspector.analyses.expiry.leftover_tables import (
-    AgeRow,
-    LeftoverAgeRow,
-    LeftoverClassRow,
-    LeftoverRow,
-    LeftoverWords,
-    RetentionRow,
-    UndecidedKeyRow,
-    UndecidedRow,
-    age_table,
-    class_table,
-    leftover_ages,
-    notes,
-    proof_window,
-    retention_tables,
-    undecided_keys,
-    undecided_tables,
-)
+from inspector.analyses.expiry import leftover_tables as lt
 from inspector.analyses.expiry.story import ClassStoryRow, KeyStoryRow, explain_class, explain_keys
 from inspector.analyses.history import history
 from inspector.analyses.shared import options as o
@@ -120,7 +103,7 @@ NOTE = (
 )
 
 
-class LargestLeftoverRow(LeftoverRow, table="largest"):
+class LargestLeftoverRow(lt.LeftoverRow, table="largest"):
     """An expired key that is still there, of the largest."""
 
     operator_id: t.OperatorId
@@ -151,7 +134,7 @@ FACTS = Request(leftover_limit=0, matched=True)
 
 def leftover_rows(request: FactTableTask) -> RowsOfFacts:
     """Leftover keys as the facts of a task list them, once all partitions have been heard."""
-    words = LeftoverWords.of_task(
+    words = lt.LeftoverWords.of_task(
         request.task, request.operator_name, request.redact, decoded=request.key_schema is None
     )
 
@@ -162,7 +145,7 @@ def leftover_rows(request: FactTableTask) -> RowsOfFacts:
         ]
         if request.task.key or request.task.where:
             result = select_leftovers(result, [request.task], rows_of)
-        return list(map(t.values, words.rows(result, LeftoverRow)))
+        return list(map(t.values, words.rows(result, lt.LeftoverRow)))
 
     return rows
 
@@ -187,7 +170,7 @@ LEFTOVERS_DATA = fact_table(
     Where one partition alone cannot be sure (timers of group state, times of joins) all are read
     once when this is called, and once more for the rows.
     """,
-    LeftoverRow.columns(),
+    lt.LeftoverRow.columns(),
     leftover_rows,
     request=Request(leftover_limit=0),
     resolution=_resolution,
@@ -208,14 +191,14 @@ LEFTOVERS_DATA = fact_table(
         o.AT_VERSION,
     ),
     tables=(
-        LeftoverRow,
-        LeftoverClassRow,
-        UndecidedRow,
+        lt.LeftoverRow,
+        lt.LeftoverClassRow,
+        lt.UndecidedRow,
         LargestLeftoverRow,
-        LeftoverAgeRow,
-        UndecidedKeyRow,
-        AgeRow,
-        RetentionRow,
+        lt.LeftoverAgeRow,
+        lt.UndecidedKeyRow,
+        lt.AgeRow,
+        lt.RetentionRow,
         RuleRow,
         ClassStoryRow,
         KeyStoryRow,
@@ -299,27 +282,27 @@ def _report_of_keys(run: Run, limit: int) -> Report:
     HashedKeys(run.options, notes_).see([leftover.fact.key for leftover in chosen])
     total = sum(leftover.fact.rows for leftover in facts.totals)
     listed = chosen[:limit] if limit else chosen
-    words = LeftoverWords.of(run.checkpoint, judged.redact)
+    words = lt.LeftoverWords.of(run.checkpoint, judged.redact)
     more = f", {len(listed)} of {len(chosen)} listed" if len(listed) < len(chosen) else ""
-    open_ = words.rows(select_leftovers(facts.undecided, tasks, read), UndecidedKeyRow)
-    undecided = [UndecidedKeyRow.table("keys that may be leftovers", open_)] if open_ else []
+    open_ = words.rows(select_leftovers(facts.undecided, tasks, read), lt.UndecidedKeyRow)
+    undecided = [lt.UndecidedKeyRow.table("keys that may be leftovers", open_)] if open_ else []
     return judged.report(
         "leftovers",
         (
-            LeftoverRow.table(
+            lt.LeftoverRow.table(
                 f"matching leftover keys{more}",
-                words.rows(listed, LeftoverRow),
+                words.rows(listed, lt.LeftoverRow),
                 empty=f"none of the {total:,} leftovers is such a key",
             ),
             *undecided,
         ),
-        proof_window(judged)
+        lt.proof_window(judged)
         | {
             "leftovers": len(chosen),
             "leftover_row_bytes": sum(leftover.fact.row_bytes for leftover in chosen),
             "all_leftovers": total,
         },
-        notes=(*notes_, *notes(facts), *vouching_notes(judged)),
+        notes=(*notes_, *lt.notes(facts), *vouching_notes(judged)),
         footnotes=(NOTE,),
         findings=_about_lifetime(judged),
     )
@@ -337,13 +320,13 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
     total = sum(count.fact.rows for count in facts.totals)
     result = leftover_count(judged)
     more = f", the oldest {len(listed):,} of {total:,}" if len(listed) < total else ""
-    keys = LeftoverRow.table(
+    keys = lt.LeftoverRow.table(
         f"leftover keys{more}",
-        LeftoverWords.of(checkpoint, redact).rows(listed, LeftoverRow),
+        lt.LeftoverWords.of(checkpoint, redact).rows(listed, lt.LeftoverRow),
         empty=_empty(checkpoint, facts),
     )
     row_bytes = sum(count.fact.row_bytes for count in facts.totals)
-    summary = proof_window(judged) | {
+    summary = lt.proof_window(judged) | {
         "leftovers": result,
         "leftover_row_bytes": None if result is None else row_bytes,
     }
@@ -351,13 +334,13 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
         "leftovers",
         (
             keys,
-            class_table(judged),
-            *undecided_tables(judged),
+            lt.class_table(judged),
+            *lt.undecided_tables(judged),
             *([_largest(checkpoint, facts, redact)] if total else []),
-            *([leftover_ages(judged)] if total else []),
-            *undecided_keys(judged, redact, limit),
-            age_table(judged),
-            *retention_tables(judged),
+            *([lt.leftover_ages(judged)] if total else []),
+            *lt.undecided_keys(judged, redact, limit),
+            lt.age_table(judged),
+            *lt.retention_tables(judged),
             RuleRow.table(
                 "expiry rule of each store",
                 [
@@ -373,7 +356,7 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
             ),
         ),
         summary,
-        notes=(*notes(facts), *vouching_notes(judged)),
+        notes=(*lt.notes(facts), *vouching_notes(judged)),
         footnotes=(NOTE,),
         findings=_about_lifetime(judged),
     )
@@ -402,7 +385,7 @@ def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> t.Table:
     largest = sorted(facts.leftovers, key=lambda observation: -observation.fact.row_bytes)
     return LargestLeftoverRow.table(
         "largest leftovers",
-        LeftoverWords.of(checkpoint, redact).rows(largest[:LARGEST], LargestLeftoverRow),
+        lt.LeftoverWords.of(checkpoint, redact).rows(largest[:LARGEST], LargestLeftoverRow),
     )
 
 

@@ -9,19 +9,13 @@ from typing import Annotated
 import pyarrow as pa
 
 from inspector.analyses.shared import options as o
+from inspector.analyses.shared import stores
 from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject, vouching_notes
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.stores import (
-    HashedKeys,
-    held_batches,
-    live_batches,
-    selected_tasks,
-    store_table,
-)
 from inspector.analyses.shared.words import StoreWords, decoded_rows, row_chunks
 from inspector.model import Redact
 from inspector.passes.key_filter import KeyFilter
@@ -44,7 +38,7 @@ class LiveRow(t.PartitionRow, table="rows", empty="this version has no rows"):
     value_hex: Annotated[t.ValueHex | None, t.RAW] = None
 
 
-ROWS_DATA = store_table(
+ROWS_DATA = stores.store_table(
     "rows",
     "The live rows of one store at one version; ``key`` and ``value`` are structs.",
     changes=False,
@@ -76,12 +70,15 @@ def rows(
         been read to the end.
     """
     run = Run.start(path, options)
-    live = held_batches(
-        LIVE_ROWS, lambda: live_batches(run, selected_tasks(run)), run.begin_anew, limit
+    live = stores.held_batches(
+        LIVE_ROWS,
+        lambda: stores.live_batches(run, stores.selected_tasks(run)),
+        run.begin_anew,
+        limit,
     )
     subject = run.subject()
     notes = vouching_notes(subject)
-    batches = HashedKeys(run.options, notes).watch(live)
+    batches = stores.HashedKeys(run.options, notes).watch(live)
     return rows_report(subject, batches, limit, raw=raw, notes=notes)
 
 

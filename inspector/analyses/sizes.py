@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
+from inspector import sparktypes
 from inspector.analyses.shared.common import store_ids, store_schemas
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
@@ -24,14 +25,6 @@ from inspector.passes.worker import run_fields
 from inspector.render import tabular as t
 from inspector.render.plain import fields_of
 from inspector.render.report import Report
-from inspector.sparktypes import (
-    SLOT_BYTES,
-    DataType,
-    StructType,
-    to_ddl,
-    unique_names,
-    widen_timeout,
-)
 from inspector.sums import group_by, sum_by_key
 
 
@@ -71,7 +64,7 @@ FOOTNOTE = (
     "their own, and their bytes are counted in the line of the struct too; the bytes of all other "
     "lines add up to the row bytes. All exact."
 )
-MeasuredFields = dict[tuple[StoreName, RowPart], tuple[StructType, RowBytes]]
+MeasuredFields = dict[tuple[StoreName, RowPart], tuple[sparktypes.StructType, RowBytes]]
 """Store and ``key`` or ``value`` -> its schema and what its rows take."""
 
 
@@ -81,7 +74,7 @@ def fields_report(judged: Judged) -> Report:
     for name, schema in store_schemas(judged.checkpoint).items():
         for side, of_side in (
             (RowPart.KEY, schema.key),
-            (RowPart.VALUE, widen_timeout(schema.value)),
+            (RowPart.VALUE, sparktypes.widen_timeout(schema.value)),
         ):
             if (name, side) in judged.facts.fields:
                 measured[name, side] = (of_side, judged.facts.fields[name, side])
@@ -99,15 +92,15 @@ def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow
             continue
         store, total = store_ids(checkpoint, store_name), totals[store_name]
         for name, data_type, line, within in _lines(schema, row_bytes):
-            ddl = to_ddl(data_type)
+            ddl = sparktypes.to_ddl(data_type)
             yield FieldRow(
                 **store,
                 row=side.value,
                 field=name,
                 within=within,
-                type=f"struct<{ddl}>" if isinstance(data_type, StructType) else ddl,
+                type=f"struct<{ddl}>" if isinstance(data_type, sparktypes.StructType) else ddl,
                 # A struct that is null has no row, and so no words of its fields.
-                rows=row_bytes.rows if within is None else line.word_bytes // SLOT_BYTES,
+                rows=row_bytes.rows if within is None else line.word_bytes // sparktypes.SLOT_BYTES,
                 **fields_of(
                     line, "nulls", "word_bytes", "variable_bytes", "padding_bytes", "bytes"
                 ),
@@ -127,12 +120,12 @@ def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow
 
 
 def _lines(
-    schema: StructType, row_bytes: RowBytes
-) -> Iterator[tuple[str, DataType, FieldBytes, str | None]]:
+    schema: sparktypes.StructType, row_bytes: RowBytes
+) -> Iterator[tuple[str, sparktypes.DataType, FieldBytes, str | None]]:
     """Each field, followed by those that are in it, with the name of what they are in."""
     pairs = zip(nested_fields(schema), row_bytes.nested, strict=True)
     nested = group_by(pairs, lambda pair: pair[0].ordinal)
-    names = unique_names(schema.fields)
+    names = sparktypes.unique_names(schema.fields)
     for i, (name, field, attribute) in enumerate(
         zip(names, schema.fields, row_bytes.fields, strict=True)
     ):

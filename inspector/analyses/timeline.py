@@ -7,25 +7,12 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 from inspector.analyses.page.charts import growth_charts
-from inspector.analyses.shared.common import (
-    StoreIds,
-    appended_notes,
-    batch_columns,
-    store_ids,
-    values_of_fields,
-)
+from inspector.analyses.shared import common, state_growth
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options, View
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.state_growth import (
-    StoreGrowth,
-    growth_of,
-    growth_together,
-    store_points,
-    whole_stores,
-)
 from inspector.analyses.shared.store_heaps import HeapByVersion, heap_by_version
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Request
@@ -108,7 +95,7 @@ def expiring_table(judged: Judged) -> t.Table:
     rows: list[ExpiringRow] = []
     widths: set[Width] = set()
     for name, versions in facts.by_store(version).items():
-        store = store_ids(checkpoint, name)
+        store = common.store_ids(checkpoint, name)
         operator = operators[name.operator_id]
         rule = operator.rules[name.store_name]
         above = operator_holding_back(checkpoint, operator, version)
@@ -185,7 +172,7 @@ def _goes_by_key(facts: Facts, name: StoreName) -> bool:
 
 
 def _expiring_rows(
-    store: StoreIds, expiring: Expiring, rule: StoreRule, doubt: str | None
+    store: common.StoreIds, expiring: Expiring, rule: StoreRule, doubt: str | None
 ) -> Iterator[ExpiringRow]:
     """What has expired, what will, bucket by bucket, and what never does; each leaves the rest."""
     clock, endless = _clock_name(expiring, rule), (expiring.endless_rows, expiring.endless_bytes)
@@ -203,7 +190,9 @@ def _expiring_rows(
         yield _expiring_row(store, endless, endless, clock=clock, fate="never", why=why)
 
 
-def _without_times(store: StoreIds, rule: StoreRule, facts: VersionFacts) -> Iterator[ExpiringRow]:
+def _without_times(
+    store: common.StoreIds, rule: StoreRule, facts: VersionFacts
+) -> Iterator[ExpiringRow]:
     if facts.rows:
         fate = "unknown" if rule.never is None else "never"
         why = rule.never or rule.unknown or "the store has no schema"
@@ -212,7 +201,7 @@ def _without_times(store: StoreIds, rule: StoreRule, facts: VersionFacts) -> Ite
 
 
 def _expiring_row(
-    store: StoreIds,
+    store: common.StoreIds,
     amounts: tuple[int, int],
     left: tuple[int, int],
     times: tuple[int | None, int | None] = (None, None),
@@ -390,7 +379,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     ]
     batches = BatchRow.table("batches, by store", rows)
     totals = TotalRow.table("batches, all stores together", _totals(rows), shown=len(merged) > 1)
-    together = growth_together(judged, heaps)
+    together = state_growth.growth_together(judged, heaps)
     reaches = _all_reach(together, capacity, with_heap=bool(heaps))
     return judged.report(
         "timeline",
@@ -402,7 +391,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
         ),
         _watermark_moves(checkpoint) | reaches,
         notes=(
-            *appended_notes(checkpoint),
+            *common.appended_notes(checkpoint),
             *_capacity_notes(together, capacity, with_heap=bool(heaps)),
             *([f"{capitalise(TOO_SHORT)}."] if together and not together.bytes.judged else []),
             *unknown_timers(judged),
@@ -433,20 +422,20 @@ def _rows(
     versions: dict[int, VersionFacts],
     heaps: HeapByVersion,
 ) -> Iterator[BatchRow]:
-    whole = whole_stores(checkpoint, versions)
+    whole = state_growth.whole_stores(checkpoint, versions)
     for version, version_facts in versions.items():
         is_known = (
             not version_facts.rebased
         )  # a sum over some of the partitions would look like all of it
         yield BatchRow(
-            **store_ids(checkpoint, store),
-            **batch_columns(checkpoint, version),
+            **common.store_ids(checkpoint, store),
+            **common.batch_columns(checkpoint, version),
             partitions=version_facts.stores,
             of_partitions=whole[version],
             rows=version_facts.rows,
             row_bytes=version_facts.row_bytes,
             heap_bytes=heaps.get(store, {}).get(version),
-            **values_of_fields(version_facts, _CHANGES, is_known=is_known),
+            **common.values_of_fields(version_facts, _CHANGES, is_known=is_known),
             delta_bytes=version_facts.delta_bytes,
             snapshot_bytes=version_facts.snapshot_bytes,
             replay_deltas=_replay_deltas(checkpoint, store, version),
@@ -473,14 +462,14 @@ def _growth(
     rows = []
     for store, versions in merged.items():
         heap = heaps.get(store, {})
-        growth = growth_of(store_points(checkpoint, versions, heap))
+        growth = state_growth.growth_of(state_growth.store_points(checkpoint, versions, heap))
         # Too few batches, or too short a time, say nothing about an hour.
         is_known = growth if growth is not None and growth.bytes.judged else None
         of_bytes = None if is_known is None else is_known.bytes.line
         of_heap = is_known.heap if is_known is not None and heaps else None
         rows.append(
             GrowthRow(
-                **store_ids(checkpoint, store),
+                **common.store_ids(checkpoint, store),
                 row_bytes=sparkline(
                     [version_facts.row_bytes for version_facts in versions.values()]
                 ),
@@ -510,7 +499,7 @@ def _reaches(text: str, line: Growth | None, capacity: int | None) -> dict[str, 
 
 
 def _all_reach(
-    growth: StoreGrowth | None, capacity: int | None, *, with_heap: bool
+    growth: state_growth.StoreGrowth | None, capacity: int | None, *, with_heap: bool
 ) -> dict[str, Any]:
     """The same of all stores together, for the summary."""
     if growth is None or not growth.bytes.judged or capacity is None:
@@ -521,7 +510,7 @@ def _all_reach(
 
 
 def _capacity_notes(
-    growth: StoreGrowth | None, capacity: int | None, *, with_heap: bool
+    growth: state_growth.StoreGrowth | None, capacity: int | None, *, with_heap: bool
 ) -> Iterator[str]:
     """The same in words."""
     if capacity is None:

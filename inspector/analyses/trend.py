@@ -16,16 +16,7 @@ from inspector.exceptions import CheckpointError
 from inspector.render import audit_history
 from inspector.render import tabular as t
 from inspector.render.fleet_rows import short_names
-from inspector.render.page.page_model import (
-    Bar,
-    BarChart,
-    Block,
-    LineChart,
-    Page,
-    Scale,
-    Section,
-    Series,
-)
+from inspector.render.page import page_model as page
 from inspector.render.report import Report
 
 DAYS = 30
@@ -162,9 +153,9 @@ def trend(
             "days": days,
         },
         tables,
-        page=Page(
+        page=page.Page(
             [
-                Section(table.name, heading, [*blocks, table])
+                page.Section(table.name, heading, [*blocks, table])
                 for heading, blocks, table in zip(headings, charts, tables, strict=True)
             ]
         ),
@@ -256,7 +247,7 @@ def _commits(audits: pa.Table) -> Iterator[CommitRow]:
 # --- a page --------------------------------------------------------------------------------------
 
 
-def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) -> list[Block]:
+def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) -> list[page.Block]:
     """The row bytes of the checkpoints that grew most, over all audits."""
     added: Counter[str] = Counter()
     for grown in growth:
@@ -269,37 +260,39 @@ def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) 
         by_path[row["checkpoint"]][row["audited"]] = row["row_bytes_sum"]
     names, frame = short_names(chosen)
     series = [
-        Series(name, [by_path[path].get(time) for time in times])
+        page.Series(name, [by_path[path].get(time) for time in times])
         for name, path in zip(names, chosen, strict=True)
     ]
     about = f"In {frame}" if frame else ""
-    return _over_audits("Row bytes of those that grew most", Scale.BYTES, times, series, about)
+    return _over_audits("Row bytes of those that grew most", page.Scale.BYTES, times, series, about)
 
 
-def _findings_line(audits: pa.Table, times: Sequence[int]) -> list[Block]:
+def _findings_line(audits: pa.Table, times: Sequence[int]) -> list[page.Block]:
     """How many findings the audits had, each once for a checkpoint."""
     standing = _with_findings(audits.filter(pc.is_valid(audits["findings"])))
     distinct = standing.group_by(["audited", "checkpoint", "finding"]).aggregate([])
     counts = Counter(distinct["audited"].to_pylist())
-    series = [Series("findings", [counts[time] for time in times])]
+    series = [page.Series("findings", [counts[time] for time in times])]
     about = "Each finding counts once for each checkpoint that has it."
-    return _over_audits("Findings of each audit", Scale.COUNT, times, series, about)
+    return _over_audits("Findings of each audit", page.Scale.COUNT, times, series, about)
 
 
 def _over_audits(
-    title: str, scale: Scale, times: Sequence[int], series: Sequence[Series], about: str
-) -> list[Block]:
+    title: str, scale: page.Scale, times: Sequence[int], series: Sequence[page.Series], about: str
+) -> list[page.Block]:
     if len(times) < 2 or not series:
         return []
     numbers = range(1, len(times) + 1)
-    return [LineChart(title, scale, numbers, times, series, about, ("audit", "audits"))]
+    return [page.LineChart(title, scale, numbers, times, series, about, ("audit", "audits"))]
 
 
-def _idle_bars(commits: Sequence[CommitRow]) -> list[Block]:
+def _idle_bars(commits: Sequence[CommitRow]) -> list[page.Block]:
     """For how long those that are idle longest had not committed a batch."""
     idle = [(row.checkpoint, row.idle_ms) for row in commits if row.idle_ms is not None]
     names, _ = short_names([path for path, _ in idle])
-    bars = [Bar(name, (ms,)) for name, (_, ms) in zip(names[:MOST_BARS], idle, strict=False)]
+    bars = [page.Bar(name, (ms,)) for name, (_, ms) in zip(names[:MOST_BARS], idle, strict=False)]
     about = "From the newest batch that an audit saw to the last audit."
-    chart = BarChart("The longest idle", Scale.DURATION_MS, "checkpoint", ("idle",), bars, about)
+    chart = page.BarChart(
+        "The longest idle", page.Scale.DURATION_MS, "checkpoint", ("idle",), bars, about
+    )
     return [chart] if bars else []

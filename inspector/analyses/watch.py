@@ -6,19 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from time import monotonic, sleep
 from typing import Annotated, Any
 
+from inspector.analyses.shared import opening
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import batch_columns, values_of_fields
 from inspector.analyses.shared.conclusion import findings_of, verdict_of
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.opening import (
-    MORE_LOOKS,
-    OUTPACED,
-    Listings,
-    newest_whole,
-    opener_of,
-    restores,
-)
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run, work_of
 from inspector.checkpoint.logfile import STORAGE_SLUG
@@ -107,10 +100,10 @@ class Following:
     _outpaced: OutpacedError | None = None
     _notes: list[str] = field(default_factory=list)
     _followed: Followed = field(default_factory=Followed)
-    _doubts: Listings = field(default_factory=Listings)
+    _doubts: opening.Listings = field(default_factory=opening.Listings)
 
     def __post_init__(self) -> None:
-        self._open = opener_of(self.path, self.options)
+        self._open = opening.opener_of(self.path, self.options)
         self._engine = LocalEngine(self.options.workers)
 
     def batches(self, pace: Pace) -> Iterator[BatchSeen]:
@@ -158,12 +151,12 @@ class Following:
             OutpacedError: the query removed what was to be read, at :data:`MORE_LOOKS` listings
                 more; so does the next look.
         """
-        looks = MORE_LOOKS
+        looks = opening.MORE_LOOKS
         checkpoint = self._list()
         while self._seen is not None and self._seen < checkpoint.newest_version - 1:
             seen = self._judge(checkpoint, self._seen + 1)
             if self._is_sure(seen):
-                self._seen, self._notes, looks = seen.batch_id, [], MORE_LOOKS
+                self._seen, self._notes, looks = seen.batch_id, [], opening.MORE_LOOKS
                 self._doubts.whole = False  # that was said of this batch
                 yield seen
             elif looks:
@@ -172,8 +165,8 @@ class Following:
                 self._pass_over(checkpoint)
             else:
                 raise OutpacedError(
-                    f"{OUTPACED}: different files had disappeared each of the {MORE_LOOKS + 1} "
-                    f"times that the checkpoint was listed and read",
+                    f"{opening.OUTPACED}: different files had disappeared each of the "
+                    f"{opening.MORE_LOOKS + 1} times that the checkpoint was listed and read",
                     checkpoint.root,
                 )
 
@@ -198,7 +191,7 @@ class Following:
 
         What was replayed of it else counts for nothing: the next look reads it anew.
         """
-        whole = restores(seen.run.checkpoint, seen.run.version)
+        whole = opening.restores(seen.run.checkpoint, seen.run.version)
         if not self._doubts.add(seen.run.problems(seen.facts), whole=whole):
             return True
         self._followed = Followed()
@@ -207,8 +200,8 @@ class Following:
     def _pass_over(self, checkpoint: Checkpoint) -> None:
         """Go on with the newest batch that is whole, if the next one no longer is."""
         assert self._seen is not None
-        first, whole = self._seen + 1, newest_whole(checkpoint)
-        if restores(checkpoint, first + 1) or whole is None or whole - 1 <= first:
+        first, whole = self._seen + 1, opening.newest_whole(checkpoint)
+        if opening.restores(checkpoint, first + 1) or whole is None or whole - 1 <= first:
             return
         last = whole - 2
         gone = (

@@ -11,25 +11,8 @@ import click
 from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.fleet_run import means_many
 from inspector.analyses.shared.opening import Opened
-from inspector.cli.click_options import (
-    api_options,
-    arguments_of,
-    many_options,
-    output_format,
-    own_options,
-    parameters,
-    report_options,
-    shown_options,
-)
+from inspector.cli import click_options, output_files
 from inspector.cli.config_file import say_files
-from inspector.cli.output_files import (
-    code_of,
-    failing_on,
-    history_options,
-    outside,
-    record_of,
-    write_report,
-)
 from inspector.cli.pages import Pages, page_options
 from inspector.cli.terminal import NEVER
 from inspector.render.renderers import OF_VERDICTS
@@ -40,10 +23,10 @@ def command_of(analysis: Analysis) -> click.Command:
     run: Callable[[Analysis, dict[str, Any]], None] = _report
     formats = (*(OF_VERDICTS if analysis.has_verdict else ()), *analysis.formats)
     params = [
-        *parameters(analysis),
-        *report_options(formats),
+        *click_options.parameters(analysis),
+        *click_options.report_options(formats),
         *page_options(analysis),
-        *history_options(analysis),
+        *output_files.history_options(analysis),
     ]
     if analysis.files:
         from inspector.cli.export_files import (  # noqa: PLC0415 - only where state is read
@@ -51,19 +34,19 @@ def command_of(analysis: Analysis) -> click.Command:
             export_options,
         )
 
-        run, params = export, export_options([*parameters(analysis)])
+        run, params = export, export_options([*click_options.parameters(analysis)])
     elif analysis.follows:
         from inspector.cli.watch_output import watch, watch_options  # noqa: PLC0415 - as above
 
-        run, params = watch, [*parameters(analysis), *watch_options()]
+        run, params = watch, [*click_options.parameters(analysis), *watch_options()]
     elif analysis.many:
-        run, params = _reports, [*params, *many_options()]
-        params += shown_options() if analysis.has_verdict else ()
+        run, params = _reports, [*params, *click_options.many_options()]
+        params += click_options.shown_options() if analysis.has_verdict else ()
 
     def callback(**parsed: Any) -> None:
         say_files(click.get_current_context(), verbose=parsed["verbose"], quiet=parsed["quiet"])
         if "output" in parsed and "output_file" in parsed:
-            parsed["output"] = output_format(parsed, formats)
+            parsed["output"] = click_options.output_format(parsed, formats)
         message = analysis.check(parsed)
         if message is not None:
             raise click.UsageError(message)
@@ -77,12 +60,15 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
     output, target = parsed["output"], parsed["output_file"]
     if output in analysis.formats and not target:
         raise click.UsageError(f"-o {output} needs a file: -O {analysis.name}.{output}")
-    arguments, keywords = arguments_of(analysis, parsed), own_options(analysis, parsed)
-    options = api_options(parsed, analysis.shared)
+    arguments, keywords = (
+        click_options.arguments_of(analysis, parsed),
+        click_options.own_options(analysis, parsed),
+    )
+    options = click_options.api_options(parsed, analysis.shared)
     if analysis.by_executors is not None:
         run = Opened.start(parsed["path"], options)
         if target:
-            outside(run.checkpoint.root, target)
+            output_files.outside(run.checkpoint.root, target)
         if not run.engine.in_process:
             from inspector.cli.export_files import write_by_executors  # noqa: PLC0415 - as above
 
@@ -91,7 +77,7 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
     pages = Pages(analysis, parsed)
     if pages.wanted:
         keywords["page"] = True
-    record = record_of(analysis, parsed, keywords, options.engine)
+    record = output_files.record_of(analysis, parsed, keywords, options.engine)
     report = analysis.function(*arguments, options, **keywords)
     pages.add(report)
     fail_on = parsed.get("fail_on", NEVER)
@@ -99,13 +85,13 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
         from inspector.cli.export_files import write_parquet  # noqa: PLC0415 - takes a while to import
 
         write_parquet(report, target, force=parsed["force"])
-        sys.exit(code_of(report, fail_on))
+        sys.exit(output_files.code_of(report, fail_on))
     pages.write()
     if record is not None:
         record.add(report)
         record.write()
-    write_report(failing_on(report, fail_on), parsed)
-    sys.exit(code_of(report, fail_on))
+    output_files.write_report(output_files.failing_on(report, fail_on), parsed)
+    sys.exit(output_files.code_of(report, fail_on))
 
 
 def _reports(analysis: Analysis, parsed: dict[str, Any]) -> None:
@@ -113,9 +99,11 @@ def _reports(analysis: Analysis, parsed: dict[str, Any]) -> None:
         from inspector.analyses.shared.estimate import estimate_audits  # noqa: PLC0415 - few ask for it
 
         paths, price, recursive = parsed["paths"], parsed["price"], parsed["recursive"]
-        estimated = estimate_audits(paths, api_options(parsed), price, recursive=recursive)
-        write_report(estimated, parsed)
-        sys.exit(code_of(estimated, NEVER))
+        estimated = estimate_audits(
+            paths, click_options.api_options(parsed), price, recursive=recursive
+        )
+        output_files.write_report(estimated, parsed)
+        sys.exit(output_files.code_of(estimated, NEVER))
     if means_many(parsed["paths"], recursive=parsed["recursive"]):
         from inspector.cli.fleets import write_fleet  # noqa: PLC0415 - only where there are several
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from inspector.exceptions import (
-    CheckpointError,
-    EngineError,
-    InspectorError,
-    NotACheckpointError,
-    UnsupportedProviderError,
-)
+from inspector import exceptions
 
 
 class Exit(enum.IntEnum):
@@ -28,11 +22,11 @@ class Exit(enum.IntEnum):
 
 
 _OF_ERROR: tuple[tuple[type[Exception], Exit], ...] = (
-    (UnsupportedProviderError, Exit.UNSUPPORTED),
-    (NotACheckpointError, Exit.NOT_A_CHECKPOINT),
-    (CheckpointError, Exit.USAGE),
-    (EngineError, Exit.USAGE),
-    (InspectorError, Exit.INCOMPLETE),
+    (exceptions.UnsupportedProviderError, Exit.UNSUPPORTED),
+    (exceptions.NotACheckpointError, Exit.NOT_A_CHECKPOINT),
+    (exceptions.CheckpointError, Exit.USAGE),
+    (exceptions.EngineError, Exit.USAGE),
+    (exceptions.InspectorError, Exit.INCOMPLETE),
     (MemoryError, Exit.INCOMPLETE),
     (FileNotFoundError, Exit.NOT_A_CHECKPOINT),
     (OSError, Exit.STORAGE),

@@ -19,11 +19,7 @@ from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import StoreTable, of_one_version
-from inspector.cli.click_options import (
-    api_options,
-    message_options,
-    own_options,
-)
+from inspector.cli import click_options
 from inspector.cli.exits import Exit
 from inspector.cli.output_files import code_of, outside, write
 from inspector.cli.partial_files import is_written_through, partial_file, real_target
@@ -55,7 +51,7 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
         ),
         click.Option(["--force"], is_flag=True, help="Overwrite existing files."),
         *(parameter for parameter in parameters if parameter not in arguments),
-        *message_options(),
+        *click_options.message_options(),
     ]
 
 
@@ -63,8 +59,8 @@ def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
     """Write the tables of an analysis, one for each store, and end the process."""
     content, output = parsed["what"], parsed["output_file"]
     form = _format(output, parsed["form"])
-    keywords = own_options(analysis, parsed)
-    run = Run.start(parsed["path"], api_options(parsed, analysis.shared))
+    keywords = click_options.own_options(analysis, parsed)
+    run = Run.start(parsed["path"], click_options.api_options(parsed, analysis.shared))
     outside(run.checkpoint.root, output)
     if not run.engine.in_process:
         check_format(form)

@@ -85,21 +85,16 @@ def record_of(
         if form != "parquet":
             raise click.UsageError("--history-format is for --history")
         return None
-    from inspector.render.audit_history import (  # noqa: PLC0415 - for few
-        PARQUET,
-        HistoryTable,
-        Proofs,
-        Record,
-    )
+    from inspector.render import audit_history as h  # noqa: PLC0415 - for few
 
     for path in parsed["paths"]:
         outside(path, folder)
     options = dict(parsed["storage_option"] or {})
-    table = HistoryTable(folder, options, form, None if form == PARQUET else engine)
+    table = h.HistoryTable(folder, options, form, None if form == h.PARQUET else engine)
     if keywords.get("subset") is not None:
-        keywords["proofs"] = Proofs.in_history(table)
+        keywords["proofs"] = h.Proofs.in_history(table)
     newest = parsed["batch"] is None and parsed["state_version"] is None
-    return Record(table, analysis.name, is_newest=newest)
+    return h.Record(table, analysis.name, is_newest=newest)
 
 
 @contextmanager

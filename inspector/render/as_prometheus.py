@@ -103,16 +103,12 @@ def render_prometheus(report: ReportData) -> Iterator[str]:
 
 def prometheus_text(checkpoints: Sequence[Observed], now: float | None = None) -> str:
     """The metrics of checkpoints of one run, in the text format 0.0.4; ``now`` in epoch seconds."""
-    from prometheus_client import (  # noqa: PLC0415 - takes a while, and few commands need it
-        CollectorRegistry,
-        Gauge,
-        generate_latest,
-    )
+    import prometheus_client as p  # noqa: PLC0415 - takes a while, and few commands need it
 
-    registry = CollectorRegistry()
+    registry = p.CollectorRegistry()
 
-    def gauge(name: str, doc: str, labels: Sequence[str] = LABELS) -> Gauge:
-        return Gauge(name, doc, labels, registry=registry)
+    def gauge(name: str, doc: str, labels: Sequence[str] = LABELS) -> p.Gauge:
+        return p.Gauge(name, doc, labels, registry=registry)
 
     level = gauge("spark_state_level", _LEVEL)
     batch = gauge("spark_state_batch_id", "The judged batch.")
@@ -153,4 +149,4 @@ def prometheus_text(checkpoints: Sequence[Observed], now: float | None = None) -
     gauge("spark_state_inspected_timestamp_seconds", written, ()).set(
         time.time() if now is None else now
     )
-    return generate_latest(registry).decode()
+    return p.generate_latest(registry).decode()

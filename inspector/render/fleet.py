@@ -18,24 +18,13 @@ from inspector.findings.verdict import Level
 from inspector.light_dataclasses import dataclass, replace
 from inspector.plain_text import escape
 from inspector.quantities import short_count_text
+from inspector.render import fleet_rows
 from inspector.render.as_csv import csv_line
 from inspector.render.as_json import dumps, render_json
 from inspector.render.as_junit import junit_document, junit_failure, junit_suite
 from inspector.render.as_prometheus import Observed, observed, prometheus_text, unreadable
 from inspector.render.display import Display
 from inspector.render.fitting import drawn_table
-from inspector.render.fleet_rows import (
-    OPTIONAL,
-    RANKS,
-    WIDE,
-    CauseGroup,
-    cause_text,
-    failed_row,
-    groups_of,
-    numbers_text,
-    row_of,
-    short_names,
-)
 from inspector.render.plain import plain_names, plain_row
 from inspector.render.renderers import render
 from inspector.render.report_data import SCHEMA_VERSION, ReportData
@@ -90,7 +79,7 @@ class Form:
     def member(self, report: ReportData, exit_code: Callable[[], int]) -> Member:
         """What is kept of a report, whose tables are read for it; then its exit code is known."""
         text = self.keep(self._text(report))
-        row, columns = row_of(report)
+        row, columns = fleet_rows.row_of(report)
         row["exit_code"] = int(exit_code())
         names = _one_of(tuple(plain_names(report.primary)))
         cause = report.verdict and report.verdict.cause
@@ -99,7 +88,9 @@ class Form:
         if row["message"]:
             row["message"] = sys.intern(row["message"])
         exported = observed(report) if self.output == "prometheus" else None
-        return Member(row, columns, text, names, exported, sys.intern(cause_text(report)), to_do)
+        return Member(
+            row, columns, text, names, exported, sys.intern(fleet_rows.cause_text(report)), to_do
+        )
 
     def failure(self, checkpoint: str, message: str, kind: str, exit_code: int) -> Member:
         """What is kept of a checkpoint that could not be read at all."""
@@ -110,7 +101,7 @@ class Form:
             text = dumps({**head, "checkpoint": checkpoint, "error": error})
         elif self.output == "junit":
             text = junit_failure(self.command, checkpoint, message)
-        row, columns = failed_row(checkpoint, message, exit_code)
+        row, columns = fleet_rows.failed_row(checkpoint, message, exit_code)
         kept = self.keep(iter((text,)))
         return Member(row, columns, kept, observed=unreadable(checkpoint), cause=f"{message}.")
 
@@ -184,13 +175,16 @@ def fleet_table(members: Sequence[Member]) -> Table:
         for column in member.columns:
             columns.setdefault(column.name, column)
     rows = [member.row for member in members]
-    for name in OPTIONAL:
+    for name in fleet_rows.OPTIONAL:
         if all(row.get(name) is None for row in rows):
             columns.pop(name, None)
     return Table(
         "fleet",
         _headline(members),
-        [replace(c, wide=c.name in WIDE, rank=RANKS.get(c.name)) for c in columns.values()],
+        [
+            replace(c, wide=c.name in fleet_rows.WIDE, rank=fleet_rows.RANKS.get(c.name))
+            for c in columns.values()
+        ],
         rows,
         "no checkpoints found",
     )
@@ -258,7 +252,9 @@ def _joined_lines(pieces: Iterator[str]) -> Iterator[str]:
 def _for_people(
     form: Form, members: Sequence[Member], gone: Sequence[str], left_out: int
 ) -> Iterator[str]:
-    groups = list(groups_of([(m.row["checkpoint"], m.level.value, m.cause) for m in members]))
+    groups = list(
+        fleet_rows.groups_of([(m.row["checkpoint"], m.level.value, m.cause) for m in members])
+    )
     table = fleet_table([members[index] for group in groups for index in group.members])
     if form.output == "markdown":
         yield f"# {form.command}\n"
@@ -266,7 +262,7 @@ def _for_people(
     elif form.display.wide:
         yield from drawn_table(table, form.display)
     else:
-        names, frame = short_names([str(member.row["checkpoint"]) for member in members])
+        names, frame = fleet_rows.short_names([str(member.row["checkpoint"]) for member in members])
         around = f"Each of them is {frame}." if frame else ""
         if any(member.cause for member in members):
             yield from form.display.text(table.title, "heading")
@@ -301,7 +297,7 @@ def _cause_list(
     display: Display,
     members: Sequence[Member],
     names: Sequence[str],
-    groups: Sequence[CauseGroup],
+    groups: Sequence[fleet_rows.CauseGroup],
 ) -> Iterator[str]:
     """Causes, each with its checkpoints, and their numbers where they have room."""
     for group in groups:
@@ -316,7 +312,7 @@ def _cause_list(
             continue
         widest = max(len(names[index]) for index in group.members)
         for index in group.members:
-            line = f"{names[index]:<{widest}}  {numbers_text(members[index].row)}"
+            line = f"{names[index]:<{widest}}  {fleet_rows.numbers_text(members[index].row)}"
             fits = display.width is None or len(line) + _LEVEL_WIDTH + 2 <= display.width
             yield from display.text(line if fits else names[index], before=" " * (_LEVEL_WIDTH + 2))
 

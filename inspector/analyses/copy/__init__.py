@@ -10,17 +10,7 @@ from itertools import groupby, islice
 from typing import Annotated, Literal
 
 from inspector import __version__
-from inspector.analyses.copy.evicting import (
-    LEFTOVERS,
-    ROWS,
-    Copying,
-    Eviction,
-    EvictTask,
-    Way,
-    copy_facts,
-    copying,
-    with_eviction,
-)
+from inspector.analyses.copy import evicting
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import file_bytes, store_ids
 from inspector.analyses.shared.declare import analysis
@@ -35,14 +25,8 @@ from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import is_local, spell_root
+from inspector.discovery import copy_contents
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.copy_contents import (
-    RECORD,
-    CopyRecord,
-    SmallFile,
-    check_file_logs,
-    small_files,
-)
 from inspector.discovery.restart import restart_of
 from inspector.discovery.store_schemas import UNKNOWN_OPERATOR
 from inspector.discovery.tasks import Request
@@ -246,20 +230,20 @@ def copy(  # noqa: PLR0913 - the options of one command
 
 def _eviction_of(
     options: Options, evict: str | None, by: str | None, operator: int | None, *, inferred: bool
-) -> Eviction | None:
+) -> evicting.Eviction | None:
     """What is evicted; None if nothing is. CheckpointError if the options do not fit each other."""
     keys = KeyFilter(options.keys, options.where)
     if evict is None and not keys:
         if by is not None or operator is not None:
             raise CheckpointError("--by and --operator are for rows that are evicted: give --evict")
         return None
-    if evict not in (None, LEFTOVERS, ROWS, *_CLASSES):
-        words = ", ".join((LEFTOVERS, ROWS, *_CLASSES))
+    if evict not in (None, evicting.LEFTOVERS, evicting.ROWS, *_CLASSES):
+        words = ", ".join((evicting.LEFTOVERS, evicting.ROWS, *_CLASSES))
         raise CheckpointError(f"got {evict!r} to evict, expected one of {words}")
-    if evict == ROWS and not keys:
+    if evict == evicting.ROWS and not keys:
         raise CheckpointError("rows are evicted that --key or --where names: give one")
     certainties = (Certainty.PROVEN, *((Certainty.INFERRED,) if inferred else ()))
-    return Eviction(evict or ROWS, by, operator, certainties, keys)
+    return evicting.Eviction(evict or evicting.ROWS, by, operator, certainties, keys)
 
 
 class _Copy:
@@ -268,7 +252,7 @@ class _Copy:
         run: Run,
         dest: str,
         dest_options: Mapping[str, str],
-        eviction: Eviction | None,
+        eviction: evicting.Eviction | None,
         *,
         compact: bool,
         stopped: bool,
@@ -301,16 +285,16 @@ class _Copy:
         facts = self._run.facts(self._request())
         self._check_whole(facts)
         eviction = self._eviction
-        work = copying(self._run, appended=eviction is not None, compact=self._compact)
+        work = evicting.copying(self._run, appended=eviction is not None, compact=self._compact)
         tasks = list(work.tasks)
         if eviction is not None:
-            tasks = with_eviction(self._run, tasks, eviction, facts)
+            tasks = evicting.with_eviction(self._run, tasks, eviction, facts)
             # Where a folder gets its name last, rows that are named are looked for while it is
             # written: it is given up if there are none.
             first = plan or (bool(eviction.keys) and not is_local(self._dest))
             rows = eviction.counts(facts)
             if first or not (eviction.keys or any(rows.values())):
-                planned = copy_facts(self._run, tasks)
+                planned = evicting.copy_facts(self._run, tasks)
                 rows = _evicted_rows(planned)
                 if plan or not any(rows.values()):
                     refused = any(n and self._is_refused(name) for name, n in rows.items())
@@ -366,7 +350,7 @@ class _Copy:
                 "query runs, or ended within a batch; stop it, and add --stopped",
                 root,
             )
-        check_file_logs(checkpoint, self._version - 1)
+        copy_contents.check_file_logs(checkpoint, self._version - 1)
 
     def _check_whole(self, facts: Facts) -> None:
         """Refuse a state that Spark would not load, or not as written (SourceNotWholeError)."""
@@ -403,7 +387,7 @@ class _Copy:
 
     # -- writing -------------------------------------------------------------------------------
 
-    def _write(self, tasks: Sequence[EvictTask], work: Copying) -> Facts:
+    def _write(self, tasks: Sequence[evicting.EvictTask], work: evicting.Copying) -> Facts:
         """Write the copy, and check it before it can be taken for a checkpoint.
 
         Raises:
@@ -414,15 +398,21 @@ class _Copy:
         storage, batch = self._checkpoint.storage, self._version - 1
         appended = work.unique_ids is not None
         with new_folder(self._dest, self._options, storage) as place:
-            done = copy_facts(self._run, [task.into(place.url, place.options) for task in tasks])
+            done = evicting.copy_facts(
+                self._run, [task.into(place.url, place.options) for task in tasks]
+            )
             self._check_effects(_evicted_rows(done))
             for problem in done.problems:
                 raise SourceNotWholeError(problem.message, problem.path, problem.offset)
             if self._eviction is not None and not done.of(Evicted):
                 raise _NothingError(done)
-            small = small_files(self._checkpoint, batch, self._dest, unique_ids=work.unique_ids)
+            small = copy_contents.small_files(
+                self._checkpoint, batch, self._dest, unique_ids=work.unique_ids
+            )
             record = self._record(done, appended=appended).to_json().encode()
-            self._write_small(place, (*small.first, SmallFile(RECORD, content=record)))
+            self._write_small(
+                place, (*small.first, copy_contents.SmallFile(copy_contents.RECORD, content=record))
+            )
             self._check_rows(place, done, self._version + appended)
             self._check_log()
             self._write_small(place, small.last)
@@ -435,7 +425,7 @@ class _Copy:
                 )
         return done
 
-    def _write_small(self, place: Destination, files: Sequence[SmallFile]) -> None:
+    def _write_small(self, place: Destination, files: Sequence[copy_contents.SmallFile]) -> None:
         """Write them, and read them back: of most a query would use another content, or none.
 
         Raises:
@@ -454,8 +444,8 @@ class _Copy:
                     spell_root(self._dest),
                 )
 
-    def _record(self, done: Facts, *, appended: bool) -> CopyRecord:
-        return CopyRecord(
+    def _record(self, done: Facts, *, appended: bool) -> copy_contents.CopyRecord:
+        return copy_contents.CopyRecord(
             source=spell_root(self._checkpoint.storage.url),
             query_id=self._checkpoint.logs.query_id,
             batch=self._version - 1,
@@ -482,7 +472,7 @@ class _Copy:
         written = replace(self._run.options, batch=None, state_version=version, key=(), where=())
         checkpoint = open_checkpoint(place.url, self._options)
         run = Run.at(checkpoint, version, written, self._run.engine)
-        read = copy_facts(run, copying(run, checked=True).tasks)
+        read = evicting.copy_facts(run, evicting.copying(run, checked=True).tasks)
         expected, actual = (
             {seen.store: seen.fact for seen in of.of(RowPrints)} for of in (done, read)
         )
@@ -545,7 +535,7 @@ class _Copy:
 
     def _effects(self, done: Facts) -> Iterator[str]:
         """What each way does to the results, with the operators that it is done in."""
-        operators: dict[Way, set[int]] = {}
+        operators: dict[evicting.Way, set[int]] = {}
         for name in _evicted_rows(done):
             operators.setdefault(self._ways[name], set()).add(name.operator_id)
         for way, ids in operators.items():

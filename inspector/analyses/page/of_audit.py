@@ -6,25 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from inspector.analyses.expiry.leftover_tables import (
-    LeftoverRow,
-    LeftoverWords,
-    leftover_ages,
-    notes,
-    proof_window,
-)
+from inspector.analyses.expiry import leftover_tables as lt
 from inspector.analyses.expiry.story import explain_keys
 from inspector.analyses.history import history_report
 from inspector.analyses.info import info_report
 from inspector.analyses.memory import MemoryOptions, memory_report
-from inspector.analyses.page.charts import (
-    Versions,
-    age_chart,
-    churn_charts,
-    ladder_chart,
-    state_charts,
-    treemap,
-)
+from inspector.analyses.page import charts
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import size_table
@@ -57,7 +44,7 @@ def page_request(request: Request) -> Request:
 def page_of(run: Run, judged: Judged, report: Report) -> Page:
     """What the page of an audit shows below its first screen, by what :func:`page_request` has."""
     tables = {table.name: table for table in report.tables}
-    versions = Versions.of(judged)
+    versions = charts.Versions.of(judged)
     sections = (
         Section("size", "Size of the state", list(_sizes(judged))),
         Section("batches", "Batch by batch", list(_batches(judged, versions))),
@@ -98,31 +85,31 @@ _SCHEMA_COLUMNS = (
 def _sizes(judged: Judged) -> Iterator[Block]:
     memory = memory_report(judged, MemoryOptions())
     tables = {table.name: table for table in memory.tables}
-    yield ladder_chart(tables["ladder"])
+    yield charts.ladder_chart(tables["ladder"])
     yield size_table(judged)
     yield tables["what_ifs"]
     yield Text(memory.footnotes)
 
 
-def _batches(judged: Judged, versions: Versions) -> Iterator[Block]:
+def _batches(judged: Judged, versions: charts.Versions) -> Iterator[Block]:
     timeline = timeline_report(judged)
     tables = {table.name: table for table in timeline.tables}
-    yield from state_charts(versions, tables["batches"])
+    yield from charts.state_charts(versions, tables["batches"])
     yield tables["growth"].with_wide("row_bytes")  # a line of bars, which is drawn above
     yield tables["expiring"]
     yield tables["batches"]
     yield Text(timeline.footnotes)
 
 
-def _changes(judged: Judged, versions: Versions) -> Iterator[Block]:
+def _changes(judged: Judged, versions: charts.Versions) -> Iterator[Block]:
     sharing = sharing_report(judged, "store")
-    yield from churn_charts(versions)
+    yield from charts.churn_charts(versions)
     yield from sharing.tables
     yield Text(sharing.footnotes)
 
 
 def _bytes(judged: Judged) -> Iterator[Block]:
-    yield treemap(judged)
+    yield charts.treemap(judged)
     yield size_table(judged, "partition")
     fields = fields_report(judged)
     yield fields.primary
@@ -132,8 +119,8 @@ def _bytes(judged: Judged) -> Iterator[Block]:
 def _leftovers(run: Run, judged: Judged, tables: dict[str, t.Table]) -> Iterator[Block]:
     yield tables["classes"]
     if judged.facts.totals:
-        ages = leftover_ages(judged)
-        yield age_chart(ages)
+        ages = lt.leftover_ages(judged)
+        yield charts.age_chart(ages)
         yield ages
     redact = run.options.redact or Redact.HASH
     story = oldest_story(run, judged, redact)
@@ -166,7 +153,7 @@ NEVER_KNOWN = (
 def unknown_here(judged: Judged) -> Iterator[str]:
     """What this checkpoint does not tell."""
     checkpoint, facts = judged.checkpoint, judged.facts
-    first = proof_window(judged).get("proof_from_batch")
+    first = lt.proof_window(judged).get("proof_from_batch")
     if first:
         yield (
             f"What happened before batch {first} is not known: files or log entries of older "
@@ -188,7 +175,7 @@ def unknown_here(judged: Judged) -> Iterator[str]:
                     f"The schema of {store_text} is unknown, so its keys are not decoded. Use "
                     f"--key-schema and --value-schema to provide it."
                 )
-    yield from (f"{capitalise(note)}." for note in notes(facts))
+    yield from (f"{capitalise(note)}." for note in lt.notes(facts))
 
 
 # --- History of the oldest leftover of a checkpoint, batch by batch -------------------------------
@@ -203,7 +190,7 @@ def oldest_story(run: Run, judged: Judged, redact: Redact) -> t.Table | None:
         return None
     oldest = judged.facts.leftovers[0]
     report = explain_keys(judged, _events(run, oldest))
-    (row,) = LeftoverWords.of(run.checkpoint, redact).rows([oldest], LeftoverRow)
+    (row,) = lt.LeftoverWords.of(run.checkpoint, redact).rows([oldest], lt.LeftoverRow)
     story = report.primary
     return replace(
         story,

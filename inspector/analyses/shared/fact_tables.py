@@ -9,13 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from inspector import analyses
+from inspector.analyses.shared import data_tables
 from inspector.analyses.shared.common import operator_names
-from inspector.analyses.shared.data_tables import (
-    batch_spec,
-    listed_problems,
-    run_batches,
-    table_work,
-)
 from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
@@ -160,18 +155,18 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
             FactTableTask(analysis, name, task, names[task.operator_id], merged, redact, keys, mode)
             for task in narrowed(run, run.tasks(request))
         ]
-        schema, listed = table.batch_schema(mode, keys), listed_problems(run, mode)
+        schema, listed = table.batch_schema(mode, keys), data_tables.listed_problems(run, mode)
         if not tasks:
             work = tuple(
-                Work(batch_spec(problem_batch))
+                Work(data_tables.batch_spec(problem_batch))
                 for problem_batch in problem_batches(schema, mode, listed)
             )
-            return TablePlan(schema, run_batches, work, run)
+            return TablePlan(schema, data_tables.run_batches, work, run)
         tasks[0] = replace(tasks[0], listed=listed)
         return TablePlan(
             schema,
             run_fact_table,
-            tuple(table_work(t.task, t.to_json(), t.listed) for t in tasks),
+            tuple(data_tables.table_work(t.task, t.to_json(), t.listed) for t in tasks),
             run,
         )
 

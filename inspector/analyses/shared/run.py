@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from inspector import exceptions
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import MORE_LOOKS, Opened, fold_problems, version_problem
 from inspector.analyses.shared.options import Options
@@ -18,24 +19,11 @@ from inspector.checkpoint.logfile import DOUBTFUL, MOVED_SLUG
 from inspector.checkpoint.patience import THREADS, in_parallel
 from inspector.checkpoint.storage import READ
 from inspector.checkpoint.urls import is_local
-from inspector.discovery.key_ranges import (
-    MOST_RANGES,
-    needs_bounds,
-    replayed_files,
-    split_task,
-    with_bounds,
-)
+from inspector.discovery import key_ranges
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Request, StoreTask, Task
 from inspector.engines.engine import BYTES, BatchFunction, Engine, Measure, Merge, Work
 from inspector.engines.local import stream_tasks
-from inspector.exceptions import (
-    OUT_OF_MEMORY,
-    EngineError,
-    InspectorError,
-    MissingVersionError,
-    NotEnoughMemoryError,
-)
 from inspector.facts.checks import ReadProblem
 from inspector.facts.fact import Observed
 from inspector.facts.registry import facts_in, facts_schema
@@ -136,12 +124,12 @@ class Run(Opened):
             except MemoryError:
                 raise self._out_of_memory(measure()) from None
 
-    def _out_of_memory(self, so_far: Measure) -> NotEnoughMemoryError:
+    def _out_of_memory(self, so_far: Measure) -> exceptions.NotEnoughMemoryError:
         """The error that the keys do not fit, and what had been read when it happened."""
         of_all = f" of {so_far.total:,}" if so_far.total else ""
-        return NotEnoughMemoryError(
-            f"{OUT_OF_MEMORY}. Of this checkpoint {so_far.done:,}{of_all} {so_far.unit} had been "
-            "read, and nothing was reported of it",
+        return exceptions.NotEnoughMemoryError(
+            f"{exceptions.OUT_OF_MEMORY}. Of this checkpoint {so_far.done:,}{of_all} {so_far.unit} "
+            "had been read, and nothing was reported of it",
             self.checkpoint.root,
         )
 
@@ -213,11 +201,15 @@ def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]
         cores = -(-cores // 2)  # a task that is alone takes two
     counts = ranges_for_cores(tasks, cores)
     if options.memory_limit is None:
-        return [part for task, n in zip(tasks, counts, strict=True) for part in split_task(task, n)]
+        return [
+            part
+            for task, n in zip(tasks, counts, strict=True)
+            for part in key_ranges.split_task(task, n)
+        ]
     at_once = (engine.in_process and engine.cores) or 1
     memory = _key_memory(options.memory_limit, at_once)
     counts = [max(n, m) for n, m in zip(counts, ranges_for_memory(tasks, memory), strict=True)]
-    parts = [split_task(task, n) for task, n in zip(tasks, counts, strict=True)]
+    parts = [key_ranges.split_task(task, n) for task, n in zip(tasks, counts, strict=True)]
     whole = sum(n > 1 and len(ranges) == 1 for n, ranges in zip(counts, parts, strict=True))
     _tell([len(part) for part in parts], whole, options.engine.notify)
     return [replace(task, key_memory=memory) for part in parts for task in part]
@@ -236,7 +228,7 @@ def one_after_another(tasks: Iterable[Task], options: Options) -> list[Task]:
     if options.memory_limit is None or options.key:
         return tasks
     memory = _key_memory(options.memory_limit, 1)
-    counts = [min(n, MOST_RANGES) for n in ranges_for_memory(tasks, memory)]
+    counts = [min(n, key_ranges.MOST_RANGES) for n in ranges_for_memory(tasks, memory)]
     _tell(counts, 0, options.engine.notify)
     return [replace(task, passes=n) for task, n in zip(tasks, counts, strict=True)]
 
@@ -246,7 +238,7 @@ def _key_memory(limit: int, at_once: int) -> int:
     memory = (limit - START_BYTES) // at_once - READING_BYTES
     if memory < READING_BYTES:
         least = (START_BYTES + 2 * READING_BYTES * at_once) / 1e6
-        raise EngineError(
+        raise exceptions.EngineError(
             f"a memory limit of {limit / 1e6:.0f} MB is too small, expected at least "
             f"{least:.0f} MB for {at_once} partition{'s' * (at_once > 1)} at the same time "
             "(--workers)"
@@ -317,7 +309,7 @@ def _most_keys(task: Task, record_bytes: dict[tuple[int, str], float]) -> int:
     """Keys of a task at the most beside its snapshots' rows, by a sample of each store's name."""
     keys = 0.0
     for store in task.stores:
-        files = [file for file in replayed_files(task, store) if _has_rows(task, file)]
+        files = [file for file in key_ranges.replayed_files(task, store) if _has_rows(task, file)]
         if files:
             name = task.operator_id, store.store_name
             if name not in record_bytes:
@@ -335,7 +327,9 @@ def _snapshot_rows(task: Task) -> int:
     """Rows that the snapshots of the stores say they have: the oldest, or the newest if more."""
     rows = 0
     for store, reader in open_stores(_without_sums(task)):
-        result = [file for file in replayed_files(task, store) if not _has_rows(task, file)]
+        result = [
+            file for file in key_ranges.replayed_files(task, store) if not _has_rows(task, file)
+        ]
         rows += max(
             (reader.files.snapshot_rows(file) or 0 for file in result[:1] + result[-1:]), default=0
         )
@@ -349,9 +343,9 @@ def _kept_length(task: Task) -> int:
     """
     length = 0
     for store, reader in open_stores(_without_sums(task)):
-        files = [] if shows_few(task, store) else replayed_files(task, store)
+        files = [] if shows_few(task, store) else key_ranges.replayed_files(task, store)
         if files:
-            with suppress(InspectorError, OSError):
+            with suppress(exceptions.InspectorError, OSError):
                 largest = max(files, key=lambda file: file.size)
                 block = next(iter(reader.blocks(largest)), None)
                 if block is not None and block.count:
@@ -370,7 +364,7 @@ def _file_bytes_of_record(task: Task, store: StoreTask, files: Sequence[StoreFil
     ((_, reader),) = open_stores(replace(task, stores=(replace(store, side_files=()),)))
     try:
         records = sum(block.count for block in reader.blocks(file))
-    except (InspectorError, OSError):
+    except (exceptions.InspectorError, OSError):
         return 1.0
     return max(1.0, file.size / max(records, 1))
 
@@ -383,7 +377,7 @@ def bound_ranges(tasks: Sequence[Task], run: RunTasks) -> Sequence[Task]:
 
     That takes a pass of its own over them: who made a record is judged by all records around it.
     """
-    timed = [task for task in tasks if needs_bounds(task)]
+    timed = [task for task in tasks if key_ranges.needs_bounds(task)]
     if not timed:
         return tasks
     result: dict[StoreId, dict[int, CallBounds]] = {}
@@ -394,7 +388,10 @@ def bound_ranges(tasks: Sequence[Task], run: RunTasks) -> Sequence[Task]:
                 of_store.get(observation.version, CallBounds()) + observation.fact
             )
     bounds: Mapping[StoreId, Mapping[int, CallBounds]] = result
-    return [with_bounds(task, bounds) if needs_bounds(task) else task for task in tasks]
+    return [
+        key_ranges.with_bounds(task, bounds) if key_ranges.needs_bounds(task) else task
+        for task in tasks
+    ]
 
 
 def in_whole(
@@ -506,7 +503,7 @@ def _newest_alone(task: Task) -> Task:
     files_of = provider_by_name(task.provider).files_of
 
     def trim(store: StoreTask) -> StoreTask:
-        with suppress(MissingVersionError):
+        with suppress(exceptions.MissingVersionError):
             base = chain_for(files_of(store.files), task.version).base
             first = (base.version if base else None) or 0
             kept = tuple(file for file in store.files if (file.version or first) >= first)
