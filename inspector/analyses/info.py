@@ -247,6 +247,9 @@ def _schema_from(version: int | None) -> str:
 
 def _store_rows(checkpoint: Checkpoint, operator: Operator, version: int) -> Iterator[StoreInfoRow]:
     partitions = [p for p in operator.layout.partitions if not was_left(checkpoint, p, version)]
+    # Leading key columns by which Spark scans, as its metadata has it.
+    stores = operator.metadata.stores if operator.metadata else ()
+    prefixes = {info.store_name: info.num_cols_prefix_key for info in stores}
     for name in operator.layout.store_names:
         schema = operator.schemas.get(name)
         yield StoreInfoRow(
@@ -256,17 +259,11 @@ def _store_rows(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
             name_from=operator.name_from,
             partitions=len(partitions),
             schema_from=_schema_from(None if schema is None else schema.version),
-            prefix_columns=_prefix_columns(operator, name),
+            prefix_columns=prefixes.get(name),
             expires=expiry_text(operator.rules[name]),
             key_schema=None if schema is None else schema_text(schema.key),
             value_schema=None if schema is None else schema_text(schema.value),
         )
-
-
-def _prefix_columns(operator: Operator, store: str) -> int | None:
-    """Leading key columns by which Spark scans, as its metadata has it."""
-    stores = operator.metadata.stores if operator.metadata else ()
-    return next((info.num_cols_prefix_key for info in stores if info.store_name == store), None)
 
 
 def _conf_rows(checkpoint: Checkpoint, version: int) -> Iterator[ConfRow]:

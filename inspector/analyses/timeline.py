@@ -378,7 +378,13 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
         if row.version in shown
     ]
     batches = BatchRow.table("batches, by store", rows)
-    totals = TotalRow.table("batches, all stores together", _totals(rows), shown=len(merged) > 1)
+    # What a store does not know, no sum knows.
+    of_version = sorted(group_by(rows, lambda row: row.version).items())
+    totals = TotalRow.table(
+        "batches, all stores together",
+        [_total(of_stores) for _, of_stores in of_version],
+        shown=len(merged) > 1,
+    )
     together = state_growth.growth_together(judged, heaps)
     reaches = _all_reach(together, capacity, with_heap=bool(heaps))
     return judged.report(
@@ -399,12 +405,6 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
         charts=growth_charts(judged),
         footnotes=(FOOTNOTE, FORWARD_FOOTNOTE),
     )
-
-
-def _totals(rows: Sequence[BatchRow]) -> list[TotalRow]:
-    """The rows of each version as one, oldest first; what a store does not know, no sum knows."""
-    of_version = group_by(rows, lambda row: row.version)
-    return [_total(of_stores) for _, of_stores in sorted(of_version.items())]
 
 
 def _total(rows: Sequence[BatchRow]) -> TotalRow:

@@ -182,6 +182,8 @@ def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[Top
             for rank, (key, top_key) in enumerate(zip(keys, ranked, strict=True), 1):
                 rows, put = top_key.fact, top_key.fact.last_put_version
                 total = totals.get((store_name, by))
+                size = rows.key_bytes + rows.value_bytes
+                amount = size if by is TopBy.OLDEST else rows.amount
                 yield TopRow(
                     by=by.value,
                     rank=rank,
@@ -191,18 +193,13 @@ def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[Top
                     key_hex=rows.key.hex() if redact is Redact.NONE else None,
                     key_bytes=rows.key_bytes,
                     value_bytes=rows.value_bytes,
-                    row_bytes=rows.key_bytes + rows.value_bytes,
+                    row_bytes=size,
                     puts=rows.puts,
                     last_put_version=put,
                     last_put_batch=None if put is None else put - 1,
                     join_rows=rows.amount if by is TopBy.NUMBER else None,
-                    share=_amount(rows, by) / total if total else None,
+                    share=amount / total if total else None,
                 )
-
-
-def _amount(top_key: TopKey, by: TopBy) -> int:
-    """What a key has of what it is ranked by; of the oldest, its bytes."""
-    return top_key.key_bytes + top_key.value_bytes if by is TopBy.OLDEST else top_key.amount
 
 
 def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:

@@ -153,12 +153,10 @@ def trend(
             "days": days,
         },
         tables,
-        page=page.Page(
-            [
-                page.Section(table.name, heading, [*blocks, table])
-                for heading, blocks, table in zip(headings, charts, tables, strict=True)
-            ]
-        ),
+        page=[
+            page.Section(table.name, heading, [*blocks, table])
+            for heading, blocks, table in zip(headings, charts, tables, strict=True)
+        ],
     )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated
 
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared.conclusion import verdict_on_files
@@ -92,16 +92,6 @@ def _wrong_subset(subset: str | None, *, remembered: bool) -> str | None:
     return None
 
 
-def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
-    return _wrong_subset(parsed["subset"], remembered=parsed["history"] is not None)
-
-
-def _subset(text: str, checkpoint: str, proofs: Proofs) -> Subset:
-    if text.startswith(_NEXT):
-        return proofs.next(checkpoint, Subset.parse(text.replace(_NEXT, "1/", 1)).count)
-    return Subset.parse(text)
-
-
 @analysis(
     uses=(o.THRESHOLDS, o.WORK, o.SCHEMAS, o.PART, o.AT_VERSION),
     tables=(ProblemRow, CheckRow),
@@ -110,7 +100,7 @@ def _subset(text: str, checkpoint: str, proofs: Proofs) -> Subset:
     fail_on="warning",
     many=True,
     remembered=True,
-    check=_wrong_options,
+    check=lambda parsed: _wrong_subset(parsed["subset"], remembered=parsed["history"] is not None),
 )
 def verify(
     path: str | Opened,
@@ -143,7 +133,9 @@ def verify(
     if message is not None:
         raise CheckpointError(message)
     run = Run.start(path, options)
-    part = None if subset is None else _subset(subset, run.checkpoint.root, proofs)
+    part = None if subset is None else Subset.parse(subset.replace(_NEXT, "1/", 1))
+    if part is not None and (subset or "").startswith(_NEXT):
+        part = proofs.next(run.checkpoint.root, part.count)
     judged = run.judge(run.facts(replace(FACTS, subset=part)))
     report = verify_report(replace(judged, subset=part))
     if part is None:

@@ -145,14 +145,10 @@ def _grows(values: _Floats) -> bool:
     )
 
 
-def _step(values: Sequence[int]) -> float:
-    """What one version changes, usually; 0 of a series that never moves."""
-    steps = np.abs(np.diff(np.asarray(values)))
-    return median(steps[steps > 0]) if steps.any() else 0.0
-
-
 def _last_bottom(values: Sequence[int]) -> int:
-    limit = min(values) + _step(values) / 2
+    steps = np.abs(np.diff(np.asarray(values)))
+    usual = median(steps[steps > 0]) if steps.any() else 0.0  # what one version changes
+    limit = min(values) + usual / 2
     last = max(index for index, value in enumerate(values) if value < limit or value == min(values))
     return min(last, len(values) - 2)
 

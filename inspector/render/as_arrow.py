@@ -123,10 +123,11 @@ def _name(column: Column) -> str:
 
 def _array(column: Column, rows: Sequence[Mapping[str, Any]], kind: pa.DataType) -> Any:
     values = [row.get(column.name) for row in rows]
-    return pa.array(map(_word, values) if pa.types.is_string(kind) else values, kind)
-
-
-def _word(value: Any) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if pa.types.is_string(kind):
+        values = [
+            value
+            if value is None or isinstance(value, str)
+            else json.dumps(value, ensure_ascii=False, allow_nan=False)
+            for value in values
+        ]
+    return pa.array(values, kind)

@@ -15,7 +15,7 @@ from inspector.render.tabular import Table
 
 if TYPE_CHECKING:
     from inspector.checkpoint.state_schema import StateSchema
-    from inspector.render.page.page_model import LineChart, Page
+    from inspector.render.page.page_model import LineChart, Section
 
 _LONGEST_PATH = 120
 
@@ -95,7 +95,7 @@ class ReportData:
     comparison: Comparison | None = None
     fail_on: Severity | None = None
     part: Part | None = None
-    page: Page | None = None
+    page: Sequence[Section] | None = None
     nothing_done: bool = False
     rules: Sequence[Kind] = ()
     charts: Sequence[LineChart] = ()

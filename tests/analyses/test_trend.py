@@ -126,10 +126,10 @@ def charts(tmp_path: Path, *rows: audit_history.Row) -> list[LineChart | BarChar
         audit_history.HistoryTable(str(tmp_path / "h"), {}).append([each])
     page = api.trend(str(tmp_path / "h")).page
     assert page is not None
-    assert [section.title for section in page.sections] == ["Growth", "Findings", "Commits"]
+    assert [section.title for section in page] == ["Growth", "Findings", "Commits"]
     return [
         block
-        for section in page.sections
+        for section in page
         for block in section.blocks
         if isinstance(block, (LineChart, BarChart))
     ]

@@ -27,7 +27,7 @@ from inspector.facts.leftover_facts import Leftover
 from inspector.model import Redact
 from inspector.quantities import capitalise
 from inspector.render import tabular as t
-from inspector.render.page.page_model import Block, Page, Section, Text
+from inspector.render.page.page_model import Block, Section, Text
 from inspector.render.report import Report
 
 _HIDDEN = {
@@ -41,11 +41,11 @@ def page_request(request: Request) -> Request:
     return replace(request, rewrites=True, partitions=True, fields=True, expiring=True)
 
 
-def page_of(run: Run, judged: Judged, report: Report) -> Page:
+def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
     """What the page of an audit shows below its first screen, by what :func:`page_request` has."""
     tables = {table.name: table for table in report.tables}
     versions = charts.Versions.of(judged)
-    sections = (
+    return (
         Section("size", "Size of the state", list(_sizes(judged))),
         Section("batches", "Batch by batch", list(_batches(judged, versions))),
         Section("changes", "Changes and sharing", list(_changes(judged, versions))),
@@ -54,7 +54,6 @@ def page_of(run: Run, judged: Judged, report: Report) -> Page:
         Section("schemas", "Schemas and rules", list(_schemas(judged))),
         Section("unknown", "What the checkpoint does not show", list(_unknowns(judged, tables))),
     )
-    return Page(sections)
 
 
 def _schemas(judged: Judged) -> Iterator[Block]:

@@ -76,10 +76,14 @@ def render_fleet_page(
 
     Failures, by path and message, could not be read at all, and come first.
     """
-    ordered = sorted(reports, key=_urgency)
+    ordered = sorted(
+        reports,
+        key=lambda r: (-r.level.rank, -(r.summary.get("row_bytes") or 0), r.checkpoint),
+    )
     parts, links, room = [], [], MOST_FLEET_BYTES
+    blocks: Any = _environment().get_template("blocks.html.j2").module
     for number, report in enumerate(ordered, start=1):
-        part = _fleet_part(report, f"c{number}-")
+        part = Markup(blocks.fleet_part(_view(report, f"c{number}-")))
         left = len(part) <= room
         parts += [part] if left else []
         room -= len(part) if left else 0
@@ -113,7 +117,8 @@ def _view(report: ReportData, prefix: str) -> View:
     json_text = "" if prefix else Markup(json_for_html("".join(render_json(report))))
     return View(
         prefix=prefix,
-        name=_name(report.checkpoint),
+        # The last part of a path alone is often ``checkpoint``.
+        name="/".join(report.checkpoint.rstrip("/").split("/")[-2:]) or report.checkpoint,
         path=report.checkpoint,
         level=report.level.value,
         headline=[*first_screen(report), *lines],
@@ -137,7 +142,7 @@ def _sections(report: ReportData) -> Iterator[View]:
         shown = [item for item in report.tables if item.shown and item.name not in LISTED]
         sections: Iterable[Section] = (Section("tables", "Tables", shown),)
     else:
-        sections = report.page.sections
+        sections = report.page
     for section in sections:
         yield _section(section.name, section.title, section.blocks)
     said = [*report.notes, *(report.footnotes if report.page is None else ())]
@@ -181,21 +186,7 @@ def _means(kind: Kind) -> list[str]:
     return [sentence(text) for text in texts if text]
 
 
-def _name(path: str) -> str:
-    """The last two parts of a path: the last one alone is often ``checkpoint``."""
-    return "/".join(path.rstrip("/").split("/")[-2:]) or path
-
-
 # --- a fleet ---------------------------------------------------------------------------------
-
-
-def _urgency(report: ReportData) -> tuple[int, int, str]:
-    return -report.level.rank, -(report.summary.get("row_bytes") or 0), report.checkpoint
-
-
-def _fleet_part(report: ReportData, prefix: str) -> Markup:
-    blocks: Any = _environment().get_template("blocks.html.j2").module
-    return Markup(blocks.fleet_part(_view(report, prefix)))
 
 
 def _fleet(

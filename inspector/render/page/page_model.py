@@ -125,10 +125,3 @@ class Section:
     name: str
     title: str
     blocks: Sequence[Block]
-
-
-@dataclass(frozen=True)
-class Page:
-    """What a page shows below the first screen, which is that of its report."""
-
-    sections: Sequence[Section]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from inspector.discovery.tasks import Request
 from inspector.merge.collect import Facts
 from inspector.model import Redact
 from inspector.render.cells import summary_name
-from inspector.render.page.page_model import Page, Text
+from inspector.render.page.page_model import Section, Text
 from inspector.render.renderers import render
 from inspector.render.tabular import Table
 from tests.cli.support import checkpoint_of, copy_of
@@ -23,21 +24,21 @@ from tests.cli.support import checkpoint_of, copy_of
 SECTIONS = ["size", "batches", "changes", "bytes", "leftovers", "schemas", "unknown"]
 
 
-def page_of(path: Path, options: api.Options | None = None) -> Page:
+def page_of(path: Path, options: api.Options | None = None) -> Sequence[Section]:
     page = api.audit(str(path), options, page=True).page
     assert page is not None
     return page
 
 
-def tables_of(page: Page) -> dict[str, Table]:
-    return {b.name: b for each in page.sections for b in each.blocks if isinstance(b, Table)}
+def tables_of(page: Sequence[Section]) -> dict[str, Table]:
+    return {b.name: b for each in page for b in each.blocks if isinstance(b, Table)}
 
 
 @pytest.mark.parametrize("case", ["fmgws_event_ignore", "join_left_outer", "task_failed"])
 def test_a_page_has_all_its_sections(case: str) -> None:
     page = page_of(checkpoint_of(case))
-    assert [section.name for section in page.sections] == SECTIONS
-    assert all(section.blocks for section in page.sections)
+    assert [section.name for section in page] == SECTIONS
+    assert all(section.blocks for section in page)
     assert all(column.doc for table in tables_of(page).values() for column in table.columns)
 
 
@@ -85,7 +86,7 @@ def test_keys_are_hashed_unless_they_are_asked_for() -> None:
         options = api.Options(redact=redact)
         report = api.audit(str(path), options, page=True)
         assert ("once-000" in "".join(render(report, "html"))) is shown
-        leftovers = page_of(path, options).sections[4]
+        leftovers = page_of(path, options)[4]
         texts = [line for b in leftovers.blocks if isinstance(b, Text) for line in b.lines]
         told = [line.endswith("Use --redact none to show them.") for line in texts]
         assert told == [True] * (not shown)
@@ -101,7 +102,7 @@ def test_schemas_are_shown_in_full() -> None:
 
 
 def test_undecided_keys_are_among_what_is_unknown() -> None:
-    unknown = page_of(checkpoint_of("fmgws_snapshots_cleaned")).sections[-1]
+    unknown = page_of(checkpoint_of("fmgws_snapshots_cleaned"))[-1]
     assert any(isinstance(block, Table) and block.name == "undecided" for block in unknown.blocks)
 
 

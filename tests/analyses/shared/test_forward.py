@@ -170,7 +170,7 @@ def test_the_page_of_an_audit_shows_it() -> None:
     assert page is not None
     (table,) = (
         block
-        for section in page.sections
+        for section in page
         for block in section.blocks
         if isinstance(block, Table) and block.name == "expiring"
     )

@@ -20,7 +20,6 @@ from inspector.render.page.document import (
 )
 from inspector.render.page.page_model import (
     LineChart,
-    Page,
     Scale,
     Section,
     Series,
@@ -111,7 +110,7 @@ def test_a_report_without_a_page_shows_its_tables() -> None:
 
 def test_a_page_shows_its_sections_in_their_order() -> None:
     sections = [Section("one", "First part", [Text(["a <b>"])]), Section("two", "Second", [])]
-    page = written(report(page=Page(sections)))
+    page = written(report(page=sections))
     assert page.index("a &lt;b&gt;") < page.index('id="two"')
     assert "The things</h3>" not in page
 
@@ -202,7 +201,7 @@ def test_a_hundred_checkpoints_are_less_than_a_megabyte() -> None:
             findings=(finding(), finding(), finding()),
             problems=[],
             charts=[chart, chart],
-            page=Page([Section("text", "Text", [Text(["x" * 20_000])])]),
+            page=[Section("text", "Text", [Text(["x" * 20_000])])],
         )
         for n in range(100)
     ]
