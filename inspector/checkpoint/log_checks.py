@@ -192,17 +192,11 @@ def _contradictions(
             continue
         ended, began = before.next_watermark_ms, after.watermark_ms
         if ended is not None and ended != began:
-            yield (
-                before,
-                after,
-                f"got batchWatermarkMs {began}, commits/{before.batch_id} says {ended} as "
-                "nextBatchWatermarkMs: one of the two entries was changed",
-            )
+            fault = f"commits/{before.batch_id} says {ended} as nextBatchWatermarkMs"
         elif before.watermark_ms is not None and before.watermark_ms > began:
-            yield (
-                before,
-                after,
-                f"got batchWatermarkMs {began}, less than {before.watermark_ms} of "
-                f"offsets/{before.batch_id}, and a watermark never falls: one of the two entries "
-                "was changed",
-            )
+            at = f"{before.watermark_ms} of offsets/{before.batch_id}"
+            fault = f"less than {at}, and a watermark never falls"
+        else:
+            continue
+        message = f"got batchWatermarkMs {began}, {fault}: one of the two entries was changed"
+        yield before, after, message

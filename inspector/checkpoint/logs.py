@@ -112,11 +112,9 @@ class Logs:
         return frozenset(batch for item in ranges for batch in item)
 
     def conf_for(self, batch_id: int, key: str) -> ConfValue:
-        """The value that a conf had for a batch.
+        """The value that a conf (with or without ``spark.sql.``) had for a batch.
 
-        Args:
-            batch_id: the batch; the files of state version V were written by batch V - 1.
-            key: the conf's key, with or without ``spark.sql.``.
+        The files of state version V were written by batch V - 1.
         """
         name = full_key(key)
         batch = BatchId(batch_id)
@@ -247,24 +245,19 @@ class _Reader:
             self.problems.append(problem(error, self._storage.full_path(folder)))
             return None
         # Spark takes only names that are a long; "5.compact" and the like are another log's.
-        numbered = ((number(entry.name), entry) for entry in entries)
-        named = [(BatchId(n), entry) for n, entry in numbered if n is not None]
-        numbered_files = sorted((n, entry) for n, entry in named if entry.is_file)
-        self.problems += [
-            entry.not_a_file(self._storage.full_path(entry.path))
-            for _, entry in named
-            if not entry.is_file
-        ]
-        result = [(batch, entry) for batch, entry in numbered_files if batch <= MAX_BATCH]
-        for _, entry in numbered_files[len(result) :]:
+        numbers = {BatchId(n): e for e in entries if (n := number(e.name)) is not None}
+        location = self._storage.full_path
+        others = [entry for entry in numbers.values() if not entry.is_file]
+        self.problems += [entry.not_a_file(location(entry.path)) for entry in others]
+        result = {batch: numbers[batch] for batch in sorted(numbers) if numbers[batch].is_file}
+        for batch in [batch for batch in result if batch > MAX_BATCH]:
             message = "got a number that no batch can have; the entry is ignored"
-            path = self._storage.full_path(entry.path)
+            path = location(result.pop(batch).path)
             self.problems.append(Problem(DecodeError.slug, message, path))
         if len(result) > self._most:
             message = f"got {len(result)} entries, only the newest {self._most} are read"
-            path = self._storage.full_path(folder)
-            self.problems.append(Problem(LimitError.slug, message, path))
-        return dict(result[-self._most :])
+            self.problems.append(Problem(LimitError.slug, message, location(folder)))
+        return dict([*result.items()][-self._most :])
 
     def parse_entries(
         self, entries: Mapping[BatchId, Entry], parse: Callable[[bytes], T]

@@ -104,14 +104,10 @@ def small_files(
     *,
     unique_ids: Mapping[str, str] | None = None,
 ) -> SmallFiles:
-    """The logs, metadata and schemas that a restart after a batch reads.
+    """The logs, metadata and schemas that a restart after a batch of the whole checkpoint reads.
 
-    Args:
-        checkpoint: that is copied, whole.
-        batch: the newest that the copy has of it.
-        new_root: the new root, as its user spelled it.
-        unique_ids: if a batch is appended, the ids of its state by those of the batch before it
-            (checkpoint format 2); None if none is.
+    If a batch is appended, ``unique_ids`` are the ids of its state by those of the batch before it
+    (checkpoint format 2).
 
     Raises:
         CheckpointError: an entry of a log is not there, or is nothing that can be copied.

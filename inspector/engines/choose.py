@@ -147,14 +147,11 @@ def _spark(options: EngineOptions, workers: int | None, reason: str | None = Non
     from inspector.engines.spark import SparkEngine  # noqa: PLC0415 - takes a second to import
 
     engine = SparkEngine.of(
-        options.session,
-        options.master,
-        options.conf,
+        *(options.session, options.master, options.conf),
         io=options.io,
         tune_workers=options.tune_workers,
     )
-    if reason is not None:
-        options.notify(f"engine: {SPARK} ({reason})")
-    for note in engine.notes:
+    reasons = [] if reason is None else [f"{SPARK} ({reason})"]
+    for note in (*reasons, *engine.notes):
         options.notify(f"engine: {note}")
     return engine

@@ -96,10 +96,9 @@ def running() -> SparkSession | None:
 def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     """A session that ends with this process, or the one that this process has.
 
-    Args:
-        master: any that Spark knows, ``sc://`` of Spark Connect too; None for what spark-submit or
-            the environment says, else all cores of this machine.
-        conf: its confs; they go before those set here.
+    The master is any that Spark knows, ``sc://`` of Spark Connect too; None stands for what
+    spark-submit or the environment says, else all cores of this machine. Its confs go before those
+    set here.
 
     Raises:
         EngineError: PySpark is too old, it, Java or the master cannot be had, or a session is

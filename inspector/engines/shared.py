@@ -38,10 +38,7 @@ AT_ONCE_SPARK = 64
 class SharedEngines:
     """Engines by one user's options, for one run or for several at the same time.
 
-    Args:
-        options: of the engines.
-        workers: partitions read at the same time in this process, by all runs together.
-        shared: whether several runs use them.
+    In this process all runs together read so many partitions at a time as there are ``workers``.
 
     Raises:
         EngineError: an engine that is requested cannot be had.

@@ -23,10 +23,7 @@ _ABSENT = re.compile(
 class SparkTable:
     """A table by its path, or by its name in a catalog (``catalog.schema.table``).
 
-    Args:
-        place: the path or name, as Spark takes it.
-        form: of Spark's ``DataFrameWriter.format``.
-        options: where the session is, or how one is started.
+    Its ``form`` is that of Spark's ``DataFrameWriter.format``.
 
     Raises:
         EngineError: they choose no Spark, it cannot be had, or it has no such format.

@@ -130,13 +130,7 @@ def judge_format(operator_id: int, formats: Mapping[str, str]) -> Iterator[Findi
 
 
 def judge_heap(heap_bytes: int | None, thresholds: Thresholds) -> Iterator[Finding]:
-    """The state of all stores against the limit of its user.
-
-    Args:
-        heap_bytes: what the retained versions take in all executors; an estimate. None if it was
-            not estimated.
-        thresholds: with the limit; without one nothing is judged.
-    """
+    """The estimated heap of the state of all stores against the limit of its user, if any."""
     limit = thresholds.heap_bytes
     if limit is None or heap_bytes is None or heap_bytes <= limit:
         return

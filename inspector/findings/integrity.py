@@ -74,13 +74,9 @@ def judge_problems(
     restart: Restart | None = None,
     relative: Callable[[str], str] = str,
 ) -> Iterator[Finding]:
-    """One finding for each kind of problem in each operator.
+    """One finding for each kind of problem in each operator; without harm to a restart a warning.
 
-    Args:
-        problems: by the listing and by the files.
-        thresholds: from which number on.
-        restart: what the query restarts from; damage that it does without is a warning.
-        relative: a path as causes have it: below the root, whose path takes up their line.
+    Causes have paths ``relative`` to the root, whose own path takes up their line.
     """
     grouped: dict[tuple[Kind, int | None, Severity], list[Problem]] = {}
     for problem in problems:
@@ -158,12 +154,7 @@ _BY_PLACE = (
 
 
 def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
-    """What keeps Spark from the restart though all files can be read.
-
-    Args:
-        restart: of a checkpoint without damage.
-        thresholds: from which number on.
-    """
+    """What keeps Spark from the restart though all files of the checkpoint can be read."""
     obstacles = [o for o in (*restart.obstacles, *restart.later) if not o.is_listed]
     if not thresholds.reports(catalogue.REFUSED_RESTART.id, len(obstacles)):
         return
@@ -185,12 +176,8 @@ def judge_replay(
 ) -> Iterator[Finding]:
     """Chains of deltas that a restart has to replay, one file after the other.
 
-    Args:
-        operator_id: the operator.
-        depths: deltas after the newest snapshot of each of its stores, up to the judged version.
-        thresholds: from when on.
-        noun: what the provider's deltas are called.
-        passed_ms: from the batch of the oldest of those deltas to that of the newest.
+    ``depths``: deltas after the newest snapshot of each store, up to the judged version;
+    ``passed_ms``: from the batch of the oldest of those deltas to that of the newest.
     """
     slow = passed_ms >= thresholds.replay_minutes * 60_000
     least = thresholds.replay_slow if slow else thresholds.replay_noted
@@ -214,13 +201,7 @@ def judge_replay(
 def judge_placement(
     operator_id: int, store_name: str, partitions: Mapping[int, MisplacedKeys]
 ) -> Iterator[Finding]:
-    """Keys that Spark would look for in another partition.
-
-    Args:
-        operator_id: which operator.
-        store_name: which of its stores.
-        partitions: what was found in each of its partitions.
-    """
+    """Keys of a store that Spark would look for in another partition, by partition."""
     total = sum(partitions.values(), MisplacedKeys())
     if not total.misplaced:
         return

@@ -467,12 +467,11 @@ class Preflight:
                 doubt = "Another delay of the watermark may be why."
             elif keys:
                 doubt = ""
-            about = "state-other" if keys or values else "state-same"
-            differing = f"{keys + values} keys differ"
+            item, differing = f"state of operator {number} ({before[number]})", keys + values
+            about = ("state-unclear" if doubt else "state-other") if differing else "state-same"
             yield self._line(
-                *(f"state of operator {number} ({before[number]})",),
-                *("state-unclear" if doubt and keys + values else about, f"{rows} rows", differing),
-                detail=doubt if keys + values else "",
+                *(item, about, f"{rows} rows", f"{differing} keys differ"),
+                detail=doubt if differing else "",
                 store=(number, None),
             )
 

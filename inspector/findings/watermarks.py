@@ -99,16 +99,9 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
 ) -> Iterator[Finding]:
     """What is wrong with the watermark of the query.
 
-    Args:
-        clocks: of the batches in the log.
-        batch: the judged one.
-        newest: the newest time in each store whose rows go by the watermark; empty if no operator
-            waits for it.
-        sources: where the sources stood, by batch.
-        delay_ms: the longest delay of withWatermark that is known.
-        by_slowest: of several watermarks the least counts
-            (``spark.sql.streaming.multipleWatermarkPolicy`` is ``min``).
-        thresholds: from when on.
+    ``newest`` is the newest time in each store whose rows go by the watermark; empty if no
+    operator waits for it. ``delay_ms`` is the longest delay of withWatermark that is known.
+    ``by_slowest``: of several the least counts (``spark.sql.streaming.multipleWatermarkPolicy``).
     """
     ahead = list(_ahead(clocks, batch, thresholds))
     yield from ahead

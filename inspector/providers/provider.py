@@ -105,14 +105,8 @@ class Provider(ABC):
     ) -> FileReader:
         """A reader for one store: a ``READER`` of the module ``reader`` in the provider's folder.
 
-        It is imported by who reads state: ``info`` and ``files`` start without it.
-
-        Args:
-            storage: opened at the checkpoint's root, as the task reads it.
-            options: how the files were written.
-            files: all state files of the store.
-            side_files: checksum files that their main files are compared with.
-            report: takes the problems of files that can be read all the same.
+        It is imported by who reads state: ``info`` and ``files`` start without it. Its arguments
+        are those of :class:`inspector.providers.file_reader.FileReader`.
         """
         module = import_module(f"{type(self).__module__}.reader")
         reader: FileReader = module.READER(storage, options, files, side_files, report)
@@ -136,11 +130,8 @@ class Provider(ABC):
     ) -> tuple[StoreFile, ...]:
         """The files of one store, those that no version is read from as what they are.
 
-        Args:
-            files: of one store, as :func:`inspector.providers.registry.classify` sees their names.
-            committed: unique ids of the checkpoints of each version, where the commit log has them;
-                those of all stores of the partition.
-            storage: opened at the checkpoint's root; None where no file is to be read for it.
+        Where the commit log has them, ``committed`` are the unique ids of the checkpoints of each
+        version, of all stores of the partition. Without a storage no file is read for it.
         """
         return tuple(self._own(file) for file in files)
 

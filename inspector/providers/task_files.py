@@ -325,13 +325,10 @@ class Turns(Generic[T]):
         make: Callable[[], Iterator[T]],
         again: Callable[[], Iterator[T]] | None = None,
     ) -> Iterator[T]:
-        """The blocks of a file.
+        """The blocks of a file, as ``make`` reads them.
 
-        Args:
-            path: of the file.
-            make: reads it.
-            again: reads what this reader needs of it, if another one has read all of it without an
-                error and its first blocks are not there any more; by default as ``make`` does.
+        If another reader has read all of it without an error and its first blocks are gone,
+        ``again`` reads what this one needs of it, if that is less.
         """
         made = self._files.get(path)
         if made is None:

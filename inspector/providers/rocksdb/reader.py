@@ -153,14 +153,9 @@ class RocksDbReader(FileReader):
             options, form = self._options, self._options.form
             if form.key is None and self._has_families():
                 raise NoSchemaError("column families cannot be read: the state schema is missing")
-            self._encoding = Encoding(
-                KeyDecoder(form.key, form.key_encoder),
-                None,
-                options.row_checksum,
-                form.several_values,
-                int(options.merge_delimiter),
-                self._avro(),
-            )
+            keys, delimiter = KeyDecoder(form.key, form.key_encoder), int(options.merge_delimiter)
+            arguments = options.row_checksum, form.several_values, delimiter, self._avro()
+            self._encoding = Encoding(keys, None, *arguments)
         return replace(self._encoding, family=self.family(file))
 
     def _avro(self) -> AvroEntries | None:

@@ -282,11 +282,8 @@ class _Usage:
 
     def __init__(self, storage: Storage, files: Sequence[StoreFile]) -> None:
         self._storage = storage
-        self._tables: Mapping[str, StoreFile] = {
-            "/".join(file.path.rsplit("/", 2)[1:]): file
-            for file in files
-            if file.kind is FileKind.TABLE
-        }
+        tables = [file for file in files if file.kind is FileKind.TABLE]
+        self._tables = {"/".join(file.path.rsplit("/", 2)[1:]): file for file in tables}
         self._named: set[str] = set()
         self._contents: dict[str, Contents | None] = {}
         self._all_read = True
@@ -356,9 +353,5 @@ class _Usage:
         except (InspectorError, OSError) as error:
             self._note_failure(file, error)
             return None
-        return Contents(
-            told.entries,
-            told.deletions,
-            told.merge_operands,
-            told.raw_key_bytes + told.raw_value_bytes,
-        )
+        raw_bytes = told.raw_key_bytes + told.raw_value_bytes
+        return Contents(told.entries, told.deletions, told.merge_operands, raw_bytes)

@@ -195,13 +195,7 @@ def _rows(
         value_at = value_at + len(rows.data)
         locations = entries.places + scanned.raw_offset
     return RecordBlock(
-        buffer,
-        first_record,
-        scanned.raw_offset,
-        key_at,
-        key_size,
-        value_at,
-        value_size,
+        *(buffer, first_record, scanned.raw_offset, key_at, key_size, value_at, value_size),
         checksum_mismatches=entries.wrong,
         puts_only=not entries.removed.any(),
         places=locations,
@@ -239,13 +233,8 @@ def _lists(
     value_size[put] = values.lengths[list_places.elements[put]]
     wrong = np.isin(list_places.entries, np.array(entries.wrong, np.int64))
     return RecordBlock(
-        rows.data + buffer,
-        first_record,
-        scanned.raw_offset,
-        rows.offsets,
-        rows.lengths,
-        value_at,
-        value_size,
+        *(rows.data + buffer, first_record, scanned.raw_offset),
+        *(rows.offsets, rows.lengths, value_at, value_size),
         checksum_mismatches=tuple(np.flatnonzero(wrong).tolist()),
         puts_only=bool(put.all()),
         places=entries.places[list_places.entries] + scanned.raw_offset,
