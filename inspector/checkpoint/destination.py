@@ -38,12 +38,9 @@ class Destination:
         self._fs, self._base = connect(self.url, self.options)
 
     def write(self, relative: str, chunks: Iterable[bytes], *, secret: bool = False) -> int:
-        """Write a file, whole or not at all; a second attempt of a task replaces the first.
+        """Write a file, whole or not at all, and give its size; a second attempt replaces it.
 
         A ``secret`` is for its owner alone on a local disk, and one that is there stays.
-
-        Returns:
-            Its size in bytes.
 
         Raises:
             OSError: it cannot be written.

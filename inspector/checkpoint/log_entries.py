@@ -79,7 +79,11 @@ def parse_offsets(data: bytes) -> OffsetEntry:
     return OffsetEntry(
         watermark_ms=long_field(fields, "batchWatermarkMs"),
         timestamp_ms=long_field(fields, "batchTimestampMs"),
-        conf=_conf(object_field(fields, "conf")),
+        # Spark records strings; anything else is kept as its JSON would read.
+        conf={
+            printable(key): printable(value if isinstance(value, str) else json.dumps(value))
+            for key, value in object_field(fields, "conf").items()
+        },
         sources=_sources(version, lines[1:]),
         control=None if control is None else printable(str(control)),
         providers={
@@ -142,14 +146,6 @@ def _expect(fields: Mapping[str, object], *names: str) -> None:
         if name not in fields:
             fields_there = ", ".join(fields)[:120]
             raise DecodeError(f"got no {name} beside {fields_there}, expected it in every entry")
-
-
-def _conf(fields: Mapping[str, object]) -> dict[str, str]:
-    # Spark records strings; anything else is kept as its JSON would read.
-    return {
-        printable(key): printable(value if isinstance(value, str) else json.dumps(value))
-        for key, value in fields.items()
-    }
 
 
 def _sources(version: int, lines: Iterable[str]) -> dict[str, str | None]:

@@ -107,10 +107,13 @@ def parse_operator_metadata(data: bytes) -> OperatorMetadata:
     operator_id = long_field(info, "operatorId")
     if operator_id is None:
         raise DecodeError("got no operatorId, expected operatorInfo with operatorId")
+    stores = fields.get("stateStoreInfo", [])
+    if not isinstance(stores, list):
+        raise DecodeError(f"got {str(stores)[:40]!r} as stateStoreInfo, expected a list")
     return OperatorMetadata(
         operator_id=operator_id,
         operator_name=text_field(info, "operatorName"),
-        stores=_stores(fields.get("stateStoreInfo", [])),
+        stores=tuple(map(_store, stores)),
         properties=_properties(fields),
         format=version,
     )
@@ -149,12 +152,6 @@ def _newest(entries: tuple[Entry, ...], batch_id: int | None) -> Entry | None:
     numbers = [batch for batch in batches if batch is not None]
     eligible = [batch for batch in numbers if batch_id is None or batch <= batch_id]
     return batches[max(eligible)] if eligible else None
-
-
-def _stores(value: object) -> tuple[StoreInfo, ...]:
-    if not isinstance(value, list):
-        raise DecodeError(f"got {str(value)[:40]!r} as stateStoreInfo, expected a list")
-    return tuple(_store(item) for item in value)
 
 
 def _store(item: object) -> StoreInfo:

@@ -196,7 +196,10 @@ def _store_task(
         and not rule.user_supplied
         and rule.expiry is None
         and operator_holding_back(checkpoint, operator, version) is None,
-        number=COUNT if name in COUNT_STORES and schema and _counts(schema) else None,
+        # Where a join's counter has its number another schema may have something else.
+        number=COUNT
+        if name in COUNT_STORES and schema and is_int64(field_at(schema.value, COUNT.path))
+        else None,
         timeout_kinds=(
             tuple(TimeoutKind) if request.timeout_kind is None else (request.timeout_kind,)
         )
@@ -261,11 +264,6 @@ def _written_values(schema: StateSchema | None) -> dict[int, str]:
         for family in (schema.column_families if schema else ())
         for number, value in (*family.older_values.items(), (family.value_schema_id, family.value))
     }
-
-
-def _counts(schema: StateSchema) -> bool:
-    """Whether a counter has its number where a join's has it: another schema may lie there."""
-    return is_int64(field_at(schema.value, COUNT.path))
 
 
 def _certainty(

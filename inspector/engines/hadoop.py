@@ -26,7 +26,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -59,7 +59,8 @@ MAX_LENGTH = "spark.sql.sources.binaryFile.maxLength"
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 CHUNKS_PER_BATCH = 64
-"""Rows in a batch for a Python worker: so many MiB at most."""
+"""Rows in a batch for a Python worker, of at most so many MiB; newer Sparks bound a batch by bytes
+themselves (``maxBytesPerBatch``, 64 MiB in 4.3)."""
 
 _READ_MARKS = tuple(mark for mark in MARKS if mark != "sources")
 _AT_ONCE_BYTES = 64 << 20
@@ -153,13 +154,6 @@ class HadoopFiles(Reader):
             self._fetch(files_of_task(spec, self._listings), folder)
             with folder.names(listing_names(spec, self._listings)):
                 yield
-
-    def small_batches(self) -> AbstractContextManager[None]:
-        """Bound what Spark hands to a Python worker at once, while a frame is computed.
-
-        Newer ones bound it by bytes themselves (``maxBytesPerBatch``, 64 MiB in 4.3).
-        """
-        return sessions.conf_set(self._session, BATCH_ROWS, str(CHUNKS_PER_BATCH))
 
     def _list(self, root: str) -> Storage | None:
         """A root's listing with its small files, as a storage; None if there is nothing."""

@@ -35,7 +35,7 @@ from inspector.engines.arrow_encoding import (
 )
 from inspector.engines.bin_packing import by_group, group_count, pack
 from inspector.engines.engine import HADOOP, TASKS, BatchFunction, Engine, Measure, Merge, Work
-from inspector.engines.hadoop import HadoopFiles
+from inspector.engines.hadoop import BATCH_ROWS, CHUNKS_PER_BATCH, HadoopFiles
 from inspector.engines.java import java_note
 from inspector.engines.session_scope import scope_of
 from inspector.engines.staging import on_staged_files
@@ -108,8 +108,7 @@ class SparkEngine(Engine):
     def prepare_workers(self) -> str | None:
         """Ask the workers what they have, and send them this package if they lack it.
 
-        Returns:
-            What a user is to know of them, if anything.
+        It gives what a user is to know of them, if anything.
 
         Raises:
             EngineError: a worker lacks what cannot be sent.
@@ -215,7 +214,9 @@ class SparkEngine(Engine):
 
     def computing(self) -> AbstractContextManager[None]:
         """Confs that the session needs while a frame is computed; restored afterwards."""
-        return self._reader.small_batches() if self._reader else nullcontext()
+        if self._reader is None:
+            return nullcontext()
+        return sessions.conf_set(self.session, BATCH_ROWS, str(CHUNKS_PER_BATCH))
 
     def _probe(self) -> list[str]:
         probe = F.udf(workers.probe(), StringType(), useArrow=False)

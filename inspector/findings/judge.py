@@ -119,7 +119,11 @@ def judge_integrity(
         oldest = version + 1 - max(depths.values(), default=1)
         passed = span(checkpoint.clock(oldest), checkpoint.clock(version)) or 0
         findings += judge_replay(operator.operator_id, depths, thresholds, noun, passed)
-    for name, partitions in _placements(facts).items():
+    placements: dict[StoreName, dict[int, MisplacedKeys]] = {}
+    for observation in facts.of(MisplacedKeys):
+        store = observation.store
+        placements.setdefault(store.name, {})[store.partition_id] = observation.fact
+    for name, partitions in placements.items():
         findings += judge_placement(name.operator_id, name.store_name, partitions)
     reported = [
         finding for finding in findings if thresholds.reports(finding.kind.id, finding.rows)
@@ -136,14 +140,6 @@ def judge_integrity(
 
 def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: (-finding.severity, finding.kind.id)))
-
-
-def _placements(facts: Facts) -> dict[StoreName, dict[int, MisplacedKeys]]:
-    placements: dict[StoreName, dict[int, MisplacedKeys]] = {}
-    for observation in facts.of(MisplacedKeys):
-        store = observation.store
-        placements.setdefault(store.name, {})[store.partition_id] = observation.fact
-    return placements
 
 
 def _formats(checkpoint: Checkpoint, version: int, operator: Operator) -> dict[str, str]:

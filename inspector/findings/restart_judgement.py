@@ -236,7 +236,10 @@ class Preflight:
         lines = [*self._release_lines(), *self._own(), *self._confs()]
         if self._new is not None:
             lines += [*self._sources(self._new), *self._operators(self._new)]
-            lines = [*self._decided(lines), *self._logic(self._new, lines)]
+            same, states = rule_of("state-same", self._release), self._states
+            logic = self._logic(self._new, lines)
+            decided = [replace(f, rule=same) if states and states.decides(f) else f for f in lines]
+            lines = [*decided, *logic]
         if self._conf.get(SCHEMA_CHECK) == "false":
             unchecked = rule_of("schema-check", self._release)
             checked = ("key-schema", "value-schema")
@@ -422,12 +425,6 @@ class Preflight:
             yield self._line("sources", "sources-same", _list(before), _list(after))
 
     # --- what leaves no trace --------------------------------------------------------------------
-
-    def _decided(self, lines: Sequence[Line]) -> list[Line]:
-        """The lines; those that the states decide say so."""
-        same = rule_of("state-same", self._release)
-        states = self._states
-        return [replace(f, rule=same) if states and states.decides(f) else f for f in lines]
 
     def _logic(self, new: Side, lines: Sequence[Line]) -> Iterator[Line]:
         """Whether both queries make the same state of the same rows."""

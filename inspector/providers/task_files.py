@@ -152,7 +152,8 @@ class TaskFiles(Storage):
     ) -> Callable[[], bytes]:
         """As of :class:`inspector.checkpoint.storage.Storage`; what is there is not requested."""
         if relative in self._kept:
-            return partial(self._again, relative)
+            location = self._kept[relative]
+            return lambda: b"".join(self._between(*location, LIMITS.chunk_bytes))
         next_tasks = _places.get(self.url) if self._is_remote else None
         requested = None if next_tasks is None else next_tasks.take(relative)
         if requested is None:
@@ -191,9 +192,6 @@ class TaskFiles(Storage):
         self._content.write(content)
         self._kept[relative] = start, start + len(content)
         return content
-
-    def _again(self, relative: str) -> bytes:
-        return b"".join(self._between(*self._kept[relative], LIMITS.chunk_bytes))
 
     def _between(self, start: int, end: int, chunk_bytes: int) -> Iterator[bytes]:
         while start < end:

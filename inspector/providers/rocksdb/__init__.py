@@ -19,7 +19,6 @@ from inspector.providers.provider import Listing, Provider
 from inspector.providers.rocksdb.file_names import (
     PIECE_BYTES,
     SPELLED,
-    StateName,
     folder_kind,
     parse_name,
 )
@@ -103,7 +102,7 @@ def mark_attempts(
     """
     attempts: dict[int, dict[str | None, list[StoreFile]]] = {}
     for file in files:
-        name = _name(file)
+        name = parse_name(file.path.rpartition("/")[2]) if file.kind in _STATE else None
         if name is not None:
             attempts.setdefault(name.version, {}).setdefault(name.unique_id, []).append(file)
     # The id of each version's attempt that counts.
@@ -136,10 +135,6 @@ def mark_attempts(
     return tuple(
         replace(file, kind=FileKind.ABANDONED) if file.path in abandoned else file for file in files
     )
-
-
-def _name(file: StoreFile) -> StateName | None:
-    return parse_name(file.path.rpartition("/")[2]) if file.kind in _STATE else None
 
 
 def _needs_lineage(

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from inspector.checkpoint.storage import Storage
-from inspector.decode.changelog import ChangelogHead, read_changelog
+from inspector.decode.changelog import read_changelog
 from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder, range_of_family
 from inspector.decode.records import RecordBlock, Scanned
 from inspector.decode.sst.entries import LiveBlock
@@ -107,16 +107,12 @@ class RocksDbReader(FileReader):
 
     def _changelog(self, file: StoreFile) -> Iterator[Scanned]:
         head, result = read_changelog(self.raw_blocks(file))
-        self._check_lineage(file, head)
-        yield from result
-
-    def _check_lineage(self, file: StoreFile, head: ChangelogHead) -> None:
-        """What a changelog says that it is based on, held against its own version."""
         newest = max((item.version for item in head.lineage), default=None)
         if newest is not None and newest >= (file.version or 0):
             raise DecodeError(
                 f"got version {newest} in the lineage, expected versions below {file.version}"
             )
+        yield from result
 
     def _entries(self, file: StoreFile, family: int | None = None) -> Iterator[Scanned]:
         """The entries of a snapshot: all, or those of a column family with others around them."""
