@@ -88,7 +88,7 @@ def assert_same_facts(engine: Any, function: BatchFunction, work: Sequence[Work]
 
 def test_facts_of_every_sixth_fixture_of_every_spark_in_one_job(engine: Any) -> None:
     requested = {"matched": True, "expiring": True, "rehashed": True}
-    work = work_of(EVERY[2::6], top=3, rewrites=True, **requested)
+    work = work_of(EVERY[2::6], top=3, sampled=3, rewrites=True, **requested)
     assert len(EVERY) > 150
     facts = assert_same_facts(engine, run_tasks, work)
     # Of field sizes another function makes the facts; what is broken, ranges of keys, copies,
