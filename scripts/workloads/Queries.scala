@@ -8,7 +8,7 @@ import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode
 class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, calls: String) {
   private val how = chosen.text("how", "inner")
   private val mod = chosen.int("mod", 1000)
-  private val delayed = chosen.get("delayIs").map(_.replace('_', ' ')).getOrElse(s"${chosen.delay} milliseconds")
+  private val delayed = chosen.get("delayWords").map(_.replace('_', ' ')).getOrElse(s"${chosen.delay} milliseconds")
   private val mode = chosen.text("mode", "append")
 
   /** Everything but functions in Python; `role` says how the function of operator `op` behaves. */

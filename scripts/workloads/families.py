@@ -37,7 +37,7 @@ declares    runs that declare the variables whose values expire: always, first, 
             ``deletes``: the first one, and all others delete them
 trigger     each tick is a run that ends itself: ``available`` now, or ``once``
 keepFailed  the state of a batch that failed may become a snapshot before the batch runs again
-delayIs     the delay in words, as in ``1_month``; ttl: of the variables of a transformWithState
+delayWords  the delay in words, as in ``1_month``; ttl: of the variables of a transformWithState
 pEdge, pFar percent of times within a microsecond of a window's edge, or at the end of year 9999
 validated   spark.sql.streaming.stateStore.formatValidation.enabled
 gaps        session windows with a gap for each row, some of which are negative

@@ -154,7 +154,7 @@ def is_healthy(workload: Workload) -> bool:
     without a watermark, which is, too.
     """
     spec = workload.spec
-    future = spec.keys() & {"pMax", "pFar", "delayIs"} or int(spec.get("ahead", 0)) <= -DAY_MS
+    future = spec.keys() & {"pMax", "pFar", "delayWords"} or int(spec.get("ahead", 0)) <= -DAY_MS
     idle = "idle" in spec or "idleFrom" in spec
     functions = spec.get("profile") == HEALTHY and spec.get("then", HEALTHY) == HEALTHY
     return functions and spec.get("timeout") != "none" and not (idle or future or "plan" in spec)

@@ -619,7 +619,7 @@ def _long_delays(random: Random) -> Knobs:
     """Delays of months, and batches of days."""
     maker = random.choice([group_state, aggregation, deduplication, join])
     words = ["1_month", "2_years_3_days", "1_week_3_hours", "500000000_seconds", "0_seconds"]
-    knobs = maker(random) | {"delayIs": random.choice(words), "wm": "true"}
+    knobs = maker(random) | {"delayWords": random.choice(words), "wm": "true"}
     return knobs | {"step": random.choice([20, 5]) * DAY}
 
 
