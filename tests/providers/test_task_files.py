@@ -51,6 +51,7 @@ def requested(requests: Requests, count: int) -> int:
 def test_the_files_of_the_next_task_are_under_way_before_it_begins(requests: Requests) -> None:
     storage = Storage("objects://ck")
     first, second = range(4), range(4, 4 + 2 * AHEAD)
+    requests.latency_s = 0.25  # so that one is under way as the next begins, on a busy machine too
     with upcoming(storage, deltas(storage, range(4 + 2 * AHEAD))):
         task = TaskFiles(storage)
         assert contents(ReadAhead(task, deltas(storage, first)), deltas(storage, first)) == (
