@@ -299,7 +299,9 @@ class _Damage:
 
     @classmethod
     def of(cls, problems: Collection[Problem]) -> _Damage:
-        read = [p for p in problems if p.slug not in (*READABLE, NoSchemaError.slug)]
+        # Spark holds no entry of a log against another: those that contradict it can read.
+        sound = (*READABLE, NoSchemaError.slug, CONTRADICTION)
+        read = [p for p in problems if p.slug not in sound]
         paths = {p.path: p for p in read if p.path is not None}
         shared = {
             (p.store.operator_id, p.store.partition_id, p.version): p
@@ -338,8 +340,8 @@ def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[
         needed.append(f"{COMMITS}/{logs.last_committed}")
     for name in needed:
         problem = damage.paths.get(checkpoint.storage.full_path(name))
-        if problem is None or problem.slug == CONTRADICTION:
-            continue  # Spark holds no entry against another
+        if problem is None:
+            continue
         if problem.slug in _NO_VERDICT:
             damage.doubted += 1
         else:

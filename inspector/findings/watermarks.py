@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from inspector.checkpoint.log_entries import SourceOffset
 from inspector.findings.catalogue import WATERMARK_AHEAD, WATERMARK_FLAT
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.rule_inputs import NewestTime
+from inspector.findings.rule_inputs import NewestTime, span
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass
 from inspector.model import BatchClock
@@ -244,18 +244,20 @@ def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Findi
         f"clock {time_ms_text(last.timestamp_ms)}"
     ]
     jump = _jump(clocks, batch, noted if near else least)
-    went_back, before = _clock_step(clocks, jump)
-    if went_back > noted:
-        yield WATERMARK_AHEAD.of(
-            f"{words[0]}; that of batch {jump} was {time_ms_text(before)}",
-            next_step="compare the clock of the driver's machine with that of others; "
-            "processing-time timers and TTL follow it",
-            cause=f"The batch clock, which is the driver's, went back {duration_text(went_back)} "
-            f"after batch {jump}, so that the watermark is {duration_text(ahead)} ahead of it.",
-            severity=Severity.WARNING,
-        )
-        return
     if jump is not None:
+        went_back = -(span(clocks[jump], clocks.get(jump + 1)) or 0)
+        if went_back > noted:
+            before = clocks[jump].timestamp_ms or 0
+            yield WATERMARK_AHEAD.of(
+                f"{words[0]}; that of batch {jump} was {time_ms_text(before)}",
+                next_step="compare the clock of the driver's machine with that of others; "
+                "processing-time timers and TTL follow it",
+                cause="The batch clock, which is the driver's, went back "
+                f"{duration_text(went_back)} after batch {jump}, so that the watermark is "
+                f"{duration_text(ahead)} ahead of it.",
+                severity=Severity.WARNING,
+            )
+            return
         words.append(f"the data of batch {jump} brought it there")
     if flat is not None and stuck:
         words.append(
@@ -290,14 +292,6 @@ def _jump(clocks: Clocks, batch: int, least: int) -> int | None:
             return batch
         batch -= 1
     return None
-
-
-def _clock_step(clocks: Clocks, batch: int | None) -> tuple[int, int]:
-    """Milliseconds that the batch clock went back after a batch, and that batch's; 0 if unknown."""
-    if batch is None or batch + 1 not in clocks:
-        return 0, 0
-    before, after = clocks[batch].timestamp_ms, clocks[batch + 1].timestamp_ms
-    return (0, 0) if before is None or after is None else (before - after, before)
 
 
 def _batches(flat: Flat) -> str:
