@@ -55,6 +55,7 @@ def store_lifetimes(
         fields = () if schema is None else schema.key.fields
         # A partition that lies in two folders has each key twice.
         keys = [*{key.fact.key for key in facts.of(SampledKey) if key.store.name == name}]
+        quiet = _quiet(versions)
         yield StoreLifetime(
             operator_id=operator.operator_id,
             operator_name=operator.name,
@@ -64,7 +65,7 @@ def store_lifetimes(
             removals=sum(version_facts.removed_rows for version_facts in result),
             puts=sum(version_facts.puts for version_facts in result),
             inserts=sum(version_facts.inserts for version_facts in result),
-            quiet=_quiet(versions),
+            quiet=quiet,
             growing=growing.get(name),
             span_ms=span(checkpoint.clock(min(versions, default=version)), clock),
             window=len(result),
@@ -84,7 +85,7 @@ def store_lifetimes(
             delays_ms=delays_ms,
             by_fastest=by_fastest,
             gap_ms=gap_ms,
-            moved_ms=_advance_ms(checkpoint, version, _quiet(versions)),
+            moved_ms=_advance_ms(checkpoint, version, quiet),
             fractions=[field.name for field in fields if field.data_type in (DOUBLE, FLOAT)],
             alike=dict(_alike(keys, fields, unique=operator.name in DEDUPLICATE)),
             compared=len(keys),
@@ -153,9 +154,12 @@ def _alike(
     rows = [tuple(columns_of(key, fields)) for key in keys]
     times = [field.data_type in (TIMESTAMP, TIMESTAMP_NTZ) for field in fields]
     for at, field in enumerate(fields):
+        is_text = isinstance(field.data_type, StringType)
+        if not is_text and not unique:
+            continue
         column = [row[at] for row in rows]
         shared = [row[:at] + row[at + 1 :] for row in rows]
-        if isinstance(field.data_type, StringType):
+        if is_text:
             spelled = [text.decode(errors="replace").strip().casefold() for text in column]
             how = f"in the case or the blanks of {field.name!r}: one thing has several keys"
             yield how, len(rows) - len({*zip(spelled, shared, strict=True)})
