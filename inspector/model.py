@@ -243,7 +243,7 @@ class Certainty(enum.Enum):
     """How sure a statement is.
 
     * proven: the bytes allow nothing else, by premises that Spark's source makes true
-      (:mod:`inspector.operators.premises`).
+      (the page ``explanation/proofs`` of the documentation).
     * inferred: by a rule that had to be guessed, and was right often enough to be worth a warning.
     * undecided: the bytes allow it, and allow its opposite.
     """

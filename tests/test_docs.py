@@ -25,8 +25,8 @@ from inspector.cli.main import EXPLAIN, inspector
 from inspector.facts.expired import LeftoverClass
 from inspector.findings.catalogue import CATALOGUE
 from inspector.operators.inferences import INFERENCES
-from inspector.operators.premises import PREMISES
 from tests.cli.support import run
+from tests.operators.test_premises import PREMISES
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -78,7 +78,7 @@ def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
     assert made["commands"] == ["commands", "output-options"]
     assert made["errors"] == ["errors"]
     assert made["metrics"] == ["metrics"]
-    assert made["proofs"] == ["premises", "inferences"]
+    assert made["proofs"] == ["inferences"]
     assert made["architecture"] == ["layers"]
 
 

@@ -50,6 +50,8 @@ _HEADING = re.compile(r"^(#{1,6}) (.+)$")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]*?)([\w-]+)\.md(?:#[\w-]*)?\)")
 _NO_TEXT = re.compile(r"^(?:<!--.*-->|In words: .*\n?)\n", re.MULTILINE)
 """What is there for programs: who asked in words of their own need not read all others."""
+_PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |- ([\w ]+): )?(.+)")
+"""A line of text, and the words before it: in bold, or those of an entry of a list."""
 _CODE = re.compile(r"`([^`]+)`")
 _ALSO = "In Spark: "
 """How a line of an entry begins whose code words are names of the entry too."""
@@ -182,6 +184,18 @@ def lookup(topic: str) -> str | None:
         entries = [*_family(beginning), *_entries_of_name(beginning)]
     entries = entries or _by_words(topic)
     return _plain("\n".join(dict.fromkeys(entries))) if entries else None
+
+
+def paragraphs(entry: str) -> dict[str, str]:
+    """What an entry says, by the words before each paragraph: ``What it means``, ``Source``.
+
+    What comes first and has none is at ``""``.
+    """
+    said: dict[str, str] = {}
+    for line in _plain(_entries_of_name(entry.casefold())[0]).splitlines()[1:]:
+        if match := _PARAGRAPH.fullmatch(line):
+            said.setdefault(match[1] or match[2] or "", match[3])
+    return said
 
 
 def _entries_of_name(name: str) -> list[str]:

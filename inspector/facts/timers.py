@@ -3,7 +3,7 @@
 A group-state function is called for new data and for timers that have run out. Which of the two
 made a record, and which of the two clocks the timers follow, is judged batch by batch; no batch
 says anything of another, because a restart may have changed the function and its timeout.
-What may be concluded from what is listed in :mod:`inspector.operators.premises`.
+What may be concluded from what is written in the documentation (``explanation/proofs``).
 """
 
 from __future__ import annotations

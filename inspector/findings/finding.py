@@ -58,19 +58,17 @@ class Explains:
 class Kind:
     """An entry of the catalogue (:mod:`inspector.findings.catalogue`).
 
+    What is said at length, its proof and its source, has an entry of this id in the documentation.
+
     Attributes:
         id: ``SSnnn``; never changes its meaning.
         severity: how much it matters, where the finding says nothing else.
         title: a few words.
         spark: the error class, conf, metric or method to look for in Spark.
-        means: what is the case when it is reported.
         certainties: the ones that it can have.
-        thresholds: from which numbers on it is reported; empty where one occurrence is enough.
         to_do: what its user can do.
-        source: the Spark classes that make it true, and for which versions.
         cause: what is the matter, in one plain sentence, where the finding says nothing narrower.
         command: the command that shows more, without the program's name and path.
-        proof: what is read, and what it is compared with, in whole sentences.
         explains: the findings that it is the reason of. concerns: what its rows and bytes count.
     """
 
@@ -78,14 +76,10 @@ class Kind:
     severity: Severity
     title: str
     spark: str
-    means: str
     to_do: str
-    source: str
     cause: str
     command: str
-    proof: str
     certainties: tuple[Certainty, ...] = (Certainty.PROVEN,)
-    thresholds: str = ""
     explains: Explains | None = None
     concerns: Concerns = Concerns.ROWS
 

@@ -108,12 +108,9 @@ class RestartRule:
             certainties=(
                 Certainty.UNDECIDED if self.verdict is Restarts.UNKNOWN else Certainty.PROVEN,
             ),
-            means=self.does,
             to_do=self.to_do,
-            source=f"{self.source} ({self.releases})",
             cause=self.does.partition(". ")[0].rstrip(".") + ".",
             command="info",
-            proof="What the files of both checkpoints record is compared, and the rule applied.",
         )
 
 

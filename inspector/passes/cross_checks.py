@@ -1,8 +1,8 @@
 """Records that the batch of their delta cannot have written: the file belongs elsewhere.
 
-Each check rests on a premise of :mod:`inspector.operators.premises`, which names the Spark source
-and what would refute it; where that may be so, the check is silent. It costs a comparison for each
-version.
+Each check rests on a premise (``explanation/proofs`` in the documentation), which names the Spark
+source and what would refute it; where that may be so, the check is silent. It costs a comparison
+for each version.
 
 ``absent``
     No removal of a key that is not there (premise ``removes-what-is-there``).

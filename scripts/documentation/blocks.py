@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Callable
 
-from documentation.generated import GENERATED
+from documentation.generated import COMPLETED, GENERATED
 
 BLOCK = re.compile(r"(<!-- ([\w-]+) -->\n)(.*?)(<!-- /\2 -->)", re.DOTALL)
 _COMMAND = re.compile(r"(```text\n\$ ([^\n]+)\n)")
@@ -23,6 +23,8 @@ def refreshed(page: str, printed: Callable[[list[str]], str]) -> str:
 
 
 def _made(name: str, before: str, printed: Callable[[list[str]], str]) -> str:
+    if name in COMPLETED:
+        return f"\n{COMPLETED[name](before).strip()}\n\n"
     if name in GENERATED:
         return f"\n{GENERATED[name]().strip()}\n\n"
     command = _COMMAND.match(before)

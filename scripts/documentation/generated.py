@@ -21,7 +21,6 @@ from inspector.findings.restart_rules import RULES, RestartRule
 from inspector.findings.thresholds import Thresholds
 from inspector.findings.verdict import RANKS, by_reach
 from inspector.operators.inferences import INFERENCES, WARNS, Inference
-from inspector.operators.premises import PREMISES, Premise
 from inspector.render.as_prometheus import NAMES
 
 if sys.version_info >= (3, 11):
@@ -38,8 +37,16 @@ _TITLES = {
 }
 
 
-def findings() -> str:
-    """Every entry of the catalogue, by group."""
+_WRITTEN = ("What it means", "How it is proven", "Reported from", "Source")
+"""The paragraphs of a finding that are written in the page itself."""
+
+
+def findings(before: str) -> str:
+    """Every entry of the catalogue, by group, with what the page says about it.
+
+    Args:
+        before: the block as it is; what is written in it stays.
+    """
     parts: list[str] = ["| id | severity | what | certainty |", "|---|---|---|---|"]
     parts += [
         f"| {kind.id} | {kind.severity.word} | {kind.title} | {_certainties(kind)} |"
@@ -47,7 +54,7 @@ def findings() -> str:
     ]
     for group in dict.fromkeys(kind.group for kind in CATALOGUE):
         parts += ["", f"## {_TITLES[group]}"]
-        parts += [_finding(kind) for kind in CATALOGUE if kind.group is group]
+        parts += [_finding(kind, before) for kind in CATALOGUE if kind.group is group]
     return "\n".join(parts)
 
 
@@ -66,17 +73,18 @@ def _certainties(kind: Kind) -> str:
     return " or ".join(certainty.value for certainty in kind.certainties)
 
 
-def _finding(kind: Kind) -> str:
+def _finding(kind: Kind, before: str) -> str:
     slugs = [slug for slug, of_slug in KIND_OF_PROBLEM.items() if of_slug is kind]
+    entry = before.partition(f"\n### {kind.id} ")[2].partition("\n### ")[0]
+    said = dict(re.findall(r"^\*\*([\w ]+)\.\*\* (.+)$", entry, re.MULTILINE))
+    if missing := [label for label in _WRITTEN if label not in said]:
+        raise ValueError(f"{kind.id}: write {missing} into reference/findings.md")
+    said["What to do"] = _sentence(kind.to_do)
     lines = [
         f"\n### {kind.id} · {kind.title}\n",
         f"Severity {kind.severity.word}; {_certainties(kind)}.\n",
-        f"**What it means.** {kind.means}\n",
-        f"**How it is proven.** {kind.proof}\n",
-        f"**Reported from.** {kind.thresholds or 'One occurrence.'}\n",
+        *(f"**{label}.** {said[label]}\n" for label in (*_WRITTEN[:3], "What to do", "Source")),
     ]
-    lines.append(f"**What to do.** {_sentence(kind.to_do)}\n")
-    lines.append(f"**Source.** {_sentence(kind.source)}\n")
     if slugs:
         lines.append(f"Problems of the slug {', '.join(f'`{s}`' for s in slugs)} make it.\n")
     return "\n".join([*lines, f"In Spark: look for `{kind.spark}`."])
@@ -154,19 +162,6 @@ def ranks() -> str:
     return "\n".join(lines)
 
 
-def premises() -> str:
-    """Every premise of a proof."""
-    return "\n".join(map(_premise, PREMISES.values()))
-
-
-def _premise(one: Premise) -> str:
-    guard = f" Not used where the bytes show {one.guarded_by}." if one.guarded_by else ""
-    return (
-        f"\n### `{one.name}`\n\n{_sentence(one.says)}{guard}\n\n"
-        f"- Source: {one.source}\n- Spark: {one.versions}\n- Refuted by: {one.refuted_by}"
-    )
-
-
 def inferences() -> str:
     """Every inference, and how often it was right."""
     return "\n".join(map(_inference, INFERENCES.values()))
@@ -201,13 +196,11 @@ def metrics() -> str:
 
 
 GENERATED: Mapping[str, Callable[[], str]] = {
-    "findings": findings,
     "thresholds": thresholds,
     "restart-rules": restart_rules,
     "restarts": restarts,
     "errors": errors,
     "metrics": metrics,
-    "premises": premises,
     "inferences": inferences,
     "ranks": ranks,
     "commands": command_list,
@@ -215,3 +208,6 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "layers": layers,
 }
 """Name of a block -> what makes it."""
+
+COMPLETED: Mapping[str, Callable[[str], str]] = {"findings": findings}
+"""The same of blocks in which people write: what makes it of the block as it is."""

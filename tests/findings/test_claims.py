@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from inspector import docs
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Kind
 
@@ -202,9 +203,14 @@ SAYS = re.compile(
 """What a sentence has that says what Spark does."""
 
 
+def texts_of(kind: Kind) -> tuple[str, str, str]:
+    """What a finding means, what to do about it, and its cause."""
+    return docs.paragraphs(kind.id)["What it means"], kind.to_do, kind.cause
+
+
 def sentences(kind: Kind) -> Iterator[str]:
     """The sentences of a finding, and the parts of them between colons and semicolons."""
-    for text in (kind.means, kind.to_do, kind.cause):
+    for text in texts_of(kind):
         yield from re.split(r"(?<=[.;:])\s+", text)
 
 
@@ -220,8 +226,8 @@ def test_a_sentence_about_spark_names_what_shows_it(kind: Kind) -> None:
     told = [sentence for sentence in sentences(kind) if SAYS.search(sentence)]
     unshown = [sentence for sentence in told if not any(part in sentence for part in claims)]
     assert not unshown, f"{kind.id}: say in CLAIMS which test shows: {unshown}"
-    texts = " ".join((kind.means, kind.to_do, kind.cause))
-    assert [part for part in claims if part not in texts] == [], "no longer in the catalogue"
+    texts = " ".join(texts_of(kind))
+    assert [part for part in claims if part not in texts] == [], "no longer said"
 
 
 def test_the_tests_are_there() -> None:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Annotated, Any
 
+from inspector import docs
 from inspector.analyses.expiry.leftover_tables import LeftoverRow, LeftoverWords
 from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.judged import Judged
@@ -20,7 +21,6 @@ from inspector.merge.resolution import reasons_of
 from inspector.model import BatchClock, Redact, StoreName, TimeoutKind
 from inspector.operators.inferences import INFERENCES
 from inspector.operators.physical import only_sources_feed
-from inspector.operators.premises import PREMISES
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRule
 from inspector.quantities import long_duration_text
 from inspector.render import tabular as t
@@ -50,8 +50,9 @@ _RESTS_ON: Mapping[LeftoverClass, Sequence[str]] = {
 
 
 def _premise(name: str) -> str:
-    premise = PREMISES[name]
-    return f"premise {name}: {premise.says} ({premise.source}). Refuted by: {premise.refuted_by}."
+    premise = docs.paragraphs(name)
+    source, refuted_by = premise["Source"], premise["Refuted by"]
+    return f"premise {name}: {premise['']} Source: {source}. Refuted by: {refuted_by}."
 
 
 _INFERRED_BY: Mapping[LeftoverClass, Sequence[str]] = {

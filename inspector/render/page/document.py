@@ -22,6 +22,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 from markupsafe import escape as markup_escape
 
+from inspector import docs
 from inspector.findings.finding import Finding, Kind
 from inspector.findings.verdict import Level, Verdict
 from inspector.light_dataclasses import replace
@@ -182,8 +183,9 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _means(kind: Kind) -> list[str]:
-    texts = [kind.means, kind.to_do, f"In Spark: {kind.spark}", kind.source]
-    return [sentence(text) for text in texts if text]
+    entry = docs.paragraphs(kind.id)
+    means = entry.get("What it means") or entry["What Spark does"]
+    return [means, sentence(kind.to_do), f"In Spark: {kind.spark}.", entry["Source"]]
 
 
 # --- a fleet ---------------------------------------------------------------------------------
