@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from math import log
+from typing import NamedTuple
 
 _COMMANDS = "reference/commands"
 
@@ -50,8 +51,8 @@ _HEADING = re.compile(r"^(#{1,6}) (.+)$")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]*?)([\w-]+)\.md(?:#[\w-]*)?\)")
 _NO_TEXT = re.compile(r"^(?:<!--.*-->|In words: .*\n?)\n", re.MULTILINE)
 """What is there for programs: who asked in words of their own need not read all others."""
-_PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |- ([\w ]+): )?(.+)")
-"""A line of text, and the words before it: in bold, or those of an entry of a list."""
+_PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )?(.+)")
+"""A line of text, and the words before it: in bold, or before a colon."""
 _CODE = re.compile(r"`([^`]+)`")
 _ALSO = "In Spark: "
 """How a line of an entry begins whose code words are names of the entry too."""
@@ -186,16 +187,31 @@ def lookup(topic: str) -> str | None:
     return _plain("\n".join(dict.fromkeys(entries))) if entries else None
 
 
-def paragraphs(entry: str) -> dict[str, str]:
-    """What an entry says, by the words before each paragraph: ``What it means``, ``Source``.
+class Entry(NamedTuple):
+    """An entry of a page, taken apart.
 
-    What comes first and has none is at ``""``.
+    Attributes:
+        title: what its heading says after its name.
+        paragraphs: by the words before each: ``What it means``, ``Source``; the first one that has
+            none is at ``""``.
     """
+
+    title: str
+    paragraphs: dict[str, str]
+
+
+def entry(name: str) -> Entry:
+    """The entry of a finding, a rule of restarts, a premise and whatever else has one.
+
+    Raises:
+        IndexError: there is none of this name.
+    """
+    heading, *lines = _plain(_entries_of_name(name.casefold())[0]).splitlines()
     said: dict[str, str] = {}
-    for line in _plain(_entries_of_name(entry.casefold())[0]).splitlines()[1:]:
+    for line in lines:
         if match := _PARAGRAPH.fullmatch(line):
             said.setdefault(match[1] or match[2] or "", match[3])
-    return said
+    return Entry(_names(heading)[-1], said)
 
 
 def _entries_of_name(name: str) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from documentation.commands import command_list, output_options
-from documentation.restarts import restart_tables, shown_changes
+from documentation.restarts import restart_tables
 
 from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
@@ -17,7 +17,7 @@ from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Group, Kind, Severity
 from inspector.findings.integrity import KIND_OF_PROBLEM
 from inspector.findings.metrics import METRICS
-from inspector.findings.restart_rules import RULES, RestartRule
+from inspector.findings.restart_rules import RULES
 from inspector.findings.thresholds import Thresholds
 from inspector.findings.verdict import RANKS, by_reach
 from inspector.operators.inferences import INFERENCES, WARNS, Inference
@@ -75,8 +75,8 @@ def _certainties(kind: Kind) -> str:
 
 def _finding(kind: Kind, before: str) -> str:
     slugs = [slug for slug, of_slug in KIND_OF_PROBLEM.items() if of_slug is kind]
-    entry = before.partition(f"\n### {kind.id} ")[2].partition("\n### ")[0]
-    said = dict(re.findall(r"^\*\*([\w ]+)\.\*\* (.+)$", entry, re.MULTILINE))
+    paragraphs = "\n".join(_entry(kind.id, before))
+    said = dict(re.findall(r"^\*\*([\w ]+)\.\*\* (.+)$", paragraphs, re.MULTILINE))
     if missing := [label for label in _WRITTEN if label not in said]:
         raise ValueError(f"{kind.id}: write {missing} into reference/findings.md")
     said["What to do"] = _sentence(kind.to_do)
@@ -94,30 +94,29 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def restart_rules() -> str:
-    """Every rule of restarts, by id."""
+def restart_rules(before: str) -> str:
+    """Every rule of restarts, by id, with what the page says about it.
+
+    Args:
+        before: the block as it is; what is written in it stays.
+    """
     lines = ["| id | verdict | what | releases |", "|---|---|---|---|"]
-    rules = sorted(RULES, key=lambda rule: rule.id)
-    lines += [f"| {r.id} | {r.verdict.value} | {r.title} | {r.releases} |" for r in rules]
-    return "\n".join([*lines, "\n## Rule by rule", *map(_restart_rule, rules)])
+    entries = []
+    for rule in sorted(RULES, key=lambda rule: rule.id):
+        title, *paragraphs = _entry(rule.id, before)
+        lines.append(f"| {rule.id} | {rule.verdict.value} | {title} | {rule.releases} |")
+        verdict = f"Verdict `{rule.verdict.value}`; Spark {rule.releases}."
+        written = [text for text in paragraphs if not text.startswith("Verdict ")]
+        entries.append("\n\n".join([f"\n### {rule.id} · {title}", verdict, *written]))
+    return "\n".join([*lines, "\n## Rule by rule", *entries])
 
 
-def _restart_rule(rule: RestartRule) -> str:
-    shown = "Read in Spark's source; no run shows it yet."
-    if rule.shown_by in shown_changes():
-        shown = f"Shown by the change `{rule.shown_by}` of [restarts](restarts.md)."
-    lines = [
-        f"\n### {rule.id} · {rule.title}\n",
-        f"Verdict `{rule.verdict.value}`; Spark {rule.releases}.\n",
-        f"**What Spark does.** {rule.does}\n",
-        f"**What to do.** {_sentence(rule.to_do)}\n",
-        f"**Source.** {rule.source}. {shown}\n",
-    ]
-    if re.fullmatch(r"[A-Z_.]+", rule.error):
-        lines.append(f"In Spark: `{rule.error}`.")
-    elif rule.error:
-        lines.append(f"The error: {rule.error}.")
-    return "\n".join(lines)
+def _entry(name: str, block: str) -> list[str]:
+    """The title and the paragraphs of an entry that people write."""
+    heading, _, text = block.partition(f"\n### {name} · ")[2].partition("\n### ")[0].partition("\n")
+    if not heading:
+        raise ValueError(f"write `### {name} · TITLE` and what it says into the page")
+    return [heading, *filter(None, text.strip().split("\n\n"))]
 
 
 def restarts() -> str:
@@ -197,7 +196,6 @@ def metrics() -> str:
 
 GENERATED: Mapping[str, Callable[[], str]] = {
     "thresholds": thresholds,
-    "restart-rules": restart_rules,
     "restarts": restarts,
     "errors": errors,
     "metrics": metrics,
@@ -209,5 +207,8 @@ GENERATED: Mapping[str, Callable[[], str]] = {
 }
 """Name of a block -> what makes it."""
 
-COMPLETED: Mapping[str, Callable[[str], str]] = {"findings": findings}
+COMPLETED: Mapping[str, Callable[[str], str]] = {
+    "findings": findings,
+    "restart-rules": restart_rules,
+}
 """The same of blocks in which people write: what makes it of the block as it is."""

@@ -102,7 +102,7 @@ def test_ids_never_change_their_meaning() -> None:
 
 @pytest.mark.parametrize("kind", CATALOGUE, ids=lambda kind: kind.id)
 def test_the_page_says_at_length_what_a_kind_is_in_whole_sentences(kind: Kind) -> None:
-    said = docs.paragraphs(kind.id)
+    said = docs.entry(kind.id).paragraphs
     for part in ("What it means", "How it is proven", "Reported from", "What to do", "Source"):
         assert re.fullmatch(r"[`A-Z].*\.", said[part]), part
     assert re.search(r"\d\.\d", said["Source"]), "the versions of Spark for which it holds"

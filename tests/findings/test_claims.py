@@ -205,7 +205,7 @@ SAYS = re.compile(
 
 def texts_of(kind: Kind) -> tuple[str, str, str]:
     """What a finding means, what to do about it, and its cause."""
-    return docs.paragraphs(kind.id)["What it means"], kind.to_do, kind.cause
+    return docs.entry(kind.id).paragraphs["What it means"], kind.to_do, kind.cause
 
 
 def sentences(kind: Kind) -> Iterator[str]:

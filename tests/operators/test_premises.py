@@ -18,7 +18,7 @@ PREMISES = re.findall(
 def test_a_premise_says_what_it_claims_where_it_was_read_and_what_would_refute_it() -> None:
     assert len(PREMISES) == len(set(PREMISES))
     for name in PREMISES:
-        premise = docs.paragraphs(name)
+        premise = docs.entry(name).paragraphs
         assert premise[""].endswith(".")
         assert premise.keys() == {"", "Source", "Spark", "Refuted by"}
 

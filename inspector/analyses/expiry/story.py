@@ -50,7 +50,7 @@ _RESTS_ON: Mapping[LeftoverClass, Sequence[str]] = {
 
 
 def _premise(name: str) -> str:
-    premise = docs.paragraphs(name)
+    premise = docs.entry(name).paragraphs
     source, refuted_by = premise["Source"], premise["Refuted by"]
     return f"premise {name}: {premise['']} Source: {source}. Refuted by: {refuted_by}."
 

@@ -183,7 +183,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _means(kind: Kind) -> list[str]:
-    entry = docs.paragraphs(kind.id)
+    entry = docs.entry(kind.id).paragraphs
     means = entry.get("What it means") or entry["What Spark does"]
     return [means, sentence(kind.to_do), f"In Spark: {kind.spark}.", entry["Source"]]
 

@@ -15,4 +15,4 @@ def test_a_class_names_its_premises_and_inferences(kind: LeftoverClass) -> None:
     for note in notes:
         sort, name = note.partition(":")[0].split()
         assert (sort == "inference") == (name in INFERENCES)
-        assert docs.paragraphs(name)[""].rstrip(".").casefold() in note.casefold()
+        assert docs.entry(name).paragraphs[""].rstrip(".").casefold() in note.casefold()
