@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
+from documentation.generated import thresholds
 
+from inspector.docs import read_page
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 
 
@@ -43,8 +43,8 @@ def test_a_finding_can_have_a_least_number() -> None:
     assert found.reports("SS203", 1)
 
 
-def test_each_has_its_meaning_and_its_findings() -> None:
-    for one in fields(Thresholds):
-        if one.name != "at_least":
-            assert one.metadata["doc"].endswith(".")
-            assert one.metadata["ids"]
+def test_what_the_page_does_not_explain_cannot_be_made() -> None:
+    page = read_page("reference/findings")
+    assert thresholds(page) in page
+    with pytest.raises(ValueError, match=r"skew_rows: .* does not say"):
+        thresholds(page.replace("| `skew_rows` |", "| `skew` |"))
