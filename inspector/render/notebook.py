@@ -1,23 +1,16 @@
-"""What a notebook shows of a report: its verdict and findings, and the head of its own table.
-
-State is hostile input: Jinja2 escapes what HTML would read, and control and bidirectional
-characters are shown as their escapes.
-"""
+"""What a notebook shows of a report: its verdict and findings, and the head of its own table."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
-
 from inspector.findings.finding import Finding
-from inspector.plain_text import escape
 from inspector.render.as_json import LISTED
 from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.first_screen import first_screen
+from inspector.render.page.document import environment
 from inspector.render.page.views import growth_of
 from inspector.render.report_data import ReportData
 from inspector.render.tabular import StreamedRows, Table
@@ -25,33 +18,6 @@ from inspector.render.tabular import StreamedRows, Table
 HEAD_ROWS = 10
 _MOST_FINDINGS = 5
 _MOST_CHARS = 120
-
-_TEMPLATE = """\
-<div class="inspector-report">
-<p><b>{{ command }}</b> <code>{{ checkpoint }}</code>{% if where %}<br>{{ where }}{% endif %}</p>
-{% for line in lines %}<p>{{ line }}</p>
-{% endfor -%}
-{% for growth in charts %}<p><b>{{ growth.title }}</b> {{ growth.text }}
-<br>{{ growth.svg }}</p>
-{% endfor -%}
-{% if findings %}<ul>
-{% for each in findings %}<li><b>{{ each.head }}</b> {{ each.evidence }}</li>
-{% endfor %}{% if more_findings %}<li>and {{ more_findings }} more</li>
-{% endif %}</ul>
-{% endif -%}
-<table border="1">
-<caption>{{ title }}</caption>
-{% if rows %}<thead><tr>
-{%- for name, _ in columns %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead>
-<tbody>
-{% for row in rows %}<tr>
-{%- for cell in row %}<td style="text-align: {{ columns[loop.index0][1] }}">{{ cell }}</td>
-{%- endfor %}</tr>
-{% endfor %}</tbody>
-{% endif %}</table>
-<p>{{ footer }}</p>
-</div>
-"""
 
 
 def html_head(report: ReportData) -> str:
@@ -64,32 +30,24 @@ def html_head(report: ReportData) -> str:
     columns = [column for column in table.columns if not column.wide]
     shown = report.findings[:_MOST_FINDINGS]
     batch = report.summary.get("batch_id")
-    return str(
-        _template().render(
-            command=report.command,
-            checkpoint=_text(report.checkpoint),
-            where="" if batch is None else f"batch {batch}",
-            lines=_lines(report),
-            charts=list(growth_of(report.charts)),
-            findings=[_finding(finding) for finding in shown],
-            more_findings=len(report.findings) - len(shown),
-            title=_text(table.title),
-            columns=[
-                (_text(column.head), "right" if column.unit in NUMBERS else "left")
-                for column in columns
-            ],
-            rows=[
-                [_cut(cell_text(column, row.get(column.name)), _MOST_CHARS) for column in columns]
-                for row in head
-            ],
-            footer=_footer(report, table, len(head), total),
-        )
+    template = environment().get_template("notebook.html.j2")
+    return template.render(
+        command=report.command,
+        checkpoint=_cut(report.checkpoint),
+        where="" if batch is None else f"batch {batch}",
+        lines=_lines(report),
+        charts=list(growth_of(report.charts)),
+        findings=[_finding(finding) for finding in shown],
+        more_findings=len(report.findings) - len(shown),
+        title=_cut(table.title),
+        columns=[
+            (_cut(column.head), "right" if column.unit in NUMBERS else "left") for column in columns
+        ],
+        rows=[
+            [_cut(cell_text(column, row.get(column.name))) for column in columns] for row in head
+        ],
+        footer=_footer(report, table, len(head), total),
     )
-
-
-@cache
-def _template() -> Any:
-    return Environment(autoescape=True, undefined=StrictUndefined).from_string(_TEMPLATE)
 
 
 def _head(table: Table) -> tuple[Sequence[Mapping[str, Any]], int | None]:
@@ -112,7 +70,7 @@ def _footer(report: ReportData, table: Table, shown: int, total: int | None) -> 
     elif total is None:
         parts.append(f"The first {shown} rows. Use to_arrow() or to_pandas() for all.")
     elif not total:
-        parts.append(f"No rows: {_text(table.empty)}.")
+        parts.append(f"No rows: {_cut(table.empty)}.")
     elif total > shown:
         parts.append(f"The first {shown} of {total:,} rows; to_pandas() has all.")
     names = [other_table.name for other_table in report.tables if other_table is not table]
@@ -128,7 +86,7 @@ def _footer(report: ReportData, table: Table, shown: int, total: int | None) -> 
 
 def _lines(report: ReportData) -> list[str]:
     lines = [
-        _text(f"For details: {python_call(line.code)}" if line.code else line.text, 8 * _MOST_CHARS)
+        _cut(f"For details: {python_call(line.code)}" if line.code else line.text, 8 * _MOST_CHARS)
         for line in first_screen(report)
     ]
     if report.judged and not report.findings and report.verdict is None:
@@ -158,12 +116,8 @@ def python_call(code: str) -> str:
 def _finding(finding: Finding) -> dict[str, str]:
     kind = finding.kind
     head = f"{kind.id} {finding.severity.word}, {finding.certainty.value}: {kind.title}."
-    return {"head": _text(head), "evidence": _text(finding.evidence, 4 * _MOST_CHARS)}
+    return {"head": _cut(head), "evidence": _cut(finding.evidence, 4 * _MOST_CHARS)}
 
 
-def _cut(text: str, most: int) -> str:
+def _cut(text: str, most: int = _MOST_CHARS) -> str:
     return text if len(text) <= most else text[:most] + "…"
-
-
-def _text(text: str, most: int = _MOST_CHARS) -> str:
-    return escape(_cut(text, most))

@@ -7,37 +7,9 @@
     spark.dataSource.register(InspectorDataSource)
     spark.read.format("inspector").option("table", "changes").load(path)
 
-======================  ========================================================================
-option                  meaning
-======================  ========================================================================
-table                   a table that an analysis declares (:func:`inspector.analyses.data_tables`):
-                        ``rows`` (default), ``changes``, ``versions``, ``leftovers``, ``files``,
-                        ``findings``, ``problems``
-batchId                 judge the state that this batch made; by default the last committed one
-operatorId              default 0 for ``rows`` and ``changes``, else all
-storeName               default ``default`` for ``rows`` and ``changes``, else all
-joinSide                ``left`` or ``right``: the store of that side's rows
-snapshotPartitionId     only this partition
-changeStartBatchId      of ``changes``: older ones are left out
-changeEndBatchId        of ``changes``: the same as batchId
-mode                    of ``rows``, ``changes``, ``versions``, ``leftovers``: error handling where
-                        something cannot be read: ``failfast`` (default), ``permissive``,
-                        ``dropmalformed``
-raw                     of ``rows`` and ``changes``; ``true``: with the UnsafeRow bytes
-key, where              of ``rows``, ``changes``, ``leftovers``: only this key, only rows of which
-                        a field compares so, in the forms of the command line
-timeoutKind             of ``leftovers`` and ``findings``: ``event`` or ``processing``, where the
-                        bytes do not show it
-pushdown                ``true``: filters on ``partition_id`` choose what is read. Needs Spark 4.1
-                        and the conf ``spark.sql.python.filterPushdown.enabled``
-storage.NAME            option of the storage's fsspec driver
-======================  ========================================================================
-
-The names are those of Spark's own source ``statestore``; options of an analysis have their name in
-camel case, or the one that their declaration says. Spark passes no column pruning to sources in
-Python, and filters only with that conf. The package must be installed on the workers, or be sent to
-them before (:func:`inspector.spark.audit` does so, or ``spark.addArtifacts``). ``findings``,
-``problems``, and ``leftovers`` of group state and joins, are judged where Spark plans the query.
+Its options are listed on the page ``how-to/notebook``. The names are those of Spark's own source
+``statestore``; options of an analysis have their name in camel case, or the one that their
+declaration says. Spark passes no column pruning to sources in Python.
 
 Errors of the data source as one sentence, where Spark would show the stack of its worker.
 
@@ -82,7 +54,7 @@ _FLAGS = {"true": True, "false": False}
 
 
 class InspectorDataSource(DataSource):
-    """The source ``inspector``; the module says what its options are."""
+    """The source ``inspector``; the page ``how-to/notebook`` says what its options are."""
 
     @classmethod
     def name(cls) -> str:

@@ -82,7 +82,7 @@ def render_fleet_page(
         key=lambda r: (-r.level.rank, -(r.summary.get("row_bytes") or 0), r.checkpoint),
     )
     parts, links, room = [], [], MOST_FLEET_BYTES
-    blocks: Any = _environment().get_template("blocks.html.j2").module
+    blocks: Any = environment().get_template("blocks.html.j2").module
     for number, report in enumerate(ordered, start=1):
         part = Markup(blocks.fleet_part(_view(report, f"c{number}-")))
         left = len(part) <= room
@@ -264,7 +264,7 @@ def _write(**filled: Any) -> Iterator[str]:
     scripts = [_asset(*asset) for asset in _SCRIPTS]
     style = "\n".join(_asset(*asset) for asset in _STYLES)
     pieces = (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .generate(
             csp=content_security_policy(scripts, [style]),
@@ -320,7 +320,8 @@ def _asset(licence: str, name: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """The templates of pages, in which markup and control characters are escaped."""
     folder = files(__package__) / "assets"
     made = Environment(
         autoescape=True,
