@@ -17,8 +17,8 @@ from inspector.analyses.shared.judged import Judged, vouching_notes
 from inspector.analyses.shared.opening import Opened, Recalled, begin
 from inspector.analyses.shared.options import Option, Options, View
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.size_table import SizeRow, size_table
 from inspector.analyses.shared.state_growth import whole_stores
+from inspector.analyses.sizes import SizeRow, size_table
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
 from inspector.facts.versions import VersionFacts

@@ -12,8 +12,8 @@ from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, View
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.size_table import PLACES, SizeRow, facts_by_place, size_columns
 from inspector.analyses.shared.state_growth import whole_stores
+from inspector.analyses.sizes import PLACES, SizeRow, facts_by_place, size_columns
 from inspector.discovery.tasks import Request
 from inspector.facts.ages import RewriteRuns
 from inspector.facts.fact import Observed

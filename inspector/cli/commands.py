@@ -13,7 +13,6 @@ from inspector.analyses.shared.fleet_run import means_many
 from inspector.analyses.shared.opening import Opened
 from inspector.cli import click_options, output_files
 from inspector.cli.config_file import say_files
-from inspector.cli.pages import Pages, page_options
 from inspector.cli.terminal import NEVER
 from inspector.render.renderers import OF_VERDICTS
 
@@ -25,7 +24,7 @@ def command_of(analysis: Analysis) -> click.Command:
     params = [
         *click_options.parameters(analysis),
         *click_options.report_options(formats),
-        *page_options(analysis),
+        *output_files.page_options(analysis),
         *output_files.history_options(analysis),
     ]
     if analysis.files:
@@ -74,7 +73,7 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
 
             write_by_executors(analysis, run, parsed, keywords)
         arguments = [run]
-    pages = Pages(analysis, parsed)
+    pages = output_files.Pages(analysis, parsed)
     if pages.wanted:
         keywords["page"] = True
     record = output_files.record_of(analysis, parsed, keywords, options.engine)

@@ -22,8 +22,16 @@ from inspector.checkpoint.search import Found, is_pattern
 from inspector.checkpoint.urls import spell_root as shown_url
 from inspector.cli.click_options import api_options, own_options
 from inspector.cli.exits import Exit, exit_of
-from inspector.cli.output_files import code_of, destination, failing_on, outside, record_of, write
-from inspector.cli.pages import HTML, Pages
+from inspector.cli.output_files import (
+    HTML,
+    Pages,
+    code_of,
+    destination,
+    failing_on,
+    outside,
+    record_of,
+    write,
+)
 from inspector.cli.terminal import NEVER, display_of
 from inspector.credentials import redact
 from inspector.exceptions import OUT_OF_MEMORY, InspectorError

@@ -144,7 +144,7 @@ _JSON_ESCAPES = "inspector.json_escapes"
 codecs.register_error(_JSON_ESCAPES, _json_escapes)
 
 
-# --- What every command does after its analysis: write the report, say what went wrong, e ---------
+# --- What every command does after its analysis ---------------------------------------------------
 
 
 def write_report(report: Report, parsed: dict[str, Any]) -> None:
@@ -177,3 +177,79 @@ def code_of(report: Report, fail_on: str) -> Exit:
 def failing_on(report: Report, fail_on: str) -> Report:
     """The report with the severity from which on a finding is a failure."""
     return replace(report, fail_on=None if fail_on == NEVER else Severity[fail_on.upper()])
+
+
+# --- ``--html FILE``: the page of what was audited, beside the report -----------------------------
+
+HTML = "html"
+
+
+def page_options(analysis: Analysis) -> Iterator[click.Option]:
+    """The option of a command that makes a page of its own."""
+    if analysis.page:
+        yield click.Option(
+            ["--html"],
+            type=click.Path(),
+            help="Also write an HTML page with charts to this file. It needs no network.",
+        )
+
+
+class Pages:
+    """The page of a run: beside its reports by ``--html``, or instead of them by ``-o html``.
+
+    Attributes:
+        wanted: what a page shows has to be computed.
+
+    Raises:
+        click.UsageError: the file is there and is not to be overwritten, or it is the report's own
+            file, or it would lie in a checkpoint.
+    """
+
+    def __init__(
+        self, analysis: Analysis, parsed: Mapping[str, Any], *, many: bool = False
+    ) -> None:
+        self._parsed = parsed
+        self._many = many
+        self._reports: list[Report] = []
+        self._failures: list[tuple[str, str]] = []
+        self._place = parsed["html"] if analysis.page else None
+        self.wanted = analysis.page and (parsed["output"] == HTML or self._place is not None)
+        if self._place is not None:
+            self._check(self._place)
+
+    def _check(self, target: str) -> None:
+        """Say before a long audit what its end would say."""
+        for path in self._parsed["paths"]:
+            outside(path, target)
+        output = self._parsed["output_file"]
+        if output and Path(output).resolve() == Path(target).resolve():
+            raise click.UsageError("--html and --output-file name the same file")
+        if Path(target).exists() and not self._parsed["force"]:
+            raise click.UsageError(f"{target} exists; --force overwrites it")
+
+    def add(self, report: Report) -> None:
+        """Take a report."""
+        if self.wanted:
+            self._reports.append(report)
+
+    def fail(self, path: str, error: Exception) -> None:
+        """Take a checkpoint of which there is no report."""
+        if self.wanted:
+            self._failures.append((path, str(error)))
+
+    def write(self) -> None:
+        """Write the page that stands beside the reports, if there is to be one."""
+        if self._place is not None:
+            with destination(self._place, force=self._parsed["force"]) as file:
+                write(self.page(), file)
+
+    def page(self) -> Iterator[str]:
+        """The page."""
+        from inspector.render.page.document import (  # noqa: PLC0415 - only where there is a page
+            render_fleet_page,
+            render_page,
+        )
+
+        if self._many:
+            return render_fleet_page(self._reports, self._failures)
+        return render_page(self._reports[0])

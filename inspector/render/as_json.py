@@ -1,11 +1,10 @@
-"""JSON: one envelope, or one line per row of the command's own table.
+"""JSON: one envelope for the whole report.
 
 ``schema_version`` 2: ``command``, ``checkpoint``, ``part`` (of the checkpoint that was read; null
 for all of it), ``verdict`` (null for a command that judges nothing), ``metrics`` (of ``audit``:
 its numbers by name), ``summary``, ``table`` (the name of the command's own table), ``columns`` (of
 every table: names, units, exact or not), ``rows`` (of the own table), ``tables`` (the rows of the
-others),
-``findings``, ``problems``, ``complete`` (nothing that should have been read could not be),
+others), ``findings``, ``problems``, ``complete`` (nothing that should have been read could not be),
 ``notes``. Where findings or problems are the own table, they are there once, under their name, and
 there is no ``rows``.
 
@@ -14,14 +13,14 @@ The JSON Schema of the envelope is a page of the documentation, ``reference/repo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from inspector.findings.verdict import Verdict
+from inspector.render import plain
 from inspector.render.first_screen import command_line
-from inspector.render.plain import fields_of, finding_row, plain_row, plain_summary, problem_row
+from inspector.render.plain import dumps, fields_of, plain_row
 from inspector.render.report_data import SCHEMA_VERSION, ReportData
 from inspector.render.tabular import values
 from inspector.time_text import time_ms_text
@@ -40,7 +39,7 @@ def render_json(report: ReportData) -> Iterator[str]:
         "part": None if report.part is None else asdict(report.part),
         "verdict": None if report.verdict is None else verdict_value(report.verdict, report),
         **({"metrics": report.metrics} if report.metrics else {}),
-        "summary": plain_summary(report),
+        "summary": plain.plain_summary(report),
         "table": primary.name,
         "columns": {
             table.name: [
@@ -62,8 +61,8 @@ def render_json(report: ReportData) -> Iterator[str]:
             for table in report.tables[1:]
             if table.name not in LISTED
         },
-        "findings": [values(finding_row(finding)) for finding in report.findings],
-        "problems": [values(problem_row(problem)) for problem in report.problems],
+        "findings": [values(plain.finding_row(finding)) for finding in report.findings],
+        "problems": [values(plain.problem_row(problem)) for problem in report.problems],
         "complete": report.complete,
         "notes": [*report.notes, *report.footnotes],
     }
@@ -109,24 +108,3 @@ def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
             "command": command_line(cause.command, report),
         },
     }
-
-
-def render_ndjson(report: ReportData) -> Iterator[str]:
-    """One line per row of the command's own table; nothing else."""
-    for row in report.primary.rows:
-        yield dumps(plain_row(report.primary, row)) + "\n"
-
-
-def dumps(value: Any) -> str:
-    """A value as JSON, in which no character is one that a terminal obeys or hides.
-
-    JSON itself asks for escapes of those below U+0020 alone; DEL, U+009B and marks that change the
-    direction of text are escaped too, by four digits each.
-
-    Raises:
-        ValueError: NaN or infinity, which JSON lacks.
-    """
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

@@ -19,13 +19,12 @@ from inspector.light_dataclasses import dataclass, replace
 from inspector.plain_text import escape
 from inspector.quantities import short_count_text
 from inspector.render import fleet_rows
-from inspector.render.as_csv import csv_line
-from inspector.render.as_json import dumps, render_json
+from inspector.render.as_json import render_json
 from inspector.render.as_junit import junit_document, junit_failure, junit_suite
 from inspector.render.as_prometheus import Observed, observed, prometheus_text, unreadable
 from inspector.render.display import Display
 from inspector.render.fitting import drawn_table
-from inspector.render.plain import plain_names, plain_row
+from inspector.render.plain import csv_line, dumps, plain_names, plain_row
 from inspector.render.renderers import render
 from inspector.render.report_data import SCHEMA_VERSION, ReportData
 from inspector.render.tabular import Column, Table

@@ -1,12 +1,16 @@
-"""A report as plain values: what every machine format writes."""
+"""A report as plain values: what every machine format writes, and its own table line by line."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from inspector.findings.finding import Finding
 from inspector.model import Problem
+from inspector.plain_text import escape
 from inspector.render import tabular as t
 from inspector.render.report_data import ReportData
 from inspector.time_text import time_ms_text
@@ -138,3 +142,54 @@ class EstimateRow(t.Row, table="estimate"):
     dollars: Annotated[
         t.Text, "Requests, bytes and processor time in US dollars.", t.ESTIMATE, t.Rank(2)
     ]
+
+
+# --- the own table, line by line ------------------------------------------------------------------
+
+
+def render_ndjson(report: ReportData) -> Iterator[str]:
+    """One line per row of the command's own table; nothing else."""
+    for row in report.primary.rows:
+        yield dumps(plain_row(report.primary, row)) + "\n"
+
+
+def render_csv(report: ReportData) -> Iterator[str]:
+    """The rows as RFC 4180 has them, header first, nested values as JSON.
+
+    Null and the empty text are both an empty field, as CSV has it. Control characters are escaped
+    as in tables for people: a CSV too is read in a terminal.
+    """
+    table = report.primary
+    yield csv_line(plain_names(table))
+    for row in table.rows:
+        yield csv_line(list(plain_row(table, row).values()))
+
+
+def csv_line(values: Sequence[Any]) -> str:
+    """A line of plain values."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerow(map(_cell, values))
+    return text.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (dict, list)):
+        return dumps(value)
+    return escape(value) if isinstance(value, str) else value
+
+
+def dumps(value: Any) -> str:
+    """A value as JSON, in which no character is one that a terminal obeys or hides.
+
+    JSON itself asks for escapes of those below U+0020 alone; DEL, U+009B and marks that change the
+    direction of text are escaped too, by four digits each.
+
+    Raises:
+        ValueError: NaN or infinity, which JSON lacks.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from inspector.render.as_csv import render_csv
-from inspector.render.as_json import render_json, render_ndjson
+from inspector.render.as_json import render_json
 from inspector.render.as_prometheus import render_prometheus
 from inspector.render.display import Display
+from inspector.render.plain import render_csv, render_ndjson
 from inspector.render.report_data import ReportData
 from inspector.render.text import render_markdown, render_text
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inspector.estimates import pace
-from inspector.estimates.pace import Pace, measure
+from inspector.estimates import price
+from inspector.estimates.price import Pace, measure
 from inspector.facts.checks import ReadProblem
 from inspector.facts.registry import facts_in
 from inspector.facts.versions import VersionFacts
@@ -25,8 +25,8 @@ def test_it_is_measured_once_and_above_nothing() -> None:
 
 def test_the_rows_are_read_as_those_of_a_checkpoint(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
-    files = [pace._write(tmp_path, version, 100, random) for version in (1, 2)]
-    task = pace._task(str(tmp_path), files)
+    files = [price._write(tmp_path, version, 100, random) for version in (1, 2)]
+    task = price._task(str(tmp_path), files)
     facts = [one.fact for b in run_tasks([task_batch(task.to_json())]) for one in facts_in(b)]
     assert not [fact for fact in facts if isinstance(fact, ReadProblem)]
     assert [fact.rows for fact in facts if isinstance(fact, VersionFacts)] == [100, 200]

@@ -5,8 +5,7 @@ import io
 import json
 
 from inspector.plain_text import escape
-from inspector.render.as_csv import render_csv
-from inspector.render.as_json import render_ndjson
+from inspector.render.plain import render_csv, render_ndjson
 from tests.render.samples import HOSTILE, bare, report, table
 
 HEADER = "operator_id,store_name,key,rows,bytes,heap,clock_ms,clock,done,hidden\n"

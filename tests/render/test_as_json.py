@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from inspector.model import Problem
-from inspector.render.as_json import render_json, render_ndjson
+from inspector.render.as_json import render_json
+from inspector.render.plain import render_ndjson
 from inspector.render.tabular import Table
 from tests.render.samples import HOSTILE, PART, ROWS, bare, report, table, verdict
 

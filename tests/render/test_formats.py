@@ -2,9 +2,9 @@
 
 import pytest
 
-from inspector.render.as_csv import render_csv
-from inspector.render.as_json import render_json, render_ndjson
+from inspector.render.as_json import render_json
 from inspector.render.display import Display
+from inspector.render.plain import render_csv, render_ndjson
 from inspector.render.renderers import FORMATS, OF_VERDICTS, SUFFIXES, render
 from inspector.render.text import render_markdown, render_text
 from tests.render.samples import report

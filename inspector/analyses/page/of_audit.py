@@ -14,11 +14,10 @@ from inspector.analyses.memory import MemoryOptions, memory_report
 from inspector.analyses.page import charts
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.size_table import size_table
 from inspector.analyses.shared.stores import change_batches, selected_tasks
 from inspector.analyses.shared.words import change_rows
 from inspector.analyses.sharing import sharing_report
-from inspector.analyses.sizes import fields_report
+from inspector.analyses.sizes import fields_report, size_table
 from inspector.analyses.timeline import timeline_report
 from inspector.discovery.formats import see_bytes
 from inspector.discovery.tasks import Request

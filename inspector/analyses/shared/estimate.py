@@ -13,8 +13,15 @@ from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.search import Found
 from inspector.checkpoint.storage import Storage
 from inspector.engines.engine import HADOOP
-from inspector.estimates.pace import Pace, measure
-from inspector.estimates.price import PRICES_OF, Work, dollars, prices_for, work_of_audit
+from inspector.estimates.price import (
+    PRICES_OF,
+    Pace,
+    Work,
+    dollars,
+    measure,
+    prices_for,
+    work_of_audit,
+)
 from inspector.exceptions import CheckpointError, EngineError
 from inspector.providers.registry import classify
 from inspector.render.plain import EstimateRow

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.size_table import size_columns
+from inspector.analyses.sizes import size_columns
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.facts.versions import VersionFacts
 from tests.cli.support import checkpoint_of
