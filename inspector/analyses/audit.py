@@ -102,16 +102,7 @@ def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
 
 
 @analysis(
-    uses=(
-        o.RULES,
-        o.THRESHOLDS,
-        o.redacting(Redact.HASH),
-        o.CACHE,
-        o.WORK,
-        o.SCHEMAS,
-        o.PART,
-        o.AT_VERSION,
-    ),
+    uses=(o.RULES, o.THRESHOLDS, o.redacting(Redact.HASH), o.CACHE, o.REPLAY),
     tables=(
         AuditFindingRow,
         GateRow,

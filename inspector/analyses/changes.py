@@ -11,7 +11,7 @@ import pyarrow as pa
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, RAW, SCHEMAS, Options, View
+from inspector.analyses.shared.options import KEYS, RAW, STATE, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import HashedKeys, change_batches, selected_tasks, store_table
 from inspector.analyses.shared.words import ChangeRow, change_rows
@@ -26,7 +26,7 @@ CHANGES_DATA = store_table(
 
 
 @analysis(
-    uses=(KEYS, SCHEMAS, PART, AT_VERSION),
+    uses=(KEYS, STATE),
     tables=(ChangeRow,),
     data_tables=(CHANGES_DATA,),
     command=False,  # export writes them

@@ -28,7 +28,7 @@ def _check(options: Mapping[str, Any]) -> str | None:
     return None
 
 
-@analysis(uses=(o.ENGINE, o.KEYS, o.SCHEMAS, o.PART, o.AT_VERSION), files=True, check=_check)
+@analysis(uses=(o.ENGINE, o.KEYS, o.STATE), files=True, check=_check)
 def export(
     what: Annotated[
         Literal["rows", "changes"], Option("Export the rows of a version, or all changes.")

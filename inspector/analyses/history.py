@@ -76,7 +76,7 @@ def _check(options: Mapping[str, Any]) -> str | None:
 
 
 @analysis(
-    uses=(o.KEYS, o.redacting(Redact.NONE), o.MEMORY, o.SCHEMAS, o.PART, o.AT_VERSION),
+    uses=(o.KEYS, o.redacting(Redact.NONE), o.MEMORY, o.STATE),
     tables=(HistoryRow,),
     check=_check,
 )

@@ -10,7 +10,7 @@ from inspector.analyses.shared.common import appended_notes, expiry_text
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject, vouching_notes
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, Options
+from inspector.analyses.shared.options import STATE, Options
 from inspector.decode.frames import codec_of
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator, state_file_bytes
 from inspector.discovery.copy_contents import read_record
@@ -120,7 +120,7 @@ class ConfRow(t.Row, table="confs"):
 
 
 @analysis(
-    uses=(SCHEMAS, PART, AT_VERSION),
+    uses=(STATE,),
     tables=(StoreInfoRow, VariableRow, FormatRow, ConfRow),
     many=True,
 )

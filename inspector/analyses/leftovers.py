@@ -180,16 +180,7 @@ LEFTOVERS_DATA = fact_table(
 
 
 @analysis(
-    uses=(
-        o.KEYS,
-        o.RULES,
-        o.THRESHOLDS,
-        o.redacting(Redact.NONE),
-        o.WORK,
-        o.SCHEMAS,
-        o.PART,
-        o.AT_VERSION,
-    ),
+    uses=(o.KEYS, o.RULES, o.THRESHOLDS, o.redacting(Redact.NONE), o.REPLAY),
     tables=(
         lt.LeftoverRow,
         lt.LeftoverClassRow,

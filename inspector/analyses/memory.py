@@ -13,7 +13,7 @@ from inspector.analyses.shared.common import StoreIds, file_bytes, operator_name
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options, View
+from inspector.analyses.shared.options import REPLAY, RULES, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_heaps import (
     JDK,
@@ -694,7 +694,7 @@ def wrong_options(parsed: Mapping[str, Any]) -> str | None:
 
 
 @analysis(
-    uses=(RULES, WORK, SCHEMAS, PART, AT_VERSION),
+    uses=(RULES, REPLAY),
     tables=(RungRow, OffHeapRow, ExecutorRow, ShapeRow, HeapRow, WhatIfRow, MorePartitionsRow),
     facts=FACTS,
     many=True,

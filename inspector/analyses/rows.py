@@ -46,7 +46,7 @@ ROWS_DATA = stores.store_table(
 
 
 @analysis(
-    uses=(o.KEYS, o.redacting(Redact.NONE), o.MEMORY, o.SCHEMAS, o.PART, o.AT_VERSION),
+    uses=(o.KEYS, o.redacting(Redact.NONE), o.MEMORY, o.STATE),
     tables=(LiveRow,),
     data_tables=(ROWS_DATA,),
 )

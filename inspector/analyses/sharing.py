@@ -10,7 +10,7 @@ from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, View
+from inspector.analyses.shared.options import REPLAY, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.state_growth import whole_stores
 from inspector.analyses.sizes import PLACES, SizeRow, facts_by_place, size_columns
@@ -201,7 +201,7 @@ FACTS = Request(rewrites=True)
 
 
 @analysis(
-    uses=(WORK, SCHEMAS, PART, AT_VERSION),
+    uses=(REPLAY,),
     tables=(VersionRow, RewriteRow),
     facts=FACTS,
     data_tables=(VERSIONS_DATA,),

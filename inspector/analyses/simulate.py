@@ -105,7 +105,7 @@ FACTS = Request(expiring=True)
 
 
 @analysis(
-    uses=(o.RULES, o.WORK, o.SCHEMAS, o.PART, o.AT_VERSION),
+    uses=(o.RULES, o.REPLAY),
     tables=(SimulatedRow, SimulatedBatchRow),
     facts=FACTS,
     many=True,

@@ -10,7 +10,7 @@ from inspector.analyses.shared.common import operator_names, store_ids, store_sc
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, View
+from inspector.analyses.shared.options import REPLAY, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import selected_tasks
 from inspector.analyses.shared.words import add_problems
@@ -251,9 +251,7 @@ FIELD = "field"
 FACTS = Request()
 
 
-@analysis(
-    uses=(WORK, SCHEMAS, PART, AT_VERSION), tables=(SizeRow, FieldRow), facts=FACTS, many=True
-)
+@analysis(uses=(REPLAY,), tables=(SizeRow, FieldRow), facts=FACTS, many=True)
 def sizes(
     path: str | Opened,
     options: Options | None = None,

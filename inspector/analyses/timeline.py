@@ -11,7 +11,7 @@ from inspector.analyses.shared import common, state_growth
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options, View
+from inspector.analyses.shared.options import REPLAY, RULES, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_heaps import HeapByVersion, heap_by_version
 from inspector.discovery.checkpoint import Checkpoint
@@ -342,7 +342,7 @@ FACTS = Request(partitions=True, expiring=True)
 
 
 @analysis(
-    uses=(RULES, WORK, SCHEMAS, PART, AT_VERSION),
+    uses=(RULES, REPLAY),
     tables=(BatchRow, TotalRow, GrowthRow, ExpiringRow),
     facts=FACTS,
     many=True,

@@ -96,7 +96,7 @@ KEYS_BY_RANK = Request(top=5)
 
 
 @analysis(
-    uses=(o.redacting(Redact.NONE), o.WORK, o.SCHEMAS, o.PART, o.AT_VERSION),
+    uses=(o.redacting(Redact.NONE), o.REPLAY),
     tables=(TopRow, SkewRow),
     facts=KEYS_BY_RANK,
     many=True,

@@ -93,7 +93,7 @@ def _wrong_subset(subset: str | None, *, remembered: bool) -> str | None:
 
 
 @analysis(
-    uses=(o.THRESHOLDS, o.WORK, o.SCHEMAS, o.PART, o.AT_VERSION),
+    uses=(o.THRESHOLDS, o.REPLAY),
     tables=(ProblemRow, CheckRow),
     facts=FACTS,
     data_tables=(PROBLEMS_DATA,),

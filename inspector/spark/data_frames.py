@@ -24,12 +24,6 @@ Args:
     path: the checkpoint, as the executors see it.
     options: which part and version, and rules that are not in the checkpoint.
 """
-_OPTIONS = {
-    "from_batch": "changes of older batches are left out.",
-    "raw": "with the UnsafeRow bytes, in columns whose names end in ``_row``.",
-    "mode": "error handling where something cannot be read: ``failfast``, ``permissive`` or "
-    "``dropmalformed``.",
-}
 
 
 def audit(spark: SparkSession, path: str, options: api.Options | None = None) -> api.Report:
@@ -53,13 +47,12 @@ class TableFunction:
 
     def __init__(self, table: DataTable) -> None:
         self._table = table
-        self._own = {
-            name: FAILFAST if name == "mode" else item.default
-            for name, item in TableOptions.parameters().items()
-            if name in table.options
-        }
+        options = TableOptions.parameters()
+        own = {name: item for name, item in options.items() if name in table.options}
+        defaults = {name: item.default for name, item in own.items()}
+        self._own = defaults | ({"mode": FAILFAST} if "mode" in own else {})
         self.__name__ = self.__qualname__ = table.name
-        lines = (f"    {name}: {_OPTIONS[name]}" for name in self._own)
+        lines = (f"    {name}: {item.option.help}" for name, item in own.items())
         self.__doc__ = inspect.cleandoc(table.doc) + _ARGUMENTS + "\n".join(lines)
         self.__signature__ = _signature(self._own)
 

@@ -59,7 +59,10 @@ class TableOptions:
     raw: Annotated[bool, Option("Add the UnsafeRow bytes of key and value.")] = False
     mode: Annotated[
         ProblemMode,
-        Option("Error handling where something cannot be read: an error, a row, or nothing."),
+        Option(
+            "Error handling where something cannot be read: failfast raises an error, permissive "
+            "adds a row, dropmalformed leaves it out."
+        ),
     ] = ProblemMode.PERMISSIVE
     json_keys: bool = False
 

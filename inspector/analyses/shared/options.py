@@ -344,6 +344,11 @@ ENGINE: Group = (
 HERE = _group("workers")
 MEMORY = _group("memory_limit")
 WORK: Group = (*HERE, *MEMORY, *ENGINE)
+STATE: Group = (*SCHEMAS, *PART, *AT_VERSION)
+"""Which state is read, and by which schemas."""
+
+REPLAY: Group = (*WORK, *STATE)
+"""The same, and how it is replayed."""
 
 
 def redacting(default: Redact) -> Group:
