@@ -1,7 +1,7 @@
 """The partition that a key belongs to: Spark's hash of its grouping columns.
 
 ``HashPartitioning`` sends a row to ``pmod(Murmur3Hash(expressions, 42), numPartitions)`` (2.3 to
-4.3); :mod:`inspector.kernel._hashes` has the hash.
+4.3); :mod:`inspector.kernel._rows` has the hash.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ import numpy as np
 from inspector.arrays import Int64s
 from inspector.facts.fact import VersionSum, fact
 from inspector.facts.size_distributions import LiveSizes, SizeCounts
+from inspector.kernel.record_layout import ChangeSums, RecordCounts
 from inspector.light_dataclasses import dataclass, field, fields
-from inspector.state.change import Change, Changes, ChangeSums, RecordCounts
+from inspector.state.change import Change, Changes
 from inspector.state.replay import StateMap
 
 
@@ -25,7 +26,7 @@ class VersionFacts(VersionSum):
         stores: stores counted. rebased: those of them whose version could only be loaded from a
             snapshot, so that nothing is known of its change: they add nothing to the change counts.
         rows, key_bytes, value_bytes: live in the version.
-        puts ... absent_removals: see :class:`inspector.state.change.RecordCounts`.
+        puts ... absent_removals: see :class:`inspector.kernel.record_layout.RecordCounts`.
         new_rows, changed_rows, same_value_rows, removed_rows: keys against the version before: not
             there; there with another value; put again with an equal value; no longer there.
         shared_rows: rows whose key *and* value object are those of the version before.

@@ -1,22 +1,135 @@
-"""Look into UnsafeRows: check them against a schema, read their slots; as ``rows.c``.
+"""Look into UnsafeRows: check them against a schema, read their slots, hash their fields.
 
-The layout of a row is in :mod:`inspector.decode.row_columns`.
+As ``rows.c`` and ``hashes.c``. The layout of a row is in :mod:`inspector.decode.row_columns`.
+
+Spark's own hash of a row is folded over its fields: each is hashed with the result before it as the
+seed, and null leaves that as it is (``HashExpression``, ``Murmur3HashFunction``,
+``Murmur3_x86_32``; the same from 2.3 to 4.3). Bytes are hashed word by word, and the last one to
+three of them each as an int of its own, unlike in the published algorithm (``hashUnsafeBytes``).
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from inspector.arrays import Int64s
 from inspector.kernel._arguments import checked_spans, integers, writable
-from inspector.kernel.programs import ANY, RANGE, REGION, STRUCT, UNUSED
+from inspector.kernel.programs import (
+    ANY,
+    BOOLEAN,
+    BYTES,
+    DOUBLE,
+    FIELDS,
+    FLOAT,
+    NOTHING,
+    RANGE,
+    REGION,
+    STRUCT,
+    UNUSED,
+)
 
-_SLOT = struct.Struct("<Q")
-_WORD = 8  # bytes of a slot, and of a word of null bits
-_DEEPEST = 64  # structs within structs
+WORD = 8
+"""Bytes of a slot, and of a word of null bits."""
+DEEPEST = 64
+"""Structs and arrays within each other."""
+SEED = 42
+"""Of ``HashPartitioning`` and of the SQL function ``hash``."""
+MOST_BYTES = 4096
+"""Bytes of one field that are hashed: longer ones take a step for each word."""
+
+_MOST_FIELDS = (1 << 31) - 1
+_LONG = 8
+_UINT32 = (1 << 32) - 1
 _OPERANDS = {UNUSED: 1, RANGE: 2}
+
+
+class Program:
+    """Numbers that say what the fields of a row are, one after the other; they end in zeros."""
+
+    def __init__(self, numbers: list[int], at: int = 0) -> None:
+        self._numbers, self._at = numbers, at
+
+    def copy(self) -> Program:
+        """The same from here on."""
+        return Program(self._numbers, self._at)
+
+    def take(self) -> int:
+        """The next number."""
+        at, self._at = self._at, self._at + 1
+        return self._numbers[at] if at < len(self._numbers) else 0
+
+    def inner(self) -> Program:
+        """What the next number is the length of, behind which this one goes on."""
+        length = self.take()
+        inner = self.copy()
+        self._at = self._at + length if length >= 0 else len(self._numbers)
+        return inner
+
+
+class Parts:
+    """A row, struct or array, by its fields or elements.
+
+    Attributes:
+        fits: there is room for their null bits and slots.
+    """
+
+    __slots__ = ("_budget", "_data", "_fixed", "_nulls", "_values", "_width", "fits")
+
+    def __init__(self, data: memoryview, count: int, nulls: int = 0, width: int = WORD) -> None:
+        self._data = data
+        self._nulls = nulls
+        self._values = nulls + (count + 63) // 64 * WORD
+        self._width = width
+        self._fixed = self._values + count * width
+        self._budget = len(data) - self._fixed  # values never share bytes, see Containers
+        self.fits = self._budget >= 0
+
+    def there(self, i: int) -> bool:
+        """Whether a value is not null."""
+        return not self._data[self._nulls + (i >> 3)] >> (i & 7) & 1
+
+    def value(self, i: int) -> memoryview:
+        """The bytes of a value, or of its slot."""
+        at = self._values + i * self._width
+        return self._data[at : at + self._width]
+
+    def region(self, i: int, least: int) -> memoryview | None:
+        """The variable part of a value, if it lies in the row, not before its byte ``least``."""
+        slot = read_uint(self.value(i))
+        offset, size = slot >> 32, slot & _UINT32
+        inside = least <= offset and size <= len(self._data) - offset
+        return self._data[offset : offset + size] if inside else None
+
+    def part(self, i: int) -> memoryview | None:
+        """The same behind the slots, and of bytes that no other value has."""
+        region = self.region(i, self._fixed)
+        if region is None or self._budget < len(region):
+            return None
+        self._budget -= len(region)
+        return region
+
+
+def read_uint(number: memoryview) -> int:
+    """A number of a slot, without a sign."""
+    return int.from_bytes(number, "little")
+
+
+def read_int(number: memoryview) -> int:
+    """A number of a slot, or of its first bytes."""
+    return int.from_bytes(number, "little", signed=True)
+
+
+def rows_in(view: memoryview, starts: Int64s, sizes: Int64s) -> Iterator[memoryview]:
+    """The bytes of each row."""
+    for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+        yield view[start : start + size]
+
+
+# --- check ---------------------------------------------------------------------------------------
 
 
 def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any) -> int:
@@ -42,80 +155,37 @@ def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any) 
     doubts = memoryview(out).cast("B")
     if len(doubts) != len(starts):
         raise ValueError("arrays differ in length")
-    for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
-        doubts[i] = not _Program(numbers).fits(view[start : start + size], 0)
+    for i, row in enumerate(rows_in(view, starts, sizes)):
+        doubts[i] = not _fits(row, Program(numbers), 0)
     return sum(doubts)
 
 
-class _Program:
-    """What the fields of a row must be, as numbers; it ends in zeros."""
+def _fits(row: memoryview, program: Program, depth: int) -> bool:
+    """Whether a row or struct is what the program says from here on."""
+    fields = program.take()
+    if fields < 0 or depth > DEEPEST or len(row) % WORD:
+        return False
+    parts = Parts(row, fields)
+    return parts.fits and all(_field_fits(parts, i, program, depth) for i in range(fields))
 
-    def __init__(self, numbers: list[int]) -> None:
-        self._numbers = numbers
-        self._at = 0
 
-    def fits(self, row: memoryview, depth: int) -> bool:
-        """Whether a row or struct is what the program says from here on."""
-        fields = self._take()
-        bits = (fields + 63) // 64 * _WORD
-        fixed = bits + fields * _WORD
-        if fields < 0 or depth > _DEEPEST or len(row) < fixed or len(row) % _WORD:
-            return False
-        budget = [len(row) - fixed]
-        for i in range(fields):
-            (slot,) = _SLOT.unpack_from(row, bits + i * _WORD)
-            start = self._at
-            self._skip()
-            behind = self._at
-            if not row[i >> 3] >> (i & 7) & 1:
-                self._at = start
-                if not self._field_fits(row, slot, fixed, budget, depth):
-                    return False
-                self._at = behind  # where the program says, whatever the struct took of it
+def _field_fits(parts: Parts, i: int, program: Program, depth: int) -> bool:
+    kind = program.take()
+    inner = program.inner() if kind == STRUCT else program
+    operands = [program.take() for _ in range(_OPERANDS.get(kind, 0))]
+    if kind == ANY or not parts.there(i):
         return True
-
-    def _field_fits(
-        self, row: memoryview, slot: int, fixed: int, budget: list[int], depth: int
-    ) -> bool:
-        kind = self._take()
-        if kind == ANY:
-            return True
-        if kind == UNUSED:
-            bits = self._take()
-            return not 0 <= bits <= 63 or slot >> bits == 0
-        if kind == RANGE:
-            low, high = self._take(), self._take()
-            return low <= _read_int(slot) <= high
-        if kind not in (REGION, STRUCT):
-            return False
-        if kind == STRUCT:
-            self._take()
-        region = _region(row, slot, fixed)
-        if region is None or budget[0] < len(region):
-            return False
-        budget[0] -= len(region)
-        return kind == REGION or self.fits(region, depth + 1)
-
-    def _skip(self) -> None:
-        kind = self._take()
-        count = self._take() if kind == STRUCT else _OPERANDS.get(kind, 0)
-        self._at = len(self._numbers) if count < 0 else self._at + count
-
-    def _take(self) -> int:
-        at, self._at = self._at, self._at + 1
-        return self._numbers[at] if at < len(self._numbers) else ANY
+    if kind == UNUSED:
+        (bits,) = operands
+        return not 0 <= bits <= 63 or read_uint(parts.value(i)) >> bits == 0
+    if kind == RANGE:
+        low, high = operands
+        return low <= read_int(parts.value(i)) <= high
+    region = parts.part(i) if kind in (REGION, STRUCT) else None
+    return region is not None and (kind == REGION or _fits(region, inner, depth + 1))
 
 
-def _read_int(slot: int) -> int:
-    return slot - (slot >> 63 << 64)
-
-
-def _region(row: memoryview, slot: int, fixed: int) -> memoryview | None:
-    """The variable part that a slot refers to, if it lies behind the slots and in the row."""
-    offset, size = slot >> 32, slot & 0xFFFFFFFF
-    if offset < fixed or len(row) < offset or len(row) - offset < size:
-        return None
-    return row[offset : offset + size]
+# --- read ----------------------------------------------------------------------------------------
 
 
 def read_slots(buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, valid: Any) -> None:
@@ -136,22 +206,122 @@ def read_slots(buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, 
     slots, entry = writable(values, np.int64), memoryview(valid).cast("B")
     if not len(starts) == len(slots) == len(entry):
         raise ValueError("arrays differ in length")
-    for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
-        slot = _slot_at(view[start : start + size], pairs)
-        slots[i], entry[i] = (0, 0) if slot is None else (_read_int(slot), 1)
+    for i, row in enumerate(rows_in(view, starts, sizes)):
+        slot = _slot_at(row, pairs)
+        slots[i], entry[i] = (0, 0) if slot is None else (read_int(slot), 1)
 
 
-def _slot_at(row: memoryview, pairs: list[tuple[int, int]]) -> int | None:
-    slot: int | None = None
-    region: memoryview | None = row
-    for i, (fields, ordinal) in enumerate(pairs):
-        bits = (fields + 63) // 64 * _WORD
-        fixed = bits + fields * _WORD
-        if region is None or not 0 <= ordinal < fields:
+def _slot_at(row: memoryview | None, pairs: list[tuple[int, int]]) -> memoryview | None:
+    slot: memoryview | None = None
+    for fields, ordinal in pairs:
+        if row is None or not 0 <= ordinal < fields:
             return None
-        if len(region) < fixed or len(region) % _WORD or region[ordinal >> 3] >> (ordinal & 7) & 1:
+        parts = Parts(row, fields)
+        if not parts.fits or len(row) % WORD or not parts.there(ordinal):
             return None
-        (slot,) = _SLOT.unpack_from(region, bits + ordinal * _WORD)
-        if i + 1 < len(pairs):
-            region = _region(region, slot or 0, fixed)
+        slot, row = parts.value(ordinal), parts.part(ordinal)
     return slot
+
+
+# --- hash ----------------------------------------------------------------------------------------
+
+
+def row_hashes(
+    buffer: Any, offsets: Any, lengths: Any, program: Any, hashes: Any, valid: Any
+) -> None:
+    """Hash the first fields of every UnsafeRow as ``Murmur3Hash(fields, 42)`` of Spark does.
+
+    Args:
+        buffer: what the rows lie in.
+        offsets: where each row starts.
+        lengths: bytes of each row.
+        program: the number of fields, the number of the first of them that are hashed, then for
+            each of these a word of :mod:`inspector.kernel.programs` with its operands.
+        hashes: filled with one signed number of 32 bits per row, 0 where it is not known.
+        valid: one byte per row: 1 where the hash is known, 0 where the row does not fit the
+            program, or has a field of more than :data:`MOST_BYTES`.
+    """
+    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    numbers = integers(program).tolist()
+    result, entry = writable(hashes, np.int64), np.frombuffer(valid, np.uint8)
+    if not len(starts) == len(result) == len(entry):
+        raise ValueError("arrays differ in length")
+    for i, row in enumerate(rows_in(view, starts, sizes)):
+        hashed = _fold(row, Program(numbers), SEED, 0)
+        entry[i], result[i] = hashed is not None, _signed(hashed or 0, 32)
+
+
+def _fold(row: memoryview, program: Program, seed: int, depth: int) -> int | None:
+    """The hash folded over the first fields of a row or struct; None where it does not fit."""
+    fields, hashed = program.take(), program.take()
+    if not max(0, hashed) <= fields <= _MOST_FIELDS or depth > DEEPEST:
+        return None
+    parts = Parts(row, fields)
+    if not parts.fits:
+        return None
+    result: int | None = seed
+    for i in range(hashed):
+        kind = program.take()
+        inner = program.inner() if kind == FIELDS else None
+        if result is None or not parts.there(i):
+            continue
+        if inner is None:
+            result = _hash_field(kind, parts, i, result)
+        else:
+            region = parts.region(i, WORD)
+            result = None if region is None else _fold(region, inner, result, depth + 1)
+    return result
+
+
+def _hash_field(kind: int, parts: Parts, i: int, seed: int) -> int | None:
+    slot = parts.value(i)
+    if kind == NOTHING:
+        return seed
+    if kind == BYTES:
+        region = parts.region(i, WORD)
+        return None if region is None or len(region) > MOST_BYTES else _hash_bytes(region, seed)
+    if kind in (1, 2, 4):
+        return _murmur([read_int(slot[:kind])], 4, seed)
+    if kind == BOOLEAN:
+        return _murmur([slot[0] != 0], 4, seed)
+    if kind == FLOAT:
+        return _murmur([_canonical(read_uint(slot[:4]), 0x7F800000, 0x7FC00000)], 4, seed)
+    if kind in (_LONG, DOUBLE):
+        number = read_uint(slot)
+        if kind == DOUBLE:
+            number = _canonical(number, 0x7FF0 << 48, 0x7FF8 << 48)
+        return _murmur([number, number >> 32], 8, seed)
+    return None
+
+
+def _canonical(bits: int, infinity: int, nan: int) -> int:
+    """``doubleToLongBits`` has one NaN, and Spark takes -0.0 as 0.0."""
+    size = bits & (1 << infinity.bit_length()) - 1
+    return nan if size > infinity else bits if size else 0
+
+
+def _hash_bytes(data: memoryview, seed: int) -> int:
+    """``Murmur3_x86_32.hashUnsafeBytes``."""
+    whole = len(data) // 4
+    words = struct.unpack(f"<{whole}I", data[: 4 * whole])
+    return _murmur([*words, *(_signed(item, 8) for item in data[4 * whole :])], len(data), seed)
+
+
+def _murmur(words: Iterable[int], length: int, seed: int) -> int:
+    """``Murmur3_x86_32`` of some words, of each its lower 32 bits."""
+    for word in words:
+        mixed = _rotate(word * 0xCC9E2D51, 15) * 0x1B873593
+        seed = _rotate(seed ^ mixed & _UINT32, 13) * 5 + 0xE6546B64 & _UINT32
+    seed ^= length
+    seed = (seed ^ seed >> 16) * 0x85EBCA6B & _UINT32
+    seed = (seed ^ seed >> 13) * 0xC2B2AE35 & _UINT32
+    return seed ^ seed >> 16
+
+
+def _rotate(value: int, bits: int) -> int:
+    value &= _UINT32
+    return value << bits & _UINT32 | value >> (32 - bits)
+
+
+def _signed(number: int, bits: int) -> int:
+    return number - (number >> (bits - 1) << bits)

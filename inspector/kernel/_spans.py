@@ -1,4 +1,7 @@
-"""Hash and concatenate spans of one buffer; ``spans.c`` does the same."""
+"""Hash and concatenate spans of one buffer, and find the keys of a range.
+
+``spans.c`` and ``ranges.c`` do the same.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,13 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from inspector.kernel._arguments import checked_spans, number, same_length, writable
+from inspector.kernel._arguments import checked_spans, integers, number, same_length, writable
 
-_HASHED_AWAY = 8  # bytes that do not count with ``skip``: one slot of an UnsafeRow
+_WORD = 8
+"""Bytes of a slot of an UnsafeRow: what does not count with ``skip``."""
+_HALF = 32  # bits of a hash that say the range
+_MOST = 1 << 31
+_ALL_BITS = (1 << 64) - 1
 
 
 def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, out: Any) -> None:
@@ -28,7 +35,7 @@ def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, out: Any) -> None
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     hashes = writable(out, np.uint64)
     same_length(starts, hashes)
-    tail = skip + _HASHED_AWAY
+    tail = skip + _WORD
     for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
         span = view[start : start + size]
         if skip >= 0 and size >= tail:
@@ -43,3 +50,56 @@ def gather(buffer: Any, offsets: Any, lengths: Any) -> bytes:
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     pairs = zip(starts.tolist(), sizes.tolist(), strict=True)
     return b"".join([view[start : start + size] for start, size in pairs])
+
+
+def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are wanted
+    buffer: Any,
+    offsets: Any,
+    lengths: Any,
+    masks: Any,
+    seed: int,
+    ranges: int,
+    range_: int,
+    rows: Any,
+) -> int:
+    """Find the keys whose hash lies in one of so many ranges of equal width.
+
+    Args:
+        buffer: what the keys lie in.
+        offsets: where each key starts.
+        lengths: bytes of each key.
+        masks: which bits of the first words of a key count; a word of which none does is passed
+            over, so that the same words elsewhere hash alike. Words behind these count whole.
+        seed: of the hash, XXH64: chosen at random, so that keys cannot be made for one range.
+        ranges: how many there are; at most 2**31.
+        range_: the number of one, from 0 on.
+        rows: filled with the numbers of its keys among these, ascending; room for all.
+
+    Returns:
+        How many there are.
+    """
+    if not 0 <= range_ < ranges <= _MOST:
+        raise ValueError("no such range")
+    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    words = [mask & _ALL_BITS for mask in integers(masks).tolist()]
+    result = writable(rows, np.int64)
+    same_length(starts, result)
+    count = 0
+    for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
+        upper = _hash(view[start : start + size], words, seed & _ALL_BITS) >> _HALF
+        if upper * ranges >> _HALF == range_:
+            result[count] = i
+            count += 1
+    return count
+
+
+def _hash(key: memoryview, masks: list[int], seed: int) -> int:
+    at = 0
+    for mask in masks:
+        if len(key) - at < _WORD:
+            break
+        if mask:
+            word = int.from_bytes(key[at : at + _WORD], "little") & mask
+            seed = xxhash.xxh64_intdigest(word.to_bytes(_WORD, "little"), seed)
+        at += _WORD
+    return xxhash.xxh64_intdigest(key[at:], seed)

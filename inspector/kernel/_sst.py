@@ -1,4 +1,6 @@
-"""Unpack the blocks of RocksDB's table files and find their entries; ``sst.c`` does the same.
+"""Unpack the blocks of RocksDB's table files, find their entries, and the handles in their index.
+
+``sst.c`` and ``sst_index.c`` do the same.
 
 A block (``BlockBuilder``), integers little endian::
 
@@ -8,7 +10,10 @@ and an entry, integers as varints::
 
     bytes of the key shared with the one before | further ones | bytes of the value | key | value
 
-The key of an entry is an internal one: a user key and 8 bytes, sequence number << 8 | type.
+The key of an entry is an internal one: a user key and 8 bytes, sequence number << 8 | type. In an
+index it may lack the bytes of the value, which is the offset and size of a block; or, if the index
+is delta-encoded and the entry shares a part of its key with the one before, only by how much the
+size is larger than there (zigzag).
 """
 
 from __future__ import annotations
@@ -39,6 +44,8 @@ _LONG = 15
 _LEAST_MATCH = 4
 _LAST_ROOM, _LAST_BYTES, _LAST_LITERALS = 12, 8, 5
 """Of what LZ4_decompress_safe takes for the end: a block ends with literals."""
+_MOST = 1 << 61
+"""Of an offset or a size."""
 _UINT32 = struct.Struct("<I")
 _UINT16 = struct.Struct("<H")
 _UINT64 = struct.Struct("<Q")
@@ -210,9 +217,9 @@ class _Walk:
         if self.count >= len(self.columns) // ENTRY:
             return FULL
         try:
-            shared, at = _varint32(block, self.place, end)
-            remainder, at = _varint32(block, at, end)
-            value, at = _varint32(block, at, end)
+            shared, at = _varint(block, self.place, end)
+            remainder, at = _varint(block, at, end)
+            value, at = _varint(block, at, end)
         except _CorruptError:
             return BAD_ENTRY
         before = len(self.previous) if self.place else 0
@@ -267,17 +274,119 @@ def _entries_end(block: bytes) -> int:
     return max(left - _UINT32.size * restarts, -1)
 
 
-def _varint32(block: bytes, start: int, end: int) -> tuple[int, int]:
-    """An integer of up to 32 bits, and where it ends.
+def _varint(block: bytes, start: int, end: int, bits: int = 32) -> tuple[int, int]:
+    """An integer of up to so many bits, and where it ends.
 
     Raises:
         _CorruptError: there is none.
     """
     value = 0
-    for at in range(start, min(start + 5, end)):
+    for at in range(start, min(start + bits // 7 + 1, end)):
         value |= (block[at] & 0x7F) << 7 * (at - start)
         if block[at] < 0x80:
-            if value >> 32:
+            if value >> bits:
                 break
             return value, at + 1
     raise _CorruptError
+
+
+# --- index -----------------------------------------------------------------------------------
+
+
+def index_handles(
+    buffer: Any, delta: bool, first_keys: bool, trailer: int, offsets: Any, sizes: Any
+) -> tuple[int, bool]:
+    """Find the handles of an index.
+
+    Args:
+        buffer: the entries of its block, without restarts.
+        delta: whether its values are delta-encoded.
+        first_keys: whether the first key of the block follows each handle.
+        trailer: bytes behind each block.
+        offsets: filled with the offset of each block.
+        sizes: filled with its size.
+
+    Returns:
+        The number of handles found, and whether these are all: the next entry has impossible
+        lengths otherwise, or no room.
+    """
+    starts, lengths = writable(offsets, np.int64), writable(sizes, np.int64)
+    same_length(starts, lengths)
+    if not 0 <= trailer <= 64:
+        raise ValueError("arrays differ in length")
+    entries = _Entries(bytes(octets(buffer)), delta, first_keys, trailer)
+    count = 0
+    try:
+        while entries.place < len(entries.data) and count < len(starts):
+            entries.take()
+            starts[count], lengths[count] = entries.offset, entries.size
+            count += 1
+    except _CorruptError:
+        return count, False
+    return count, entries.place == len(entries.data)
+
+
+@dataclass(slots=True)
+class _Entries:
+    """How far an index was read.
+
+    Attributes:
+        data: its entries. delta, first_keys, trailer: as of ``index_handles``.
+        place: of the next entry. offset, size: the handle before. key: bytes of its key.
+    """
+
+    data: bytes
+    delta: bool
+    first_keys: bool
+    trailer: int
+    place: int = 0
+    offset: int = 0
+    size: int = 0
+    key: int = 0
+
+    def take(self) -> None:
+        """Read the next entry.
+
+        Raises:
+            _CorruptError: its lengths are impossible.
+        """
+        shared, remainder = self._number(), self._number()
+        length = 0 if self.delta else self._number()
+        if shared > self.key:
+            raise _CorruptError
+        self._skip(remainder, len(self.data))
+        self.key = shared + remainder
+        end = len(self.data) if self.delta else self.place + length
+        if end > len(self.data):
+            raise _CorruptError
+        if self.delta and shared:
+            self._follow(end)
+        else:
+            self.offset, self.size = self._number(end), self._number(end)
+        if self.first_keys:
+            self._skip(self._number(end), end)
+        if not self.delta:
+            self.place = end
+
+    def _follow(self, end: int) -> None:
+        zigzag = self._varint(end)
+        self.offset += self.size + self.trailer
+        self.size += zigzag >> 1 ^ -(zigzag & 1)
+        if not 0 <= self.size <= _MOST or self.offset > _MOST:
+            raise _CorruptError
+
+    def _skip(self, length: int, end: int) -> None:
+        if end - self.place < length:
+            raise _CorruptError
+        self.place += length
+
+    def _number(self, end: int = -1) -> int:
+        """The next integer, which is a length or a part of a handle."""
+        value = self._varint(len(self.data) if end < 0 else end)
+        if value > _MOST:
+            raise _CorruptError
+        return value
+
+    def _varint(self, end: int) -> int:
+        value, self.place = _varint(self.data, self.place, end, 64)
+        return value

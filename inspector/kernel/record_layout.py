@@ -5,7 +5,12 @@ The C files have the same in ``functions.h`` and ``table.h``; a struct is read a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import NamedTuple
+
 import numpy as np
+
+from inspector.light_dataclasses import dataclass, fields
 
 MORE = 0
 """The buffer ends within or right after a record; ``stop`` is where that record starts."""
@@ -78,37 +83,70 @@ TOUCH = np.dtype(
     ]
 )
 """What the version before held of a key that this version touches."""
-COUNTS = (
-    "puts",
-    "inserts",
-    "updates",
-    "same_value_puts",
-    "same_value_put_bytes",
-    "removals",
-    "absent_removals",
-)
-"""What ``apply`` counts; see :class:`inspector.state.change.RecordCounts`."""
+
+
+@dataclass
+class RecordCounts:
+    """Counts over the records of one delta, in their order there.
+
+    Attributes:
+        puts, removals: records of each kind; ``puts == inserts + updates``.
+        inserts: puts of a key that was absent at that moment; updates: of one that was present.
+        same_value_puts: updates whose value equals the one that was there.
+        absent_removals: removals of a key that was absent; they count in ``removals`` too.
+        same_value_put_bytes: key and value bytes that those puts wrote.
+    """
+
+    puts: int = 0
+    inserts: int = 0
+    updates: int = 0
+    same_value_puts: int = 0
+    same_value_put_bytes: int = 0
+    removals: int = 0
+    absent_removals: int = 0
+
+
+COUNTS = tuple(column.name for column in fields(RecordCounts))
+"""What ``apply`` counts."""
 NUMBERS = ("ids", "key_size", "was_size", "now_size", "was_clock")
 """Columns of numbers of a change; see :class:`inspector.state.change.TouchedKeys`."""
 OUTCOMES = ("was_live", "now_live", "written", "reborn", "same_state", "same_value")
 """Its columns of single bytes."""
-SUMS = (
-    "was_rows",
-    "now_rows",
-    "new_rows",
-    "removed_rows",
-    "written_rows",
-    "reborn_rows",
-    "changed_rows",
-    "same_value_rows",
-    "was_key_bytes",
-    "now_key_bytes",
-    "was_value_bytes",
-    "now_value_bytes",
-    "reborn_key_bytes",
-    "written_value_bytes",
-)
-"""What ``tally`` adds up; see :class:`inspector.state.change.ChangeSums`."""
+
+
+class ChangeSums(NamedTuple):
+    """Sums over the keys that a version touched; bytes are of UnsafeRows.
+
+    Attributes:
+        was_rows, now_rows: those that were live before, and that are live now.
+        new_rows, removed_rows: those of them that did not before, and that no longer do.
+        written_rows, reborn_rows: rows whose value object is new, and whose key object is.
+        changed_rows, same_value_rows: written over with another value, and with an equal one.
+        was_key_bytes, now_key_bytes, was_value_bytes, now_value_bytes: of the live ones.
+        reborn_key_bytes, written_value_bytes: of those new objects.
+        more_by_size: of ``key``, ``value`` and ``row``, by bytes: how many more live rows have one
+            of that size than before, where it is not as many.
+    """
+
+    was_rows: int
+    now_rows: int
+    new_rows: int
+    removed_rows: int
+    written_rows: int
+    reborn_rows: int
+    changed_rows: int
+    same_value_rows: int
+    was_key_bytes: int
+    now_key_bytes: int
+    was_value_bytes: int
+    now_value_bytes: int
+    reborn_key_bytes: int
+    written_value_bytes: int
+    more_by_size: Mapping[str, Mapping[int, int]]
+
+
+SUMS = ChangeSums._fields[:-1]
+"""What ``tally`` adds up."""
 SIZES = ("key", "value", "row")
 """Of what ``tally`` counts the sizes."""
 REBASED = 1

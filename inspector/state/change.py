@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,15 @@ import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s, tally
 from inspector.kernel.loader import kernel
-from inspector.kernel.record_layout import NO_CLOCK, NUMBERS, OUTCOMES, SIZES, SUMS
+from inspector.kernel.record_layout import (
+    NO_CLOCK,
+    NUMBERS,
+    OUTCOMES,
+    SIZES,
+    SUMS,
+    ChangeSums,
+    RecordCounts,
+)
 from inspector.light_dataclasses import dataclass, field
 
 NO_LATER = (1 << 63) - 1
@@ -18,58 +26,6 @@ NO_LATER = (1 << 63) - 1
 
 _SMALL = 1 << 14
 """Sizes in bytes below which rows are counted by the kernel, in a table of that length."""
-
-
-@dataclass
-class RecordCounts:
-    """Counts over the records of one delta, in their order there; fields as COUNTS of the kernel.
-
-    Attributes:
-        puts, removals: records of each kind; ``puts == inserts + updates``.
-        inserts: puts of a key that was absent at that moment; updates: of one that was present.
-        same_value_puts: updates whose value equals the one that was there.
-        absent_removals: removals of a key that was absent; they count in ``removals`` too.
-        same_value_put_bytes: key and value bytes that those puts wrote.
-    """
-
-    puts: int = 0
-    inserts: int = 0
-    updates: int = 0
-    same_value_puts: int = 0
-    same_value_put_bytes: int = 0
-    removals: int = 0
-    absent_removals: int = 0
-
-
-class ChangeSums(NamedTuple):
-    """Sums over the keys that a version touched, as SUMS of the kernel; bytes are of UnsafeRows.
-
-    Attributes:
-        was_rows, now_rows: those that were live before, and that are live now.
-        new_rows, removed_rows: those of them that did not before, and that no longer do.
-        written_rows, reborn_rows: rows whose value object is new, and whose key object is.
-        changed_rows, same_value_rows: written over with another value, and with an equal one.
-        was_key_bytes, now_key_bytes, was_value_bytes, now_value_bytes: of the live ones.
-        reborn_key_bytes, written_value_bytes: of those new objects.
-        more_by_size: of ``key``, ``value`` and ``row``, by bytes: how many more live rows have one
-            of that size than before, where it is not as many.
-    """
-
-    was_rows: int
-    now_rows: int
-    new_rows: int
-    removed_rows: int
-    written_rows: int
-    reborn_rows: int
-    changed_rows: int
-    same_value_rows: int
-    was_key_bytes: int
-    now_key_bytes: int
-    was_value_bytes: int
-    now_value_bytes: int
-    reborn_key_bytes: int
-    written_value_bytes: int
-    more_by_size: Mapping[str, Mapping[int, int]]
 
 
 class Moves(NamedTuple):

@@ -32,6 +32,8 @@ from inspector.kernel.record_layout import (
     SUMS,
     TIMED,
     TOUCH,
+    ChangeSums,
+    RecordCounts,
 )
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import NO_TIMEOUT
@@ -40,9 +42,7 @@ from inspector.state.change import (
     Adder,
     Change,
     Changes,
-    ChangeSums,
     Moves,
-    RecordCounts,
     TouchedKeys,
 )
 from inspector.state.key_range import RangeFilter

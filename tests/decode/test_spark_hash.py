@@ -10,7 +10,7 @@ import pytest
 
 from inspector.decode.spark_hash import RowHash
 from inspector.engines.bin_packing import partition_of
-from inspector.kernel._hashes import MOST_BYTES
+from inspector.kernel._rows import MOST_BYTES
 from inspector.sparktypes import (
     ArrayType,
     AtomicType,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.kernel.record_layout import ChangeSums, RecordCounts
 from inspector.model import BatchClock, BatchId
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.cross_checks import ABSENT, FOREIGN_RECORDS, CrossChecks
-from inspector.state.change import Change, ChangeSums, RecordCounts
+from inspector.state.change import Change
 
 SUMS = ChangeSums(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {})
 MICROS = ExpiryField(Clock.WATERMARK, RowPart.KEY, (0,), 1000, True, "ts")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.records import REMOVED, RecordBlock
-from inspector.state.change import ChangeSums
+from inspector.kernel.record_layout import ChangeSums
 from inspector.state.replay import StateMap
 
 sizes = st.sampled_from([0, 8, 16, 64, (1 << 14) - 8, 1 << 14, (1 << 14) + 8])

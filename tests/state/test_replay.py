@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from inspector.state.change import Change, RecordCounts
+from inspector.kernel.record_layout import RecordCounts
+from inspector.state.change import Change
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from tests import cases
 from tests.cases import KERNELS, ObjectMap, Step, kernel_of, replay
