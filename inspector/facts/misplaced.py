@@ -9,7 +9,7 @@ import numpy as np
 
 from inspector.arrays import Bools, Int64s, UInt8s, chunks, count_by, regroup, weigh
 from inspector.decode.records import RecordBlock
-from inspector.decode.spark_hash import RowHash
+from inspector.decode.row_programs import RowHash
 from inspector.facts.fact import StoreSum, VersionSum, fact
 from inspector.light_dataclasses import dataclass, field
 from inspector.state.replay import StateMap

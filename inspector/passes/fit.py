@@ -9,8 +9,8 @@ import numpy as np
 from inspector.arrays import Int64s
 from inspector.decode.field_sizes import RowBytes, measure_rows
 from inspector.decode.records import RecordBlock, SmallDeltas
-from inspector.decode.row_check import RowCheck
 from inspector.decode.row_columns import count_flags
+from inspector.decode.row_programs import RowCheck
 from inspector.exceptions import LimitError
 from inspector.model import StoreFile
 from inspector.operators.join import matched_field

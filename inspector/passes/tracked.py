@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from inspector.arrays import Int64s
-from inspector.decode.key_order import KeyOrder
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_columns import Int64Path, fixed_slot_offset
-from inspector.decode.spark_hash import RowHash
+from inspector.decode.row_programs import KeyOrder, RowHash
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.misplaced import Placement
 from inspector.operators.join import COUNT_STORES, VALUE_STORES

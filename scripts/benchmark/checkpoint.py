@@ -24,7 +24,7 @@ import xxhash
 from benchmark.shapes import BASE_US, BATCH_US, WINDOWED_COUNT, Shape, Store
 
 from inspector.arrays import Int64s, UInt8s
-from inspector.decode.spark_hash import RowHash
+from inspector.decode.row_programs import RowHash
 from inspector.sparktypes.ddl import parse_ddl
 
 BLOCK = 32 << 10  # spark.io.compression.lz4.blockSize

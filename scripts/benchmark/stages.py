@@ -15,8 +15,8 @@ from benchmark.shapes import WINDOWED_COUNT
 
 from inspector.decode.frames import inflate
 from inspector.decode.records import RecordBlock, read_records
-from inspector.decode.row_check import RowCheck
 from inspector.decode.row_columns import Int64Path
+from inspector.decode.row_programs import RowCheck
 from inspector.facts.size_distributions import LiveSizes
 from inspector.facts.versions import measure_version
 from inspector.kernel.loader import ENVIRONMENT, kernel

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.key_order import KeyOrder
+from inspector.decode.row_programs import KeyOrder
 from inspector.sparktypes import (
     BINARY,
     BOOLEAN,

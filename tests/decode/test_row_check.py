@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.row_check import RowCheck
+from inspector.decode.row_programs import RowCheck
 from inspector.exceptions import DecodeError
 from inspector.kernel.loader import ENVIRONMENT
 from inspector.sparktypes import AtomicType, StructField, StructType, parse_ddl
@@ -96,7 +96,7 @@ def test_rows_in_doubt_alone_are_decoded(monkeypatch: pytest.MonkeyPatch) -> Non
     def never(*_: object) -> None:
         raise AssertionError("sound rows need no decoding")
 
-    monkeypatch.setattr("inspector.decode.row_check.RowDecoder.decode", never)
+    monkeypatch.setattr("inspector.decode.row_programs.RowDecoder.decode", never)
     schema = parse_ddl("w struct<s: timestamp, e: timestamp>, u string, n bigint, d decimal(9,2)")
     assert misfits(schema, [encode.row(schema, ((1, 2), "x", None, None))] * 3) == ()
 

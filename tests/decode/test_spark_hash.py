@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inspector.decode.spark_hash import RowHash
+from inspector.decode.row_programs import RowHash
 from inspector.engines.bin_packing import partition_of
 from inspector.kernel._rows import MOST_BYTES
 from inspector.sparktypes import (

@@ -28,12 +28,10 @@ from inspector.checkpoint.metadata import parse_operator_metadata
 from inspector.checkpoint.state_schema import parse_state_schema
 from inspector.decode.field_sizes import measure_rows
 from inspector.decode.frames import inflate
-from inspector.decode.key_order import KeyOrder
 from inspector.decode.records import RecordBlock, read_records
-from inspector.decode.row_check import RowCheck
 from inspector.decode.row_columns import Int64Path, RowDecoder
+from inspector.decode.row_programs import KeyOrder, RowCheck, RowHash
 from inspector.decode.side_sums import HadoopSum, SparkSum
-from inspector.decode.spark_hash import RowHash
 from inspector.decode.variant import variant_value
 from inspector.exceptions import DecodeError
 from inspector.kernel.loader import load

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from inspector.decode.key_order import KeyOrder
+from inspector.decode.row_programs import KeyOrder
 from inspector.sparktypes import (
     BINARY_COLLATION,
     ArrayType,

@@ -1,0 +1,252 @@
+"""What the kernel does with the rows of a schema, by programs: checks, compares and hashes them.
+
+A program says of each field what it must be, or is compared by, or is hashed as
+(:mod:`inspector.kernel.programs`).
+
+The check: the kernel finds the rows that are in doubt; only those are decoded, which shows whether
+they are misfits, and why. Rows of sound files are in doubt only where a field is of a kind that the
+kernel does not know: an array, a map, a wide decimal.
+
+The order: Spark sorts the rows of a batch by their grouping columns, ascending, nulls first, before
+it calls a group-state function (``FlatMapGroupsWithStateExecBase.requiredChildOrdering``); keys
+whose timers have run out follow in the order of the hash map. So within a delta, whatever stands at
+or behind the first descent was not written on behalf of new data. The order is that of
+``RowOrdering``: text and bytes by their unsigned bytes, numbers with NaN last and both zeros equal,
+structs field by field, arrays element by element and then by length; a null is below every value,
+also a null struct below one of nulls. Text of a collation is sorted by rules that only Spark has,
+and some types cannot be sorted: of keys that are equal before such a column nothing is known.
+
+The hash: ``HashPartitioning`` sends a row to ``pmod(Murmur3Hash(expressions, 42), numPartitions)``
+(2.3 to 4.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from inspector.arrays import Bools, Int64s
+from inspector.decode.records import RecordBlock
+from inspector.decode.row_columns import RowDecoder
+from inspector.exceptions import LimitError
+from inspector.kernel.loader import kernel
+from inspector.kernel.programs import (
+    ANY,
+    BIG_NUMBER,
+    BOOLEAN,
+    BYTES,
+    DOUBLE,
+    DOUBT,
+    ELEMENTS,
+    EQUAL_BYTES,
+    FIELDS,
+    FLOAT,
+    INSTANT,
+    NOTHING,
+    RANGE,
+    REGION,
+    STRUCT,
+    UNORDERED,
+    UNUSED,
+)
+from inspector.light_dataclasses import dataclass
+from inspector.sparktypes import (
+    BINARY_COLLATION,
+    ArrayType,
+    AtomicType,
+    DataType,
+    DecimalType,
+    StringType,
+    StructField,
+    StructType,
+    storage_type,
+)
+
+_DAY_NANOS = 86_400_000_000_000
+_CHECKED: Mapping[str, tuple[int, ...]] = {
+    "boolean": (UNUSED, 1),
+    "byte": (UNUSED, 8),
+    "short": (UNUSED, 16),
+    **dict.fromkeys(("integer", "float", "date", "year_month"), (UNUSED, 32)),
+    **dict.fromkeys(("long", "double", "timestamp", "timestamp_ntz", "day_time", "void"), (ANY,)),
+    "time": (RANGE, 0, _DAY_NANOS - 1),
+    **dict.fromkeys(("binary", "geometry", "geography"), (REGION,)),
+}
+_ORDERED: Mapping[str, int] = {
+    **dict.fromkeys(("boolean", "byte"), 1),
+    "short": 2,
+    **dict.fromkeys(("integer", "date", "year_month"), 4),
+    **dict.fromkeys(("long", "timestamp", "timestamp_ntz", "time", "day_time"), 8),
+    "float": FLOAT,
+    "double": DOUBLE,
+    "binary": BYTES,
+    **dict.fromkeys(("timestamp_nanos", "timestamp_ntz_nanos"), INSTANT),
+    "void": NOTHING,
+}
+"""How the kernel compares the atomic types that Spark sorts (``OrderUtils.isOrderable``)."""
+_HASHED: Mapping[str, int] = {
+    kind: BOOLEAN if kind == "boolean" else word
+    for kind, word in _ORDERED.items()
+    if word != INSTANT
+}
+
+
+class RowCheck:
+    """Finds the rows that do not fit one schema: those that :class:`RowDecoder` calls misfits."""
+
+    def __init__(self, schema: StructType) -> None:
+        """Prepare a schema.
+
+        Raises:
+            DecodeError: it has a type whose layout is unknown.
+        """
+        self._decoder = RowDecoder(schema)
+        self._program = np.array(_checks(schema), np.int64)
+
+    def misfits(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> tuple[tuple[int, str], ...]:
+        """Index of each row in a buffer that does not fit, and why, in order.
+
+        Raises:
+            ValueError: a row outside of the buffer.
+            LimitError: more values in doubt than one call decodes.
+        """
+        doubts = np.empty(len(offsets), np.uint8)
+        if not kernel().check_rows(buffer, offsets, lengths, self._program, doubts):
+            return ()
+        rows = np.flatnonzero(doubts)
+        decoded = self._decoder.decode(buffer, offsets[rows], lengths[rows])
+        return tuple((int(rows[index]), reason) for index, reason in decoded.misfits)
+
+
+def _checks(schema: StructType) -> tuple[int, ...]:
+    """The program of a row or struct: its number of fields and what each of them must be."""
+    return (len(schema.fields), *chain(*(_check(field.data_type) for field in schema.fields)))
+
+
+def _check(data_type: DataType) -> tuple[int, ...]:
+    data_type = storage_type(data_type)
+    if isinstance(data_type, StructType):
+        program = _checks(data_type)
+        return (STRUCT, len(program), *program)
+    if isinstance(data_type, StringType):
+        return (REGION,)
+    if isinstance(data_type, DecimalType) and data_type.fixed_width is not None:
+        most: int = 10**data_type.precision - 1
+        return (RANGE, -most, most)
+    kind = data_type.kind if isinstance(data_type, AtomicType) else ""
+    return _CHECKED.get(kind, (DOUBT,))
+
+
+class KeyOrder:
+    """Compares neighbouring keys of a block as Spark's sort does."""
+
+    def __init__(self, key: StructType) -> None:
+        """Prepare a schema.
+
+        Raises:
+            DecodeError: it has a type whose layout is unknown.
+        """
+        self._check = RowCheck(key)
+        self._program = np.array(_orders(key.fields), np.int64)
+
+    def descends(self, block: RecordBlock) -> Bools:
+        """For each record, whether its key is below that of the record before it in the block.
+
+        Of a block with a key that does not fit the schema, or with more values than one call
+        checks, nothing is said.
+        """
+        below = np.zeros(block.count, np.bool_)
+        if block.count < 2:
+            return below
+        spans = block.buffer, block.key_offset, block.key_length
+        descents = kernel().descents(*spans, self._program, below)
+        try:
+            fits = descents == 0 or (descents > 0 and not self._check.misfits(*spans))
+        except LimitError:
+            fits = False
+        if not fits:
+            below[:] = False
+        return below
+
+
+def _orders(fields: Sequence[StructField]) -> tuple[int, ...]:
+    """The program of a row or struct: its number of fields and what each is compared by."""
+    return (len(fields), *chain(*(_order(field.data_type) for field in fields)))
+
+
+def _order(data_type: DataType) -> tuple[int, ...]:
+    """What values of a type are compared by; a struct or array has an order if its parts have."""
+    data_type = storage_type(data_type)
+    if isinstance(data_type, StructType):
+        parts = [_order(field.data_type) for field in data_type.fields]
+        program = (len(parts), *chain(*parts))
+        return (UNORDERED,) if (UNORDERED,) in parts else (FIELDS, len(program), *program)
+    if isinstance(data_type, ArrayType):
+        element = _order(data_type.element)
+        return element if element == (UNORDERED,) else (ELEMENTS, len(element), *element)
+    if isinstance(data_type, StringType):
+        return (BYTES if data_type.collation == BINARY_COLLATION else EQUAL_BYTES,)
+    if isinstance(data_type, DecimalType):
+        return (data_type.fixed_width or BIG_NUMBER,)
+    kind = data_type.kind if isinstance(data_type, AtomicType) else ""
+    return (_ORDERED.get(kind, UNORDERED),)
+
+
+@dataclass(frozen=True)
+class RowHash:
+    """The hash of some fields of rows of one schema: the partition that a key belongs to.
+
+    Attributes:
+        program: for the kernel: what each of the fields is hashed as.
+    """
+
+    program: tuple[int, ...]
+
+    @classmethod
+    def of(cls, schema: StructType, fields: int) -> RowHash | None:
+        """The hash of the first fields; None where a type's hash is not known.
+
+        Strings of a collation hash by a key of their own, arrays and maps group no rows here.
+        """
+        if not 0 < fields <= len(schema.fields):
+            return None
+        program = _hashes(schema.fields, fields)
+        return None if program is None else cls(program)
+
+    def partitions(
+        self, buffer: Any, offsets: Int64s, lengths: Int64s, count: int
+    ) -> tuple[Int64s, Bools]:
+        """The partition of each row among so many, and whether it is known.
+
+        It is not known of a row that does not fit the schema, or has a field of more than 4,096
+        bytes.
+        """
+        hashes = np.empty(len(offsets), np.int64)
+        is_known = np.empty(len(offsets), np.bool_)
+        program = np.array(self.program, np.int64)
+        kernel().row_hashes(buffer, offsets, lengths, program, hashes, is_known)
+        # The remainder: numpy has a fast division by one number, and no such remainder.
+        return hashes - hashes // count * count, is_known
+
+
+def _hashes(fields: Sequence[StructField], hashed: int) -> tuple[int, ...] | None:
+    """The program of a row or struct of which the first fields are hashed; None if not known."""
+    parts = [_hash(field.data_type) for field in fields[:hashed]]
+    return None if () in parts else (len(fields), hashed, *chain(*parts))
+
+
+def _hash(data_type: DataType) -> tuple[int, ...]:
+    """What values of a type are hashed as; nothing where that is not known."""
+    data_type = storage_type(data_type)
+    if isinstance(data_type, StructType):
+        program = _hashes(data_type.fields, len(data_type.fields))
+        return () if program is None else (FIELDS, len(program), *program)
+    if isinstance(data_type, StringType):
+        return (BYTES,) if data_type.collation == BINARY_COLLATION else ()
+    if isinstance(data_type, DecimalType):
+        return (BYTES if data_type.fixed_width is None else 8,)
+    kind = data_type.kind if isinstance(data_type, AtomicType) else ""
+    return (_HASHED[kind],) if kind in _HASHED else ()
