@@ -120,10 +120,10 @@ def restart_rules(before: str) -> str:
 
 def _entry(name: str, block: str) -> list[str]:
     """The title and the paragraphs of an entry that people write."""
-    heading, _, text = block.partition(f"\n### {name} · ")[2].partition("\n### ")[0].partition("\n")
-    if not heading:
-        raise ValueError(f"write `### {name} · TITLE` and what it says into the page")
-    return [heading, *filter(None, text.strip().split("\n\n"))]
+    heading, _, text = block.partition(f"\n### {name}")[2].partition("\n### ")[0].partition("\n")
+    if not text:
+        raise ValueError(f"write `### {name}` and what it says into the page")
+    return [heading.removeprefix(" · "), *filter(None, text.strip().split("\n\n"))]
 
 
 def restarts() -> str:
@@ -168,17 +168,18 @@ def ranks() -> str:
     return "\n".join(lines)
 
 
-def inferences() -> str:
-    """Every inference, and how often it was right."""
-    return "\n".join(map(_inference, INFERENCES.values()))
+def inferences(before: str) -> str:
+    """Every inference with what the page says about it, and how often it was right."""
+    return "\n".join(_inference(one, before) for one in INFERENCES.values())
 
 
-def _inference(one: Inference) -> str:
+def _inference(one: Inference, before: str) -> str:
+    _, says, notes = _entry(f"`{one.name}`", before)
     effect = "It warns." if one.warns else "It never warns: it is right too seldom."
     return (
-        f"\n### `{one.name}`\n\n{_sentence(one.says)}\n\n"
+        f"\n### `{one.name}`\n\n{says}\n\n"
         f"- Right {one.right:,} of {one.of:,} times ({one.right / one.of:.0%}; {WARNS:.0%} are "
-        f"needed for a warning). {effect}\n- Made certain by: {one.decided_by}"
+        f"needed for a warning). {effect}\n{notes.splitlines()[-1]}"
     )
 
 
@@ -205,7 +206,6 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "restarts": restarts,
     "errors": errors,
     "metrics": metrics,
-    "inferences": inferences,
     "ranks": ranks,
     "commands": command_list,
     "output-options": output_options,
@@ -217,5 +217,6 @@ COMPLETED: Mapping[str, Callable[[str], str]] = {
     "findings": findings,
     "restart-rules": restart_rules,
     "thresholds": thresholds,
+    "inferences": inferences,
 }
 """The same of blocks in which people write: what makes it of the block as it is."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from inspector import docs
 from inspector.facts.expired import Needs
 from inspector.operators.inferences import INFERENCES, WARNS
 
@@ -15,8 +16,9 @@ def test_an_inference_says_what_it_concludes_and_what_would_decide_it() -> None:
     for name, inference in INFERENCES.items():
         assert name == inference.name
         assert re.fullmatch(r"[a-z]+(-[a-z]+)+", name)
-        assert inference.says.strip()
-        assert inference.decided_by.strip()
+        said = docs.entry(name).paragraphs
+        assert said[""].endswith(".")
+        assert said["Made certain by"]
         assert 0 <= inference.right <= inference.of
 
 

@@ -65,9 +65,11 @@ _INFERRED_BY: Mapping[LeftoverClass, Sequence[str]] = {
 
 
 def _inference(name: str) -> str:
-    inference = INFERENCES[name]
+    inference, said = INFERENCES[name], docs.entry(name).paragraphs
     often = f"right {inference.right:,} of {inference.of:,} times on random workloads"
-    return f"inference {name}: {inference.says} ({often}). Decided by: {inference.decided_by}."
+    return (
+        f"inference {name}: {said['']} It was {often}. Made certain by: {said['Made certain by']}."
+    )
 
 
 _CLOCK_NAMES = {
