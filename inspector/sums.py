@@ -71,6 +71,12 @@ def sum_or_none(numbers: Iterable[int | None]) -> int | None:
     return total
 
 
+def sum_known(numbers: Iterable[int | None]) -> int | None:
+    """The sum of those that are known, if there are any."""
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
+
+
 def sum_by_key(pairs: Iterable[tuple[K, int]]) -> dict[K, int]:
     """The sum of the numbers of each key, in the order of the first of each."""
     sums: dict[K, int] = {}

@@ -33,8 +33,17 @@ from inspector.discovery.plan import plan
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
-from inspector.estimates.heap import NO_PREFIXES, Heap, Part, Prefixes, Versions, peak, retained
-from inspector.estimates.heap_layout import COMPRESSED_UP_TO, Layout
+from inspector.estimates.heap import (
+    COMPRESSED_UP_TO,
+    NO_PREFIXES,
+    Heap,
+    Layout,
+    Part,
+    Prefixes,
+    Versions,
+    peak,
+    retained,
+)
 from inspector.facts.heap_prefixes import LivePrefixes
 from inspector.facts.registry import facts_schema
 from inspector.facts.versions import VersionFacts

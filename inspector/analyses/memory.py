@@ -27,8 +27,7 @@ from inspector.arrays import median
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.discovery.tasks import Request
-from inspector.estimates.heap import Heap, HeapFacts, distinct, held, of_rows
-from inspector.estimates.heap_layout import Layout
+from inspector.estimates.heap import Heap, HeapFacts, Layout, distinct, held, of_rows
 from inspector.estimates.sizing import (
     MANAGED_PERCENT,
     RESERVED_BYTES,

@@ -10,6 +10,7 @@ from inspector.findings.finding import Finding, Severity
 from inspector.findings.metrics import METRICS, Metric, Value, Values
 from inspector.light_dataclasses import dataclass
 from inspector.quantities import count_text
+from inspector.sums import sum_known
 
 TOLERANCE = 0.1
 """By how much of its earlier value a number may differ and still count as the same: a query that
@@ -84,8 +85,8 @@ class Amount:
         """Both together; a finding of one id may be reported several times of one store."""
         return Amount(
             max(self.severity, second.severity),
-            _sum(self.rows, second.rows),
-            _sum(self.bytes, second.bytes),
+            sum_known((self.rows, second.rows)),
+            sum_known((self.bytes, second.bytes)),
         )
 
     @property
@@ -101,7 +102,6 @@ class FindingTrend:
     """A finding now and then; None where it is not."""
 
     place: Place
-    title: str
     before: Amount | None
     now: Amount | None
     trend: Trend
@@ -168,12 +168,10 @@ def compare(
         (place_of(finding), Amount(finding.severity, finding.rows, finding.bytes))
         for finding in findings
     )
-    titles = {finding.kind.id: finding.kind.title for finding in findings}
     before = {} if earlier is None else earlier.findings
     trends = [
         FindingTrend(
             location,
-            titles.get(location.id, ""),
             before.get(location),
             now.get(location),
             _trend_of(before.get(location), now.get(location), tolerance),
@@ -240,10 +238,6 @@ def _trend_of_numbers(before: float, now: float, least: float) -> Trend:
     if abs(now - before) <= least:
         return Trend.SAME
     return Trend.WORSE if now > before else Trend.BETTER
-
-
-def _sum(a: int | None, b: int | None) -> int | None:
-    return b if a is None else a if b is None else a + b
 
 
 def failing(

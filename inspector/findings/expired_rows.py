@@ -6,26 +6,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from inspector.facts.expired import LeftoverClass
+from inspector.facts.leftover_facts import LeftoverCount
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Severity
 from inspector.light_dataclasses import dataclass, field
+from inspector.merge.resolution import reasons_of
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import RowKind
 from inspector.quantities import count_text
+from inspector.sums import sum_known
 
 PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
 
 
 @dataclass(frozen=True)
 class LeftoverTotal:
-    """How many leftovers of one class a store has, and since which version; adds by hand.
+    """How many leftovers of one judgement a store has, and since which version.
 
     Attributes:
+        bytes: their row bytes; key_bytes: those of their keys.
         oldest_version: the oldest whose batch proves of one of them that it had expired.
         fired: the longest run of timeouts of any of them.
-        by_change: keys by what became of their state.
+        by_change: keys by what became of their state; None for rules without a timer.
         before_window: they expired before the window of proof.
-        reason: what the judgement rests on.
+        reason: what the judgement rests on; empty for a plain proof.
         first_version: of the first timeout in the runs with which their histories end; None where
             it is not known.
     """
@@ -36,10 +40,31 @@ class LeftoverTotal:
     bytes: int
     oldest_version: int
     fired: int = 1
-    by_change: Mapping[str, int] = field(default_factory=dict)
+    by_change: Mapping[str, int | None] = field(default_factory=dict)
     before_window: bool = False
     reason: str = ""
     first_version: int | None = None
+    key_bytes: int = 0
+
+    @classmethod
+    def of(cls, counts: Sequence[LeftoverCount]) -> LeftoverTotal:
+        """What the partitions count of one judgement, together."""
+        judgement = counts[0]
+        firsts = [f for c in counts if (f := c.first_expired_version) is not None]
+        changes = ("untouched", "changed", "empty")
+        return cls(
+            judgement.leftover_class,
+            judgement.certainty,
+            sum(count.rows for count in counts),
+            sum(count.row_bytes for count in counts),
+            min(count.expired_version for count in counts),
+            fired=max(count.fired for count in counts),
+            by_change={name: sum_known(getattr(c, name) for c in counts) for name in changes},
+            before_window=judgement.before_window,
+            reason=reasons_of(counts) or "",
+            first_version=min(firsts) if len(firsts) == len(counts) else None,
+            key_bytes=sum(count.key_bytes for count in counts),
+        )
 
     @property
     def keys(self) -> str:

@@ -24,7 +24,6 @@ from inspector.findings.joins import JoinLifetime, Retention
 from inspector.findings.lifetime import StoreLifetime
 from inspector.findings.variables import VariableLife
 from inspector.merge.collect import Facts, covered_timed_rows
-from inspector.merge.resolution import reasons_of
 from inspector.model import BatchClock, BatchId, Certainty, StoreName, TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
 from inspector.operators.deduplicate import NAMES as DEDUPLICATE
@@ -381,33 +380,4 @@ def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverTotal, ...]:
             why = count.reason or "" if count.certainty is Certainty.UNDECIDED else ""
             judged = (count.leftover_class.value, count.certainty.value, count.before_window, why)
             merged.setdefault(judged, []).append(count)
-    return tuple(
-        LeftoverTotal(
-            of_class[0].leftover_class,
-            of_class[0].certainty,
-            sum(leftover.rows for leftover in of_class),
-            sum(leftover.row_bytes for leftover in of_class),
-            min(leftover.expired_version for leftover in of_class),
-            fired=max(leftover.fired for leftover in of_class),
-            by_change=_by_change(of_class),
-            before_window=of_class[0].before_window,
-            reason=reasons_of(of_class) or "",
-            first_version=_first_timeout(of_class),
-        )
-        for _, of_class in sorted(merged.items())
-    )
-
-
-def _first_timeout(counts: list[LeftoverCount]) -> int | None:
-    """Version of the first timeout of the runs of some leftovers; None if one is not known."""
-    firsts = [count.first_expired_version for count in counts]
-    first_timeout = [first for first in firsts if first is not None]
-    return min(first_timeout) if first_timeout and len(first_timeout) == len(firsts) else None
-
-
-def _by_change(counts: list[LeftoverCount]) -> dict[str, int]:
-    return {
-        "untouched": sum(count.untouched or 0 for count in counts),
-        "changed": sum(count.changed or 0 for count in counts),
-        "empty": sum(count.empty or 0 for count in counts),
-    }
+    return tuple(LeftoverTotal.of(of_class) for _, of_class in sorted(merged.items()))

@@ -8,6 +8,7 @@ future moves it there for good, and all later data is behind it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from inspector.checkpoint.log_entries import SourceOffset
 from inspector.findings.catalogue import WATERMARK_AHEAD, WATERMARK_FLAT
@@ -47,31 +48,17 @@ class Flat:
     with_data: int
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(NamedTuple):
     """A source that brought nothing new while the watermark stood still.
 
     Attributes:
-        called: its name. offset: where it stands; None if it has none yet.
+        called: its name. words: where it stands.
         since: the first batch that read up to there, as far as the log goes back.
     """
 
     called: str
-    offset: str | None
     since: int
-
-
-@dataclass(frozen=True)
-class Moving:
-    """A source that brought data while the watermark stood still.
-
-    Attributes:
-        called: its name. first, last: where it stood in the first and in the last of the batches.
-    """
-
-    called: str
-    first: str | None
-    last: str | None
+    words: str
 
 
 def flat_end(clocks: Clocks, batch: int) -> Flat | None:
@@ -121,8 +108,8 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     if flat.first.timestamp_ms is not None and flat.last.timestamp_ms is not None:
         passed = duration_text(flat.last.timestamp_ms - flat.first.timestamp_ms)
         words.append(f"{passed} passed meanwhile")
-    words += [_stands(source, flat.last.batch_id) for source in standing[:SOURCES_NAMED]]
-    words += [_moves(source) for source in moving[:SOURCES_NAMED] if standing]
+    words += [source.words for source in standing[:SOURCES_NAMED]]
+    words += moving[:SOURCES_NAMED] if standing else []
     latest = max(newest)
     words.append(f"the newest {latest.what} in the state is {time_ms_text(latest.millis)}")
     next_step, cause = _advice(standing if moving and by_slowest else [], bool(watermark))
@@ -175,22 +162,27 @@ def _advice(standing: Sequence[Standing], has_watermark: bool) -> tuple[str, str
     )
 
 
-def _standing(flat: Flat, sources: Sources) -> tuple[list[Standing], list[Moving]]:
-    """The sources that brought nothing through the flat batches, and those that did."""
-    batches = range(flat.first.batch_id + 1, flat.last.batch_id + 1)
+def _standing(flat: Flat, sources: Sources) -> tuple[list[Standing], list[str]]:
+    """The sources that brought nothing through the flat batches; how far the others went on."""
+    last = flat.last.batch_id
+    batches = range(flat.first.batch_id + 1, last + 1)
     if any(batch not in sources for batch in batches):
         return [], []
     standing: list[Standing] = []
-    moving: list[Moving] = []
-    for position, source in enumerate(sources[flat.last.batch_id]):
+    moving: list[str] = []
+    for position, source in enumerate(sources[last]):
         seen = [offsets[position] for batch in batches if position < len(offsets := sources[batch])]
         if len(seen) < len(batches) or any(offset.name != source.name for offset in seen):
             continue
         if any(offset.moved for offset in seen):
-            moving.append(Moving(source.called, seen[0].offset, source.offset))
+            begin = "" if seen[0].offset is None else f" from {seen[0].offset}"
+            moving.append(f"{source.called} went on{begin} to {source.offset}")
         elif all(offset.moved is False for offset in seen):
             since = _since(position, source, flat.first.batch_id, sources)
-            standing.append(Standing(source.called, source.offset, since))
+            words = f"{source.called} stands at {source.offset} from batch {since} to {last}"
+            if source.offset is None:
+                words = f"{source.called} has brought no data at all"
+            standing.append(Standing(source.called, since, words))
     return standing, moving
 
 
@@ -202,17 +194,6 @@ def _since(position: int, source: SourceOffset, batch: int, sources: Sources) ->
             break
         batch -= 1
     return batch
-
-
-def _stands(source: Standing, last: int) -> str:
-    if source.offset is None:
-        return f"{source.called} has brought no data at all"
-    return f"{source.called} stands at {source.offset} from batch {source.since} to {last}"
-
-
-def _moves(source: Moving) -> str:
-    begin = "" if source.first is None else f" from {source.first}"
-    return f"{source.called} went on{begin} to {source.last}"
 
 
 def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Finding]:

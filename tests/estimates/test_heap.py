@@ -13,15 +13,16 @@ from hypothesis import strategies as st
 from inspector.estimates.heap import (
     Heap,
     HeapFacts,
+    Layout,
     Part,
     distinct,
     held,
     of_rows,
     peak,
     retained,
+    table_slots,
     without_sharing,
 )
-from inspector.estimates.heap_layout import Layout, table_slots
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.size_distributions import SizeCounts
 from inspector.facts.versions import VersionFacts

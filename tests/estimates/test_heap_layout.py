@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inspector.estimates.heap_layout import Layout, align, set_slots, table_slots
+from inspector.estimates.heap import Layout, align, set_slots, table_slots
 
 GIB = 1 << 30
 COMPRESSED = Layout.of()

@@ -11,8 +11,7 @@ from inspector.analyses.shared.store_heaps import usual_layout
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Task
 from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
-from inspector.estimates.heap import Heap, of_rows
-from inspector.estimates.heap_layout import Layout
+from inspector.estimates.heap import Layout, of_rows
 from inspector.facts.ages import BEFORE as BEFORE_ALL
 from inspector.facts.ages import Ages
 from inspector.facts.fact import Observed
@@ -20,9 +19,10 @@ from inspector.facts.join_counters import JoinCheck, MatchedRows
 from inspector.facts.join_times import RowsTimedByKey
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount
 from inspector.facts.timed_out import AMONG_DATA, BEFORE, HELD_BACK, NO_LOG_ENTRY
+from inspector.findings.expired_rows import LeftoverTotal
 from inspector.findings.rule_inputs import retention
 from inspector.merge.collect import Facts
-from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK, reasons_of
+from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK
 from inspector.model import Redact, StoreName
 from inspector.operators.join import VALUE_STORES
 from inspector.render import tabular as t
@@ -111,51 +111,38 @@ def class_table(judged: Judged) -> t.Table:
     """Leftovers counted by store, class and certainty."""
     checkpoint = judged.checkpoint
     groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
-    for total in judged.facts.totals:
-        result = total.fact
-        kind = (result.leftover_class.value, result.certainty.value, result.before_window)
-        groups.setdefault((*total.store.name, *kind), []).append(result)
+    for observed in judged.facts.totals:
+        fact = observed.fact
+        kind = (fact.leftover_class.value, fact.certainty.value, fact.before_window)
+        groups.setdefault((*observed.store.name, *kind), []).append(fact)
+    totals = [(group[:2], LeftoverTotal.of(counts)) for group, counts in sorted(groups.items())]
     disk = DiskShares(judged)
-    keeps_maps = checkpoint.provider.keeps_maps
     layout = usual_layout(checkpoint, checkpoint.newest_version)
     return LeftoverClassRow.table(
         "leftovers by class",
         [
             LeftoverClassRow(
-                **store_ids(checkpoint, (operator_id, store)),
-                class_=kind,
-                certainty=certainty,
-                keys=sum(row.rows for row in rows),
-                row_bytes=_row_bytes(rows),
-                disk_bytes=disk.bytes_of(_row_bytes(rows)),
-                heap_bytes=_heap(rows, layout) if keeps_maps else None,
-                oldest_expired_batch=None
-                if before
-                else min(row.expired_version for row in rows) - 1,
-                untouched=_sum(row.untouched for row in rows),
-                changed=_sum(row.changed for row in rows),
-                empty=_sum(row.empty for row in rows),
-                fired_max=max(row.fired for row in rows) or None,
-                reason=reasons_of(rows),
+                **store_ids(checkpoint, store),
+                class_=total.kind.value,
+                certainty=total.certainty.value,
+                keys=total.rows,
+                row_bytes=total.bytes,
+                disk_bytes=disk.bytes_of(total.bytes),
+                heap_bytes=_heap(total, layout) if checkpoint.provider.keeps_maps else None,
+                oldest_expired_batch=None if total.before_window else total.oldest_version - 1,
+                **total.by_change,
+                fired_max=total.fired or None,
+                reason=total.reason or None,
             )
-            for (operator_id, store, kind, certainty, before), rows in sorted(groups.items())
+            for store, total in totals
         ],
     )
 
 
-def _heap(rows: Iterable[LeftoverCount], layout: Layout) -> int:
+def _heap(total: LeftoverTotal, layout: Layout) -> int:
     """What removing them saves in the two versions that Spark retains by default."""
-    heaps = (of_rows(r.rows, r.key_bytes, r.value_bytes, layout, RETAINED) for r in rows)
-    return sum(heaps, Heap()).total
-
-
-def _row_bytes(rows: Iterable[LeftoverCount]) -> int:
-    return sum(row.row_bytes for row in rows)
-
-
-def _sum(keys: Iterable[int | None]) -> int | None:
-    result = [number for number in keys if number is not None]
-    return sum(result) if result else None
+    value_bytes = total.bytes - total.key_bytes
+    return of_rows(total.rows, total.key_bytes, value_bytes, layout, RETAINED).total
 
 
 class UndecidedRow(t.StoreRow, table="undecided"):

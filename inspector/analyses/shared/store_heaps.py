@@ -11,13 +11,13 @@ from inspector.estimates.heap import (
     READ_AND_WRITE,
     RETAINED_BY_DEFAULT,
     Heap,
+    Layout,
     Prefixes,
     Versions,
     peak,
     retained,
     without_sharing,
 )
-from inspector.estimates.heap_layout import Layout
 from inspector.exceptions import CheckpointError
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.versions import VersionFacts
