@@ -163,22 +163,12 @@ def audit(  # noqa: PLR0913 - each is an option of the command
             metavar="NAME=VALUE",
         ),
     ] = MappingProxyType({}),
-    page: bool = False,
+    page: bool = False,  # make an HTML page too: charts, versions, fields, schemas
 ) -> Report:
     """Check checkpoints against every rule, with one verdict for each.
 
     Several checkpoints give a table with one row each, the most urgent first. A checkpoint that
     cannot be read does not stop the others. The exit code is the most severe of all.
-
-    Args:
-        path: the checkpoint.
-        options: which part and version, and rules that are not in the checkpoint.
-        maximum: a metric -> the most that it may be, such as ``8GiB``.
-        baseline: JSON report of an earlier audit.
-        tolerance: by how much a number may differ from the baseline and count as the same.
-        estimate: report what an audit would cost, and read no file.
-        price: prices for it in place of those of the URL's cloud.
-        page: make what the report has as an HTML page too: charts, versions, fields, schemas.
 
     Raises:
         NotACheckpointError, UnsupportedProviderError, CheckpointError, EngineError, OSError: the

@@ -116,18 +116,6 @@ def diff(  # noqa: PLR0913 - each is an option of the command
 
     By default compares the newest committed version with the one before it. With two checkpoints,
     compares the newest committed version of PATH, the old one, with that of PATH2, the new one.
-
-    Args:
-        path: the checkpoint; of two, the old one.
-        other: the new one; None to compare two versions of ``path``.
-        options: which part; ``key`` and ``where`` narrow the rows, the latter to those of which
-            the old or the new value compares so.
-        from_batch: the old state, as that which this batch made.
-        to_batch: the new state, as that which this batch made.
-        from_version: the old state, as a state version.
-        to_version: the new state, as a state version.
-        raw: with their bytes in hex.
-        limit: rows at most; 0 for all.
     """
     options = options or Options()
     ends = (from_batch, to_batch, from_version, to_version)

@@ -92,13 +92,6 @@ def history(
 
     Goes back to the oldest version that can be restored. With a limit, shows the newest changes.
 
-    Args:
-        path: the checkpoint.
-        options: ``key`` or ``where`` say which keys; all their changes are held in memory.
-        uncommitted: read files of versions without a commit too.
-        raw: with their bytes in hex.
-        limit: the newest so many; 0 for all.
-
     Raises:
         CheckpointError: no key is given, or it fits no store.
     """

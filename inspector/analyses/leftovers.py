@@ -216,13 +216,6 @@ def leftovers(
 ) -> Report:
     """Expired keys that were never removed, each with the batch that proves it.
 
-    Args:
-        path: the checkpoint.
-        options: which part and version, and rules that are not in the checkpoint; ``key`` and
-            ``where`` narrow the list.
-        explain: a class, or a key by any of the names of ``key``; in place of the list.
-        limit: keys that are listed, the oldest; 0 for all.
-
     Raises:
         CheckpointError: no store has such keys as ``explain`` names.
     """

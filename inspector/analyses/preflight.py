@@ -97,14 +97,6 @@ def preflight(
     Changes that leave no trace in a checkpoint, such as another filter, are found only with
     ``--before``: without it the verdict on a stateful query is ``unknown`` at best.
 
-    Args:
-        path: the checkpoint that the query goes on from.
-        new: the one that the changed query made; None to judge confs and release alone.
-        options: of both: how their storage is opened.
-        conf: confs of the session that restarts the query; they go before those of ``new``.
-        before: what the old query made of the rows that ``new`` was made of.
-        to_spark: the release that restarts it; by default the newest that the rules know.
-
     Raises:
         CheckpointError: the rules do not know the release, or ``before`` is without ``new``.
     """

@@ -59,12 +59,6 @@ def rows(
 ) -> Report:
     """The live rows of a version, decoded by the state schema.
 
-    Args:
-        path: the checkpoint.
-        options: which part and version; ``key`` and ``where`` narrow the rows.
-        raw: with their bytes in hex.
-        limit: rows at most; 0 for all.
-
     Returns:
         A report whose rows are read while it is written; its problems are complete when they have
         been read to the end.

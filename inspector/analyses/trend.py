@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.options import ENGINE, LIMIT, STORAGE, Options, View
+from inspector.analyses.shared.options import ENGINE, LIMIT, STORAGE, Option, Options, View
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.exceptions import CheckpointError
 from inspector.render import audit_history
@@ -80,7 +80,7 @@ class CommitRow(t.Row, table="commits"):
 
 @analysis(uses=(STORAGE, ENGINE), tables=(GrowthRow, StandingRow, CommitRow))
 def trend(
-    path: str,
+    path: Annotated[str, Option("The history: what audit --history has written.")],
     options: Options | None = None,
     *,
     days: Annotated[
@@ -95,13 +95,6 @@ def trend(
 
     PATH is what ``audit --history`` writes to: a folder, or a table of a catalog. Audits of
     a part of a checkpoint, or of a batch chosen with --batch, are left out.
-
-    Args:
-        path: the history.
-        options: of its storage; a Spark that they choose reads it.
-        history_format: ``parquet``, or one that Spark has a source for.
-        days: the period of growth, back from the newest audit.
-        limit: rows of each table at the most; 0 for all.
 
     Raises:
         CheckpointError: there is no history at the path.

@@ -115,15 +115,9 @@ def verify(
             metavar="PART/PARTS",
         ),
     ] = None,
-    proofs: Proofs | None = None,
+    proofs: Proofs | None = None,  # when each part was verified before, if that is remembered
 ) -> Report:
     """Read and check every state file, continuing past bad ones.
-
-    Args:
-        path: the checkpoint.
-        options: which part and version.
-        subset: a part of the files, as ``1/24``.
-        proofs: when each part was verified before; None if nothing remembers it.
 
     Raises:
         CheckpointError: the subset is none.

@@ -149,7 +149,7 @@ class EvictedKeyRow(t.StoreRow, table="keys"):
 )
 def copy(  # noqa: PLR0913 - the options of one command
     path: str | Opened,
-    dest: str,
+    dest: Annotated[str, Option("Where the copy is written.")],
     options: Options | None = None,
     *,
     evict: Annotated[
@@ -201,19 +201,6 @@ def copy(  # noqa: PLR0913 - the options of one command
     With --evict one batch is appended to it that removes rows, or lets their timers run out.
 
     Exit codes: 0 written and checked; 1 nothing to evict; 4 the checkpoint is not whole.
-
-    Args:
-        path: the checkpoint.
-        dest: where the copy is written.
-        options: its version; ``key`` and ``where`` name rows to evict.
-        evict: ``leftovers``, a class of leftovers, or ``rows``.
-        by: ``removal`` or ``timeout``.
-        certainty: of the leftovers that are evicted.
-        operator: the only one that rows are evicted from.
-        compact: one snapshot in place of a chain.
-        plan: write nothing.
-        stopped: the query does not run.
-        dest_storage_options: of the driver of DEST.
 
     Raises:
         CheckpointError: it cannot be done, or not so; says why, and what to do.

@@ -15,7 +15,7 @@ The signature is the declaration. A parameter before ``options`` is an argument 
 parameter after it whose annotation has an :class:`Option` is an option of the command, and its
 default is that of the command too; ``uses`` names the groups of shared options
 (:mod:`inspector.analyses.shared.options`) that the command accepts. The docstring up to its first
-section is the command's help.
+section is the command's help; for Python it gets a section on the arguments, made of their help.
 """
 
 from __future__ import annotations
@@ -162,6 +162,21 @@ class Analysis:
         doc = inspect.getdoc(self.function) or ""
         return doc[: min((doc.find(s) for s in SECTIONS if s in doc), default=None)].strip()
 
+    @property
+    def documentation(self) -> str:
+        """The docstring with a section on the arguments, if it has none of its own."""
+        doc = inspect.getdoc(self.function) or ""
+        if SECTIONS[0] in doc:
+            return doc
+        helps = {"path": "The checkpoint, or a part of it."} | {
+            item.name: item.option.help.partition("  [")[0]
+            for item in (*self.arguments, *self.options)
+            if item.option.help
+        }
+        helps["options"] = "What the command shares with others: :class:`inspector.api.Options`."
+        section = "\n".join(("Args:", *(f"    {name}: {text}" for name, text in helps.items())))
+        return "\n\n".join(filter(None, (self.text, section, doc[len(self.text) :].strip())))
+
     @cached_property
     def arguments(self) -> tuple[Parameter, ...]:
         """What the command takes by position; the path of the checkpoint is among it."""
@@ -233,6 +248,7 @@ def analysis(**declared: Any) -> Callable[[F], F]:
 
         bind = inspect.signature(function).bind
         made = Analysis(checked, **declared)
+        checked.__doc__ = made.documentation
         checked.analysis = made  # type: ignore[attr-defined]
         return cast("F", checked)
 

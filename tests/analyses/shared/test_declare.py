@@ -148,3 +148,12 @@ def test_a_session_that_opens_files_is_accepted_by_all() -> None:
     assert not EngineOptions("spark", io="hadoop").chooses_work
     assert not EngineOptions("spark", session=object()).chooses_work
     assert EngineOptions("auto", master="local[1]").chooses_work
+
+
+def test_python_explains_every_option_as_the_command_line_does() -> None:
+    doc = load("memory").function.__doc__ or ""
+    text, _, arguments = doc.partition("\n\nArgs:\n")
+    assert text == load("memory").text
+    assert "    jdk: Java version of the executors.\n" in arguments
+    own = load("export").function.__doc__ or ""
+    assert own.count("Args:") == 1
