@@ -73,8 +73,8 @@ def sum_or_none(numbers: Iterable[int | None]) -> int | None:
 
 def sum_known(numbers: Iterable[int | None]) -> int | None:
     """The sum of those that are known, if there are any."""
-    known = [number for number in numbers if number is not None]
-    return sum(known) if known else None
+    amounts = [number for number in numbers if number is not None]
+    return sum(amounts) if amounts else None
 
 
 def sum_by_key(pairs: Iterable[tuple[K, int]]) -> dict[K, int]:
