@@ -49,7 +49,7 @@ for _module in pkgutil.iter_modules(inspector.facts.__path__):
 BATCH_ROWS = 4096
 """Facts per batch: they are small, and a leftover's key is bounded by its file."""
 
-TOGETHER = 64
+TOGETHER = 512
 """Versions of :class:`FactColumns` at most."""
 
 BATCH_BYTES = 4 << 20

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from inspector.arrays import Int64s
+from inspector.arrays import Bools, Int64s
 from inspector.facts.fact import ALL_PARTITIONS, Observed, add_up
 from inspector.facts.registry import fact_batches, facts_in
 from inspector.facts.size_distributions import SizeCounts
@@ -51,11 +51,11 @@ def _merge(batches: Iterable[pa.RecordBatch], first_apart: int) -> Iterator[Obse
         rest = [batch]
         if set(batch.column("kind").to_pylist()) == {VersionFacts.kind}:
             rest.clear()
-            for (is_older, *of_store), part in _runs(batch.select(_COLUMNS), first_apart):
-                if is_older:
-                    sums.setdefault(tuple(of_store), VersionSums()).add(part)
-                else:
-                    rest.append(part)
+            stores = zip(*(batch.column(name).to_pylist() for name in KEYS), strict=True)
+            for of_store, part in _runs(batch.select(_COLUMNS), stores):
+                older = numbers_of(part.column("version")) < first_apart
+                sums.setdefault(of_store, VersionSums()).add(part, older)
+                rest += [rows for added, rows in _runs(part, older.tolist()) if not added]
         for observation in chain.from_iterable(map(facts_in, rest)):
             key = observation.merge_key
             if key is None or (
@@ -77,13 +77,9 @@ def _merge(batches: Iterable[pa.RecordBatch], first_apart: int) -> Iterator[Obse
 _COLUMNS = ["kind", *(name for name, _ in STORE_COLUMNS), VersionFacts.kind]
 
 
-def _runs(
-    batch: pa.RecordBatch, first_apart: int
-) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
-    """The rows of a batch in runs: whether they are added up, and the store that they are about."""
-    older = (numbers_of(batch.column("version")) < first_apart).tolist()
+def _runs(batch: pa.RecordBatch, keys: Iterable[Any]) -> Iterator[tuple[Any, pa.RecordBatch]]:
+    """The rows of a batch in runs of the same key, of which there is one for each row."""
     start = 0
-    keys = zip(older, *(batch.column(name).to_pylist() for name in KEYS), strict=True)
     for key, rows in groupby(keys):
         count = len(list(rows))
         yield key, batch.slice(start, count)
@@ -97,19 +93,22 @@ class VersionSums:
         self._tables: list[list[Int64s]] = []
         self._held = 0
 
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Add the facts of a batch, all of which are of one store's versions."""
+    def add(self, batch: pa.RecordBatch, added: Bools) -> None:
+        """Add some of the facts of a batch, all of which are of one store's versions."""
         versions = numbers_of(batch.column("version"))
         facts: Any = batch.column(VersionFacts.kind)
         fields: dict[str, Any] = dict(zip(facts.type.names, facts.flatten(), strict=True))
-        tables = [np.stack([versions, *(numbers_of(fields[name]) for name in COUNTS)], axis=1)]
+        columns = [versions, *(numbers_of(fields[name]) for name in COUNTS)]
+        tables = [np.stack(columns, axis=1)[added]]
         for name in HISTOGRAMS:
             (lists,) = fields[name].flatten()
             ends = np.frombuffer(lists.buffers()[1], np.int32)[lists.offset :][: len(lists) + 1]
             pairs = numbers_of(lists.values)[ends[0] : ends[-1]].reshape(-1, 2)
-            tables.append(np.column_stack([np.repeat(versions, np.diff(ends) >> 1), pairs]))
+            sizes = np.diff(ends) >> 1
+            table = np.column_stack([np.repeat(versions, sizes), pairs])
+            tables.append(table[np.repeat(added, sizes)])
         self._tables.append(tables)
-        self._held += len(versions)
+        self._held += len(tables[0])
         if self._held > HELD:
             self._fold()
 

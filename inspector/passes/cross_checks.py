@@ -23,12 +23,16 @@ tool appended (premise ``appended-batch``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
+from inspector.arrays import Bools, Int64s
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.kernel.record_layout import NO_CLOCK
 from inspector.model import BatchClock
-from inspector.state.change import Change
+from inspector.state.change import NO_LATER, Change, Changes
 
 ABSENT = "absent-removals"
 """Slug of removals of keys that are not there."""
@@ -60,6 +64,7 @@ class CrossChecks:
             "timers": _timers,
         }
         self._checks = [check for name, check in checks.items() if name in store.cross_checks]
+        self._needs = [need for name, need in _NEEDS.items() if name in store.cross_checks]
         self.resume(task, store)
 
     def resume(self, task: Task, store: StoreTask) -> None:
@@ -67,6 +72,11 @@ class CrossChecks:
         self._batches: Mapping[int, BatchClock] = {c.batch_id: c for c in task.clocks}
         expiry = store.expiry
         self._per_ms = expiry.per_ms if expiry is not None else 1
+
+    def doubtful(self, changes: Changes) -> Int64s:
+        """Places of the versions that a check could find something in."""
+        needed = [need(changes) for need in self._needs]
+        return np.flatnonzero(np.any(needed, axis=0)) if needed else np.empty(0, np.int64)
 
     def of(self, change: Change) -> list[Wrong]:
         """What is wrong with the delta that made a change; nothing is known of a snapshot's."""
@@ -107,6 +117,16 @@ class CrossChecks:
             f"got a put of a row of the time {change.earliest_put}, expected none up to "
             f"{bound}, the watermark of batch {before.batch_id}: Spark drops late rows",
         )
+
+
+_NEEDS: Mapping[str, Callable[[Changes], Bools]] = {
+    "absent": lambda changes: np.asarray(changes.counts.absent_removals) > 0,
+    "updates": lambda changes: np.asarray(changes.counts.updates) > 0,
+    "removals": lambda changes: changes.latest_removal != NO_CLOCK,
+    "late": lambda changes: changes.latest_removal > 0,
+    "timers": lambda changes: changes.earliest_put != NO_LATER,
+}
+"""Without what no check of that name finds anything, for each of several versions."""
 
 
 def _absent(change: Change, _batch: BatchClock | None) -> Wrong | None:

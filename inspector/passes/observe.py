@@ -323,8 +323,9 @@ class StorePass:
         raw_sizes, counts = (np.diff(ends, prepend=0) for ends in (small.raw_ends, small.ends))
         deltas = [step.delta for step in steps[: len(counts)] if step.delta is not None]
         self._reader.note(deltas, contents, counts.tolist())
-        for delta, change in zip(deltas, changes.each(), strict=True):
-            self._cross(change, delta)
+        doubtful = self._crossed.doubtful(changes)
+        for at, change in zip(doubtful.tolist(), changes.each(doubtful), strict=True):
+            self._cross(change, deltas[at])
         self._applied += deltas
         self._since += deltas if self._confirm else ()
         files = {

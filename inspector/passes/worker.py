@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import pyarrow as pa
@@ -40,11 +40,14 @@ def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read the partitions of some tasks and emit the facts; signature of ``mapInArrow``.
 
     Yields:
-        Batches of :func:`inspector.facts.registry.facts_schema`, in an order that depends on the
-        tasks alone.
+        Batches of :func:`inspector.facts.registry.facts_schema`, in an order that depends on
+        these tasks alone.
     """
-    for task in tasks_in(batches):
-        yield from _look_at(task, _each_file if task.request.subset else _each_store)
+    return fact_batches(
+        fact
+        for task in tasks_in(batches)
+        for fact in _look_at(task, _each_file if task.request.subset else _each_store)
+    )
 
 
 def run_bounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -56,8 +59,7 @@ def run_bounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     Yields:
         Batches of :func:`inspector.facts.registry.facts_schema`.
     """
-    for task in tasks_in(batches):
-        yield from fact_batches(_bounds(task))
+    return fact_batches(chain.from_iterable(map(_bounds, tasks_in(batches))))
 
 
 def _bounds(task: Task) -> Iterator[Observed[Any]]:
@@ -72,8 +74,7 @@ def run_fields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     Yields:
         Batches of :func:`inspector.facts.registry.facts_schema`: field sizes, and problems.
     """
-    for task in tasks_in(batches):
-        yield from _look_at(task, _each_field)
+    return fact_batches(fact for task in tasks_in(batches) for fact in _look_at(task, _each_field))
 
 
 def rows_of(task: Task) -> Iterator[pa.RecordBatch]:
@@ -117,16 +118,14 @@ class _DoubtError(Exception):
 
 def _look_at(
     task: Task, observe: Callable[[Task], Iterator[Observed[Any] | FactColumns]]
-) -> Iterator[pa.RecordBatch]:
+) -> Iterable[Observed[Any] | FactColumns]:
     """What is observed of a task; of one that is to be looked at again, all or the doubts."""
     if not task.look_again:
-        yield from fact_batches(observe(task))
-        return
+        return observe(task)
     try:
-        result = list(fact_batches(observe(task)))
+        return list(observe(task))
     except _DoubtError as doubt:
-        result = list(fact_batches(doubt.found))
-    yield from result
+        return doubt.found
 
 
 def _each_store(task: Task) -> Iterator[Observed[Any] | FactColumns]:

@@ -101,13 +101,12 @@ class Changes(NamedTuple):
     latest_removal: Int64s
     moves: Moves
 
-    def each(self) -> Iterator[Change]:
-        """What each version changed, but for its sums."""
-        counts = zip(*(column.tolist() for column in vars(self.counts).values()), strict=True)
-        clocks = zip(self.earliest_put.tolist(), self.latest_removal.tolist(), strict=True)
-        for version, numbers, (put, removal) in zip(
-            self.versions.tolist(), counts, clocks, strict=True
-        ):
+    def each(self, which: Int64s | slice = slice(None)) -> Iterator[Change]:
+        """What each version changed, or some of them by their places, but for its sums."""
+        counts = vars(self.counts).values()
+        columns = self.versions, self.earliest_put, self.latest_removal, *counts
+        parts = (column[which].tolist() for column in columns)
+        for version, put, removal, *numbers in zip(*parts, strict=True):
             yield Change(
                 version,
                 counts=RecordCounts(*numbers),
