@@ -209,13 +209,13 @@ def _equal(lists: Sequence[Sequence[str]]) -> int:
 
 
 def short_names(paths: Sequence[str]) -> tuple[list[str], str]:
-    """The parts in which paths differ; and what is around them, empty if that is nothing."""
+    """The parts in which paths differ; and what is around such a NAME, empty if that is nothing."""
     parts = [path.rstrip("/").split("/") for path in paths]
     if len(paths) < 2:
         return list(paths), ""
     begin = min(_equal(parts), min(map(len, parts)) - 1)
     end = _equal([part[:begin:-1] for part in parts])
-    around = "/".join([*parts[0][:begin], "...", *parts[0][len(parts[0]) - end :]])
-    if not around.strip("./"):  # the root alone: a path without its slash would be another one
+    around = "/".join([*parts[0][:begin], "NAME", *parts[0][len(parts[0]) - end :]])
+    if around in ("NAME", "/NAME"):  # the root alone: a path without its slash would be another one
         return list(paths), ""
     return ["/".join(part[begin : len(part) - end]) for part in parts], around

@@ -161,7 +161,7 @@ def places(page: str) -> list[str]:
 def test_a_fleet_is_a_table_worst_first_with_failures_on_top() -> None:
     page = "".join(render_fleet_page(fleet(), [("/ck/<gone>", "not found")]))
     assert places(page) == ["&lt;gone&gt;", "ill", "healthy"]
-    assert "Each of them is <bdi>/<wbr>ck/..." in page
+    assert "Each of them is <bdi>/<wbr>ck/<wbr>NAME" in page
     assert "Not found." in page
     assert re.findall(r'class="open" href="#(.*?)"', page) == ["c1-open", "c2-open"]
     assert page.index('id="c1-open"') < page.index('id="c2-open"')
