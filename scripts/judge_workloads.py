@@ -27,6 +27,7 @@ from workloads.judge import AccountError, Score, inferences, judge, table
 from inspector.model import Certainty
 
 PRECISION = 0.95
+SEVERITIES = ("info", "warning", "error")
 
 
 def main() -> int:
@@ -50,6 +51,8 @@ def main() -> int:
     total = sum(scores.values(), Score())
     print(f"{made} workloads\n\n{table(scores)}\n")
     print("\n".join(inferences(total)) or "nothing was inferred")
+    for (certainty, severity, right), count in sorted(total.never.items()):
+        print(f"SS201, {certainty}, {severity}: {count} {'right' if right else 'wrong'}")
     for finding, names in sorted(warned.items()):
         print(f"healthy, and warned of by {finding}: {', '.join(names)}")
     for finding, names in sorted(damaged.items()):
@@ -83,6 +86,7 @@ def _failed(total: Score, warned: dict[str, list[str]]) -> int:
     wrong = total.claims(Certainty.INFERRED, total.wrong)
     precise = right >= PRECISION * (right + wrong)
     wrong_proofs = total.claims(Certainty.PROVEN, total.wrong) + total.damage.total()
+    wrong_proofs += sum(total.never[Certainty.PROVEN.value, word, False] for word in SEVERITIES)
     return int(bool(wrong_proofs) or not precise or bool(warned))
 
 

@@ -33,8 +33,16 @@ from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.inferences import INFERENCES
 from inspector.operators.join import COUNT, COUNT_STORES, time_fields
+from inspector.operators.join import NAMES as JOIN
 from inspector.operators.physical import only_sources_feed
-from inspector.operators.rule import Clock, Scenario, StoreRule
+from inspector.operators.rule import (
+    MICROS_PER_MS,
+    Clock,
+    ExpiryField,
+    RowPart,
+    Scenario,
+    StoreRule,
+)
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import is_list
 from inspector.sparktypes import field_at, is_int64, to_json
@@ -192,6 +200,7 @@ def _store_task(
         certainty=certainty,
         reason=reason,
         event_time=rule.event_time,
+        unmarked=_unmarked(operator, name) if rule.never else None,
         by_key_time=bool(rule.key_times)
         and not rule.user_supplied
         and rule.expiry is None
@@ -223,6 +232,28 @@ def _store_task(
         several_values=schema is not None
         and is_list(operator.metadata, schema, operator.layout.store_names),
     )
+
+
+def _unmarked(operator: Operator, store: str) -> ExpiryField | None:
+    """The only time of a store's rows that a watermark may be on though no schema marks it."""
+    times = possible_times(operator, store)
+    if len(times) != 1:
+        return None
+    ((part, path),) = times
+    return ExpiryField(Clock.WATERMARK, part, path, MICROS_PER_MS, True, "time")
+
+
+def possible_times(operator: Operator, store: str) -> list[tuple[RowPart, tuple[int, ...]]]:
+    """Times of a store's rows that a withWatermark may name which came after their schema.
+
+    A restart leaves the schema as it is. Rows of a join may have it in their value.
+    """
+    schema = operator.schemas.get(store)
+    if schema is None or operator.name in GROUP_STATE:
+        return []
+    in_value = time_fields(schema.value) if operator.name in JOIN else []
+    of_key = [(RowPart.KEY, path) for path in time_fields(schema.key)]
+    return [*of_key, *((RowPart.VALUE, path) for path in in_value)]
 
 
 def _scenarios(

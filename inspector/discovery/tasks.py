@@ -79,6 +79,7 @@ class StoreTask:
         hashed_fields: fields of the key by whose hash Spark sends a row to its partition; 0 where
             that cannot be said, or is not to be checked.
         number: field to be followed for another store's sake (the counters of a join).
+        unmarked: the only time of its rows, where they never go as no schema marks it.
         empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
         call_bounds: by version, what the records of all keys show about who made them, where a task
             has a range of the keys (the fields of :class:`inspector.facts.timers.CallBounds`).
@@ -106,6 +107,7 @@ class StoreTask:
     reason: str = ""
     event_time: ExpiryField | None = None
     number: ExpiryField | None = None
+    unmarked: ExpiryField | None = None
     empty_size: int = -1
     session_fields: int = 0
     processing_versions: tuple[int, ...] = ()

@@ -72,6 +72,7 @@ class StoreLifetime:
         alike: of the keys compared, how many differ from another in a way alone; by its words.
         compared: keys.
         watermark_possible: a time of its rows may have a watermark that no schema shows.
+        watermark_refuted: it would have removed a row by now, or the query most likely has none.
     """
 
     operator_id: int
@@ -108,6 +109,7 @@ class StoreLifetime:
     alike: Mapping[str, int] = field(default_factory=dict)
     compared: int = 0
     watermark_possible: bool = False
+    watermark_refuted: bool = False
 
 
 def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
@@ -201,7 +203,7 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if life.removals:
         # A function may remove keys whenever it likes; where it does, there is no leak to claim.
         return
-    yield _never_expires(
+    finding = _never_expires(
         life,
         thresholds,
         f"{rule.never}; {count_text(newest.rows, 'row')}, none removed in the "
@@ -213,6 +215,8 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         next_step=rule.advice,
         certainty=Certainty.INFERRED if life.watermark_possible else Certainty.PROVEN,
     )
+    unsure = life.watermark_possible and not life.watermark_refuted
+    yield replace(finding, severity=Severity.INFO) if unsure else finding
 
 
 _BY_SCHEMA = "; by the schema, which does not show a withWatermark that a restart has added"

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.plan import possible_times
 from inspector.discovery.what_if import delays_of
 from inspector.facts.ages import Ages
 from inspector.facts.expiring import Expiring
@@ -27,9 +28,7 @@ from inspector.merge.collect import Facts, covered_timed_rows
 from inspector.model import BatchClock, BatchId, Certainty, StoreName, TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
 from inspector.operators.deduplicate import NAMES as DEDUPLICATE
-from inspector.operators.group_state import NAMES as GROUP_STATE
-from inspector.operators.join import COUNT_STORES, VALUE_STORES, time_fields
-from inspector.operators.join import NAMES as JOIN
+from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock, StoreRule
 from inspector.sparktypes import DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, StringType, StructField
 
@@ -89,27 +88,34 @@ def store_lifetimes(
             alike=dict(_alike(keys, fields, unique=operator.name in DEDUPLICATE)),
             compared=len(keys),
             sets="spark_grouping_id" in [field.name for field in fields],
-            watermark_possible=_can_carry_watermark(checkpoint, operator, store, clock),
+            **_possible_watermark(checkpoint, operator, store, version, facts),
             **_no_puts(checkpoint, store, versions),
             **_expiring(facts, name, rule, version, clock),
         )
 
 
-def _can_carry_watermark(
-    checkpoint: Checkpoint, operator: Operator, store: str, clock: BatchClock | None
-) -> bool:
-    """Whether a time of the rows may have got a watermark since their schema was written.
+def _possible_watermark(
+    checkpoint: Checkpoint, operator: Operator, store: str, version: int, facts: Facts
+) -> Any:
+    """Whether a time of the rows may have a watermark that no schema shows, and has none likely.
 
-    A restart with withWatermark leaves the schema as it is. There is none where the watermark
-    stays at 0 though the only source has brought data.
+    It has none where the watermark is 0 after a batch with data of every source. It would have
+    removed a row that it has passed.
     """
-    schema = operator.schemas.get(store)
-    if schema is None or operator.name in GROUP_STATE:
-        return False
-    schemas = (schema.key, schema.value) if operator.name in JOIN else (schema.key,)
-    sources = () if clock is None else checkpoint.logs.sources.get(clock.batch_id, ())
-    has_none = clock is not None and _watermark(clock) == 0 and len(sources) == 1
-    return any(map(time_fields, schemas)) and not has_none
+    clock, sources = checkpoint.clock(version), checkpoint.logs.sources
+    watermark_ms = None if clock is None else _watermark(clock)
+    of_batch = sources.get(BatchId(version - 1), ())
+    if watermark_ms == 0 and of_batch and all(source.moved for source in of_batch):
+        return {}
+    fed = {source.name for entry in sources.values() for source in entry if source.moved}
+    ages = facts.sums(Ages).get(StoreName(operator.operator_id, store))
+    oldest_ms = None if ages is None else ages.oldest_ms
+    return {
+        "watermark_possible": bool(possible_times(operator, store)),
+        "watermark_refuted": (watermark_ms == 0 and fed >= {source.name for source in of_batch})
+        if not watermark_ms or oldest_ms is None
+        else oldest_ms <= watermark_ms,
+    }
 
 
 def _quiet(versions: Mapping[int, VersionFacts]) -> int:

@@ -177,7 +177,7 @@ class Lifetime:
         return self._runs
 
     def _ages(self) -> Ages:
-        followed = self._store.expiry or self._store.event_time
+        followed = self._store.expiry or self._store.event_time or self._store.unmarked
         state = self._state
         timed = followed is not None and state.tracking.clock is not None and not self._has_timers
         per_ms = followed.per_ms if followed is not None and timed else None

@@ -152,7 +152,8 @@ class StorePass:
 
     Args:
         task, store, reader: what is read.
-        confirm: hold the snapshots that are not needed against the map that the deltas made.
+        confirm: hold the snapshots that are not needed against the map that the deltas made. Those
+            that are older than the delta of their version are in any case: its batch ran again.
         exact: keep all keys. Otherwise a hash of 16 bytes stands for each where the facts need no
             more, and the few that are shown are read again from their files.
 
@@ -239,7 +240,7 @@ class StorePass:
         if change is None:
             return (yield from self._load(step.check)) if step.check is not None else None
         self._cross(change, step.delta)
-        if step.check is None or not self._confirm:
+        if step.check is None or not self._is_compared(step.check, step.delta):
             return change
         agrees = self._agrees(step.check)
         if not agrees or self.life.disputed:
@@ -247,6 +248,9 @@ class StorePass:
             change = yield from self._load(step.check)
             self.life.disputed = not agrees
         return change
+
+    def _is_compared(self, snapshot: StoreFile, delta: StoreFile) -> bool:
+        return self._confirm or (snapshot.modified_ms or 0) < (delta.modified_ms or 0)
 
     def _cross(self, change: Change, delta: StoreFile) -> None:
         """Report what the batch of a delta cannot have written (not after a disputed snapshot)."""
@@ -367,8 +371,8 @@ class StorePass:
 
         The lists of a store are not known from which that delta went on.
         """
-        asked = self._confirm and (self._task.request.fit or self._store.expiry)
-        if not asked or self._store.several_values:
+        asked = self._task.request.fit or self._store.expiry
+        if not asked or self._store.several_values or not self._is_compared(snapshot, delta):
             return
         try:
             difference = compare_delta(self.state, self._reader.blocks(delta))
@@ -439,11 +443,12 @@ class StorePass:
     def _origins(self) -> Iterator[tuple[StateMap, Lifetime] | None]:
         """The partitions that the rows came from, one after the other; None for one unreadable."""
         for task, store, reader in origins_of(self._task, self._store, self._reader):
-            pass_ = StorePass(task, store, reader, confirm=False)
+            pass_ = StorePass(task, store, reader)
             for step in replay_steps(reader.provider.files_of(store.files), task.version):
                 change = pass_.advance(step)
                 deque(pass_.emit_version(change, step) if change is not None else (), maxlen=0)
-            yield (pass_.state, pass_.life) if pass_.is_complete else None
+            known = pass_.is_complete and not pass_.life.disputed
+            yield (pass_.state, pass_.life) if known else None
 
     @property
     def is_complete(self) -> bool:

@@ -61,7 +61,7 @@ def schemas(store: StoreTask) -> tuple[StructType | None, StructType | None]:
 
 def tracking(store: StoreTask) -> Tracking:
     """What has to be read from every record to judge it by the store's rule."""
-    expiry = store.expiry or store.event_time or store.number
+    expiry = store.expiry or store.event_time or store.number or store.unmarked
     key, value = schemas(store)
     schema = None if expiry is None else (key if expiry.part is RowPart.KEY else value)
     if expiry is None or schema is None:

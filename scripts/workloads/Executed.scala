@@ -29,7 +29,9 @@ class Executed(execution: IncrementalExecution) {
     val evict = ThisSpark.member[Option[Long]](o, "eventTimeWatermarkForEviction").flatten.getOrElse(-1L)
     val predicates = ThisSpark.member[AnyRef](o, "stateWatermarkPredicates").map(_.toString).getOrElse("")
     val name = ThisSpark.hidden[String](o, "shortName") // protected in 3.5
-    s"""{"op":${o.stateInfo.get.operatorId},"name":"$name","evict":$evict,"pred":${Json.quote(predicates)}}"""
+    // Whether it has a predicate by which rows go: there is none if no column of the key has a watermark.
+    val goes = ThisSpark.member[Option[AnyRef]](o, "watermarkPredicateForKeysForEviction").exists(_.isDefined)
+    s"""{"op":${o.stateInfo.get.operatorId},"name":"$name","evict":$evict,"goes":$goes,"pred":${Json.quote(predicates)}}"""
   }
 }
 

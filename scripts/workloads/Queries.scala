@@ -26,6 +26,7 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
     case "dedup_nots" => events.dropDuplicates("id", "v")
     case "dedup_nowm" => first.dropDuplicates("id", "v")
     case "ddw" => ThisSpark.dropDuplicatesWithinWatermark(events, "id")
+    case op if op.startsWith("of_") => typed(op.drop(3))
     case "plan" => plan(Node.parse(chosen.text("plan", "one")), role)
     case "limit" => events.dropDuplicates("id", "ts").limit(chosen.int("limit", 20))
     case "join" => joined
@@ -72,7 +73,10 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
 
   /** The source, or both in a union; without a watermark where none is wanted. */
   def events: DataFrame = {
-    def one(rows: DataFrame, late: Boolean = false) = if (chosen.is("wm", true)) watermarked(rows, late = late) else rows
+    def one(rows: DataFrame, late: Boolean = false) =
+      if (!chosen.is("wm", true)) rows
+      else if (!chosen.is("beside")) watermarked(rows, late = late)
+      else watermarked(rows.withColumn("at", expr(s"ts - INTERVAL ${chosen.int("gap2", 30)} SECONDS")), "at", late)
     if (chosen.is("two")) one(first).union(one(second, late = true)) else one(first)
   }
 
@@ -138,6 +142,65 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
       case copy => "lid = rid AND lcopy = rcopy"
     }), how)
   }
+
+  /** An operator of which the keys are of type `typed` beside their time, if they have one, and the values `held`. */
+  private def typed(op: String): DataFrame = {
+    val rows = keyed(events)
+    val time = window($("ts"), chosen.text("window", "20 seconds"))
+    op match {
+      case "agg" => rows.groupBy(time, $("k")).agg(count(lit(1)).as("n"), held)
+      case "agg_notime" => rows.groupBy($("k")).agg(count(lit(1)).as("n"), held)
+      case "agg_ts" => rows.groupBy($("k"), $("ts")).agg(count(lit(1)).as("n"), held)
+      case "sess" => rows.groupBy(session, $("k")).agg(count(lit(1)).as("n"), held)
+      case "dedup" => rows.dropDuplicates("k")
+      case "dedup_ts" => rows.dropDuplicates("k", "ts")
+      case "ddw" => ThisSpark.dropDuplicatesWithinWatermark(rows, "k")
+      case "ddw_all" => ThisSpark.dropDuplicatesWithinWatermark(rows, "k", "id", "v")
+      case "join" =>
+        val (left, right) = (keyed(watermarked(first)), keyed(watermarked(second, late = true)))
+        left.select($("k").as("lk"), $("ts").as("lts"), $("v").as("lv")).join(
+          right.select($("k").as("rk"), $("ts").as("rts"), $("v").as("rv")),
+          expr("lk = rk AND rts >= lts - INTERVAL 5 SECONDS AND rts <= lts + INTERVAL 20 SECONDS"), how)
+    }
+  }
+
+  private def keyed(rows: DataFrame) = rows.withColumn("k", expr(chosen.text("typed", "") match {
+    case "dec10" => "CAST(IF(id % 7 = 0, NULL, (id - 20) * 1.37) AS DECIMAL(10, 2))"
+    case "dec38" => "CAST(IF(id % 7 = 0, NULL, (id - 20) * 12345678901234567.89BD) AS DECIMAL(38, 10))"
+    case "bin" => "CAST(repeat(chr(65 + id % 26), id % 12) AS BINARY)"
+    case "date" => "date_add(DATE'1969-12-20', id * 7)"
+    case "flag" => "IF(id % 5 = 0, NULL, id % 2 = 0)"
+    case "row" => "named_struct('a', IF(id % 3 = 0, NULL, id), 'b', named_struct('s', repeat('x', id % 9), 'd', id / 3))"
+    case "arr" => "transform(sequence(0, id % 4), n -> IF(n = 2, NULL, CAST(id DIV 4 * n % 5 - 1 AS INT)))"
+    case "rows" => "transform(sequence(0, id % 3), n -> named_struct('n', n, 's', repeat('y', id)))"
+    case "months" => "make_ym_interval(0, id - 5)"
+    case "span" => "make_dt_interval(0, 0, 0, id - 5)"
+    case "null" => "IF(id % 3 > 0, NULL, CAST(id AS STRING))"
+    case "none" => "CAST(NULL AS STRING)"
+    case "ntz" => "CAST(timestamp_millis(id * 86399001L) AS TIMESTAMP_NTZ)"
+    case "stamp" => "ts"
+    case "day" => "CAST(ts AS DATE)"
+    case "dbl" => "IF(id % 4 = 0, -0.0D, IF(id % 4 = 1, CAST('NaN' AS DOUBLE), CAST(id AS DOUBLE)))"
+    case "time" => "CAST(concat('12:00:', lpad(CAST(id % 60 AS STRING), 2, '0')) AS TIME)"
+    case "byte" => "CAST(id - 20 AS BYTE)"
+    case collation => s"collate(concat(IF(v % 2 = 0, 'a', 'A'), id DIV 2, IF(v % 3 = 0, ' ', '')), '$collation')"
+  }))
+
+  private def held = expr(chosen.text("held", "sum") match {
+    case "sum" => "sum(v)"
+    case "list" => "collect_list(named_struct('v', v, 'ts', ts))"
+    case "set" => "collect_set(v % 5)"
+    case "share" => "percentile_approx(v, 0.5)"
+    case "distinct" => "approx_count_distinct(v)"
+    case "variant" => "first(parse_json(concat('{\"v\":', v, '}')))"
+    case "map" => "first(map('v', v, 'id', id))"
+    case "spread" => "stddev(v)"
+    case "mean" => "avg(CAST(v AS DECIMAL(20, 4)))"
+    case "best" => "max_by(named_struct('v', v, 's', repeat('z', id)), ts)"
+    case "text" => "max(repeat('w', CAST(v AS INT)))"
+    case "span" => "max(make_dt_interval(0, 0, 0, v))"
+    case "collated" => "max(collate(concat('a', v), 'UTF8_LCASE'))"
+  }).as("held")
 
   private def grouped(rows: DataFrame, role: Role): DataFrame =
     grouped(rows, role, Keys.kind(chosen.text("key", "long")))

@@ -21,6 +21,7 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
   private val dir = Paths.get(root, chosen.name)
   private val checkpoint = dir.resolve("checkpoint").toString
   private val sources = Seq.fill(2)(ThisSpark.stream[Ev](spark)(Encoders.product[Ev]))
+  private val files = chosen.is("files")
   private val feed = new Feed(chosen)
   private val random = new Random(chosen.seed + 99)
   private val after = chosen.int("after", 0)
@@ -80,7 +81,27 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
   def stage(node: Node, first: DataFrame, second: DataFrame): DataFrame =
     queries.stage(node, Seq(first, second).filter(_ != null), role(node.op))
 
-  private def queries = new Queries(chosen.at(number), number, sources(0).toDF(), sources(1).toDF(), callLog)
+  private def queries = new Queries(chosen.at(number), number, input(0), input(1), callLog)
+
+  /** The rows of a source: those of memory, or files in a folder beside the checkpoint. */
+  private def input(source: Int): DataFrame =
+    if (!files) sources(source).toDF()
+    else {
+      Files.createDirectories(folder(source))
+      spark.readStream.schema(Encoders.product[Ev].schema).parquet(folder(source).toString)
+    }
+
+  private def folder(source: Int): Path = dir.resolve(s"source$source")
+
+  private def add(source: Int, rows: Seq[Ev]): Unit =
+    if (!files) sources(source).addData(rows)
+    else {
+      val aside = dir.resolve("aside")
+      spark.createDataset(rows)(Encoders.product[Ev]).coalesce(1).write.mode("overwrite").parquet(aside.toString)
+      val file = aside.toFile.listFiles.find(_.getName.endsWith(".parquet")).get
+      Files.createDirectories(folder(source))
+      Files.move(file.toPath, folder(source).resolve(f"$tick%03d.parquet"))
+    }
 
   def query(): DataFrame = queries.query(role)
 
@@ -142,8 +163,8 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
 
   private def feedSources(): Unit = {
     val (first, second) = feed.next(tick)
-    if (first.nonEmpty) sources(0).addData(first)
-    if (second.nonEmpty) sources(1).addData(second)
+    if (first.nonEmpty) add(0, first)
+    if (second.nonEmpty) add(1, second)
     tick += 1
   }
 
@@ -257,7 +278,10 @@ object Conf {
     "encoding" -> s"$Streaming.stateStore.encodingFormat",
     "blocks" -> s"$Streaming.stateStore.rocksdb.compression",
     "joinFormat" -> s"$Streaming.join.stateFormatVersion",
-    "validated" -> s"$Streaming.stateStore.formatValidation.enabled")
+    "validated" -> s"$Streaming.stateStore.formatValidation.enabled",
+    "merges" -> s"$Streaming.sessionWindow.merge.sessions.in.local.partition",
+    "inMemory" -> s"$Streaming.maxBatchesToRetainInMemory",
+    "adaptive" -> "spark.sql.adaptive.enabled")
 
   def of(chosen: Chosen): Map[String, String] = {
     val given = Keys.flatMap { case (word, key) => chosen.get(word).map(key -> _) }

@@ -41,6 +41,10 @@ delayWords  the delay in words, as in ``1_month``; ttl: of the variables of a tr
 pEdge, pFar percent of times within a microsecond of a window's edge, or at the end of year 9999
 validated   spark.sql.streaming.stateStore.formatValidation.enabled
 gaps        session windows with a gap for each row, some of which are negative
+typed, held type of the keys of an ``of_x``, and what its aggregation holds (Queries.scala)
+beside      the watermark is on another column than ts, which is `gap2` seconds behind it
+files       the sources are folders of Parquet files
+merges, inMemory, adaptive: session windows merged before the shuffle, versions kept in memory, AQE
 after       ticks that a copy of a checkpoint goes on: from `clock`, after source offset `offset`,
             in run `fromRun`, its batches counted `shift` higher than those of its twin
 ==========  ========================================================================
@@ -85,6 +89,20 @@ def line_of(family: str, seed: int, number: int, version: str = "") -> str:
     if "failHow" in chosen and "profile" not in chosen and "profile0" not in chosen:
         chosen["failHow"] = "sink"
     release = release_of(version)
+    _fit_release(chosen, release)
+    chosen |= knobs.store(Random(f"{seed}/{family}/{number}/store"), release, chosen)
+    chosen["seed"] = seed * 10_000 + number
+    told = [
+        str(chosen[word]) for word in ("timeout", "how", "cond", "key", "profile") if word in chosen
+    ]
+    name = "_".join([f"{family}{number:04d}s{seed}", *told])
+    return " ".join([name, *(f"{key}={value}" for key, value in chosen.items())])
+
+
+def _fit_release(chosen: knobs.Knobs, release: tuple[int, int]) -> None:
+    """Take out what a release does not have."""
+    if chosen.get("typed") == "time" and release < (4, 1):
+        chosen["typed"] = "span"
     if "twsr" in str(chosen.get("plan")) and release < (4, 1):
         chosen["plan"] = str(chosen["plan"]).replace("twsr", "twsp")
     if release >= (4, 0):
@@ -95,17 +113,18 @@ def line_of(family: str, seed: int, number: int, version: str = "") -> str:
     if release < (4, 3) and "joinFormat" in chosen:
         chosen["joinFormat"] = min(int(str(chosen["joinFormat"])), 2 if release < (4, 1) else 3)
     if release < (4, 0):
-        if str(chosen.get("key")).startswith("dec") and chosen["op"] != "pd":
-            chosen["key"] = "long"  # 3.5 has no encoder of decimal keys alone
-        if "declares" in chosen:
-            chosen["plan"] = re.sub("tws[pr]?", "dedup", str(chosen["plan"]))
-    chosen |= knobs.store(Random(f"{seed}/{family}/{number}/store"), release, chosen)
-    chosen["seed"] = seed * 10_000 + number
-    told = [
-        str(chosen[word]) for word in ("timeout", "how", "cond", "key", "profile") if word in chosen
-    ]
-    name = "_".join([f"{family}{number:04d}s{seed}", *told])
-    return " ".join([name, *(f"{key}={value}" for key, value in chosen.items())])
+        _fit_3(chosen)
+
+
+def _fit_3(chosen: knobs.Knobs) -> None:
+    if str(chosen.get("key")).startswith("dec") and chosen["op"] != "pd":
+        chosen["key"] = "long"  # 3.5 has no encoder of decimal keys alone
+    if chosen.get("typed") in knobs.COLLATED:
+        chosen["typed"] = "dec38"
+    if chosen.get("held") in ("variant", "collated"):
+        chosen["held"] = "map"
+    if "declares" in chosen or ("initial" in chosen and "plan" in chosen):
+        chosen["plan"] = re.sub("tws[pr]?", "dedup", str(chosen["plan"]))
 
 
 FAMILIES: dict[str, knobs.Family] = {
@@ -133,6 +152,7 @@ FAMILIES: dict[str, knobs.Family] = {
     "a": knobs.ended,
     "b": knobs.reshaped,
     "c": knobs.uncommon,
+    "d": knobs.untried,
     "X": knobs.changed,
     "Y": knobs.failing,
     "M": knobs.odd_marks,
@@ -171,10 +191,11 @@ TITLES = {
     "a": "queries that end themselves",
     "b": "queries that change shape, tasks that write twice",
     "c": "snapshots of failed batches, odd keys, delays and times, TTLs that change",
+    "d": "typed and collated keys, nested values, files, chains of chains, initial states",
 }
 """What a table calls the families."""
 
 SINCE_4 = {"K", "U", "V"}
 SINCE_4_3 = {"Z"}
-APART = {"W", "a", "b", "c"}
+APART = {"W", "a", "b", "c", "d"}
 """Drawn where they are asked for, so that the others keep the numbers that they had before."""

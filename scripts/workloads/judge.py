@@ -11,7 +11,7 @@ key and time. Spark wrote all of these checkpoints, so that whatever is said to 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +46,8 @@ UNDECIDED = "undecided_keys"
 NOT_RESTORABLE = "missing-version"
 HEALTHY = "healthy"
 DAY_MS = 86_400_000
+JOIN = "symmetricHashJoin"
+BY_WATERMARK = ("stateStoreSave", "dedupe", "sessionWindowStateStoreSave")
 
 
 class AccountError(ValueError):
@@ -80,6 +82,8 @@ class Score:
         silent: leftovers of which nothing is said, though their last put can be read.
         warnings: workloads by finding that warns though the workload is healthy.
         damage: workloads by finding that calls the checkpoint damaged.
+        never: what is said of rows that no rule ever removes (SS201), by its certainty and severity
+            and whether the executed plan has none.
         examples: of what is wrong.
     """
 
@@ -92,6 +96,7 @@ class Score:
     silent: int = 0
     warnings: Counter[str] = field(default_factory=Counter)
     damage: Counter[str] = field(default_factory=Counter)
+    never: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
 
     def __add__(self, other: Score) -> Score:
@@ -109,7 +114,9 @@ def judge(workload: Workload) -> Score:
     variables = dict(_variables(workload))
     path = str(workload.folder / "checkpoint")
     warned: set[str] = set()
-    damage = {f.kind.id for f in api.audit(path).findings if is_damage(f)}
+    findings = api.audit(path).findings
+    damage = {f.kind.id for f in findings if is_damage(f)}
+    score.never.update(_never(workload, findings))
     for batch in sorted(workload.batches):
         options = api.Options(batch=batch)
         report = api.leftovers(path, options)
@@ -128,6 +135,25 @@ def judge(workload: Workload) -> Score:
     score.warnings.update(warned)
     score.damage.update(damage)
     return score
+
+
+def _never(workload: Workload, findings: Iterable[Finding]) -> Iterator[tuple[str, str, bool]]:
+    """Each SS201 of an operator whose plan says whether it has a predicate by which rows go."""
+    newest = max(workload.batches)
+    plan = {operator["op"]: operator for operator in workload.batches[newest]["ops"]}
+    kept = workload.word("mode", newest) == "complete"
+    for finding in findings:
+        operator = plan.get(finding.operator_id, {})
+        if finding.kind.id != "SS201" or " is null in " in finding.evidence:
+            continue
+        if operator.get("name") == JOIN:
+            side = f"{(finding.store_name or '').split('-')[0]} = null"
+            goes = side not in operator["pred"] and bool(operator["pred"])
+        elif operator.get("name") in BY_WATERMARK and "goes" in operator:
+            goes = operator["goes"] and not kept
+        else:
+            continue
+        yield finding.certainty.value, finding.severity.word, not goes
 
 
 def is_damage(finding: Finding) -> bool:
@@ -242,10 +268,11 @@ def _compare_variables(
 def fault(workload: Workload, batch: int, row: Mapping[str, Any], truth: Truth | None) -> str:
     """What is wrong with a claim; empty if nothing is."""
     if row["class"] == PAST:
-        evict = next(
-            op["evict"] for op in workload.batches[batch]["ops"] if op["op"] == row["operator_id"]
-        )
-        mode = workload.word("mode", batch)
+        operators = workload.batches[batch]["ops"]
+        operator = next(op for op in operators if op["op"] == row["operator_id"])
+        evict = operator["evict"]
+        # A watermark that a restart put on another column removes none either.
+        mode = workload.word("mode", batch) if operator.get("goes", True) else "complete"
         if workload.word("wm", batch) == "false":  # what has a watermark stays for good
             evict = workload.batches[batch]["W"]
             mode = "complete"

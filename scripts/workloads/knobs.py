@@ -662,6 +662,113 @@ _ODDITIES: list[Family] = [_kept_from_failure, _kept_from_failure, _python_keys,
 _ODDITIES += [_edges, _ttl_that_changes, _few_batches, _joined_any]
 
 
+TYPED = ["dec10", "dec38", "bin", "date", "flag", "row", "arr", "rows", "months", "span", "null"]
+TYPED += ["none", "ntz", "stamp", "day", "dbl", "byte", "time"]
+COLLATED = ["UTF8_LCASE", "UNICODE_CI", "UTF8_BINARY_RTRIM"]
+HELD = ["sum", "list", "set", "share", "distinct", "variant", "map", "spread", "mean", "best"]
+HELD += ["text", "span", "collated"]
+CHAINS = ["agg.join(one|second)", "agg.agg.one", "agg.agg.agg.one", "join(dedup.one|dedup.second)"]
+CHAINS += ["agg.join(dedup.one|second)", "dedup.join(one|second)", "sess.dedup.one", "ddw.agg.one"]
+CHAINS += ["agg.u(u(one|second)|meta)", "dedup.u(u(one|second)|nowm)", "fm.agg.join(one|second)"]
+CHAINS += ["join(agg.one|dedup.second)", "agg.dedup.join(one|second)", "ddw.ddw.one"]
+CHAINS += ["dedup.dedup.agg.u(u(one|second)|two)", "fm.dedup.u(u(one|second)|one)"]
+CHAINS += ["sess.agg.dedup.one"]
+LATE_OPS = ["of_agg_ts", "of_agg_notime", "of_dedup_ts", "of_dedup", "of_agg", "of_ddw"]
+
+
+def untried(random: Random) -> Knobs:
+    """Types, values, sources, chains and settings that the other families do not have."""
+    makers: list[Family] = [_typed, _typed, _typed, _typed, _chained, _chained, _initial, _settings]
+    knobs = random.choice([*makers, _marked_late])(random)
+    if str(knobs.get("profile")).startswith("lapse"):
+        knobs["profile"] = "mixed"
+    if random.random() < 0.25:
+        knobs["files"] = "true"
+    if random.random() < 0.2:
+        knobs |= {"maint": 0.7, "minDeltas": 2, "retain": random.choice([1, 2, 3])}
+    return knobs | {"adaptive": _word(random.random() < 0.3)}
+
+
+def _typed(random: Random) -> Knobs:
+    """Keys of any type and values of any kind in each operator."""
+    op = random.choice(["agg", "agg", "agg_notime", "agg_ts", "sess", "dedup", "dedup_ts", "ddw"])
+    op = random.choice([*[op] * 5, "ddw_all", "join"])
+    knobs: Knobs = {"op": f"of_{op}", "mode": "append", "held": random.choice(HELD)}
+    knobs["typed"] = random.choice(COLLATED if random.random() < 0.04 else TYPED)
+    if op == "join":
+        knobs["how"] = random.choice(
+            ["inner", "left_outer", "right_outer", "full_outer", "left_semi"]
+        )
+        knobs["keys"] = random.choice([4, 8, 20])
+        if random.random() < 0.5:
+            knobs |= {"rocks": "true", "joinFormat": random.choice([2, 3, 4])}
+        return knobs
+    if op in ("agg_notime", "agg", "agg_ts"):
+        knobs["mode"] = random.choice(["update", "complete"])
+    if op in ("agg", "agg_ts", "sess") and random.random() < 0.6:
+        knobs["mode"] = "append"
+    if op == "sess":
+        knobs |= {"mode": random.choice(["append", "complete"]), "merges": "true"}
+    if random.random() < 0.3:
+        knobs |= {"wm": "false"}
+        if op.startswith("ddw"):
+            knobs["wm"] = "true"
+        elif knobs["mode"] == "append" and not op.startswith("dedup"):
+            knobs["mode"] = "complete"
+    return knobs | _sources(random)
+
+
+def _marked_late(random: Random) -> Knobs:
+    """Keys with times of which a restart, or another column, has the watermark."""
+    op = random.choice(
+        ["of_agg_ts", "of_agg_notime", "of_dedup_ts", "of_dedup", "of_agg", "of_ddw"]
+    )
+    knobs: Knobs = {
+        "op": op,
+        "mode": "append",
+        "typed": random.choice(["stamp", "day", "ntz", "date"]),
+    }
+    knobs |= {"wm": "true", "held": random.choice(["sum", "list"])}
+    if "agg" in op:
+        knobs["mode"] = random.choice(["update", "complete"])
+    if op == "of_ddw" or random.random() < 0.4:
+        return knobs | {"beside": "true", "gap2": random.choice([-20, 5, 30, 90])}
+    restarts = random.choice(["3", "4,8", "5"])
+    if random.random() < 0.5:
+        return knobs | {"wm": "false", "later": "wm:true", "restarts": restarts}
+    later = random.choice(["beside:true", "beside:false"])
+    return knobs | {"beside": _word(later == "beside:false"), "later": later, "restarts": restarts}
+
+
+def _chained(random: Random) -> Knobs:
+    """Several stateful operators one above the other, unions of three."""
+    knobs: Knobs = functions(random) | {"op": "plan", "plan": random.choice(CHAINS), "key": "long"}
+    knobs |= {"wm": "true", "cond": random.choice(["range", "forward"]), "how": "inner"}
+    knobs |= {"keys": random.choice([4, 8, 20]), "delay": random.choice([0, 3_000, 10_000])}
+    knobs["timeout"] = "processing"
+    return knobs | {"policy": random.choice(["min", "min", "max"])}
+
+
+def _initial(random: Random) -> Knobs:
+    """A function that begins with a state."""
+    plans = ["tws.one", "dedup.tws.one", "twsp.one", "twsp.one", "twsr.one"]
+    if random.random() < 0.5:
+        keys = [word for word in (*KEYS, *NESTED_KEYS) if word not in ("double", "float", "binary")]
+        knobs = functions(random) | {"op": "fm", "key": random.choice(keys), "mode": "update"}
+    else:
+        knobs = {"op": "plan", "plan": random.choice(plans), "key": "long", "wm": "true"}
+        knobs |= {"emit": "plain", "timeMode0": "processing", "timeMode1": "processing"}
+    return knobs | {"initial": random.choice([5, 30])}
+
+
+def _settings(random: Random) -> Knobs:
+    """One partition, no batches without data, versions in memory, sums of rows, any codec."""
+    maker = random.choice([group_state, pandas_state, aggregation, deduplication, join, chain])
+    knobs = maker(random) | {"parts": random.choice([1, 1, 5]), "nodata": "false"}
+    knobs |= {"inMemory": random.choice([0, 1, 2]), "merges": "true"}
+    return knobs | {"rowsum": _word(random.random() < 0.5), "codec": random.choice(CODECS)}
+
+
 def odd_marks(random: Random) -> Knobs:
     """Watermarks where one does not expect them, or none where one does."""
     plans = ["twice", "u(dedup.meta|dedup.one)", "dedup.u(ddw.meta|one)", "u(ddw.one|ddw.meta)"]

@@ -259,7 +259,12 @@ def processed(
     output = rows.select("id", "ts", "v").schema if emits == "meta" else ROWS
     event_time = "ts" if emits == "column" else ""
     call = by_user.transformWithStateInPandas if frames else by_user.transformWithState
-    return call(processor, output, "append", TIME_MODES[mode], eventTimeColumnName=event_time)
+    first = None
+    if most := int(spec.get("initial", 0)):
+        names = rows.sparkSession.range(most).withColumnRenamed("id", "amount")
+        names = names.withColumn("id", expr("CAST(amount AS INT)"))
+        first = names.select(expr(python_stages.USER).alias("user"), "amount").groupBy("user")
+    return call(processor, output, "append", TIME_MODES[mode], first, event_time)
 
 
 def unsafe(rows: DataFrame) -> DataFrame:

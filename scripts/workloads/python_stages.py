@@ -11,6 +11,7 @@ import pandas as pd
 from fixtures.python_processors import Scripted
 from pyspark.sql import Row
 
+BASE = 1_704_067_200_000
 WORDS = [
     "v=",
     "v=",
@@ -30,6 +31,7 @@ WORDS = [
 ]
 WORDS += ["L+", "L+", "L=", "L-", "M=a", "M=b", "M=c", "M-a", "M-", "t+5", "t+20", "t+40", "t+-15"]
 WORDS += ["t-"]
+AT_FIRST = "v= l+ l+ m=a m=b V= L+ M=a M=b t+20"
 USER = (
     "concat(element_at(array('once', 'once', 'tidy', 'again', 'cancel'), 1 + pmod(id, 5)), '-', id)"
 )
@@ -69,6 +71,20 @@ class Emitting(Scripted):
         self.newest = expiredTimerInfo.getExpiryTimeInMs()
         self.oldest = self._oldest(timerValues)
         yield from super().handleExpiredTimer(key, timerValues, expiredTimerInfo)
+
+    def handleInitialState(  # noqa: N802 -- Spark calls it so
+        self,
+        key: Any,
+        initialState: Any,  # noqa: N803
+        timerValues: Any,  # noqa: N803
+    ) -> None:
+        """Put a value into each variable of a key that begins with a state, and set a timer."""
+        amount = initialState["amount"].iloc[0] if self.frames else initialState.amount
+        call = self._call(key, timerValues, None)
+        is_clock = self.time == "processing"
+        start = timerValues.getCurrentProcessingTimeInMs() if is_clock else BASE
+        for word in filter(self._knows, AT_FIRST.split(" ")):
+            self._follow(call, word, int(amount), start)
 
     def _oldest(self, now: Any) -> int | None:
         """Spark refuses a column of event time that is older than the watermark."""

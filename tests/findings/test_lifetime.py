@@ -53,8 +53,17 @@ def test_rows_that_can_never_go_are_counted_and_measured() -> None:
     assert (found.rows, found.bytes) == (1200, 1500)
     assert "1,200 rows, none removed in the 7 versions" in found.evidence
     assert found.next_step == "add withWatermark"
-    (found,) = judged(rule=NEVER, watermark_possible=True)
-    assert found.certainty is INFERRED
+    assert found.severity is Severity.INFO  # no key was new
+
+
+@pytest.mark.parametrize(
+    ("refuted", "severity"), [(False, Severity.INFO), (True, Severity.WARNING)]
+)
+def test_rows_that_a_watermark_may_remove_are_warned_of_where_it_has_passed_them(
+    refuted: bool, severity: Severity
+) -> None:
+    (found,) = judged(rule=NEVER, inserts=7, watermark_possible=True, watermark_refuted=refuted)
+    assert (found.certainty, found.severity) == (INFERRED, severity)
     assert "by the schema, which does not show a withWatermark" in found.evidence
 
 

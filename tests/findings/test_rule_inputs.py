@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -30,31 +31,44 @@ def test_a_store_knows_its_window_its_timers_and_its_leftovers() -> None:
     assert newest_times(run.checkpoint, facts) == []
 
 
+MICROS = 16 << 32 | 1
+"""What the key of the rows is as a time: where its text lies and how long it is."""
+
+
 @pytest.mark.parametrize(
-    ("key", "watermark_ms", "more", "possible"),
+    ("key", "watermark_ms", "more", "possible", "refuted"),
     [
-        ("ts TIMESTAMP", 500, "", True),
-        ("ts TIMESTAMP", 0, "", False),
-        ("ts TIMESTAMP", 0, "\n-", True),  # it stays at 0 as long as a source brings nothing
-        ("w STRUCT<start: TIMESTAMP, end: TIMESTAMP>", 500, "", True),
-        ("n BIGINT", 500, "", False),
+        ("ts TIMESTAMP", MICROS // 1000, ("", ""), True, False),
+        ("ts TIMESTAMP", MICROS // 1000 + 1, ("", ""), True, True),
+        ("ts TIMESTAMP, at TIMESTAMP", MICROS // 1000 + 1, ("", ""), True, False),
+        ("ts TIMESTAMP", 0, ("", ""), False, False),
+        # It stays at 0 as long as a source brings nothing, and does not tell where one rests.
+        ("ts TIMESTAMP", 0, ("\n-", "\n-"), True, False),
+        ("ts TIMESTAMP", 0, ("\n7", "\n7"), True, False),
+        ("w STRUCT<start: TIMESTAMP, end: TIMESTAMP>", 500, ("", ""), True, False),
+        ("n BIGINT", 500, ("", ""), False, False),
     ],
 )
 def test_a_restart_may_have_added_a_watermark_that_no_schema_shows(
-    tmp_path: Path, key: str, watermark_ms: int, more: str, possible: bool
+    tmp_path: Path,
+    key: str,
+    watermark_ms: int,
+    more: Sequence[str],
+    possible: bool,
+    refuted: bool,
 ) -> None:
     batches = [cases.Batch(watermark_ms, 1000, 1), cases.Batch(watermark_ms, 2000, 2)]
     root = cases.write_logs(tmp_path, batches, {"shuffle.partitions": "1"})
-    for batch in (0, 1):
+    for batch, offset in enumerate(more):
         with (root / f"offsets/{batch}").open("a") as entry:
-            entry.write(more)
+            entry.write(offset)
     cases.write_operator(root, 0, "dedupe", "default")
     cases.write_store(root / "state/0/0", {1: [(cases.user("a"), b"\0" * 16)], 2: []})
     dummy = StructType((StructField("d", VOID),))
     cases.write_schema(root / "state/0/0", parse_ddl(key), dummy)
     run = Run.start(str(root), None)
     (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], 2, run.facts())
-    assert life.watermark_possible == possible
+    assert (life.watermark_possible, life.watermark_refuted) == (possible, refuted)
 
 
 def test_a_store_knows_what_naming_the_clock_of_its_timers_would_prove() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,21 +15,31 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Request
 from inspector.facts.checks import ReadProblem
+from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.registry import facts_in
 from inspector.facts.versions import VersionFacts
+from inspector.model import NO_TIMEOUT
 from inspector.passes import follow
 from inspector.passes.follow import Followed
 from inspector.passes.worker import run_tasks
 from inspector.schemas import TASKS, batch_of
 from tests.cases import (
     FIXTURES,
+    GROUP_STATE,
+    USER,
+    Batch,
     Seen,
     facts_of_type,
+    group_state,
     micros,
     observed,
     problems_in,
     small_checkpoint,
     user,
+    write_logs,
+    write_operator,
+    write_schema,
+    write_store,
 )
 from tests.encode import state_file
 from tests.faults import before_each_read, refusing
@@ -110,6 +121,26 @@ def test_a_delta_that_was_written_once_more_is_read_once_more(tmp_path: Path) ->
     rewritten = root / "state/1/0/3.delta"
     rewritten.write_bytes(state_file([(micros(n), b"\0" * 16) for n in range(7, 20)], "lz4"))
     assert words(seen_by(followed, root, 4)) == words(observed(specs_of(root, 4), run_tasks))
+
+
+@pytest.mark.parametrize(("older", "certainty"), [(True, "undecided"), (False, "proven")])
+def test_a_snapshot_of_a_batch_that_ran_again_is_held_against_its_delta(
+    tmp_path: Path, older: bool, certainty: str
+) -> None:
+    kept, due = group_state(2, NO_TIMEOUT), group_state(1, 600)
+    batches = [Batch(900 * (n > 0), 1000 * n + 1000, 1) for n in range(4)]
+    write_logs(tmp_path, batches, {"shuffle.partitions": "1"})
+    write_operator(tmp_path, 0, "applyInPandasWithState", "default")
+    write_schema(tmp_path / "state/0/0", USER, GROUP_STATE)
+    rows = {1: [(user("a"), due)], 2: [(user("a"), kept)], 3: [], 4: []}
+    write_store(tmp_path / "state/0/0", rows, {3: [(user("a"), due)]})
+    times = 1_704_067_200 + older, 1_704_067_200
+    for kind, seconds in zip(("delta", "snapshot"), times, strict=True):
+        os.utime(tmp_path / f"state/0/0/3.{kind}", (seconds, seconds))
+    followed = Followed()
+    seen = [seen_by(followed, tmp_path, version) for version in (2, 3, 4)]
+    assert [len(problems_in(rows)) for rows in seen] == [0, older, older]
+    assert {fact.certainty.value for fact in facts_of_type(seen[-1], LeftoverCount)} == {certainty}
 
 
 def test_deltas_that_were_cleaned_up_are_bridged_by_a_snapshot(tmp_path: Path) -> None:
