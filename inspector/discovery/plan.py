@@ -200,7 +200,7 @@ def _store_task(
         certainty=certainty,
         reason=reason,
         event_time=rule.event_time,
-        unmarked=_unmarked(operator, name) if rule.never else None,
+        unmarked=_only_time(operator, name) if rule.never else None,
         by_key_time=bool(rule.key_times)
         and not rule.user_supplied
         and rule.expiry is None
@@ -234,7 +234,7 @@ def _store_task(
     )
 
 
-def _unmarked(operator: Operator, store: str) -> ExpiryField | None:
+def _only_time(operator: Operator, store: str) -> ExpiryField | None:
     """The only time of a store's rows that a watermark may be on though no schema marks it."""
     times = possible_times(operator, store)
     if len(times) != 1:
