@@ -76,9 +76,7 @@ def _check(options: Mapping[str, Any]) -> str | None:
 
 
 @analysis(
-    uses=(o.KEYS, o.redacting(Redact.NONE), o.MEMORY, o.STATE),
-    tables=(HistoryRow,),
-    check=_check,
+    uses=(o.KEYS, o.redacting(Redact.NONE), o.MEMORY, o.STATE), tables=(HistoryRow,), check=_check
 )
 def history(
     path: str | Opened,

@@ -119,11 +119,7 @@ class ConfRow(t.Row, table="confs"):
     origin: Annotated[t.Text, "Whether the batch recorded the conf, or where its value comes from."]
 
 
-@analysis(
-    uses=(STATE,),
-    tables=(StoreInfoRow, VariableRow, FormatRow, ConfRow),
-    many=True,
-)
+@analysis(uses=(STATE,), tables=(StoreInfoRow, VariableRow, FormatRow, ConfRow), many=True)
 def info(path: str | Opened, options: Options | None = None) -> Report:
     """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration."""
     run = Opened.start(path, options, whole_logs=False)

@@ -389,12 +389,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     reaches = _all_reach(together, capacity, with_heap=bool(heaps))
     return judged.report(
         "timeline",
-        (
-            batches,
-            totals,
-            _growth(checkpoint, merged, heaps, capacity),
-            expiring_table(judged),
-        ),
+        (batches, totals, _growth(checkpoint, merged, heaps, capacity), expiring_table(judged)),
         _watermark_moves(checkpoint) | reaches,
         notes=(
             *common.appended_notes(checkpoint),

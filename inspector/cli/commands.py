@@ -28,10 +28,7 @@ def command_of(analysis: Analysis) -> click.Command:
         *output_files.history_options(analysis),
     ]
     if analysis.files:
-        from inspector.cli.export_files import (  # noqa: PLC0415 - only where state is read
-            export,
-            export_options,
-        )
+        from inspector.cli.export_files import export, export_options  # noqa: PLC0415 - only where state is read
 
         run, params = export, export_options([*click_options.parameters(analysis)])
     elif analysis.follows:

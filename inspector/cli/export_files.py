@@ -100,11 +100,7 @@ def _write_files(
 
 
 def _by_spark(
-    run: Run,
-    content: str,
-    form: str,
-    parsed: Mapping[str, Any],
-    keywords: Mapping[str, Any],
+    run: Run, content: str, form: str, parsed: Mapping[str, Any], keywords: Mapping[str, Any]
 ) -> Sequence[Problem]:
     from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
 

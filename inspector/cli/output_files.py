@@ -245,10 +245,7 @@ class Pages:
 
     def page(self) -> Iterator[str]:
         """The page."""
-        from inspector.render.page.document import (  # noqa: PLC0415 - only where there is a page
-            render_fleet_page,
-            render_page,
-        )
+        from inspector.render.page.document import render_fleet_page, render_page  # noqa: PLC0415 - only where there is a page
 
         if self._many:
             return render_fleet_page(self._reports, self._failures)

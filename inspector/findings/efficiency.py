@@ -452,9 +452,7 @@ def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         else "Most batches change nothing in the state"
     )
     yield catalogue.EMPTY_DELTAS.of_store(
-        costs,
-        words,
-        cause=f"{few}, and each of them still writes an empty file.",
+        costs, words, cause=f"{few}, and each of them still writes an empty file."
     )
 
 

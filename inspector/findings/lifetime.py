@@ -11,12 +11,7 @@ from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.variable_entries import FiredKeys
 from inspector.facts.versions import VersionFacts
 from inspector.findings import catalogue
-from inspector.findings.expired_rows import (
-    LeftoverTotal,
-    Place,
-    judge_leftovers,
-    judge_open,
-)
+from inspector.findings.expired_rows import LeftoverTotal, Place, judge_leftovers, judge_open
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass, field, replace

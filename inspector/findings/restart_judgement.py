@@ -25,14 +25,7 @@ from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, ru
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import Problem
 from inspector.operators.transform_with_state import TTL_FIELD, Properties
-from inspector.sparktypes import (
-    ArrayType,
-    DataType,
-    MapType,
-    StructType,
-    storage_type,
-    to_ddl,
-)
+from inspector.sparktypes import ArrayType, DataType, MapType, StructType, storage_type, to_ddl
 from inspector.sums import group_by
 
 STREAMING = "spark.sql.streaming."

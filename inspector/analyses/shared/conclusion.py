@@ -81,10 +81,7 @@ def verdict_of(judged: Judged, findings: Sequence[Finding]) -> Verdict:
     growing = growth.growing if growth and is_judged else _gains_rows(judged.facts)
     return replace(
         counted_verdict(
-            findings,
-            judged.problems,
-            _cause(findings, state, growing=growing),
-            judged.restart,
+            findings, judged.problems, _cause(findings, state, growing=growing), judged.restart
         ),
         growth=growth,
         size=state.size,

@@ -242,11 +242,7 @@ class Opened:
 
     @classmethod
     def at(
-        cls: type[OpenedT],
-        checkpoint: Checkpoint,
-        version: int,
-        options: Options,
-        engine: Engine,
+        cls: type[OpenedT], checkpoint: Checkpoint, version: int, options: Options, engine: Engine
     ) -> OpenedT:
         """A version of a checkpoint that is open."""
         checkpoint = with_unknown_watermarks(with_user_rules(checkpoint, options), version)

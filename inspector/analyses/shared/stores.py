@@ -340,8 +340,7 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
         if not result:
             names = ", ".join(repr(store) for _, store in of_stores) or "none"
             raise CheckpointError(
-                f"operator {operator_id} has no store {name!r}, it has {names}",
-                run.checkpoint.root,
+                f"operator {operator_id} has no store {name!r}, it has {names}", run.checkpoint.root
             )
         store = result[0]
         tasks = of_stores[store]

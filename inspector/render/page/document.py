@@ -78,8 +78,7 @@ def render_fleet_page(
     Failures, by path and message, could not be read at all, and come first.
     """
     ordered = sorted(
-        reports,
-        key=lambda r: (-r.level.rank, -(r.summary.get("row_bytes") or 0), r.checkpoint),
+        reports, key=lambda r: (-r.level.rank, -(r.summary.get("row_bytes") or 0), r.checkpoint)
     )
     parts, links, room = [], [], MOST_FLEET_BYTES
     blocks: Any = environment().get_template("blocks.html.j2").module
