@@ -167,24 +167,28 @@ def _finding(finding: Finding) -> dict[str, Any]:
     kind = finding.kind
     operator = "" if finding.operator_id is None else f"operator {finding.operator_id}"
     store = "" if finding.store_name in (None, "default") else f"store {finding.store_name}"
+    evidence = sentence(finding.evidence)
     return {
         "id": kind.id,
         "severity": finding.severity.word,
         "title": capitalise(kind.title),
-        "cause": finding.cause,
+        "cause": "" if evidence.startswith(finding.cause.rstrip(".")) else finding.cause,
         "certainty": finding.certainty.value,
         "place": ", ".join(filter(None, (operator, store))),
         "bytes": "" if finding.bytes is None else bytes_text(finding.bytes),
-        "evidence": sentence(finding.evidence),
+        "evidence": evidence,
         "next_step": sentence(finding.next_step),
-        "means": _means(kind),
+        "explanation": _explanation(kind),
     }
 
 
-def _means(kind: Kind) -> list[str]:
-    entry = docs.entry(kind.id).paragraphs
-    means = entry.get("What it means") or entry["What Spark does"]
-    return [means, sentence(kind.to_do), f"In Spark: {kind.spark}.", entry["Source"]]
+_EXPLAINED = ("What it means", "What Spark does", "How it is proven", "Reported from", "Source")
+"""What a page shows of a finding's entry in the documentation."""
+
+
+def _explanation(kind: Kind) -> list[tuple[str, str]]:
+    said = docs.entry(kind.id).paragraphs
+    return [(label, said[label]) for label in _EXPLAINED if label in said]
 
 
 # --- a fleet ---------------------------------------------------------------------------------
@@ -225,7 +229,7 @@ def _fleet(
         "title": "Checkpoints, worst first",
         "frame": frame,
         "groups": groups,
-        "meanings": [(kind.id, kind.title, _means(kind)) for kind in kinds],
+        "meanings": [(kind.id, kind.title, _explanation(kind)) for kind in kinds],
         "counts": [(level.value, counts[level.value]) for level in reversed(Level)],
         "numbers": _FLEET_NUMBERS,
         "rows": rows,
@@ -331,7 +335,7 @@ def environment() -> Environment:
         trim_blocks=True,
         undefined=StrictUndefined,
     )
-    made.filters |= {"path": _path_markup, "prose": _prose_markup}
+    made.filters |= {"path": _path_markup, "prose": _prose_markup, "documentation": _entry_markup}
     return made
 
 
@@ -347,6 +351,11 @@ def _prose_markup(text: str) -> Markup:
     shown = re.sub(r"(?<=[a-zA-Z]\.)(?=[a-zA-Z])", "<wbr>", shown)
     time = r"\d{4}-\d\d-\d\dT[\d:.]+Z"
     return Markup(re.sub(time, r'<span class="moment">\g<0></span>', shown))
+
+
+def _entry_markup(text: str) -> Markup:
+    """Text of an entry of the documentation."""
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(_prose_markup(text))))
 
 
 def _plain(value: Any) -> Any:
