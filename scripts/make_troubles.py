@@ -94,6 +94,22 @@ def silent(_: int) -> list[Row]:
     return []
 
 
+def by_turns(batch: int) -> list[Row]:
+    """Sixty users, of whom twenty come in each batch, one third after the other."""
+    return [event(batch, n, f"u{n * 3 + batch % 3}") for n in range(20)]
+
+
+def half_again(batch: int) -> list[Row]:
+    """New users, and every second one of the batch before once more."""
+    return comers(batch) + (comers(batch - 1)[::2] if batch else [])
+
+
+def sent_again(batch: int) -> list[Row]:
+    """New events, and those of five batches before with the time of now."""
+    again = comers(batch - 5) if batch > 4 else []
+    return [*comers(batch), *(event(batch, n, "u0", id=row["id"]) for n, row in enumerate(again))]
+
+
 def nameless(batch: int) -> list[Row]:
     """New users, and ten of twelve events without one."""
     return [event(batch, n, f"v{batch}-{n}") | ({"user": None} if n % 6 else {}) for n in range(60)]
@@ -125,6 +141,11 @@ def later(minutes: int, since: int = 0) -> Feed:
 def old_after(batch: int) -> list[Row]:
     """A source that delivers the data of days ago from the fourth batch on."""
     return later(-4000)(batch) if batch > 3 else comers(batch)
+
+
+def daily(batch: int) -> list[Row]:
+    """New users, a day later in each batch."""
+    return later((batch - BATCHES) * 1440)(batch)
 
 
 def two_hot(batch: int) -> list[Row]:
@@ -407,6 +428,7 @@ LATER = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 400 DAYS"
 PAGES = "collect_list(raw) pages"
 EVENT_TIME, PROCESSING_TIME = "EventTimeTimeout", "ProcessingTimeTimeout"
 UNTIL_SOON = keeping(lambda state, newest: state.setTimeoutTimestamp(newest + 30_000))
+UNTIL_HOUR = keeping(lambda state, newest: state.setTimeoutTimestamp(newest + 2_400_000))
 REMOVED = functions(EVENT_TIME, UNTIL_SOON)
 OF_BOTH = functions(EVENT_TIME, UNTIL_SOON, both=True)
 
@@ -924,6 +946,67 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         Query(grouped(MINUTE, "part", late=LATENESS, at="double(n % 3)", by="part"), regulars),
     ),
     "agg_summer_time": (Query(BY_USER.build, later(60)), "agg_window_no_watermark"),
+    "group_short_timeout": (
+        Query(
+            functions(PROCESSING_TIME, keeping(lambda state, _: state.setTimeoutDuration(1))),
+            by_turns,
+            endless=True,
+            batches=12,
+        ),
+        Query(
+            functions(PROCESSING_TIME, keeping(lambda state, _: state.setTimeoutDuration(600_000))),
+            by_turns,
+            endless=True,
+            batches=12,
+        ),
+    ),
+    "dedup_sent_again": (
+        Query(distinct(["id"], within=LATENESS), sent_again, mode="append", batches=12),
+        Query(distinct(["id"], within="5 minutes"), sent_again, mode="append", batches=12),
+    ),
+    "group_logout": (
+        Query(
+            functions("NoTimeout", keeping(value=lambda old, n: None if old[0] else (n, ""))),
+            half_again,
+            batches=12,
+        ),
+        "group_no_timeout",
+    ),
+    "agg_processing_watermark": (
+        Query(grouped(MINUTE, "user", late=LATENESS, at="current_timestamp()")),
+        "agg_window_no_watermark",
+    ),
+    "agg_waits_for_next": (
+        Query(
+            BY_USER.build,
+            daily,
+            mode="append",
+            conf={f"{PREFIX}noDataMicroBatches.enabled": "false"},
+        ),
+        Query(BY_USER.build, daily, mode="append"),
+    ),
+    "agg_unique_id": (
+        Query(grouped(HOUR, "value", late=LATENESS), endless=True, rate=20),
+        Query(grouped(HOUR, "value % 20", late=LATENESS), endless=True, rate=20),
+    ),
+    "group_event_key": (
+        Query(functions(EVENT_TIME, UNTIL_HOUR)),
+        Query(functions(EVENT_TIME, UNTIL_HOUR), regulars),
+    ),
+    "join_late_left": (
+        Query(joined(SOON, how="left"), later(-360), comers, mode="append"),
+        "join_idle_side",
+    ),
+    "tws_ttl_return": (
+        Query(
+            processed("ProcessingTime", kind="value", ttl=3_000),
+            by_turns,
+            conf=ROCKSDB,
+            endless=True,
+            batches=12,
+        ),
+        "tws_short_ttl",
+    ),
     "agg_cube": (Query(cubed(MINUTE, "user")), "agg_window_no_watermark"),
     "agg_time_key_week": (
         Query(grouped("ts", "user", late="7 days")),

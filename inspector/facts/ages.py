@@ -32,6 +32,7 @@ class Ages(StoreSum):
     Attributes:
         rows, bytes: by version; BEFORE for those put before the window.
         window_version: the newest version of any partition at which its history begins.
+        keys: those that were there at some version of the window.
         first_known: the newest of the oldest versions whose changes are known.
         oldest_ms, newest_ms: of the rule's event-time field over all live rows; None without one.
     """
@@ -42,6 +43,7 @@ class Ages(StoreSum):
     first_known: int = sum_by(max, 0)
     oldest_ms: int | None = sum_by(least, None)
     newest_ms: int | None = sum_by(greatest, None)
+    keys: int = 0
 
     @classmethod
     def observe(cls, state: StateMap, *, from_snapshot: bool, per_ms: int | None = None) -> Ages:
@@ -54,11 +56,12 @@ class Ages(StoreSum):
         """
         base = state.versions[state.base_step]
         times = None if per_ms is None else clock_range_ms(state, per_ms)
+        oldest, newest = times or (None, None)
         rows: Counter[int] = Counter()
         weights: Counter[int] = Counter()
         for version, count, size in measure_ages(state):
             rows[version], weights[version] = count, size
-        return cls(rows, weights, base, base + from_snapshot, *(times or (None, None)))
+        return cls(rows, weights, base, base + from_snapshot, oldest, newest, len(state))
 
     @property
     def total(self) -> tuple[int, int]:

@@ -379,7 +379,7 @@ FAR_EXPIRY = Kind(
     "withWatermark",
     cause="Rows expire years after the clock that they go by.",
     command="timeline",
-    explains=Explains(("SS204", "SS210"), "rows that are not yet due are not removed"),
+    explains=Explains(("SS204", "SS210", "SS217"), "rows that are not yet due are not removed"),
 )
 UNFED = Kind(
     *("SS220", Severity.INFO, "nothing is stored though data arrives", "numRowsDroppedByWatermark"),
@@ -397,10 +397,11 @@ TIMERS_GATHER = Kind(
     command="timeline",
 )
 SHORT_TTL = Kind(
-    *("SS221", Severity.INFO, "TTL shorter than the time between batches", "TTLConfig"),
+    *("SS221", Severity.INFO, "state that ends before it is used again", "TTLConfig"),
     certainties=_INFERRED,
-    to_do="give the TTL in ms, longer than the trigger interval and the time that a batch takes",
-    cause="The TTL is shorter than the time between batches.",
+    to_do="give the TTL, timeout or delay in ms, longer than the trigger interval, the time that a "
+    "batch takes and the pauses between the events of a key",
+    cause="State ends before it is used again.",
     command="timeline",
 )
 JOIN_COUNTERS = Kind(
@@ -452,6 +453,22 @@ OPEN_SESSIONS = Kind(
     to_do="choose a gap that is shorter than the pauses between the events of a key, or a window "
     "of a fixed length",
     cause="Sessions do not close, as new events come before their gap has passed.",
+    command="timeline",
+)
+WATERMARK_OF_CLOCK = Kind(
+    *("SS225", Severity.INFO, "watermark of the batch clock", "withWatermark"),
+    certainties=_INFERRED,
+    to_do="give withWatermark the time that the event carries; if it has none, processing time is "
+    "what there is",
+    cause="The watermark is the batch clock less always the same.",
+    command="timeline",
+)
+WAITING = Kind(
+    *("SS226", Severity.INFO, "rows that wait for the next batch", "Trigger.AvailableNow"),
+    certainties=_INFERRED,
+    to_do="run with Trigger.AvailableNow, which ends with a batch without data, in place of "
+    "Trigger.Once; leave spark.sql.streaming.noDataMicroBatches.enabled on, or run more often",
+    cause="Rows that the watermark has passed wait for the next batch.",
     command="timeline",
 )
 UNDECIDED = Kind(

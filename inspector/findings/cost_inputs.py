@@ -47,7 +47,7 @@ def store_costs(
         operator = operators[name.operator_id]
         largest = _first(facts, name, TopBy.VALUE_BYTES)
         zips, uploaded = _uploads(checkpoint, operator, name)
-        windows = _windows(operator, name, facts)
+        windows = windows_of(operator, name, facts)
         yield StoreCosts(
             name.operator_id,
             operator.name,
@@ -59,7 +59,7 @@ def store_costs(
             _buffer_text(operator, name),
             _hot(facts, version, name, key_words),
             windows,
-            *_rows_and_records(checkpoint, operator, name, versions, windows),
+            *rows_and_records(checkpoint, operator, name, versions, windows),
             _wide_column(operator, name, facts, versions.get(version)),
             zips,
             uploaded,
@@ -141,7 +141,7 @@ def columns_of(key: bytes, fields: Sequence[StructField]) -> Iterator[bytes]:
 _WINDOW_BYTES = 24
 
 
-def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | None:
+def windows_of(operator: Operator, name: StoreName, facts: Facts) -> Windows | None:
     """The windows of an aggregation: how long one is, and where they end.
 
     Where no watermark removes them, the ends are those of the few keys that are known.
@@ -165,7 +165,7 @@ def _windows(operator: Operator, name: StoreName, facts: Facts) -> Windows | Non
     return Windows(end - start, frozenset(ends))
 
 
-def _rows_and_records(
+def rows_and_records(
     checkpoint: Checkpoint,
     operator: Operator,
     name: StoreName,

@@ -63,11 +63,14 @@ class StoreLifetime:
         gap_ms: from one batch to the next, in the middle; None where the log has too few.
         sets: its rows are those of cube, rollup or grouping sets.
         moved_ms: by how much the watermark moved through the quiet versions.
-        fractions: columns of its key that are floating-point numbers.
+        exact: words for columns of its key that are exact numbers or times; empty for none.
         alike: of the keys compared, how many differ from another in a way alone; by its words.
         compared: keys.
         watermark_possible: a time of its rows may have a watermark that no schema shows.
         watermark_refuted: it would have removed a row by now, or the query most likely has none.
+        returns: puts of keys that were not there, and had been in the window. At least so many.
+        versions: those that can be read, with their facts.
+        next_ms: the watermark that the newest batch made, if no batch ever ran without new data.
     """
 
     operator_id: int
@@ -100,11 +103,14 @@ class StoreLifetime:
     gap_ms: int | None = None
     sets: bool = False
     moved_ms: int = 0
-    fractions: Sequence[str] = ()
+    exact: str = ""
     alike: Mapping[str, int] = field(default_factory=dict)
     compared: int = 0
     watermark_possible: bool = False
     watermark_refuted: bool = False
+    returns: int = 0
+    versions: Mapping[int, VersionFacts] = field(default_factory=dict)
+    next_ms: int | None = None
 
 
 def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
@@ -116,7 +122,9 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     yield from _open_sessions(life, thresholds)
     yield from _far(life, thresholds)
     yield from _long_delay(life, thresholds)
+    yield from _waiting(life, thresholds)
     yield from _short_ttl(life, thresholds)
+    yield from _returning(life, thresholds)
     yield from _no_puts(life, thresholds)
     never_armed = list(_judge_timers(life, thresholds))
     yield from never_armed
@@ -197,6 +205,7 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         return
     if life.removals:
         # A function may remove keys whenever it likes; where it does, there is no leak to claim.
+        yield from _partial_removal(life)
         return
     finding = _never_expires(
         life,
@@ -214,6 +223,37 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     yield replace(finding, severity=Severity.INFO) if unsure else finding
 
 
+def _partial_removal(life: StoreLifetime) -> Iterator[Finding]:
+    """Keys that nothing touches, where the function removes others soon or never."""
+    middle = (min(life.versions, default=0) + max(life.versions, default=0)) // 2
+    ages = life.ages
+    if ages is None or ages.window_version > middle or middle not in life.versions:
+        return
+    rows, newer = life.versions[middle].rows, [v for at, v in life.versions.items() if at > middle]
+    kept = sum(count for at, count in ages.rows.items() if at <= middle)
+    came, went = sum(v.new_rows for v in newer), sum(v.removed_rows for v in newer)
+    gone = went - (rows - kept)  # at least so many of those that came
+    if life.newest.rows <= rows or 2 * kept < rows:
+        return
+    if gone < _FEWEST_GONE or gone * rows < (rows - kept) * came:
+        return
+    words = (
+        f"of {count_text(rows, 'key')} that were there {len(newer):,} versions ago {kept:,} are "
+        f"untouched, and at least {gone:,} of the {came:,} that came since are gone"
+    )
+    yield catalogue.NEVER_EXPIRES.of_store(
+        life,
+        f"{life.rule.never}; {words}",
+        kept,
+        sum(size for at, size in ages.bytes.items() if at <= middle),
+        f"{capitalise(life.rule.never or '')}, and it removes some soon and others not: {words}.",
+        next_step=life.rule.advice,
+        certainty=Certainty.INFERRED,
+        severity=Severity.INFO,
+    )
+
+
+_FEWEST_GONE = 10
 _BY_SCHEMA = "; by the schema, which does not show a withWatermark that a restart has added"
 _SETS = "; cube, rollup or grouping sets write each event to a group of every set"
 
@@ -271,14 +311,21 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     timed = life.rule.expiry is not None and (life.calls is None or bool(life.calls.armed_keys))
     if not several or life.window < thresholds.window_versions:
         return
-    if not life.fractions and (timed or life.removals):
+    goes, calls = timed or life.removals, life.calls
+    # A group state in which no key was met again is of no use, if no data removed it.
+    by_data = life.removals + 1 if calls is None else life.removals - calls.timeout_removed
+    lost = by_data <= _FEW * life.removals and timed and life.returns < thresholds.unique_puts
+    if goes and not life.exact and not lost:
         return
-    unset = life.calls is not None and life.calls.never_armed_rows
+    unset = calls is not None and calls.never_armed_rows
     never = life.rule.never or ("the function never set a timeout" if unset else "")
     if life.puts < thresholds.unique_puts or life.inserts < thresholds.unique_share * life.puts:
         return
-    if timed or life.removals:
-        never = f"the key has floating-point numbers ({', '.join(map(repr, life.fractions))})"
+    reason = "the key is unique to each event"
+    if goes and life.exact:
+        never = f"the key has {life.exact}"
+    elif goes:
+        reason = "no key was met again before its timeout, so nothing is brought together"
     yield catalogue.UNIQUE_KEYS.of_store(
         life,
         f"{life.inserts:,} of {count_text(life.puts, 'put')} in "
@@ -287,8 +334,7 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         life.newest.rows,
         life.newest.row_bytes,
         (f"{capitalise(never)}; " if never else "")
-        + f"{life.inserts:,} of {count_text(life.puts, 'put')} were of new keys: the key is unique "
-        "to each event.",
+        + f"{life.inserts:,} of {count_text(life.puts, 'put')} were of new keys: {reason}.",
     )
 
 
@@ -457,6 +503,48 @@ def _short_ttl(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
         life.newest.row_bytes,
         f"The TTL of {life.store_name!r} ends before the next batch sees a value: it is "
         f"{duration_text(longest)} at most, and batches are {duration_text(gap)} apart.",
+    )
+
+
+def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Keys that went and are put anew, again and again."""
+    within = life.operator_name in WITHIN_WATERMARK
+    share = thresholds.alike_share if within else thresholds.hot_share
+    least = max(thresholds.unique_puts, share * life.inserts)
+    if life.returns < least or life.window < thresholds.window_versions:
+        return
+    if life.calls is not None and life.returns > 2 * life.calls.timeout_removed:
+        return  # the function may remove keys for reasons of its own
+    noun = "TTL" if life.rule.row_kind is RowKind.TTL_VALUE else "timeout"
+    reason = f"the {noun} is shorter than the pauses between the events of a key"
+    if within:
+        reason = "events come again later than the delay of withWatermark, and are given out again"
+    came = count_text(life.inserts, "key")
+    words = f"{life.returns:,} of {came} that came had been removed before"
+    yield catalogue.SHORT_TTL.of_store(
+        life,
+        f"{words}, in {count_text(life.window, 'version')}",
+        cause=f"Keys come back: {words}: {reason}.",
+    )
+
+
+def _waiting(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Rows that the watermark has passed which the newest batch made, and no batch after it."""
+    far, now, until = life.expiring, life.now_ms, life.next_ms
+    if far is None or not now or not until or life.rule.expiry is None:
+        return
+    if life.rule.expiry.clock is not Clock.WATERMARK or life.leftovers:
+        return
+    rows = sum(n for bucket, n in far.rows.items() if (bucket + 1) * far.width <= until)
+    if until - now < thresholds.far_hours * _DAY_MS / 24 or 2 * rows < life.newest.rows:
+        return
+    words = f"at least {rows:,} of {count_text(life.newest.rows, 'row')}"
+    yield catalogue.WAITING.of_store(
+        life,
+        f"the newest batch ran with the watermark {time_ms_text(now)} and made that of "
+        f"{time_ms_text(until)}, which has passed {words}",
+        cause=f"The watermark of the next batch removes {words}, and no batch without new data has "
+        "ever run: what append mode gives out waits for it.",
     )
 
 

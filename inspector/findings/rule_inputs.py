@@ -19,15 +19,17 @@ from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.top_keys import SampledKey
 from inspector.facts.variable_entries import EntriesPerKey, FiredKeys, TimersWithoutState
 from inspector.facts.versions import VersionFacts
-from inspector.findings.cost_inputs import columns_of
+from inspector.findings.cost_inputs import columns_of, rows_and_records, windows_of
 from inspector.findings.expired_rows import LeftoverTotal
 from inspector.findings.joins import JoinLifetime, Retention
 from inspector.findings.lifetime import StoreLifetime
+from inspector.findings.thresholds import DEFAULTS
 from inspector.findings.variables import VariableLife
 from inspector.merge.collect import Facts, covered_timed_rows
 from inspector.model import BatchClock, BatchId, Certainty, StoreName, TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
 from inspector.operators.deduplicate import NAMES as DEDUPLICATE
+from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock, StoreRule
 from inspector.sparktypes import DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, StringType, StructField
@@ -54,6 +56,7 @@ def store_lifetimes(
         # A partition that lies in two folders has each key twice.
         keys = [*{key.fact.key for key in facts.of(SampledKey) if key.store.name == name}]
         quiet = _quiet(versions)
+        windows = windows_of(operator, name, facts)
         yield StoreLifetime(
             operator_id=operator.operator_id,
             operator_name=operator.name,
@@ -84,11 +87,16 @@ def store_lifetimes(
             by_fastest=by_fastest,
             gap_ms=gap_ms,
             moved_ms=_advance_ms(checkpoint, version, quiet),
-            fractions=[field.name for field in fields if field.data_type in (DOUBLE, FLOAT)],
+            exact=_exact(
+                keys, fields, *rows_and_records(checkpoint, operator, name, versions, windows)
+            ),
             alike=dict(_alike(keys, fields, unique=operator.name in DEDUPLICATE)),
             compared=len(keys),
             sets="spark_grouping_id" in [field.name for field in fields],
             **_possible_watermark(checkpoint, operator, store, version, facts),
+            returns=_returns(operator, name, facts),
+            versions=versions,
+            next_ms=_next_ms(checkpoint, clock),
             **_no_puts(checkpoint, store, versions),
             **_expiring(facts, name, rule, version, clock),
         )
@@ -123,6 +131,51 @@ def _quiet(versions: Mapping[int, VersionFacts]) -> int:
     newest_first = (versions[version] for version in sorted(versions, reverse=True))
     steady = takewhile(lambda facts: not facts.new_rows, newest_first)
     return sum(bool(facts.puts) and not facts.rebased for facts in steady)
+
+
+def _returns(operator: Operator, name: StoreName, facts: Facts) -> int:
+    """Keys that were put anew after they had gone, where each has one row; at least so many."""
+    family = operator.family(name.store_name)
+    usual = (*GROUP_STATE, *deduplicate_within_watermark.NAMES)
+    if operator.name not in usual and family is not transform_with_state.Family.VALUE:
+        return 0
+    ages = [(ages.store, ages.fact) for ages in facts.of(Ages) if ages.store.name == name]
+    bases = {store: fact.window_version for store, fact in ages}
+    born = sum(
+        change.rows if change.rebased else change.new_rows
+        for (store, version), change in facts.versions.items()
+        if version >= bases.get(store, version + 1)
+    )
+    return max(0, born - sum(fact.keys for _, fact in ages))
+
+
+def _next_ms(checkpoint: Checkpoint, clock: BatchClock | None) -> int | None:
+    """The watermark that the newest batch made, where each batch of the log had new data."""
+    fed = [c.has_new_data for _, c in sorted(checkpoint.logs.clocks.items())]
+    if clock is None or clock.batch_id + 1 in checkpoint.logs.clocks or not all(fed[1:]):
+        return None
+    return clock.next_watermark_ms if len(fed) > DEFAULTS.data_batches else None
+
+
+def _exact(keys: Sequence[bytes], fields: Sequence[StructField], written: int, records: int) -> str:
+    """Columns of a key that two events hardly share: numbers with fractions, times to the ms.
+
+    Or an id, where sources that count their records have had as many as rows were written.
+    """
+    numbers = [repr(field.name) for field in fields if field.data_type in (DOUBLE, FLOAT)]
+    if numbers:
+        return f"floating-point numbers ({', '.join(numbers)})"
+    rows = [[*columns_of(key, fields)] for key in keys]
+    for at, field in enumerate(fields):
+        if field.data_type in (TIMESTAMP, TIMESTAMP_NTZ):
+            times = {int.from_bytes(row[at], "little") for row in rows}
+            if len(times) == len(rows) and any(time % _MINUTE for time in times):
+                return f"exact times ({field.name!r})"
+    equal = DEFAULTS.unique_share * max(written, records) <= min(written, records)
+    return "an id of each record" if equal and records >= DEFAULTS.unique_puts else ""
+
+
+_MINUTE = 60_000_000
 
 
 def _no_puts(checkpoint: Checkpoint, store: str, versions: Mapping[int, VersionFacts]) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from inspector.checkpoint.log_entries import SourceOffset
-from inspector.findings.catalogue import WATERMARK_AHEAD, WATERMARK_FLAT
+from inspector.findings.catalogue import WATERMARK_AHEAD, WATERMARK_FLAT, WATERMARK_OF_CLOCK
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.rule_inputs import NewestTime, span
 from inspector.findings.thresholds import DEFAULTS, Thresholds
@@ -92,6 +92,7 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     """
     ahead = list(_ahead(clocks, batch, thresholds))
     yield from ahead
+    yield from _of_clock(clocks, batch, thresholds) if newest else ()
     flat = flat_end(clocks, batch)
     if ahead or flat is None or not newest:
         return
@@ -126,14 +127,17 @@ def _behind(
     if not watermark or latest - delay_ms - watermark < thresholds.behind_hours * MS_PER_HOUR:
         return
     lag = duration_text(latest - delay_ms - watermark)
+    far = latest - thresholds.behind_hours * MS_PER_HOUR
+    sides = {t.store_name.partition("-")[0] for t in events if (t.event_ms or 0) <= far}
+    late = f"the {sides.pop()} side of the join is late" if sides in ({"left"}, {"right"}) else ""
     times = (f"{time_ms_text(time.event_ms or 0)} in {time.store_name}" for time in events)
     yield WATERMARK_FLAT.of(
         f"the watermark is {time_ms_text(watermark)}, and the newest event times that the state "
         f"shows are {', '.join(times)}; the delay is {duration_text(delay_ms)}",
         next_step="compare the event times, the clocks and the delays of the sources: the "
         "watermark is the least of theirs, so all state waits for the slowest one",
-        cause=f"The watermark is {lag} behind the newest event times, less its delay: as a rule "
-        "one source is late.",
+        cause=f"The watermark is {lag} behind the newest event times, less its delay: "
+        f"{late or 'as a rule one source is late'}.",
         severity=Severity.INFO,
     )
 
@@ -194,6 +198,23 @@ def _since(position: int, source: SourceOffset, batch: int, sources: Sources) ->
             break
         batch -= 1
     return batch
+
+
+def _of_clock(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Finding]:
+    """A watermark that is the batch clock less always the same, to the ms."""
+    fed = [c for at, c in clocks.items() if at <= batch and c.has_new_data]
+    behind = {(c.timestamp_ms or 0) - (c.next_watermark_ms or 0) for c in fed}
+    # A clock of whole seconds, as of a test, event times may well have too.
+    whole = all((c.timestamp_ms or 0) % 1000 == 0 for c in fed)
+    if len(fed) < thresholds.window_versions or len(behind) != 1 or whole:
+        return
+    lag, batches = duration_text(behind.pop()), count_text(len(fed), "batch", "batches")
+    yield WATERMARK_OF_CLOCK.of(
+        f"each of {batches} with new data made the watermark that is its own clock less {lag}, to "
+        "the millisecond",
+        cause=f"The watermark is the batch clock less {lag} in each of {batches}: the event time "
+        "is current_timestamp(), so that rows go by when they are read, not by when they happened.",
+    )
 
 
 def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Finding]:

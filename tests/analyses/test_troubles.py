@@ -166,7 +166,7 @@ CAUSES: dict[str, str] = {
     "session_day": r"watermark has to advance by 23 h .*before 160 rows can go; no row has gone",
     "dedup_week": r"keeps each key for the delay of withWatermark: the .* has to advance by 13 d",
     "group_month_timeout": r"expiry of 160 timeouts lies 29 d ahead .*; no row has gone",
-    "join_clock_skew": r"watermark is 6 h .*behind the newest event times, .* one source is late",
+    "join_clock_skew": r"watermark is 6 h .*behind the newest event times, .* the right side of",
     "union_clock_skew": r"watermark is 6 h .*behind the newest event times, .* one source is late",
     "agg_device_ahead": r"Event times in the future .* moved the watermark 11 h ahead",
     "agg_time_zone": r"or of another time zone moved the watermark 7 h .*ahead of the batch clock",
@@ -214,6 +214,15 @@ CAUSES: dict[str, str] = {
     "session_heartbeat": r"No session has closed while the watermark moved by 19 min: new events",
     "agg_fractions": r"The key has floating-point numbers \('part'\); 160 of 160 puts were of new",
     "agg_summer_time": r"Event times in the future or of another time zone moved the watermark 4\d",
+    "group_short_timeout": r"Keys come back: 180 of 240 .*: the timeout is shorter than the",
+    "dedup_sent_again": r"Keys come back: 140 of 380 .* come again later than the delay of",
+    "group_logout": r"goes only when the function removes it, and it removes some soon and others",
+    "agg_processing_watermark": r"The watermark is the batch clock less 1 min in each of 8 batches",
+    "agg_unique_id": r"The key has an id of each record; 1\d\d of 1\d\d puts were of new keys",
+    "agg_waits_for_next": r"watermark of the next batch removes at least \d+ of \d+ rows, and no",
+    "group_event_key": r"160 of 160 puts were of new keys: no key was met again before its timeout",
+    "join_late_left": r"behind the newest event times.*: the left side of the join is late",
+    "tws_ttl_return": r"Keys come back: 180 of 240 .*: the TTL is shorter than the pauses",
     "agg_seconds_as_ms": r"The watermark is 1970-01-21.*: seconds were taken for milliseconds",
 }
 """Trouble -> what the first two lines of 80 columns say."""
@@ -243,6 +252,8 @@ TWINS = (
     *("dedup_half_null", "agg_null_user", "tws_list_timer_kept", "tws_map_timer_kept"),
     *("tws_short_ttl", "group_idle_source", "agg_three_keys"),
     *("agg_spelling", "dedup_event_uuid", "session_heartbeat", "agg_fractions"),
+    *("group_short_timeout", "dedup_sent_again", "agg_unique_id", "agg_waits_for_next"),
+    *("group_event_key",),
     *("rocksdb_agg_no_watermark", "rocksdb_dedup_no_watermark", "rocksdb_join_no_range"),
 )
 """Troubles with a twin of their own; the others have that of another."""
@@ -268,6 +279,16 @@ def test_nobody_is_warned_about_the_twin(name: str) -> None:
     assert report.verdict.level in (Level.OK, Level.INFO)
     assert not report.problems
     assert all(finding.severity is INFO for finding in report.findings)
+
+
+@pytest.mark.parametrize(("kind", "batches", "days"), [("healthy", 9, 1), ("trouble", 8, 2)])
+def test_a_batch_without_new_data_runs_unless_it_is_off(kind: str, batches: int, days: int) -> None:
+    root = troubled(f"{kind}_agg_waits_for_next")
+    assert len([*(root / "commits").glob("[0-9]*")]) == batches
+    report = api.audit(str(root))
+    assert report.verdict is not None
+    assert report.verdict.size is not None
+    assert report.verdict.size.rows == 20 * days
 
 
 # --- damaged files --------------------------------------------------------------------------

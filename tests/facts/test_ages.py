@@ -35,6 +35,13 @@ def test_the_range_of_times_is_rounded_up_and_skips_what_has_none() -> None:
     assert clock_range_ms(empty, 1000) is None
 
 
+def test_keys_are_those_that_were_there_at_any_version() -> None:
+    steps = [Step([(A, ONE), (B, ONE)], rebase=True), Step([(B, None)]), Step([(C, ONE)])]
+    state, _, _ = replay(steps, first=7)
+    ages = Ages.observe(state, from_snapshot=True)
+    assert (ages.keys, ages.total[0]) == (3, 2)
+
+
 def test_ages_add() -> None:
     one = Ages(Counter({3: 1}), Counter({3: 10}), 1, 1, 5, 9)
     two = Ages(Counter({3: 2, 4: 1}), Counter({3: 20, 4: 7}), 2, 3)

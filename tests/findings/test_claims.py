@@ -42,6 +42,7 @@ OLD_LOG = f"{SPARK}::test_a_query_older_than_spark_3_3_may_lie_by_fewer_columns"
 CLEANS = "test_slow_reader.py::test_no_report_takes_a_query_for_damage"
 FAILS = f"{SPARK}::test_maintenance_that_fails_is_in_the_log_and_the_query_goes_on"
 STRAY = f"{SPARK}::test_a_stray_version_is_not_read_and_ends_the_cleanup_of_its_partition"
+NO_DATA = "analyses/test_troubles.py::test_a_batch_without_new_data_runs_unless_it_is_off"
 NO_CLAIM = "-"
 """In place of a test: the sentence names Spark, and says nothing of what it does."""
 
@@ -191,6 +192,10 @@ CLAIMS: dict[str, dict[str, str]] = {
         "and restart the query": UPLOADS,
         "Every batch uploads whole RocksDB files": UPLOADS,
         "it goes on from the zips that are there": UPLOADS,
+    },
+    "SS226": {
+        "Spark runs a batch without new data for them": NO_DATA,
+        "Rows that the watermark has passed wait for the next batch": NO_DATA,
     },
 }
 """By finding, a part of each sentence that says what Spark does, and what shows it."""

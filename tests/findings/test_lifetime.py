@@ -479,9 +479,107 @@ def test_keys_that_differ_in_one_column_alone_are_told_from_a_share_on() -> None
     assert judged(alike={"in 'b'": 5}, compared=101) == []
 
 
-def test_fractions_in_a_key_are_named_where_its_rows_go_too() -> None:
+def test_exact_numbers_in_a_key_are_named_where_its_rows_go_too() -> None:
     case = {"operator_name": "stateStoreSave", "puts": 200, "inserts": 199, "removals": 9}
-    (found,) = judged(**case, fractions=["lat", "lon"])
+    (found,) = judged(**case, exact="floating-point numbers ('lat', 'lon')")
     assert found.cause.startswith("The key has floating-point numbers ('lat', 'lon'); 199 of 200")
     assert "9 keys were removed" in found.evidence
     assert judged(**case) == []
+
+
+LOST = {
+    "operator_name": "flatMapGroupsWithState",
+    "rule": TIMERS,
+    "puts": 200,
+    "inserts": 200,
+    "removals": 100,
+    "calls": TimerCalls(armed_keys=200, timeout_removed=98),
+}
+
+
+def test_a_group_state_that_no_key_is_met_in_again_has_keys_unique_to_each_event() -> None:
+    (found,) = judged(**LOST)
+    assert (found.kind.id, found.severity, found.certainty) == ("SS217", Severity.INFO, INFERRED)
+    assert "no key was met again before its timeout" in found.cause
+    by_data = TimerCalls(armed_keys=200, timeout_removed=90)
+    assert all(found.kind.id != "SS217" for found in judged(**LOST, returns=100))
+    assert judged(**LOST | {"calls": by_data}) == []
+    assert judged(**LOST | {"inserts": 197}) == []
+
+
+def halves(rows: int = 70, kept: int = 60, went: int = 60) -> dict[str, object]:
+    """Twelve versions: ``rows`` in the middle, of which some are untouched, and 120 that came."""
+    return {
+        "rule": NEVER,
+        "removals": 60,
+        "ages": Ages(Counter({4: kept, 9: 9}), Counter({4: 600, 9: 90}), window_version=1),
+        "versions": {
+            1: VersionFacts(),
+            6: VersionFacts(rows=rows, removed_rows=99),
+            9: VersionFacts(new_rows=120, removed_rows=went),
+            12: VersionFacts(),
+        },
+    }
+
+
+def test_keys_that_a_function_removes_soon_or_never_are_information() -> None:
+    (found,) = judged(**halves())
+    assert (found.kind.id, found.severity, found.certainty) == ("SS201", Severity.INFO, INFERRED)
+    assert (found.rows, found.bytes) == (60, 600)
+    assert "of 70 keys that were there 2 versions ago 60 are untouched" in found.cause
+    assert "at least 50 of the 120 that came since are gone" in found.cause
+    assert judged(**halves(kept=34)) == []  # most go, later than others
+    assert judged(**halves(went=19)) == []  # few have gone of those that came
+    assert judged(**halves(went=26)) == []  # the old go as often as the young
+    assert judged(**halves(rows=1200, kept=1190)) == []  # it does not grow
+    assert judged(**halves() | {"ages": Ages(window_version=7)}) == []
+
+
+RETURNING = {"rule": TIMERS, "inserts": 240, "removals": 240, "returns": 180}
+FIRED = TimerCalls(armed_keys=60, timeout_removed=230)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"calls": FIRED}, "the timeout is shorter than the pauses between the events of a key"),
+        ({"rule": SHORT_LIVED["rule"]}, "the TTL is shorter than the pauses"),
+        ({"operator_name": "dedupeWithinWatermark"}, "later than the delay of withWatermark"),
+    ],
+)
+def test_keys_that_come_back_after_they_had_gone_are_information(
+    change: dict[str, object], words: str
+) -> None:
+    (found,) = judged(**RETURNING | change)
+    assert (found.kind.id, found.severity, found.certainty) == ("SS221", Severity.INFO, INFERRED)
+    assert "180 of 240 keys that came had been removed before" in found.cause
+    assert words in found.cause
+    few = 99 if "operator_name" in change else 119
+    assert judged(**RETURNING | change | {"returns": few}) == []
+    assert judged(**RETURNING | change | {"window": 4}) == []
+
+
+def test_keys_that_a_function_removes_by_data_may_come_back() -> None:
+    assert judged(**RETURNING, calls=TimerCalls(armed_keys=60, timeout_removed=89)) == []
+
+
+WAITING = {
+    "newest": VersionFacts(rows=10, key_bytes=100),
+    "expiring": Expiring(width=Width.SECOND, rows=Counter({50: 5, 9_999: 5})),
+    "now_ms": 1,
+    "next_ms": HOUR + 1,
+}
+
+
+def test_rows_that_wait_for_the_next_batch_are_information() -> None:
+    (found,) = judged(**WAITING)
+    assert (found.kind.id, found.severity, found.certainty) == ("SS226", Severity.INFO, INFERRED)
+    assert "watermark of the next batch removes at least 5 of 10 rows" in found.cause
+    for change in (
+        {"next_ms": None},
+        {"next_ms": HOUR},
+        {"leftovers": (LeftoverTotal(LeftoverClass.PAST_WATERMARK, INFERRED, 1, 9, 3),)},
+        {"rule": TIMERS},
+        {"newest": VersionFacts(rows=11, key_bytes=100)},
+    ):
+        assert all(found.kind.id != "SS226" for found in judged(**WAITING | change))

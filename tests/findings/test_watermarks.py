@@ -232,3 +232,42 @@ def test_where_there_is_no_watermark_yet_the_source_without_data_is_named() -> N
     assert "source 1 has brought no data yet" in finding.cause
     assert not judged((0,) * 5, sources=sources, by_slowest=False)
     assert not judged((0,) * 5, sources=offsets(*[[str(n)] for n in range(5)]))
+
+
+# --- a watermark of the batch clock ----------------------------------------------------------
+
+
+def of_clock(*behind: int, start: int = 7) -> list[Finding]:
+    known = {
+        n: BatchClock(BatchId(n), now, n + 1, True, True, now - ms)
+        for n, ms in enumerate(behind)
+        for now in [start + 10_000 * (n + 1)]
+    }
+    return list(judge_watermark(known, len(known) - 1, EVENTS))
+
+
+def test_a_watermark_that_is_the_batch_clock_less_always_the_same_is_information() -> None:
+    (found,) = of_clock(*(600,) * 5)
+    assert (found.kind.id, found.severity) == ("SS225", Severity.INFO)
+    assert "The watermark is the batch clock less 600 ms in each of 5 batches" in found.cause
+
+
+def test_one_batch_with_another_distance_is_enough_that_it_is_not() -> None:
+    assert of_clock(600, 600, 600, 600, 601) == []
+    assert of_clock(*(600,) * 4) == []
+    assert of_clock(*(600,) * 5, start=0) == []  # of whole seconds event times may be as well
+
+
+@pytest.mark.parametrize(
+    ("left", "words"), [(1, "the left side of the join is late"), (9, "as a rule one source")]
+)
+def test_the_side_of_a_join_that_is_late_is_named(left: int, words: str) -> None:
+    newest = [
+        NewestTime(hours * HOUR, "event time", hours * HOUR, f"{side}-keyWithIndexToValue")
+        for side, hours in (("left", left), ("right", 9))
+    ]
+    known = clocks(HOUR - 3, HOUR - 2, start=9 * HOUR)
+    last = replace(known[1], next_watermark_ms=HOUR)
+    (found,) = judge_watermark({**known, BatchId(1): last}, 1, newest, delay_ms=0)
+    assert (found.kind.id, found.severity) == ("SS206", Severity.INFO)
+    assert words in found.cause
