@@ -111,10 +111,10 @@ def tally(table: Any, touched: Any, step: int, flags: int, sums: Any, by_size: A
 class _Tally:
     """Sums on their way into a caller's arrays."""
 
-    def __init__(self, sums: Any, by_size: Any) -> None:
+    def __init__(self, sums: Any, by_size: Any, versions: int = 1) -> None:
         self._totals = writable(sums, np.int64).view(np.uint64)
         self._counts = writable(by_size, np.int64)
-        if len(self._totals) != len(SUMS) or len(self._counts) % len(SIZES):
+        if len(self._totals) != len(SUMS) * versions or len(self._counts) % len(SIZES):
             raise ValueError("arrays differ in length")
         self._room = len(self._counts) // len(SIZES)
         self._sums = [0] * len(SUMS)
@@ -152,9 +152,11 @@ class _Tally:
             if 0 <= size < self._room:
                 self._counts[kind * self._room + size] += rows
 
-    def close(self) -> None:
-        """Add the sums to the caller's."""
-        self._totals += np.array([item & _WORD for item in self._sums], np.uint64)
+    def close(self, version: int = 0) -> None:
+        """Add the sums of a version to the caller's."""
+        row = slice(version * len(SUMS), (version + 1) * len(SUMS))
+        self._totals[row] += np.array([item & _WORD for item in self._sums], np.uint64)
+        self._sums = [0] * len(SUMS)
 
 
 def apply(  # noqa: PLR0913 - the columns of the records, and four results
@@ -171,6 +173,7 @@ def apply(  # noqa: PLR0913 - the columns of the records, and four results
     counts: Any,
     sums: Any,
     by_size: Any,
+    ends: Any = None,
 ) -> tuple[int, int]:
     """Apply records to a table of keys, one after the other.
 
@@ -181,7 +184,7 @@ def apply(  # noqa: PLR0913 - the columns of the records, and four results
         value_sizes: of its value; negative for a removal.
         hashes: of its value.
         clocks: clock of each record; None to leave the clocks of the table alone.
-        step: number of the version, from 0 on.
+        step: number of the version, from 0 on; of the first, if there are several.
         first_record: ordinal of the first of these records in its file.
         flags: :data:`REBASED` and :data:`TIMED`.
         touched: filled with one :data:`TOUCH` for each key that the version touches for the first
@@ -191,35 +194,48 @@ def apply(  # noqa: PLR0913 - the columns of the records, and four results
             behind that record. So they are those of the version if each of its records touches
             another key; else :func:`tally` gives them.
         by_size: likewise.
+        ends: how many records these are up to the end of each of several versions, which have a
+            row of ``counts`` and ``sums`` each. None behind one that has fewer keys than records is
+            applied.
 
     Returns:
         How many of ``touched`` were filled, and the largest size, as :func:`tally`.
     """
     step, first_record, flags = number(step), number(first_record), number(flags)
-    work = _Apply(structs(table, ROW), structs(touched, TOUCH), step, flags)
-    adding = _Tally(sums, by_size)
+    rows, all_touched = structs(table, ROW), structs(touched, TOUCH)
     columns = [integers(item) for item in (ids, key_sizes, value_sizes)]
     columns.append(integers(hashes, np.uint64))
     columns.append(columns[0] if clocks is None else integers(clocks))
+    stops = [len(columns[0])] if ends is None else integers(ends).tolist()
+    adding = _Tally(sums, by_size, len(stops))
     totals = writable(counts, np.int64)
-    if len(totals) != len(COUNTS) or len({len(column) for column in columns}) != 1:
+    if len(totals) != len(COUNTS) * len(stops) or len({len(column) for column in columns}) != 1:
         raise ValueError("arrays differ in length")
-    if len(work.touched) < len(columns[0]):
+    if len(all_touched) < len(columns[0]):
         raise ValueError("no room for every key that may be touched")
-    records = zip(*(column.tolist() for column in columns), strict=True)
-    for ordinal, (key, key_size, size, value_hash, clock) in enumerate(records, first_record):
-        if not 0 <= key < len(work.rows):
-            raise ValueError("an id without a row")
-        was = work.touch(key, key_size, ordinal)
-        if size < 0:
-            work.remove(key)
-        else:
-            work.put(key, size, value_hash, None if clocks is None else clock)
-        if was is not None:
-            adding.add(_Outcome(was, work.rows[key], step, flags))
-    totals += np.array([work.counts[name] for name in COUNTS])
-    adding.close()
-    return work.touches, adding.largest
+    touches = start = 0
+    for version, end in enumerate(stops):
+        if touches < start:  # the version before has several records of a key
+            break
+        if not start <= end <= len(columns[0]):
+            raise ValueError("a version ends outside of the records")
+        work = _Apply(rows, all_touched[start:], step + version, flags)
+        records = zip(*(column[start:end].tolist() for column in columns), strict=True)
+        for ordinal, (key, key_size, size, value_hash, clock) in enumerate(records, first_record):
+            if not 0 <= key < len(rows):
+                raise ValueError("an id without a row")
+            was = work.touch(key, key_size, ordinal)
+            if size < 0:
+                work.remove(key)
+            else:
+                work.put(key, size, value_hash, None if clocks is None else clock)
+            if was is not None:
+                adding.add(_Outcome(was, rows[key], step + version, flags))
+        row = slice(version * len(COUNTS), (version + 1) * len(COUNTS))
+        totals[row] += np.array([work.counts[name] for name in COUNTS])
+        adding.close(version)
+        touches, start = start + work.touches, end
+    return touches, adding.largest
 
 
 class _Apply:

@@ -7,6 +7,7 @@ enum { PUTS, INSERTS, UPDATES, SAME, SAME_BYTES, REMOVALS, ABSENT, COUNTS };
 typedef struct {
     Py_buffer table;
     Array ids, key_sizes, value_sizes, hashes, clocks; /* clocks.buffer.obj is NULL without any */
+    Array ends;                                        /* nor is that of ends: one version */
     Py_buffer touched;
     Array counts;
     Version version;
@@ -40,10 +41,10 @@ static void apply_put(Apply *apply, int64_t i, Row *row)
     row->clock = clock;
 }
 
-static void apply_record(Apply *apply, int64_t i, Row *row)
+static void apply_record(Apply *apply, int64_t i, int64_t ordinal, Row *row)
 {
     row->key_size = (int32_t)array_get(&apply->key_sizes, i);
-    row->record = (int32_t)(wrapped_sum(apply->first_record, i) & INT32_MAX);
+    row->record = (int32_t)(wrapped_sum(apply->first_record, ordinal) & INT32_MAX);
     if (array_get(&apply->value_sizes, i) >= 0) {
         apply_put(apply, i, row);
     } else {
@@ -53,11 +54,12 @@ static void apply_record(Apply *apply, int64_t i, Row *row)
     }
 }
 
-static int apply_records(Apply *apply)
+/* Applies the records of a version; returns 0, or -1. */
+static int apply_records(Apply *apply, int64_t first, int64_t end)
 {
     int64_t i, count = apply->ids.count;
     int32_t touched = (int32_t)((uint32_t)apply->version.step + 1);
-    for (i = 0; i < count; i++) {
+    for (i = first; i < end; i++) {
         int64_t id = array_get(&apply->ids, i);
         Row row;
         if (id < 0 || apply->rows <= id)
@@ -71,11 +73,11 @@ static int apply_records(Apply *apply)
             row.mark = mark;
         }
         if (row.touched == touched) {
-            apply_record(apply, i, &row);
+            apply_record(apply, i, i - first, &row);
         } else {
             Touch was = {id, row.value_hash, row.clock, row.value_size, row.live, {0, 0, 0}};
             row.touched = touched;
-            apply_record(apply, i, &row);
+            apply_record(apply, i, i - first, &row);
             tally_key(&apply->tally, apply->version, &was, &row);
             memcpy((char *)apply->touched.buf + apply->touches * (int64_t)sizeof was, &was,
                    sizeof was);
@@ -83,9 +85,29 @@ static int apply_records(Apply *apply)
         }
         memcpy((char *)apply->table.buf + id * (int64_t)sizeof row, &row, sizeof row);
     }
-    for (i = 0; i < COUNTS; i++)
-        array_add(&apply->counts, i, apply->count[i]);
     return 0;
+}
+
+/* Applies the versions up to the first with several records of a key; returns 0, or why not. */
+static const char *apply_versions(Apply *apply, int64_t step, int64_t flags)
+{
+    int64_t version, versions = apply->ends.buffer.obj ? apply->ends.count : 1;
+    int64_t kind, first = 0, end = apply->ids.count;
+    for (version = 0; version < versions && apply->touches == first; version++, first = end) {
+        if (apply->ends.buffer.obj)
+            end = array_get(&apply->ends, version);
+        if (end < first || apply->ids.count < end)
+            return "a version ends outside of the records";
+        apply->version = version_of(wrapped_sum(step, version), flags);
+        memset(apply->count, 0, sizeof apply->count);
+        memset(apply->tally.sum, 0, sizeof apply->tally.sum);
+        if (apply_records(apply, first, end) < 0)
+            return "an id without a row";
+        for (kind = 0; kind < COUNTS; kind++)
+            array_add(&apply->counts, version * COUNTS + kind, apply->count[kind]);
+        tally_add(&apply->tally, version);
+    }
+    return NULL;
 }
 
 /* Opens the arrays that have one number per record. */
@@ -108,13 +130,19 @@ static int columns_open(PyObject *const objects[5], Apply *apply)
 }
 
 static int apply_open(PyObject *table, PyObject *const columns[5], PyObject *const results[4],
-                      Apply *apply)
+                      PyObject *ends, Apply *apply)
 {
+    int64_t versions = 1;
+    if (ends != Py_None) {
+        if (array_open(ends, 0, "lq", &apply->ends) < 0)
+            return -1;
+        versions = apply->ends.count;
+    }
     if (PyObject_GetBuffer(table, &apply->table, PyBUF_WRITABLE) < 0 ||
         columns_open(columns, apply) < 0 ||
         PyObject_GetBuffer(results[0], &apply->touched, PyBUF_WRITABLE) < 0 ||
-        out_open(results[1], "lq", COUNTS, &apply->counts) < 0 ||
-        tally_open(results[2], results[3], &apply->tally) < 0)
+        out_open(results[1], "lq", COUNTS * versions, &apply->counts) < 0 ||
+        tally_open(results[2], results[3], versions, &apply->tally) < 0)
         return -1;
     apply->rows = apply->table.len / (int64_t)sizeof(Row);
     if (apply->touched.len / (int64_t)sizeof(Touch) < apply->ids.count) {
@@ -129,6 +157,7 @@ static void apply_close(Apply *apply) /* releasing a buffer that was not filled 
     tally_close(&apply->tally);
     PyBuffer_Release(&apply->counts.buffer);
     PyBuffer_Release(&apply->touched);
+    PyBuffer_Release(&apply->ends.buffer);
     PyBuffer_Release(&apply->clocks.buffer);
     PyBuffer_Release(&apply->hashes.buffer);
     PyBuffer_Release(&apply->value_sizes.buffer);
@@ -139,24 +168,23 @@ static void apply_close(Apply *apply) /* releasing a buffer that was not filled 
 
 PyObject *kernel_apply(PyObject *module, PyObject *args)
 {
-    PyObject *table, *columns[5], *results[4], *result = NULL;
+    PyObject *table, *columns[5], *results[4], *ends = Py_None, *result = NULL;
     long long step, first_record, flags;
     Apply apply;
-    int status;
+    const char *fault;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOOLLLOOOO:apply", &table, &columns[0], &columns[1],
+    if (!PyArg_ParseTuple(args, "OOOOOOLLLOOOO|O:apply", &table, &columns[0], &columns[1],
                           &columns[2], &columns[3], &columns[4], &step, &first_record, &flags,
-                          &results[0], &results[1], &results[2], &results[3]))
+                          &results[0], &results[1], &results[2], &results[3], &ends))
         return NULL;
     memset(&apply, 0, sizeof apply);
-    apply.version = version_of(step, flags);
     apply.first_record = first_record;
-    if (apply_open(table, columns, results, &apply) == 0) {
+    if (apply_open(table, columns, results, ends, &apply) == 0) {
         BEGIN_WORK(apply.ids.count)
-        status = apply_records(&apply);
+        fault = apply_versions(&apply, step, flags);
         END_WORK
-        if (status < 0)
-            PyErr_SetString(PyExc_ValueError, "an id without a row");
+        if (fault)
+            PyErr_SetString(PyExc_ValueError, fault);
         else
             result = Py_BuildValue("LL", (long long)apply.touches, (long long)apply.tally.largest);
     }

@@ -123,6 +123,7 @@ static int tally_all(Tally *tally, const Touched *touched, Version version)
             return -1;
         tally_key(tally, version, &was, &now);
     }
+    tally_add(tally, 0);
     return 0;
 }
 
@@ -138,7 +139,7 @@ PyObject *kernel_tally(PyObject *module, PyObject *args)
     memset(&tally, 0, sizeof tally);
     if (!PyArg_ParseTuple(args, "OOLLOO:tally", &table, &touches, &step, &flags, &sums, &by_size))
         return NULL;
-    if (touched_open(table, touches, &touched) == 0 && tally_open(sums, by_size, &tally) == 0) {
+    if (touched_open(table, touches, &touched) == 0 && tally_open(sums, by_size, 1, &tally) == 0) {
         BEGIN_WORK(touched.count)
         status = tally_all(&tally, &touched, version_of(step, flags));
         END_WORK

@@ -115,9 +115,9 @@ typedef struct {
     int64_t largest;
 } Tally;
 
-static inline int tally_open(PyObject *sums, PyObject *by_size, Tally *tally)
+static inline int tally_open(PyObject *sums, PyObject *by_size, int64_t versions, Tally *tally)
 {
-    if (out_open(sums, "lq", SUMS, &tally->sums) < 0 ||
+    if (out_open(sums, "lq", SUMS * versions, &tally->sums) < 0 ||
         array_open(by_size, 1, "lq", &tally->by_size) < 0)
         return -1;
     tally->room = tally->by_size.count / 3;
@@ -170,12 +170,16 @@ static INLINE void tally_key(Tally *tally, Version version, const Touch *was, co
         tally_row(tally, key, value, 1);
 }
 
-/* Adds the sums to the caller's, if its array was opened. */
-static inline void tally_close(Tally *tally)
+/* Adds the sums of a version to the caller's. */
+static inline void tally_add(Tally *tally, int64_t version)
 {
     int64_t i;
-    for (i = 0; i < tally->sums.count; i++)
-        array_add(&tally->sums, i, tally->sum[i]);
+    for (i = 0; i < SUMS; i++)
+        array_add(&tally->sums, version * SUMS + i, tally->sum[i]);
+}
+
+static inline void tally_close(Tally *tally)
+{
     PyBuffer_Release(&tally->by_size.buffer);
     PyBuffer_Release(&tally->sums.buffer);
 }

@@ -253,39 +253,43 @@ class StateMap:
         timed = self.tracking.clock_slot >= 0
         self.begin(versions[0])
         self.versions.pop()
-        first = 0
-        for i, (version, end) in enumerate(zip(versions, ends.tolist(), strict=True)):
-            part = slice(first, end)
-            self.versions.append(version)
-            sizes = block.key_length[part], block.value_length[part]
-            columns = ids[part], *sizes, hashes[part], None if clocks is None else clocks[part]
-            count = self._apply(columns, 0, touched[part], counts[i], totals[i])
-            noted, self.records = slice(first, first + count), end - first
-            self._touched, self._touched_keys = [touched[noted]] if count else [], None
+        at_once = 1 if timed or follow is not None else len(versions)
+        stops, i = [0, *ends.tolist()], 0
+        while i < len(versions):
+            first, upto = stops[i], min(i + at_once, len(versions))
+            span, steps = slice(first, stops[upto]), slice(i, upto)
+            self.versions.append(versions[i])
+            sizes = block.key_length[span], block.value_length[span]
+            columns = ids[span], *sizes, hashes[span], None if clocks is None else clocks[span]
+            results = counts[steps], totals[steps]
+            done = first + self._apply(
+                columns, 0, touched[span], *results, ends=ends[steps] - first
+            )
+            # The last one that was applied: behind it the map stands, and it may lack touches.
+            last = min(int(np.searchsorted(ends, done, "right")), upto - 1)
+            self.versions += versions[i + 1 : last + 1]
+            i, first, end = last + 1, stops[last], stops[last + 1]
+            part, noted, self.records = slice(first, end), slice(first, done), end - first
+            self._touched, self._touched_keys = [touched[noted]] if done > first else [], None
             self._again = {}
-            if count < self.records:  # a key has several records
-                self._add_again(totals[i])
+            if done < end:  # a key has several records
+                self._add_again(totals[last])
                 keys = touched["id"][noted]
                 removed[noted] = np.isin(keys, ids[part][removed[part]])
                 now_size[noted] = np.where(self.live[keys], self.value_size[keys], -1)
-                key_size[noted], filled[first + count : end] = self.key_size[keys], False
+                key_size[noted], filled[done:end] = self.key_size[keys], False
                 if clocks is not None and timed:
                     put = block.value_length[part] >= 0
                     self._note_again(ids[part], np.where(put, clocks[part], NO_CLOCK), None)
             if timed:
                 self._note_timers()
             if follow is not None:
-                follow(Change(version, first_descent=self._descent(block.some(part))))
-            first = end
+                follow(Change(versions[last], first_descent=self._descent(block.some(part))))
         if not filled.all():
             at, key_size, now_size = at[filled], key_size[filled], now_size[filled]
             removed, touched = removed[filled], touched[filled]
         sums = ChangeSums._make([*totals.T, {}])
-        rows = self.rows + np.cumsum(sums.now_rows - sums.was_rows)
-        key_bytes = self.key_bytes + np.cumsum(sums.now_key_bytes - sums.was_key_bytes)
-        value_bytes = self.value_bytes + np.cumsum(sums.now_value_bytes - sums.was_value_bytes)
-        self.rows, self.key_bytes = int(rows[-1]), int(key_bytes[-1])
-        self.value_bytes = int(value_bytes[-1])
+        live = self._totals(sums)
         earliest, latest = np.full(len(ends), NO_LATER), np.full(len(ends), NO_CLOCK)
         if clocks is not None:
             put = (clocks != NO_CLOCK) & (clocks != NO_TIMEOUT)
@@ -295,9 +299,7 @@ class StateMap:
             np.array(versions, np.int64),
             sums,
             RecordCounts(*counts.T),
-            rows,
-            key_bytes,
-            value_bytes,
+            *live,
             earliest,
             latest,
             Moves.of(at, key_size, touched, now_size),
@@ -331,12 +333,20 @@ class StateMap:
             self._note_again(ids, np.where(block.value_length < 0, NO_CLOCK, clocks), earlier)
         self._touched.append(touched if count == block.count else touched[:count].copy())
 
-    def _apply(self, columns: tuple[Any, ...], first: int, touched: Any, *results: Int64s) -> int:
+    def _apply(
+        self,
+        columns: tuple[Any, ...],
+        first: int,
+        touched: Any,
+        *results: Int64s,
+        ends: Int64s | None = None,
+    ) -> int:
         """Apply records to the table; returns how many rows of ``touched`` were filled."""
         apply: Callable[..., tuple[int, int]] = self._kernel.apply
         at = len(self.versions) - 1, first, self._flags
         by_size = self._adder.by_size
-        count, largest = apply(self._table[: self._keys], *columns, *at, touched, *results, by_size)
+        results = (*results, by_size)
+        count, largest = apply(self._table[: self._keys], *columns, *at, touched, *results, ends)
         self._adder.note_largest(largest)
         return count
 
@@ -530,6 +540,15 @@ class StateMap:
             self._adder.note_largest(
                 self._kernel.tally(table, part, step, self._flags, sums, by_size)
             )
+
+    def _totals(self, sums: Any) -> tuple[Int64s, Int64s, Int64s]:
+        """Rows, key bytes and value bytes of the map behind each of several versions."""
+        rows = self.rows + np.cumsum(sums.now_rows - sums.was_rows)
+        key_bytes = self.key_bytes + np.cumsum(sums.now_key_bytes - sums.was_key_bytes)
+        value_bytes = self.value_bytes + np.cumsum(sums.now_value_bytes - sums.was_value_bytes)
+        self.rows, self.key_bytes = int(rows[-1]), int(key_bytes[-1])
+        self.value_bytes = int(value_bytes[-1])
+        return rows, key_bytes, value_bytes
 
     def _total(self, change: Change) -> None:
         if change.rebased:

@@ -305,3 +305,49 @@ def test_tables_are_the_same_in_both(versions: list[tuple[list[Put], int]], cloc
             again = tally(load(name), table, applied.touched, step=step, flags=flags, room=8)
             found.append((applied, changed, again, table.tolist()))
         assert found[0] == found[1]
+
+
+@given(st.lists(records, min_size=1, max_size=5), st.integers(0, 3))
+@pytest.mark.parametrize("name", NAMES)
+def test_several_versions_are_applied_as_one_by_one(
+    name: str, versions: list[list[Put]], flags: int
+) -> None:
+    kernel, alone, together = load(name), fresh(4), fresh(4)
+    expected: list[Applied] = []
+    for step, version in enumerate(versions):
+        expected.append(apply(kernel, alone, version, step=step, flags=flags))
+        if len(expected[-1].touched) < len(version):
+            break  # a key has several records: none behind it is applied
+    flat = np.array([put for version in versions for put in version], np.int64).reshape(-1, 4)
+    ids, sizes, hashes, times = flat.T.copy()
+    ends = np.cumsum([len(version) for version in versions], dtype=np.int64)
+    touched = np.zeros(len(ids), TOUCH)
+    counts, sums, by_size = (
+        np.zeros((len(versions), len(COUNTS)), np.int64),
+        np.full((len(versions), len(SUMS)), 7, np.int64),
+        np.full((len(SIZES), 64), 7, np.int64),
+    )
+    arrays = (ids, ids + 8, sizes, hashes.view(np.uint64), times)
+    results = (touched, counts, sums, by_size)
+    count, largest = kernel.apply(together, *arrays, 0, 0, flags, *results, ends)
+    assert (together == alone).all()
+    assert touched[:count].tolist() == [touch for one in expected for touch in one.touched]
+    none = dict.fromkeys(COUNTS, 0), dict.fromkeys(SUMS, 0)
+    told = [(one.counts, one.sums) for one in expected]
+    told += [none] * (len(versions) - len(expected))
+    assert told == [
+        (dict(zip(COUNTS, of_counts, strict=True)), dict(zip(SUMS, of_sums, strict=True)))
+        for of_counts, of_sums in zip(counts.tolist(), (sums - 7).tolist(), strict=True)
+    ]
+    assert largest == max(one.largest for one in expected)
+    assert (by_size - 7).tolist() == np.sum([one.by_size for one in expected], axis=0).tolist()
+
+
+@pytest.mark.parametrize("ends", [(1, 0), (-1, 2), (1, 3)])
+def test_versions_end_within_the_records(kernel: Kernel, ends: tuple[int, int]) -> None:
+    two, hashes = int64s(0, 1), np.zeros(2, np.uint64)
+    results = (np.zeros(2, TOUCH), np.zeros(14, np.int64), np.zeros(28, np.int64), int64s(0, 0, 0))
+    with pytest.raises(ValueError, match="ends outside"):
+        kernel.apply(fresh(2), two, two, two, hashes, None, 0, 0, 0, *results, int64s(*ends))
+    with pytest.raises(ValueError, match="differ in length"):
+        kernel.apply(fresh(2), two, two, two, hashes, None, 0, 0, 0, *results, int64s(1))

@@ -7,11 +7,11 @@
 
 enum { MOST_ROWS = 24, MOST_RECORDS = 40, MOST_SIZE = 48 };
 
-static Tally new_tally(int64_t room)
+static Tally new_tally(int64_t room, int64_t versions)
 {
     Tally tally;
     memset(&tally, 0, sizeof tally);
-    tally.sums = new_array(SUMS);
+    tally.sums = new_array(SUMS * versions);
     tally.by_size = new_array(3 * room);
     tally.room = room;
     return tally;
@@ -37,7 +37,7 @@ static int distinct(const Array *ids)
 static void check_changes(const Apply *apply, int once)
 {
     Touched touched = {apply->table, apply->touched, apply->rows, apply->touches};
-    Tally tally = new_tally(apply->tally.room);
+    Tally tally = new_tally(apply->tally.room, 1);
     Changes changes;
     ALWAYS(!tally_all(&tally, &touched, apply->version));
     if (once) {
@@ -69,11 +69,17 @@ static Array take_ids(Input *input, int64_t count, int64_t rows)
     return ids;
 }
 
-static void apply_version(Apply *apply, Input *input, int step)
+/* One version, or a few that end anywhere. */
+static void apply_some(Apply *apply, Input *input, int step)
 {
-    int64_t i, count = take_below(input, MOST_RECORDS);
-    int timed = take_byte(input) & 1, status;
-    apply->version = version_of(step, take_byte(input) & 3);
+    int64_t i, count = take_below(input, MOST_RECORDS), versions = take_below(input, 4);
+    int timed = take_byte(input) & 1, flags = take_byte(input) & 3;
+    const char *fault;
+    apply->ends = new_array(versions);
+    apply->ends.buffer.obj = versions ? (PyObject *)apply : NULL; /* that they are there */
+    for (i = 0; i < versions; i++)
+        array_set(&apply->ends, i, take_below(input, MOST_RECORDS));
+    versions = versions ? versions : 1;
     apply->ids = take_ids(input, count, apply->rows);
     apply->key_sizes = take_numbers(input, count);
     apply->value_sizes = take_numbers(input, count);
@@ -83,21 +89,20 @@ static void apply_version(Apply *apply, Input *input, int step)
     apply->touched = new_buffer((size_t)count * sizeof(Touch));
     apply->first_record = take_number(input);
     apply->touches = 0;
-    apply->counts = new_array(COUNTS);
-    memset(apply->count, 0, sizeof apply->count);
-    apply->tally = new_tally(take_below(input, MOST_SIZE));
-    status = apply_records(apply);
+    apply->counts = new_array(COUNTS * versions);
+    apply->tally = new_tally(take_below(input, MOST_SIZE), versions);
+    fault = apply_versions(apply, step, flags);
     ALWAYS(0 <= apply->touches && apply->touches <= count);
-    for (i = 0; i < count && status < 0; i++)
+    for (i = 0; i < count && fault && !apply->ends.buffer.obj; i++)
         if (array_get(&apply->ids, i) < 0 || apply->rows <= array_get(&apply->ids, i))
             break;
-    ALWAYS(status == 0 || i < count);
-    if (status == 0)
+    ALWAYS(!fault || i < count || apply->ends.buffer.obj);
+    if (!fault && !apply->ends.buffer.obj)
         check_changes(apply, distinct(&apply->ids));
-    tally_close(&apply->tally);
     free_tally(&apply->tally);
     free_array(&apply->counts);
     free(apply->touched.buf);
+    free_array(&apply->ends);
     free_array(&apply->clocks);
     free_array(&apply->hashes);
     free_array(&apply->value_sizes);
@@ -121,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free(bytes);
     }
     for (step = 0; step < versions; step++)
-        apply_version(&apply, &input, step);
+        apply_some(&apply, &input, step);
     free(apply.table.buf);
     return 0;
 }
