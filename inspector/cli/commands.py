@@ -56,10 +56,8 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
     output, target = parsed["output"], parsed["output_file"]
     if output in analysis.formats and not target:
         raise click.UsageError(f"-o {output} needs a file: -O {analysis.name}.{output}")
-    arguments, keywords = (
-        click_options.arguments_of(analysis, parsed),
-        click_options.own_options(analysis, parsed),
-    )
+    arguments = click_options.arguments_of(analysis, parsed)
+    keywords = click_options.own_options(analysis, parsed)
     options = click_options.api_options(parsed, analysis.shared)
     if analysis.by_executors is not None:
         run = Opened.start(parsed["path"], options)

@@ -240,12 +240,10 @@ def _lines(members: Sequence[Member]) -> Iterator[dict[str, Any]]:
 
 
 def _joined_lines(pieces: Iterator[str]) -> Iterator[str]:
-    tail_text = ""
+    begun = ""
     for piece in pieces:
-        *lines, tail_text = (tail_text + piece).split("\n")
+        *lines, begun = (begun + piece).split("\n")
         yield from lines
-    if tail_text:
-        yield tail_text
 
 
 def _for_people(
