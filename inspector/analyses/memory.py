@@ -209,10 +209,9 @@ class MorePartitionsRow(
     ]
     largest_partition: t.LargestPartition
     largest_heap_bytes: Annotated[
-        t.Bytes,
+        t.EstimatedBytes,
         "Heap of the largest: its share of the row bytes of the store's heap.",
         t.Rank(21),
-        t.ESTIMATE,
     ]
 
 
@@ -300,7 +299,7 @@ class ExecutorRow(t.Row, table="executors"):
     spread: Annotated[
         t.Text, "How the partitions are placed on executors: `evenly` or `at worst`.", t.Rank(1)
     ]
-    bytes: Annotated[t.Bytes, "Bytes of state on the heap of one executor.", t.Rank(2), t.ESTIMATE]
+    bytes: Annotated[t.EstimatedBytes, "Bytes of state on the heap of one executor.", t.Rank(2)]
     share_of_heap: Annotated[
         t.Share | None, "Their part of the heap that `--heap` names; null without it.", t.ESTIMATE
     ]
@@ -311,10 +310,9 @@ class ExecutorRow(t.Row, table="executors"):
         t.ESTIMATE,
     ]
     heap_needed_bytes: Annotated[
-        t.Bytes,
+        t.EstimatedBytes,
         "The smallest heap of an executor that leaves so much to the state.",
         t.Rank(4),
-        t.ESTIMATE,
     ]
 
 
@@ -325,7 +323,7 @@ class ShapeRow(t.Row, table="shapes"):
         t.Bytes, "Heap of an executor: spark.executor.memory.", t.Title("executor heap"), t.Rank(1)
     ]
     cores: Annotated[t.Count, "Number of tasks that an executor runs at a time.", t.Rank(3)]
-    room_bytes: Annotated[t.Bytes, "What of that heap is left to the state.", t.ESTIMATE]
+    room_bytes: Annotated[t.EstimatedBytes, "What of that heap is left to the state."]
     executors: Annotated[
         t.Count | None,
         "How many hold it, even if the largest partitions meet on one; null if no number "
@@ -340,10 +338,7 @@ class ShapeRow(t.Row, table="shapes"):
         t.ESTIMATE,
     ]
     executor_bytes: Annotated[
-        t.Bytes | None,
-        "State on the heap of one of these executors, at most.",
-        t.Rank(5),
-        t.ESTIMATE,
+        t.EstimatedBytes | None, "State on the heap of one of these executors, at most.", t.Rank(5)
     ]
 
 
@@ -655,22 +650,22 @@ class HeapRow(t.StoreRow, table="heap", empty="no store has rows of this version
 
     operator_name: t.OperatorName | None
     objects: Annotated[t.Count, "Objects on the heap, exact.", t.Rank(12)]
-    unsafe_rows: Annotated[t.Bytes, "Bytes of `UnsafeRow` objects.", t.ESTIMATE]
-    byte_arrays: Annotated[t.Bytes, "Bytes of the arrays behind them.", t.ESTIMATE]
-    wrappers: Annotated[t.Bytes, "Bytes of `StateStoreRow` objects around values.", t.ESTIMATE]
-    nodes: Annotated[t.Bytes, "Bytes of the map nodes.", t.ESTIMATE]
-    tables: Annotated[t.Bytes, "Bytes of the maps' tables.", t.ESTIMATE]
-    maps: Annotated[t.Bytes, "Bytes of the map objects.", t.ESTIMATE]
-    prefixes: Annotated[t.Bytes, "Bytes of the sets of a session window's prefixes.", t.ESTIMATE]
-    total: Annotated[t.Bytes, "The sum of these.", t.Rank(11), t.ESTIMATE]
+    unsafe_rows: Annotated[t.EstimatedBytes, "Bytes of `UnsafeRow` objects."]
+    byte_arrays: Annotated[t.EstimatedBytes, "Bytes of the arrays behind them."]
+    wrappers: Annotated[t.EstimatedBytes, "Bytes of `StateStoreRow` objects around values."]
+    nodes: Annotated[t.EstimatedBytes, "Bytes of the map nodes."]
+    tables: Annotated[t.EstimatedBytes, "Bytes of the maps' tables."]
+    maps: Annotated[t.EstimatedBytes, "Bytes of the map objects."]
+    prefixes: Annotated[t.EstimatedBytes, "Bytes of the sets of a session window's prefixes."]
+    total: Annotated[t.EstimatedBytes, "The sum of these.", t.Rank(11)]
 
 
 class WhatIfRow(t.Row, table="what_ifs"):
     """A change, and what it would save."""
 
     change: Annotated[t.Text, "What would be different.", t.Rank(1)]
-    heap_bytes: Annotated[t.Bytes, "Bytes on the heap of executors then.", t.ESTIMATE]
-    saved_bytes: Annotated[t.Bytes, "How many bytes less than now that is.", t.ESTIMATE]
+    heap_bytes: Annotated[t.EstimatedBytes, "Bytes on the heap of executors then."]
+    saved_bytes: Annotated[t.EstimatedBytes, "How many bytes less than now that is."]
     how: Annotated[t.Text, "What to do for it."]
 
 

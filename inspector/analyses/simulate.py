@@ -68,15 +68,15 @@ class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no stat
     rows_then: Annotated[t.Rows, "Rows that there would be.", t.Rank(1)]
     row_bytes: Annotated[t.RowBytes, t.Rank(4)]
     row_bytes_then: Annotated[t.RowBytes, "Key and value bytes that there would be.", t.Rank(2)]
-    heap_bytes: Annotated[t.HeapBytes | None, t.Title("heap"), t.Rank(8), t.ESTIMATE]
+    heap_bytes: Annotated[t.HeapBytes | None, t.Title("heap"), t.Rank(8)]
     heap_bytes_then: Annotated[
-        t.HeapBytes | None, "Heap that there would be.", t.Title("heap then"), t.Rank(7), t.ESTIMATE
+        t.HeapBytes | None, "Heap that there would be.", t.Title("heap then"), t.Rank(7)
     ]
     peak_rows: Annotated[t.Rows, "The most rows of any version that can be read.", t.Rank(12)]
     peak_rows_then: Annotated[t.Rows, "The most rows that there would have been.", t.Rank(5)]
     peak_bytes_then: Annotated[t.RowBytes, "The most bytes that there would have been.", t.Rank(9)]
     peak_heap_bytes_then: Annotated[
-        t.HeapBytes | None, "Heap at that moment.", t.Title("peak heap then"), t.WIDE, t.ESTIMATE
+        t.HeapBytes | None, "Heap at that moment.", t.Title("peak heap then"), t.WIDE
     ]
     peak_batch_id: Annotated[t.BatchId | None, "The batch of the most bytes.", t.WIDE]
     certainty: Annotated[t.Text, "`exact`, `at least`, `inferred` or `unchanged`.", t.Rank(6)]

@@ -34,6 +34,9 @@ Place = tuple[int, str, int]
 PLACES = {"operator": ("store_name", "partition_id"), "store": ("partition_id",), "partition": ()}
 """What a line stands for -> the columns that it does not have."""
 
+_OF_KEYS = "of the key bytes of a row, by nearest rank."
+_OF_VALUES = "of the value bytes of a row, by nearest rank."
+
 
 class SizeRow(t.StoreRow, table="sizes", empty="no store has rows of this version"):
     """The rows of one store, operator or partition at the judged version."""
@@ -46,25 +49,13 @@ class SizeRow(t.StoreRow, table="sizes", empty="no store has rows of this versio
     key_bytes: Annotated[t.Bytes, "Key bytes of all rows together.", t.Rank(24)]
     value_bytes: Annotated[t.Bytes, "Value bytes of all rows together.", t.Rank(23)]
     row_bytes: Annotated[t.RowBytes, t.Rank(17)]
-    key_bytes_p50: Annotated[
-        t.Bytes | None, "Median of the key bytes of a row, by nearest rank.", t.WIDE
-    ]
-    key_bytes_p90: Annotated[
-        t.Bytes | None, "90th percentile of the key bytes of a row, by nearest rank.", t.WIDE
-    ]
-    key_bytes_p99: Annotated[
-        t.Bytes | None, "99th percentile of the key bytes of a row, by nearest rank.", t.WIDE
-    ]
+    key_bytes_p50: Annotated[t.Bytes | None, f"Median {_OF_KEYS}", t.WIDE]
+    key_bytes_p90: Annotated[t.Bytes | None, f"90th percentile {_OF_KEYS}", t.WIDE]
+    key_bytes_p99: Annotated[t.Bytes | None, f"99th percentile {_OF_KEYS}", t.WIDE]
     key_bytes_max: t.KeyBytesMax | None
-    value_bytes_p50: Annotated[
-        t.Bytes | None, "Median of the value bytes of a row, by nearest rank.", t.WIDE
-    ]
-    value_bytes_p90: Annotated[
-        t.Bytes | None, "90th percentile of the value bytes of a row, by nearest rank.", t.WIDE
-    ]
-    value_bytes_p99: Annotated[
-        t.Bytes | None, "99th percentile of the value bytes of a row, by nearest rank.", t.WIDE
-    ]
+    value_bytes_p50: Annotated[t.Bytes | None, f"Median {_OF_VALUES}", t.WIDE]
+    value_bytes_p90: Annotated[t.Bytes | None, f"90th percentile {_OF_VALUES}", t.WIDE]
+    value_bytes_p99: Annotated[t.Bytes | None, f"99th percentile {_OF_VALUES}", t.WIDE]
     value_bytes_max: t.ValueBytesMax | None
     row_bytes_p50: Annotated[t.RowBytesP50 | None, t.Rank(25)]
     row_bytes_p90: t.RowBytesP90 | None

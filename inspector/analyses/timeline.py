@@ -257,7 +257,7 @@ class MeasuresRow(t.Row):
     of_partitions: Annotated[t.Count, "Partitions of the store, in all.", t.WIDE]
     rows: Annotated[t.Rows, t.Rank(21)]
     row_bytes: Annotated[t.RowBytes, t.Rank(22)]
-    heap_bytes: Annotated[t.HeapBytes | None, t.Title("heap"), t.Rank(28), t.ESTIMATE]
+    heap_bytes: Annotated[t.HeapBytes | None, t.Title("heap"), t.Rank(28)]
     puts: Annotated[t.Puts | None, t.Rank(24)]
     inserts: Annotated[t.Inserts | None, t.WIDE]
     updates: Annotated[t.Updates | None, t.WIDE]
@@ -294,21 +294,12 @@ class GrowthRow(t.StoreRow, table="growth"):
         "Median slope of the rows between all pairs of versions.",
         t.Title("rows"),
         t.Rank(12),
-        t.ESTIMATE,
     ]
     bytes_per_hour: Annotated[
-        t.BytesPerHour | None,
-        "Median slope of the row bytes.",
-        t.Title("row bytes"),
-        t.Rank(13),
-        t.ESTIMATE,
+        t.BytesPerHour | None, "Median slope of the row bytes.", t.Title("row bytes"), t.Rank(13)
     ]
     heap_bytes_per_hour: Annotated[
-        t.BytesPerHour | None,
-        "Median slope of the heap estimate.",
-        t.Title("heap"),
-        t.Rank(21),
-        t.ESTIMATE,
+        t.BytesPerHour | None, "Median slope of the heap estimate.", t.Title("heap"), t.Rank(21)
     ]
     rows_at_capacity: Annotated[
         t.Flag | None, "Whether the row bytes have reached `--capacity`.", t.Rank(24)

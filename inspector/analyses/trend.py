@@ -45,9 +45,7 @@ class GrowthRow(t.Row, table="growth", empty="no store was audited twice"):
     row_bytes: Annotated[t.RowBytes, t.Rank(3)]
     added_rows: Annotated[t.Count, "Live rows more than at the first audit.", t.Rank(4)]
     added_bytes: Annotated[t.Bytes, "Row bytes more than at the first audit.", t.Rank(2)]
-    bytes_per_hour: Annotated[
-        t.BytesPerHour, "Between these two audits, on average.", t.ESTIMATE, t.Rank(9)
-    ]
+    bytes_per_hour: Annotated[t.BytesPerHour, "Between these two audits, on average.", t.Rank(9)]
 
 
 class StandingRow(t.Row, table="standing", empty="the last audits have no findings"):

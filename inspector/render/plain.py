@@ -132,7 +132,7 @@ class EstimateRow(t.Row, table="estimate"):
     ]
     gets: Annotated[t.Count, "GET and HEAD requests.", t.ESTIMATE, t.Rank(3)]
     files: Annotated[t.Count, "Files that are read.", t.ESTIMATE, t.Rank(6)]
-    bytes: Annotated[t.Bytes, "Bytes that are read.", t.ESTIMATE, t.Rank(4)]
+    bytes: Annotated[t.EstimatedBytes, "Bytes that are read.", t.Rank(4)]
     core_seconds: Annotated[
         t.Ratio,
         "Processor time of this machine in seconds, by its pace on rows made up.",

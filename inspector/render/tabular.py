@@ -7,7 +7,7 @@
 
         partitions: Annotated[t.Count, "Partitions of the store.", t.Rank(11)]
         max_rows: t.MaxRows
-        largest_heap_bytes: Annotated[t.Bytes, "Heap of the largest.", t.ESTIMATE, t.WIDE]
+        largest_heap_bytes: Annotated[t.EstimatedBytes, "Heap of the largest.", t.WIDE]
 
 The type of a field says its unit and, where many tables have the column, its meaning; what stands
 beside it says the rest. A name that Python keeps for itself ends in ``_`` as a field, and not in
@@ -269,8 +269,9 @@ WIDE, ESTIMATE, RAW = Mark
 Text = Annotated[str, Unit.TEXT]
 Count = Annotated[int, Unit.COUNT]
 Bytes = Annotated[int, Unit.BYTES]
-PerHour = Annotated[float, Unit.PER_HOUR]
-BytesPerHour = Annotated[float, Unit.BYTES_PER_HOUR]
+EstimatedBytes = Annotated[int, Unit.BYTES, ESTIMATE]
+PerHour = Annotated[float, Unit.PER_HOUR, ESTIMATE]
+BytesPerHour = Annotated[float, Unit.BYTES_PER_HOUR, ESTIMATE]
 Share = Annotated[float, Unit.SHARE]
 Ratio = Annotated[float, Unit.RATIO]
 DurationMs = Annotated[int, Unit.DURATION_MS]
@@ -310,7 +311,7 @@ ValueBytes = Annotated[Bytes, "Bytes of the value."]
 OldValueBytes = Annotated[Bytes, "Bytes of the value before; null if there was none."]
 RowBytes = Annotated[Bytes, "Key and value bytes of these rows together."]
 HeapBytes = Annotated[
-    Bytes, "Bytes on the heap of executors for the two versions that Spark retains."
+    EstimatedBytes, "Bytes on the heap of executors for the two versions that Spark retains."
 ]
 DeltaBytes = Annotated[Bytes, "File bytes of delta files."]
 SnapshotBytes = Annotated[Bytes, "File bytes of snapshot files."]

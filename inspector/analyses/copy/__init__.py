@@ -122,12 +122,11 @@ class EvictionRow(t.StoreRow, table="evictions"):
     rows: Annotated[t.Count, "How many rows.", t.Rank(5)]
     row_bytes: Annotated[t.RowBytes, t.Rank(23)]
     disk_bytes: Annotated[
-        t.Bytes | None,
+        t.EstimatedBytes | None,
         "State file bytes of the copy times the share of these rows in all row bytes.",
-        t.ESTIMATE,
         t.Rank(21),
     ]
-    heap_bytes: Annotated[t.HeapBytes | None, t.ESTIMATE, t.Rank(22)]
+    heap_bytes: Annotated[t.HeapBytes | None, t.Rank(22)]
     effect: Annotated[t.Text, "What it does to the results of the query.", t.WIDE]
 
 

@@ -85,11 +85,9 @@ class LeftoverClassRow(t.StoreRow, table="classes"):
     keys: Annotated[t.Keys, t.Rank(2)]
     row_bytes: Annotated[t.RowBytes, t.Rank(3)]
     disk_bytes: Annotated[
-        t.Bytes | None,
-        "State file bytes times the share of these rows in all row bytes.",
-        t.ESTIMATE,
+        t.EstimatedBytes | None, "State file bytes times the share of these rows in all row bytes."
     ]
-    heap_bytes: Annotated[t.HeapBytes | None, t.Rank(23), t.ESTIMATE]
+    heap_bytes: Annotated[t.HeapBytes | None, t.Rank(23)]
     oldest_expired_batch: Annotated[
         t.Id | None, "The first batch that found one of them expired.", t.Rank(22)
     ]
