@@ -993,6 +993,10 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         Query(functions(EVENT_TIME, UNTIL_HOUR)),
         Query(functions(EVENT_TIME, UNTIL_HOUR), regulars),
     ),
+    "agg_url_key": (
+        Query(grouped(HOUR, "concat('/p?u=', user, '&t=', id) url", late=LATENESS), regulars),
+        Query(grouped(HOUR, "concat('/p?u=', user) url", late=LATENESS), regulars),
+    ),
     "join_late_left": (
         Query(joined(SOON, how="left"), later(-360), comers, mode="append"),
         "join_idle_side",

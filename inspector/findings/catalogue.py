@@ -462,6 +462,7 @@ WATERMARK_OF_CLOCK = Kind(
     "what there is",
     cause="The watermark is the batch clock less always the same.",
     command="timeline",
+    explains=Explains(("SS217", "SS218"), "windows then follow when events are read"),
 )
 WAITING = Kind(
     *("SS226", Severity.INFO, "rows that wait for the next batch", "Trigger.AvailableNow"),

@@ -63,14 +63,15 @@ class StoreLifetime:
         gap_ms: from one batch to the next, in the middle; None where the log has too few.
         sets: its rows are those of cube, rollup or grouping sets.
         moved_ms: by how much the watermark moved through the quiet versions.
-        exact: words for columns of its key that are exact numbers or times; empty for none.
+        exact: words for columns of its key that events hardly share; empty for none.
         alike: of the keys compared, how many differ from another in a way alone; by its words.
         compared: keys.
         watermark_possible: a time of its rows may have a watermark that no schema shows.
         watermark_refuted: it would have removed a row by now, or the query most likely has none.
         returns: puts of keys that were not there, and had been in the window. At least so many.
         versions: those that can be read, with their facts.
-        next_ms: the watermark that the newest batch made, if no batch ever ran without new data.
+        batches_open: through which a window of its rows can get events, by how the watermark moves.
+        next_ms: the watermark that the judged batch made, if no batch before had no new data.
     """
 
     operator_id: int
@@ -110,6 +111,7 @@ class StoreLifetime:
     watermark_refuted: bool = False
     returns: int = 0
     versions: Mapping[int, VersionFacts] = field(default_factory=dict)
+    batches_open: float = 0
     next_ms: int | None = None
 
 
@@ -233,9 +235,9 @@ def _partial_removal(life: StoreLifetime) -> Iterator[Finding]:
     kept = sum(count for at, count in ages.rows.items() if at <= middle)
     came, went = sum(v.new_rows for v in newer), sum(v.removed_rows for v in newer)
     gone = went - (rows - kept)  # at least so many of those that came
-    if life.newest.rows <= rows or 2 * kept < rows:
+    if gone < max(_FEWEST_GONE, (rows - kept) * came / max(1, rows)):
         return
-    if gone < _FEWEST_GONE or gone * rows < (rows - kept) * came:
+    if life.newest.rows <= rows or 2 * kept < rows:
         return
     words = (
         f"of {count_text(rows, 'key')} that were there {len(newer):,} versions ago {kept:,} are "
@@ -312,9 +314,10 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if not several or life.window < thresholds.window_versions:
         return
     goes, calls = timed or life.removals, life.calls
-    # A group state in which no key was met again is of no use, if no data removed it.
+    # Of no use is a group state in which no key was met again, if no data removed it, and a window.
     by_data = life.removals + 1 if calls is None else life.removals - calls.timeout_removed
     lost = by_data <= _FEW * life.removals and timed and life.returns < thresholds.unique_puts
+    lost |= life.batches_open >= thresholds.window_versions
     if goes and not life.exact and not lost:
         return
     unset = calls is not None and calls.never_armed_rows
@@ -325,7 +328,8 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if goes and life.exact:
         never = f"the key has {life.exact}"
     elif goes:
-        reason = "no key was met again before its timeout, so nothing is brought together"
+        until = "timeout" if calls else "window ended"
+        reason = f"no key was met again before its {until}, so nothing is brought together"
     yield catalogue.UNIQUE_KEYS.of_store(
         life,
         f"{life.inserts:,} of {count_text(life.puts, 'put')} in "
@@ -518,9 +522,8 @@ def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
     noun = "TTL" if life.rule.row_kind is RowKind.TTL_VALUE else "timeout"
     reason = f"the {noun} is shorter than the pauses between the events of a key"
     if within:
-        reason = "events come again later than the delay of withWatermark, and are given out again"
-    came = count_text(life.inserts, "key")
-    words = f"{life.returns:,} of {came} that came had been removed before"
+        reason = "they come again later than the delay of withWatermark, and are given out again"
+    words = f"{life.returns:,} of {life.inserts:,} keys that came had been removed before"
     yield catalogue.SHORT_TTL.of_store(
         life,
         f"{words}, in {count_text(life.window, 'version')}",
@@ -530,19 +533,17 @@ def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
 
 def _waiting(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Rows that the watermark has passed which the newest batch made, and no batch after it."""
-    far, now, until = life.expiring, life.now_ms, life.next_ms
-    if far is None or not now or not until or life.rule.expiry is None:
-        return
-    if life.rule.expiry.clock is not Clock.WATERMARK or life.leftovers:
+    far, now, until, rule = life.expiring, life.now_ms, life.next_ms, life.rule.expiry
+    if not now or not until or far is None or rule is None or rule.clock is not Clock.WATERMARK:
         return
     rows = sum(n for bucket, n in far.rows.items() if (bucket + 1) * far.width <= until)
-    if until - now < thresholds.far_hours * _DAY_MS / 24 or 2 * rows < life.newest.rows:
+    short = until - now < thresholds.far_hours * _DAY_MS / 24
+    if short or 2 * rows < life.newest.rows or life.leftovers:
         return
     words = f"at least {rows:,} of {count_text(life.newest.rows, 'row')}"
     yield catalogue.WAITING.of_store(
         life,
-        f"the newest batch ran with the watermark {time_ms_text(now)} and made that of "
-        f"{time_ms_text(until)}, which has passed {words}",
+        f"the judged batch made the watermark {time_ms_text(until)}, which has passed {words}",
         cause=f"The watermark of the next batch removes {words}, and no batch without new data has "
         "ever run: what append mode gives out waits for it.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from types import MappingProxyType
@@ -57,6 +58,7 @@ def store_lifetimes(
         keys = [*{key.fact.key for key in facts.of(SampledKey) if key.store.name == name}]
         quiet = _quiet(versions)
         windows = windows_of(operator, name, facts)
+        moved = _advance_ms(checkpoint, version, len(result) - 1) or math.inf
         yield StoreLifetime(
             operator_id=operator.operator_id,
             operator_name=operator.name,
@@ -87,9 +89,7 @@ def store_lifetimes(
             by_fastest=by_fastest,
             gap_ms=gap_ms,
             moved_ms=_advance_ms(checkpoint, version, quiet),
-            exact=_exact(
-                keys, fields, *rows_and_records(checkpoint, operator, name, versions, windows)
-            ),
+            exact=_exact(fields, *rows_and_records(checkpoint, operator, name, versions, windows)),
             alike=dict(_alike(keys, fields, unique=operator.name in DEDUPLICATE)),
             compared=len(keys),
             sets="spark_grouping_id" in [field.name for field in fields],
@@ -97,6 +97,7 @@ def store_lifetimes(
             returns=_returns(operator, name, facts),
             versions=versions,
             next_ms=_next_ms(checkpoint, clock),
+            batches_open=(len(result) - 1) * (windows.length_ms if windows else 0) / moved,
             **_no_puts(checkpoint, store, versions),
             **_expiring(facts, name, rule, version, clock),
         )
@@ -139,43 +140,32 @@ def _returns(operator: Operator, name: StoreName, facts: Facts) -> int:
     usual = (*GROUP_STATE, *deduplicate_within_watermark.NAMES)
     if operator.name not in usual and family is not transform_with_state.Family.VALUE:
         return 0
-    ages = [(ages.store, ages.fact) for ages in facts.of(Ages) if ages.store.name == name]
-    bases = {store: fact.window_version for store, fact in ages}
+    ages = [item for item in facts.of(Ages) if item.store.name == name]
+    bases = {item.store: item.fact.window_version for item in ages}
     born = sum(
         change.rows if change.rebased else change.new_rows
         for (store, version), change in facts.versions.items()
-        if version >= bases.get(store, version + 1)
+        if store in bases and version >= bases[store]
     )
-    return max(0, born - sum(fact.keys for _, fact in ages))
+    return max(0, born - sum(item.fact.keys for item in ages))
 
 
 def _next_ms(checkpoint: Checkpoint, clock: BatchClock | None) -> int | None:
-    """The watermark that the newest batch made, where each batch of the log had new data."""
-    fed = [c.has_new_data for _, c in sorted(checkpoint.logs.clocks.items())]
-    if clock is None or clock.batch_id + 1 in checkpoint.logs.clocks or not all(fed[1:]):
+    """The watermark that the judged batch made, where each batch up to it had new data."""
+    if clock is None:
         return None
-    return clock.next_watermark_ms if len(fed) > DEFAULTS.data_batches else None
+    clocks = sorted(checkpoint.logs.clocks.items())
+    fed = [c.has_new_data for batch, c in clocks if batch <= clock.batch_id][1:]
+    return clock.next_watermark_ms if all(fed) and len(fed) >= DEFAULTS.data_batches else None
 
 
-def _exact(keys: Sequence[bytes], fields: Sequence[StructField], written: int, records: int) -> str:
-    """Columns of a key that two events hardly share: numbers with fractions, times to the ms.
-
-    Or an id, where sources that count their records have had as many as rows were written.
-    """
+def _exact(fields: Sequence[StructField], written: int, records: int) -> str:
+    """Columns of a key that events hardly share: an id, where rows are as many as records read."""
     numbers = [repr(field.name) for field in fields if field.data_type in (DOUBLE, FLOAT)]
     if numbers:
         return f"floating-point numbers ({', '.join(numbers)})"
-    rows = [[*columns_of(key, fields)] for key in keys]
-    for at, field in enumerate(fields):
-        if field.data_type in (TIMESTAMP, TIMESTAMP_NTZ):
-            times = {int.from_bytes(row[at], "little") for row in rows}
-            if len(times) == len(rows) and any(time % _MINUTE for time in times):
-                return f"exact times ({field.name!r})"
     equal = DEFAULTS.unique_share * max(written, records) <= min(written, records)
     return "an id of each record" if equal and records >= DEFAULTS.unique_puts else ""
-
-
-_MINUTE = 60_000_000
 
 
 def _no_puts(checkpoint: Checkpoint, store: str, versions: Mapping[int, VersionFacts]) -> Any:

@@ -221,6 +221,7 @@ CAUSES: dict[str, str] = {
     "agg_unique_id": r"The key has an id of each record; 1\d\d of 1\d\d puts were of new keys",
     "agg_waits_for_next": r"watermark of the next batch removes at least \d+ of \d+ rows, and no",
     "group_event_key": r"160 of 160 puts were of new keys: no key was met again before its timeout",
+    "agg_url_key": r"160 of 160 puts were of new keys: no key was met again before its window",
     "join_late_left": r"behind the newest event times.*: the left side of the join is late",
     "tws_ttl_return": r"Keys come back: 180 of 240 .*: the TTL is shorter than the pauses",
     "agg_seconds_as_ms": r"The watermark is 1970-01-21.*: seconds were taken for milliseconds",
@@ -253,7 +254,7 @@ TWINS = (
     *("tws_short_ttl", "group_idle_source", "agg_three_keys"),
     *("agg_spelling", "dedup_event_uuid", "session_heartbeat", "agg_fractions"),
     *("group_short_timeout", "dedup_sent_again", "agg_unique_id", "agg_waits_for_next"),
-    *("group_event_key",),
+    *("group_event_key", "agg_url_key"),
     *("rocksdb_agg_no_watermark", "rocksdb_dedup_no_watermark", "rocksdb_join_no_range"),
 )
 """Troubles with a twin of their own; the others have that of another."""

@@ -507,6 +507,14 @@ def test_a_group_state_that_no_key_is_met_in_again_has_keys_unique_to_each_event
     assert judged(**LOST | {"inserts": 197}) == []
 
 
+@pytest.mark.parametrize(("batches", "many"), [(5.0, 1), (4.9, 0)])
+def test_windows_that_stay_open_in_which_no_key_is_met_again(batches: float, many: int) -> None:
+    case = {"operator_name": "stateStoreSave", "puts": 200, "inserts": 200, "removals": 9}
+    found = judged(**case, batches_open=batches)
+    assert [(one.kind.id, one.severity) for one in found] == [("SS217", Severity.INFO)] * many
+    assert all("met again before its window ended" in one.cause for one in found)
+
+
 def halves(rows: int = 70, kept: int = 60, went: int = 60) -> dict[str, object]:
     """Twelve versions: ``rows`` in the middle, of which some are untouched, and 120 that came."""
     return {
