@@ -316,7 +316,7 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     goes, calls = timed or life.removals, life.calls
     # Of no use is a group state in which no key was met again, if no data removed it, and a window.
     by_data = life.removals + 1 if calls is None else life.removals - calls.timeout_removed
-    lost = by_data <= _FEW * life.removals and timed and life.returns < thresholds.unique_puts
+    lost = by_data < _FEW * life.removals and timed and life.returns < thresholds.unique_puts
     lost |= life.batches_open >= thresholds.window_versions
     if goes and not life.exact and not lost:
         return

@@ -505,6 +505,8 @@ def test_a_group_state_that_no_key_is_met_in_again_has_keys_unique_to_each_event
     assert all(found.kind.id != "SS217" for found in judged(**LOST, returns=100))
     assert judged(**LOST | {"calls": by_data}) == []
     assert judged(**LOST | {"inserts": 197}) == []
+    not_due = TimerCalls(armed_keys=200)  # no timeout was, so that none came too soon
+    assert all(one.kind.id != "SS217" for one in judged(**LOST | {"removals": 0, "calls": not_due}))
 
 
 @pytest.mark.parametrize(("batches", "many"), [(5.0, 1), (4.9, 0)])
