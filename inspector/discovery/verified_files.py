@@ -7,6 +7,7 @@ would change every judgement here, so nothing is taken from a file that was chan
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 from inspector.checkpoint.patience import SILENCE
@@ -32,7 +33,8 @@ class VerifiedFiles(Storage):
         self.vouched: dict[str, bool] = {}
         self.__dict__.update(storage.__dict__)
         self._whole = storage  # what belongs to it goes when it does
-        self._names: dict[str, frozenset[str]] = {}
+        self._listed: dict[str, tuple[Entry, ...]] = {}
+        self._by_name: dict[str, dict[str, Entry]] = {}
         self._spare: dict[str, tuple[Entry, ...]] = {}
         self._tree: Tree | None = None
         self._has_asked = False
@@ -54,7 +56,7 @@ class VerifiedFiles(Storage):
         side = hadoop_sums_name(name)
         self._list_once(folder)
         self.vouched[relative] = False
-        if side not in self._names.get(folder, ()):
+        if side not in self._inside(folder):
             return data
         try:
             listed = self._listed_size(folder + slash + side)
@@ -69,9 +71,15 @@ class VerifiedFiles(Storage):
         return data
 
     def _list_once(self, folder: str) -> None:
-        if folder not in self._names:
+        if folder not in self._listed:
             with suppress(InspectorError, OSError):
                 self._spare[folder] = self.list(folder)
+
+    def _inside(self, folder: str) -> Mapping[str, Entry]:
+        """What a folder held by name when it was listed; nothing if it was not."""
+        if folder not in self._by_name:
+            self._by_name[folder] = {entry.name: entry for entry in self._listed.get(folder, ())}
+        return self._by_name[folder]
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
         """What a folder holds; kept, so that who lists a folder first reads it by one request.
@@ -86,7 +94,8 @@ class VerifiedFiles(Storage):
             result = super().list(relative, missing_ok=missing_ok)
         else:
             result = self._in_tree(tree, relative, missing_ok=missing_ok)
-        self._names[relative] = frozenset(entry.name for entry in result)
+        self._listed[relative] = result
+        self._by_name.pop(relative, None)
         return result
 
     def stat(self, relative: str = "") -> Entry | None:
@@ -135,7 +144,6 @@ class RememberedFiles(VerifiedFiles):
 
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage)
-        self._listed: dict[str, Entry] = {}
         self._kept: dict[str, tuple[tuple[Entry, object], bytes, bool]] = {}
 
     def look_again(self, tree: Tree | None = None) -> None:
@@ -144,9 +152,9 @@ class RememberedFiles(VerifiedFiles):
         An object that was silent has another chance. ``tree``: a listing of all, made just now.
         """
         SILENCE.clear()
-        self._kept = {path: kept for path, kept in self._kept.items() if path in self._listed}
+        self._kept = {path: kept for path, kept in self._kept.items() if self._entry_of(path)}
         self._listed.clear()
-        self._names.clear()
+        self._by_name.clear()
         self._spare.clear()
         self.vouched = {}  # whoever has the old one keeps it
         self._tree, self._has_asked = tree, tree is not None
@@ -161,7 +169,7 @@ class RememberedFiles(VerifiedFiles):
                 again the next time.
         """
         self._list_once(relative.rpartition("/")[0])
-        entry = self._listed.get(relative)
+        entry = self._entry_of(relative)
         kept = self._kept.get(relative)
         if kept is not None and entry is not None and kept[0] == (entry, entry.etag):
             self.vouched[relative] = kept[2]
@@ -173,8 +181,8 @@ class RememberedFiles(VerifiedFiles):
             self._kept[relative] = (entry, entry.etag), data, self.vouched[relative]
         return data
 
-    def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
-        """What a folder holds; kept until the next look."""
-        result = super().list(relative, missing_ok=missing_ok)
-        self._listed.update((entry.path, entry) for entry in result if not entry.is_dir)
-        return result
+    def _entry_of(self, relative: str) -> Entry | None:
+        """A file as it was listed."""
+        folder, _, name = relative.rpartition("/")
+        entry = self._inside(folder).get(name)
+        return None if entry is None or entry.is_dir else entry

@@ -63,7 +63,7 @@ def audit_stores(
     """
     first, reader = stores[0]
     steps = replay_steps(reader.provider.files_of(first.files), task.version)
-    reader.files.expect([file for step in steps for file in step.files])
+    reader.files.expect(file for step in steps for file in step.files)
     passes = [StorePass(task, store, item) for store, item in stores]
     number = 0
     while number < len(steps):
@@ -114,7 +114,7 @@ def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obs
     if pass_.state.tracking.clock_slot < 0:
         return
     steps = replay_steps(reader.provider.files_of(store.files), task.version)
-    reader.files.expect([file for step in steps for file in step.files])
+    reader.files.expect(file for step in steps for file in step.files)
     for step in steps:
         change = pass_.advance(step)
         if change is not None:

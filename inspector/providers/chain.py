@@ -111,7 +111,7 @@ class Step:
     def files(self) -> tuple[StoreFile, ...]:
         """What the step reads, in order: with a base not the delta."""
         files = (self.base,) if self.base is not None else (self.delta, self.check, self.compared)
-        return tuple(file for file in files if file is not None)
+        return tuple(filter(None, files))
 
 
 def chain_for(files: StoreFiles, version: int) -> Chain:

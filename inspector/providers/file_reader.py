@@ -139,10 +139,10 @@ class FileReader(ABC):
             return frozenset()
         return frozenset(self._decoded.keys() - self._summed - self._checks.vouched)
 
-    def expect(self, files: Sequence[StoreFile]) -> None:
+    def expect(self, files: Iterable[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
         sides = self._checks.sides_of
-        self._ahead.expect([item for file in files for item in (*sides(file), file)])
+        self._ahead.expect(item for file in files for item in (*sides(file), file))
 
     def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
         """The records of a file, block by block; the last block only after its end was verified.
@@ -187,12 +187,13 @@ class FileReader(ABC):
         self, files: Sequence[StoreFile], contents: Sequence[bytes], records: Sequence[int]
     ) -> None:
         """Note of files that were read together what :meth:`blocks` notes."""
-        for file, content, count in zip(files, contents, records, strict=False):
+        paths = [file.path for file in files]
+        self._decoded.update(zip(paths, records, strict=True))
+        self._summed.update(paths)
+        for file, content in zip(files, contents, strict=False):
             if self._checks.sides_of(file):
                 for _ in self._checks.watch(file, iter((content,))):
                     pass
-            self._decoded[file.path] = count
-        self._summed.update(file.path for file in files)
 
     def resume_from(self, earlier: FileReader) -> None:  # noqa: B027 - most have nothing to take over
         """Take over what another reader of the store knows of the version that it read last.

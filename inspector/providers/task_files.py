@@ -211,7 +211,7 @@ class ReadAhead:
         self._under_way: dict[str, Callable[[], bytes]] = {}
         self.expect(files)
 
-    def expect(self, files: Sequence[StoreFile]) -> None:
+    def expect(self, files: Iterable[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
         if self.is_remote:
             small = (file for file in files if file.size <= SMALL_BYTES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -53,9 +53,9 @@ class RocksDbReader(FileReader):
         self._encoding: Encoding | None = None
         self._lists = ListLengths() if options.form.several_values else None
 
-    def expect(self, files: Sequence[StoreFile]) -> None:
+    def expect(self, files: Iterable[StoreFile]) -> None:
         """Announce which files will be read    next: of a snapshot only parts are."""
-        super().expect([file for file in files if file.kind is FileKind.DELTA])
+        super().expect(file for file in files if file.kind is FileKind.DELTA)
 
     def resume_from(self, earlier: FileReader) -> None:
         """Take over what another reader of the store knows of the version that it read last."""
