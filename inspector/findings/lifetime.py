@@ -457,7 +457,8 @@ def _is_far(life: StoreLifetime, ahead: int, thresholds: Thresholds) -> bool:
     if life.window < thresholds.window_versions or life.span_ms is None:
         return False
     least = max(thresholds.far_hours * _DAY_MS / 24, thresholds.far_spans * life.span_ms)
-    return not life.removals and life.growing is not False and ahead >= least
+    may_grow = life.growing is not False or life.inserts  # it may be quiet just now
+    return not life.removals and bool(may_grow) and ahead >= least
 
 
 def _long_delay(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:

@@ -158,6 +158,7 @@ def test_a_key_that_every_event_makes_anew_is_the_cause(
         ({"span_ms": None}, False),
         ({"removals": 1}, False),
         ({"growing": False}, False),
+        ({"growing": False, "inserts": 12}, True),  # it is quiet just now
         ({"window": 4}, False),
         ({"newest": VersionFacts(rows=13)}, False),
     ],
