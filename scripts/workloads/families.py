@@ -35,6 +35,7 @@ delay2      the delay of the second source; big: percent of calls whose state is
 blocks      compression of RocksDB's tables; joinFormat: of the state of joins
 declares    runs that declare the variables whose values expire: always, first, later, inTurns;
             ``deletes``: the first one, and all others delete them
+evicts      ``between``: a batch removes what has expired since the one before (Spark 4.2)
 trigger     each tick is a run that ends itself: ``available`` now, or ``once``
 keepFailed  the state of a batch that failed may become a snapshot before the batch runs again
 delayWords  the delay in words, as in ``1_month``; ttl: of the variables of a transformWithState
@@ -110,6 +111,8 @@ def _fit_release(chosen: knobs.Knobs, release: tuple[int, int]) -> None:
         # 4 refuses a query of other operators, before 4.2 also one of another checkpoint format.
         if re.search("op:" if release >= (4, 2) else "op:|ckFmt:", str(chosen.get("later"))):
             chosen.pop("later")
+    if release == (4, 2) and "declares" in chosen:
+        chosen["evicts"] = "between"
     if release < (4, 3) and "joinFormat" in chosen:
         chosen["joinFormat"] = min(int(str(chosen["joinFormat"])), 2 if release < (4, 1) else 3)
     if release < (4, 0):

@@ -232,7 +232,9 @@ def _variables(workload: Workload) -> Iterator[tuple[int, dict[int, Held]]]:
     calls = workload.committed_variables()
     clocks = {batch: entry["P"] for batch, entry in workload.batches.items()}
     for operator in _processors(workload):
-        for batch, held in state_from_calls.replay(calls.get(operator, []), clocks):
+        for batch, held in state_from_calls.replay(
+            calls.get(operator, []), clocks, between="evicts" in workload.spec
+        ):
             found[batch][operator] = deepcopy(held)
     yield from found.items()
 
