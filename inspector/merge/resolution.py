@@ -114,7 +114,11 @@ class Resolution(Message):
         if clock.kind is None:
             return self._with_habits(name, self._of_unknown_clock(leftover))
         if clock.kind is not leftover.timeout_kind:
-            return None
+            # A restart may have switched the clock, and no batch since has shown it.
+            switched = not clock.shown and self.may_have_changed(name, leftover.clock_version or 0)
+            if not switched or leftover.reason != AMONG_DATA or leftover.by_either_clock:
+                return None
+            return self._with_habits(name, self._of_unknown_clock(leftover))
         by_neighbours = not clock.shown and not leftover.by_either_clock
         if by_neighbours and leftover.certainty is Certainty.PROVEN:
             certainty = INFERENCES["clock-of-neighbours"].certainty

@@ -163,6 +163,25 @@ def test_what_hangs_on_a_clock_that_nothing_shows_is_undecided(unknown: Resoluti
     assert unknown.resolve(NAME, 9, held) == held
 
 
+@pytest.mark.parametrize(
+    ("found", "more", "certainty"),
+    [
+        (resolution(v4=NOT_EVENT), {}, UNDECIDED),
+        (resolution(v4=NOT_EVENT, v9=NOT_EVENT), {}, None),
+        (resolution(v4=NOT_EVENT, v5=NOT_EVENT), {}, None),
+        (replace(resolution(), user_clock=PROCESSING), {}, None),
+        # A timer that only waits would be reported in every quiet batch.
+        (resolution(v4=NOT_EVENT), {"leftover_class": IGNORED, "reason": ""}, None),
+    ],
+)
+def test_a_restart_may_have_switched_the_clock_since_a_batch_showed_it(
+    found: Resolution, more: dict[str, Any], certainty: Certainty | None
+) -> None:
+    among = fact(EVENT, **{"certainty": UNDECIDED, "reason": AMONG_DATA, **more})
+    resolved = found.resolve(NAME, 5, among)
+    assert (None if resolved is None else resolved.certainty) is certainty
+
+
 def test_what_holds_by_both_clocks_is_proven_once() -> None:
     row = fact(by_either_clock=True, fired=3, first_expired_version=2)
     # How long it had gone on hangs on the clock.
