@@ -24,7 +24,7 @@ tool appended (premise ``appended-batch``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -56,15 +56,10 @@ class CrossChecks:
     """
 
     def __init__(self, task: Task, store: StoreTask) -> None:
-        checks = {
-            "absent": _absent,
-            "updates": _updates,
-            "removals": self._removals,
-            "late": self._late,
-            "timers": _timers,
-        }
+        checks: dict[str, Any] = {"absent": _absent, "updates": _updates, "timers": _timers}
+        checks |= {"removals": self._removals, "late": self._late}
         self._checks = [check for name, check in checks.items() if name in store.cross_checks]
-        self._needs = [need for name, need in _NEEDS.items() if name in store.cross_checks]
+        self._needs = [_NEEDS[name] for name in store.cross_checks]
         self.resume(task, store)
 
     def resume(self, task: Task, store: StoreTask) -> None:

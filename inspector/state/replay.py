@@ -261,10 +261,8 @@ class StateMap:
             self.versions.append(versions[i])
             sizes = block.key_length[span], block.value_length[span]
             columns = ids[span], *sizes, hashes[span], None if clocks is None else clocks[span]
-            results = counts[steps], totals[steps]
-            done = first + self._apply(
-                columns, 0, touched[span], *results, ends=ends[steps] - first
-            )
+            results = counts[steps], totals[steps], ends[steps] - first
+            done = first + self._apply(columns, 0, touched[span], *results)
             # The last one that was applied: behind it the map stands, and it may lack touches.
             last = min(int(np.searchsorted(ends, done, "right")), upto - 1)
             self.versions += versions[i + 1 : last + 1]
@@ -334,19 +332,13 @@ class StateMap:
         self._touched.append(touched if count == block.count else touched[:count].copy())
 
     def _apply(
-        self,
-        columns: tuple[Any, ...],
-        first: int,
-        touched: Any,
-        *results: Int64s,
-        ends: Int64s | None = None,
+        self, columns: Any, first: int, touched: Any, counts: Any, sums: Any, *ends: Int64s
     ) -> int:
         """Apply records to the table; returns how many rows of ``touched`` were filled."""
         apply: Callable[..., tuple[int, int]] = self._kernel.apply
         at = len(self.versions) - 1, first, self._flags
-        by_size = self._adder.by_size
-        results = (*results, by_size)
-        count, largest = apply(self._table[: self._keys], *columns, *at, touched, *results, ends)
+        results = touched, counts, sums, self._adder.by_size
+        count, largest = apply(self._table[: self._keys], *columns, *at, *results, *ends)
         self._adder.note_largest(largest)
         return count
 
@@ -367,7 +359,9 @@ class StateMap:
             earliest_put=self._earliest_put,
             latest_removal=self._latest_removal,
         )
-        self._total(change)
+        if change.rebased:
+            self.rows = self.key_bytes = self.value_bytes = 0
+        self._totals(change.sums)
         return change
 
     def touched_keys(self) -> TouchedKeys:
@@ -542,18 +536,10 @@ class StateMap:
             )
 
     def _totals(self, sums: Any) -> tuple[Int64s, Int64s, Int64s]:
-        """Rows, key bytes and value bytes of the map behind each of several versions."""
+        """Take over the sums of one or several versions: rows and bytes behind each of them."""
         rows = self.rows + np.cumsum(sums.now_rows - sums.was_rows)
         key_bytes = self.key_bytes + np.cumsum(sums.now_key_bytes - sums.was_key_bytes)
         value_bytes = self.value_bytes + np.cumsum(sums.now_value_bytes - sums.was_value_bytes)
         self.rows, self.key_bytes = int(rows[-1]), int(key_bytes[-1])
         self.value_bytes = int(value_bytes[-1])
         return rows, key_bytes, value_bytes
-
-    def _total(self, change: Change) -> None:
-        if change.rebased:
-            self.rows = self.key_bytes = self.value_bytes = 0
-        sums = change.sums
-        self.rows += sums.now_rows - sums.was_rows
-        self.key_bytes += sums.now_key_bytes - sums.was_key_bytes
-        self.value_bytes += sums.now_value_bytes - sums.was_value_bytes
