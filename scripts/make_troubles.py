@@ -428,7 +428,7 @@ LATER = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 400 DAYS"
 PAGES = "collect_list(raw) pages"
 EVENT_TIME, PROCESSING_TIME = "EventTimeTimeout", "ProcessingTimeTimeout"
 UNTIL_SOON = keeping(lambda state, newest: state.setTimeoutTimestamp(newest + 30_000))
-UNTIL_HOUR = keeping(lambda state, newest: state.setTimeoutTimestamp(newest + 2_400_000))
+UNTIL_LATER = keeping(lambda state, newest: state.setTimeoutTimestamp(newest + 90_000))
 REMOVED = functions(EVENT_TIME, UNTIL_SOON)
 OF_BOTH = functions(EVENT_TIME, UNTIL_SOON, both=True)
 
@@ -990,8 +990,8 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         Query(grouped(HOUR, "value % 20", late=LATENESS), endless=True, rate=20),
     ),
     "group_event_key": (
-        Query(functions(EVENT_TIME, UNTIL_HOUR)),
-        Query(functions(EVENT_TIME, UNTIL_HOUR), regulars),
+        Query(functions(EVENT_TIME, UNTIL_LATER)),
+        Query(functions(EVENT_TIME, UNTIL_LATER), regulars),
     ),
     "agg_url_key": (
         Query(grouped(HOUR, "concat('/p?u=', user, '&t=', id) url", late=LATENESS), regulars),

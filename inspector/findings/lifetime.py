@@ -316,11 +316,12 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     goes, calls = timed or life.removals, life.calls
     # Of no use is a group state in which no key was met again, if no data removed it, and a window.
     by_data = life.removals + 1 if calls is None else life.removals - calls.timeout_removed
-    lost = by_data < _FEW * life.removals and timed and life.returns < thresholds.unique_puts
+    # Which of two records came of data their order tells, of most of them.
+    lost = 4 * by_data < life.removals and timed and life.returns < thresholds.unique_puts
     lost |= life.batches_open >= thresholds.window_versions
-    if goes and not life.exact and not lost:
-        return
     unset = calls is not None and calls.never_armed_rows
+    if goes and not life.exact and (unset or not lost):
+        return
     never = life.rule.never or ("the function never set a timeout" if unset else "")
     if life.puts < thresholds.unique_puts or life.inserts < thresholds.unique_share * life.puts:
         return
