@@ -223,6 +223,8 @@ def _wide_column(
             column = field
     size, bare = columns[column], column.rpartition(".")[2]
     kept = next((words for start, words in _KEPT.items() if bare.startswith(start)), "")
+    if column in [key.name for key in schema.key.fields]:
+        kept = " of the key"
     return WideColumn(column, size, size * newest.rows / newest.row_bytes, kept)
 
 

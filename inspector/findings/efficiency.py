@@ -76,7 +76,7 @@ class WideColumn:
 
     Attributes:
         name: its path, or the name of several numbered ones; empty for all that a function keeps.
-        kept: what it keeps, in brackets.
+        kept: what it keeps, in brackets, or that it is of the key.
         row_bytes: of it in a row, on average. share: of the bytes of keys and values.
     """
 

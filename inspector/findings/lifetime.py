@@ -325,7 +325,7 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     never = life.rule.never or ("the function never set a timeout" if unset else "")
     if life.puts < thresholds.unique_puts or life.inserts < thresholds.unique_share * life.puts:
         return
-    reason = "the key is unique to each event"
+    reason = f"the key is unique to each event{'' if life.exact else ', or to each batch'}"
     if goes and life.exact:
         never = f"the key has {life.exact}"
     elif goes:

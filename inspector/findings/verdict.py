@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping, Sequence
 
 from inspector.discovery.restart import Restart
-from inspector.findings.catalogue import HOT_KEY, JOIN_SIDE, SAME_VALUE
+from inspector.findings.catalogue import HOT_KEY, JOIN_SIDE, NEVER_EXPIRES, SAME_VALUE
 from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
 from inspector.light_dataclasses import dataclass
 from inspector.model import READABLE, Problem
@@ -234,7 +234,15 @@ def main_finding(
         if heavy and number and (number >= _INFORMATION or (ranked and number == 1)):
             return max(heavy, key=lambda finding: sizes[finding])
         if ranked:
-            worst = max(ranked, key=lambda finding: (finding.severity, sizes.get(finding, 0)))
+            worst = max(
+                ranked,
+                key=lambda finding: (
+                    finding.severity,
+                    # Rows that are as many as they are meant to be explain least.
+                    finding.kind is not NEVER_EXPIRES or finding.severity > Severity.INFO,
+                    sizes.get(finding, 0),
+                ),
+            )
             return _root_of(worst, findings)
     return None
 

@@ -97,8 +97,8 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     event_time = watermark_field(value, RowPart.VALUE)
     if event_time is None and not time_fields(key):
         return StoreRule(
-            never="no column of this side that is in the state carries a watermark and the join "
-            "key holds no time, so none of its rows is ever removed",
+            never=f"no column of the {store.partition('-')[0]} side that is in the state carries a "
+            "watermark and the join key holds no time, so none of its rows is ever removed",
             advice=_ADVICE,
             source=SOURCE,
         )

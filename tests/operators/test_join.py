@@ -47,7 +47,9 @@ def test_a_side_with_a_watermark_is_cleaned_by_a_condition_that_is_not_stored(
 
 def test_a_side_without_watermark_or_time_in_its_key_keeps_every_row() -> None:
     found = rule(shape(left=MARKED, right=PLAIN), VALUE_STORES[1])
-    assert "no column of this side that is in the state carries a watermark" in (found.never or "")
+    assert "no column of the right side that is in the state carries a watermark" in (
+        found.never or ""
+    )
 
 
 @pytest.mark.parametrize(

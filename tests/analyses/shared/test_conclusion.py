@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from inspector.findings.catalogue import CATALOGUE
-from inspector.findings.finding import Finding, Kind
+from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.verdict import RANKS, cause_sentence, main_finding
 from inspector.model import Certainty
 
@@ -46,6 +46,13 @@ def test_of_two_that_are_as_grave_the_one_about_more_bytes_is_named() -> None:
     small, large = found("SS201", operator_id=0), found("SS202", operator_id=1)
     assert main_finding([small, large], {small: 10, large: 1000}) is large
     assert main_finding([small, large], {small: 1000, large: 10}) is small
+
+
+def test_rows_that_never_go_come_last_where_they_do_not_become_more() -> None:
+    meant_to_stay, spelled = found("SS201", severity=Severity.INFO), found("SS223")
+    assert main_finding([meant_to_stay, spelled], {meant_to_stay: 100}) is spelled
+    gathering = found("SS201")
+    assert main_finding([gathering, spelled], {gathering: 100}) is gathering
 
 
 def test_a_cause_in_another_store_explains_nothing_here() -> None:
