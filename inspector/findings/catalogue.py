@@ -278,7 +278,7 @@ WATERMARK_FLAT = Kind(
     command="timeline",
     concerns=Concerns.BY_WATERMARK,
     explains=Explains(
-        ("SS202", "SS204", "SS205", "SS207", "SS209"),
+        ("SS202", "SS204", "SS205", "SS207", "SS209", "SS218"),
         "rows that go by the watermark cannot go while it stands still",
     ),
 )

@@ -99,7 +99,9 @@ def _buffer_text(operator: Operator, name: StoreName) -> str:
     if operator.name not in (*AGGREGATIONS, *SESSION) or schema is None:
         return ""
     buffers = [field for field in schema.value.fields if field.name.startswith(_BUFFERS)]
-    return " (collect_list, collect_set or another list of all rows)" if buffers else ""
+    return (
+        " (collect_list, collect_set, percentile or another buffer of all rows)" if buffers else ""
+    )
 
 
 _BUFFERS = ("buf",)

@@ -330,7 +330,7 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         never = f"the key has {life.exact}"
     elif goes:
         until = "timeout" if calls else "window ended"
-        reason = f"no key was met again before its {until}, so nothing is brought together"
+        reason = f"no key was met again before its {until} by a later batch"
     yield catalogue.UNIQUE_KEYS.of_store(
         life,
         f"{life.inserts:,} of {count_text(life.puts, 'put')} in "

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping, Sequence
 
 from inspector.discovery.restart import Restart
-from inspector.findings.catalogue import HOT_KEY, JOIN_SIDE, NEVER_EXPIRES, SAME_VALUE
+from inspector.findings import catalogue
 from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
 from inspector.light_dataclasses import dataclass
 from inspector.model import READABLE, Problem
@@ -225,6 +225,12 @@ def main_finding(
         and total
         and sizes.get(finding, 0) >= _MOST * total
     ]
+    # Rows that are as many as they are meant to be explain least.
+    meant = [
+        of
+        for of in findings
+        if of.kind is catalogue.NEVER_EXPIRES and of.severity < Severity.WARNING
+    ]
     for number, rank in enumerate(ranks):
         ranked = [
             finding
@@ -234,15 +240,7 @@ def main_finding(
         if heavy and number and (number >= _INFORMATION or (ranked and number == 1)):
             return max(heavy, key=lambda finding: sizes[finding])
         if ranked:
-            worst = max(
-                ranked,
-                key=lambda finding: (
-                    finding.severity,
-                    # Rows that are as many as they are meant to be explain least.
-                    finding.kind is not NEVER_EXPIRES or finding.severity > Severity.INFO,
-                    sizes.get(finding, 0),
-                ),
-            )
+            worst = max(ranked, key=lambda of: (of.severity, of not in meant, sizes.get(of, 0)))
             return _root_of(worst, findings)
     return None
 
@@ -263,12 +261,12 @@ def cause_sentence(
         return main.cause
     beside = max(about, key=lambda finding: (finding.severity, sizes.get(finding, 0)))
     # Of a join's side one key says more than that no row of it has gone yet.
-    hot = beside.kind is HOT_KEY and main.kind is JOIN_SIDE
+    hot = beside.kind is catalogue.HOT_KEY and main.kind is catalogue.JOIN_SIDE
     first, second = (beside, main) if hot else (main, beside)
     return f"{first.cause.removesuffix('.')}; {go_on_with(second.cause)}"
 
 
-_OF_MOST = (HOT_KEY, SAME_VALUE)
+_OF_MOST = (catalogue.HOT_KEY, catalogue.SAME_VALUE, catalogue.WHOLE_UPLOADS)
 """They are about most rows, or most updates, and count no bytes of the judged version."""
 
 

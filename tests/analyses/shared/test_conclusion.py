@@ -76,6 +76,8 @@ def test_one_key_of_a_side_is_named_before_that_no_row_has_gone() -> None:
     side = found("SS205", cause="The side.")
     assert cause_sentence([hot, side], side, {}, 100) == "One key; the side."
     assert cause_sentence([hot, never], never, {}, 100) == "None goes; one key."
+    uploads = found("SS310", cause="Whole zips.")
+    assert cause_sentence([uploads, never], never, {}, 100) == "None goes; whole zips."
 
 
 def test_every_kind_of_finding_has_a_rank() -> None:
