@@ -175,6 +175,6 @@ def test_a_page_has_a_few_lines_and_bars(tmp_path: Path) -> None:
     bytes_of, _, idle = charts(tmp_path)
     assert isinstance(bytes_of, LineChart)
     assert [one.name for one in bytes_of.series] == ["11", "10", "9", "8", "7"]
-    assert bytes_of.about == "In s3://bucket/..."
+    assert bytes_of.about == "In s3://bucket/NAME"
     assert isinstance(idle, BarChart)
     assert len(idle.bars) == 10
