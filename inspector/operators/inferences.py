@@ -51,7 +51,7 @@ INFERENCES: Mapping[str, Inference] = {
         Inference("rearmed-by-habit", 7, 7),
         Inference("unseen-rewrites", 109, 110),
         Inference("kept-before-window", 73, 83),
-        Inference("unmarked-time", 27, 27),
+        Inference("unmarked-time", 33, 33),
         Inference("join-side", 134, 369),
         Inference("join-copy", 26, 34),
     )
