@@ -42,31 +42,25 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveBlock:
-    """Some consecutive live keys with their values, as spans over one buffer.
-
-    The names are those of :class:`~inspector.decode.records.RecordBlock`.
+    """Some consecutive live keys with their values.
 
     Attributes:
-        buffer: what the offsets count from.
-        key_length: its bytes.
-        value_length: its bytes.
+        buffer: what the spans count from.
+        spans: four rows: key offsets, key lengths, value offsets, value lengths.
     """
 
     buffer: bytes
-    key_offset: Int64s
-    key_length: Int64s
-    value_offset: Int64s
-    value_length: Int64s
+    spans: Int64s
 
     @property
     def count(self) -> int:
         """How many keys these are."""
-        return len(self.key_offset)
+        return len(self.spans[0])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EntryBlock(LiveBlock):
-    """Some consecutive entries of a table, as spans over one buffer.
+    """Some consecutive entries of a table.
 
     Keys are user keys; deletions have values of no bytes. Key and value of an entry lie side by
     side, with the 8 bytes of the internal key between them, and the entries one behind the other.
@@ -92,13 +86,13 @@ class EntryBlock(LiveBlock):
 
     def key(self, index: int) -> bytes:
         """One user key."""
-        start = int(self.key_offset[index])
-        return self.buffer[start : start + int(self.key_length[index])]
+        start, length = self.spans[:2, index].tolist()
+        return self.buffer[start : start + length]
 
     def value(self, index: int) -> bytes:
         """One value."""
-        start = int(self.value_offset[index])
-        return self.buffer[start : start + int(self.value_length[index])]
+        start, length = self.spans[2:, index].tolist()
+        return self.buffer[start : start + length]
 
 
 class EntryReader:
@@ -162,11 +156,11 @@ class EntryReader:
     def _block(
         self, count: int, used: int, plain: bool, blocks: RawBlocks, state: Int64s
     ) -> EntryBlock:
-        rows = self._columns.reshape(ENTRY, -1)[:, :count].copy()
-        keys, key_lengths, values, value_lengths, tags = rows
+        columns = self._columns.reshape(ENTRY, -1)[:, :count].copy()
         buffer = bytes(memoryview(self._out)[:used])
-        block = EntryBlock(buffer, keys, key_lengths, values, value_lengths, tags, plain)
-        self._previous = buffer[int(keys[-1]) : int(values[-1])]
+        block = EntryBlock(buffer, columns[:4], columns[4], plain)
+        key, _, value, _ = block.spans[:, -1].tolist()
+        self._previous = buffer[key:value]
         self.count += count
         if not plain:
             unread = set(distinct(block.type).tolist()) - set(self._types)

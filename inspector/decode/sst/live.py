@@ -9,6 +9,7 @@ alone, all of them values, they are passed on as they are.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -111,16 +112,10 @@ class _Run:
     def cut(self, until: bytes | None) -> int:
         """The first entry at hand whose key is not below a bound."""
         assert self.block is not None
-        low, high = self.at, self.block.count
+        high = self.block.count
         if until is None or (high and self.block.key(high - 1) < until):
             return high
-        while low < high:
-            middle = (low + high) // 2
-            if self.block.key(middle) < until:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        return bisect_left(range(high), until, self.at, key=self.block.key)
 
     def go_on(self, at: int) -> None:
         """Take what is before an entry as done."""
@@ -149,32 +144,20 @@ def _part(block: EntryBlock, start: int, end: int) -> EntryBlock:
     """Some entries of a block, and no bytes of others."""
     if start == 0 and end == block.count:
         return block
-    rows = slice(start, end)
-    first = int(block.key_offset[start])
-    last = int(block.value_offset[end - 1] + block.value_length[end - 1])
-    return EntryBlock(
-        block.buffer[first:last],
-        block.key_offset[rows] - first,
-        block.key_length[rows],
-        block.value_offset[rows] - first,
-        block.value_length[rows],
-        block.tag[rows],
-        block.plain,
-    )
+    spans = block.spans[:, start:end].copy()
+    first, last = int(spans[0, 0]), int(spans[2, -1] + spans[3, -1])
+    spans[::2] -= first
+    return EntryBlock(block.buffer[first:last], spans, block.tag[start:end], block.plain)
 
 
 def _join(parts: list[EntryBlock]) -> EntryBlock:
     """Blocks as one, over one buffer; not a plain one."""
-    sizes = np.cumsum([0, *(len(part.buffer) for part in parts)])
-    return EntryBlock(
-        b"".join(part.buffer for part in parts),
-        np.concatenate([p.key_offset + size for p, size in zip(parts, sizes, strict=False)]),
-        np.concatenate([part.key_length for part in parts]),
-        np.concatenate([p.value_offset + size for p, size in zip(parts, sizes, strict=False)]),
-        np.concatenate([part.value_length for part in parts]),
-        np.concatenate([part.tag for part in parts]),
-        plain=False,
-    )
+    buffers = [part.buffer for part in parts]
+    spans = np.concatenate([part.spans for part in parts], axis=1)
+    before = np.cumsum([0, *map(len, buffers[:-1])])
+    spans[::2] += np.repeat(before, [part.count for part in parts])
+    tags = np.concatenate([part.tag for part in parts])
+    return EntryBlock(b"".join(buffers), spans, tags, plain=False)
 
 
 class _Merge:
@@ -196,14 +179,7 @@ class _Merge:
             (run, end) = parts[0]
             block = run.block
             if block is not None and block.plain:
-                rows = slice(run.at, end)
-                yield LiveBlock(
-                    block.buffer,
-                    block.key_offset[rows],
-                    block.key_length[rows],
-                    block.value_offset[rows],
-                    block.value_length[rows],
-                )
+                yield LiveBlock(block.buffer, block.spans[:, run.at : end])
                 return
         blocks = [_part(run.block, run.at, end) for run, end in parts if run.block is not None]
         result = self._resolve(blocks, [run.table for run, _ in parts])
@@ -217,8 +193,8 @@ class _Merge:
         stones = self._tombstones
         status, keys, used = kernel().table_live(
             all_of_them.buffer,
-            all_of_them.key_offset,
-            all_of_them.key_length,
+            all_of_them.spans[0],
+            all_of_them.spans[1],
             all_of_them.tag,
             runs,
             stones.buffer,
@@ -243,29 +219,26 @@ class _Merge:
     def _values(self, block: EntryBlock, order: Int64s, pieces: Int64s, table: Table) -> LiveBlock:
         """The keys with their values, put together where these have several pieces."""
         first = np.cumsum(pieces) - pieces
-        base = order[first]
-        key_offset, key_length = block.key_offset[base], block.key_length[base]
-        value_offset, value_length = block.value_offset[base], block.value_length[base]
-        buffer = block.buffer
+        spans, buffer = block.spans[:, order[first]], block.buffer
         several = np.flatnonzero(pieces > 1)
         if len(several):
-            lengths = np.add.reduceat(block.value_length[order], first)[several]
+            lengths = np.add.reduceat(block.spans[3, order], first)[several]
             lengths += (pieces[several] - 1) * len(self._delimiter)
             if int(lengths.max()) > self._limits.record_bytes:
                 text = f"a merged value of {int(lengths.max()):,} bytes"
                 raise _at(table, above_limit("record_bytes", text, self._limits))
             in_order = order[np.repeat(pieces > 1, pieces)]
             merged = _merge_values(block, in_order, pieces[several], self._delimiter)
-            value_offset[several] = len(buffer) + np.cumsum(lengths) - lengths
-            value_length[several] = lengths
+            spans[2, several] = len(buffer) + np.cumsum(lengths) - lengths
+            spans[3, several] = lengths
             buffer += merged
-        return LiveBlock(buffer, key_offset, key_length, value_offset, value_length)
+        return LiveBlock(buffer, spans)
 
 
 def _merge_values(block: EntryBlock, order: Int64s, pieces: Int64s, delimiter: bytes) -> bytes:
     """The values of some keys, one behind the other; a delimiter between the pieces of each."""
     offsets, lengths = np.empty((2, 2 * len(order)), np.int64)
-    offsets[0::2], lengths[0::2] = block.value_offset[order], block.value_length[order]
+    offsets[0::2], lengths[0::2] = block.spans[2:, order]
     offsets[1::2], lengths[1::2] = len(block.buffer), len(delimiter)
     lengths[2 * np.cumsum(pieces) - 1] = 0  # none behind the last piece of a key
     return kernel().gather(block.buffer + delimiter, offsets, lengths)

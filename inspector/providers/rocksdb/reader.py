@@ -7,8 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
 from inspector.checkpoint.storage import Storage
 from inspector.decode.changelog import read_changelog
 from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder, range_of_family
@@ -119,10 +117,8 @@ class RocksDbReader(FileReader):
         self._summed.add(file.path)  # every part of its archive has one, and every block of a table
         snapshot = self._snapshot(file)
         for live_block in live_blocks(self._storage, file, snapshot, self._options, family):
-            self.raw_bytes += int(live_block.key_length.sum() + live_block.value_length.sum())
-            keys, values = live_block.key_offset, live_block.value_offset
-            spans = np.stack([keys, live_block.key_length, values, live_block.value_length])
-            yield Scanned(live_block.buffer, 0, 0, spans, None)
+            self.raw_bytes += int(live_block.spans[1::2].sum())
+            yield Scanned(live_block.buffer, 0, 0, live_block.spans, None)
 
     def _snapshot(self, file: StoreFile) -> Snapshot:
         cache = self._storage.known

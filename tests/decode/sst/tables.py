@@ -93,7 +93,7 @@ def rows_of(blocks: Iterable[LiveBlock]) -> list[tuple[bytes, bytes]]:
 
 def _rows(blocks: Iterable[LiveBlock]) -> Iterator[tuple[bytes, bytes]]:
     for block in blocks:
-        spans = (block.key_offset, block.key_length, block.value_offset, block.value_length)
+        spans = block.spans
         for key, key_size, value, size in zip(*(span.tolist() for span in spans), strict=True):
             yield block.buffer[key : key + key_size], block.buffer[value : value + size]
 

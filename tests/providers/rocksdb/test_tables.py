@@ -30,9 +30,7 @@ def entries(folder: Path, version: int) -> list[tuple[str, str]]:
     return [
         (block.buffer[k : k + ks].hex(), block.buffer[v : v + vs].hex())
         for block in live_blocks(storage, file, read_snapshot(storage, file), options)
-        for k, ks, v, vs in zip(
-            block.key_offset, block.key_length, block.value_offset, block.value_length, strict=True
-        )
+        for k, ks, v, vs in zip(*block.spans, strict=True)
     ]
 
 
