@@ -24,7 +24,7 @@ tool appended (premise ``appended-batch``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,103 +56,116 @@ class CrossChecks:
     """
 
     def __init__(self, task: Task, store: StoreTask) -> None:
-        checks: dict[str, Any] = {"absent": _absent, "updates": _updates, "timers": _timers}
-        checks |= {"removals": self._removals, "late": self._late}
-        self._checks = [check for name, check in checks.items() if name in store.cross_checks]
-        self._needs = [_NEEDS[name] for name in store.cross_checks]
+        self._checks = [check for name, check in _CHECKS.items() if name in store.cross_checks]
         self.resume(task, store)
 
     def resume(self, task: Task, store: StoreTask) -> None:
         """Go on with a later task of the same store: its log has more batches."""
         self._batches: Mapping[int, BatchClock] = {c.batch_id: c for c in task.clocks}
-        expiry = store.expiry
-        self._per_ms = expiry.per_ms if expiry is not None else 1
+        self._per_ms = store.expiry.per_ms if store.expiry is not None else 1
 
     def doubtful(self, changes: Changes) -> Int64s:
         """Places of the versions that a check could find something in."""
-        needed = [need(changes) for need in self._needs]
+        needed = [check.needs(changes) for check in self._checks]
         return np.flatnonzero(np.any(needed, axis=0)) if needed else np.empty(0, np.int64)
 
     def of(self, change: Change) -> list[Wrong]:
         """What is wrong with the delta that made a change; nothing is known of a snapshot's."""
-        batch = self._batches.get(change.version - 1)
-        if not self._checks or change.rebased or (batch is not None and batch.appended):
+        batch, before = (self._batches.get(change.version - ago) for ago in (1, 2))
+        if change.rebased or (batch is not None and batch.appended):
             return []
-        result = []
-        for check in self._checks:
-            wrong = check(change, batch)
-            if wrong is not None:
-                result.append(wrong)
-        return result
-
-    def _removals(self, change: Change, batch: BatchClock | None) -> Wrong | None:
-        if batch is None or batch.watermark_ms is None or change.latest_removal is None:
-            return None
-        bound = batch.watermark_ms * self._per_ms
-        if change.latest_removal <= bound:
-            return None
-        return Wrong(
-            FOREIGN_RECORDS,
-            f"got a removal of a row of the time {change.latest_removal}, expected none "
-            f"after {bound}, the watermark of batch {batch.batch_id}",
-        )
-
-    def _late(self, change: Change, batch: BatchClock | None) -> Wrong | None:
-        # Without a watermark an operator evicts what lies before 1970, and drops no more.
-        if batch is None or change.earliest_put is None or (change.latest_removal or 0) <= 0:
-            return None
-        before = self._batches.get(change.version - 2)
-        if before is None or before.watermark_ms is None or batch.watermark_ms is None:
-            return None
-        bound = min(before.watermark_ms, batch.watermark_ms) * self._per_ms
-        if not bound or change.earliest_put > bound:
-            return None
-        return Wrong(
-            FOREIGN_RECORDS,
-            f"got a put of a row of the time {change.earliest_put}, expected none up to "
-            f"{bound}, the watermark of batch {before.batch_id}: Spark drops late rows",
-        )
+        around = _Around(batch, before, self._per_ms)
+        messages = ((check.slug, check.message(change, around)) for check in self._checks)
+        return [Wrong(slug, message) for slug, message in messages if message is not None]
 
 
-_NEEDS: Mapping[str, Callable[[Changes], Bools]] = {
-    "absent": lambda changes: np.asarray(changes.counts.absent_removals) > 0,
-    "updates": lambda changes: np.asarray(changes.counts.updates) > 0,
-    "removals": lambda changes: changes.latest_removal != NO_CLOCK,
-    "late": lambda changes: changes.latest_removal > 0,
-    "timers": lambda changes: changes.earliest_put != NO_LATER,
-}
-"""Without what no check of that name finds anything, for each of several versions."""
+class _Around(NamedTuple):
+    """The batch of a change, the one before it, and units of a row's time in a millisecond."""
+
+    batch: BatchClock | None
+    before: BatchClock | None
+    per_ms: int
 
 
-def _absent(change: Change, _batch: BatchClock | None) -> Wrong | None:
+def _absent(change: Change, _around: _Around) -> str | None:
     if not change.counts.absent_removals:
         return None
-    return Wrong(
-        ABSENT,
+    return (
         f"got {change.counts.absent_removals:,} removals of keys that the version before "
-        "does not have, expected none: Spark removes only what is there",
+        "does not have, expected none: Spark removes only what is there"
     )
 
 
-def _updates(change: Change, _batch: BatchClock | None) -> Wrong | None:
+def _updates(change: Change, _around: _Around) -> str | None:
     if not change.counts.updates:
         return None
-    return Wrong(
-        FOREIGN_RECORDS,
+    return (
         f"got {change.counts.updates:,} puts of keys that are there already, expected "
-        "none: a deduplication never puts a key again",
+        "none: a deduplication never puts a key again"
     )
 
 
-def _timers(change: Change, batch: BatchClock | None) -> Wrong | None:
+def _removals(change: Change, around: _Around) -> str | None:
+    batch = around.batch
+    if batch is None or batch.watermark_ms is None or change.latest_removal is None:
+        return None
+    bound = batch.watermark_ms * around.per_ms
+    if change.latest_removal <= bound:
+        return None
+    return (
+        f"got a removal of a row of the time {change.latest_removal}, expected none "
+        f"after {bound}, the watermark of batch {batch.batch_id}"
+    )
+
+
+def _late(change: Change, around: _Around) -> str | None:
+    batch, before = around.batch, around.before
+    # Without a watermark an operator evicts what lies before 1970, and drops no more.
+    if batch is None or change.earliest_put is None or (change.latest_removal or 0) <= 0:
+        return None
+    if before is None or before.watermark_ms is None or batch.watermark_ms is None:
+        return None
+    bound = min(before.watermark_ms, batch.watermark_ms) * around.per_ms
+    if not bound or change.earliest_put > bound:
+        return None
+    return (
+        f"got a put of a row of the time {change.earliest_put}, expected none up to "
+        f"{bound}, the watermark of batch {before.batch_id}: Spark drops late rows"
+    )
+
+
+def _timers(change: Change, around: _Around) -> str | None:
+    batch = around.batch
     if batch is None or batch.watermark_ms is None or batch.timestamp_ms is None:
         return None
     bound = min(batch.watermark_ms, batch.timestamp_ms)
     # The sum of a time and a duration that is too long for it is negative.
     if change.earliest_put is None or not 0 <= change.earliest_put < bound:
         return None
-    return Wrong(
-        FOREIGN_RECORDS,
+    return (
         f"got a timer of {change.earliest_put}, expected none before {bound}, the earlier "
-        f"clock of batch {batch.batch_id}: Spark refuses to set one in the past",
+        f"clock of batch {batch.batch_id}: Spark refuses to set one in the past"
     )
+
+
+class _Check(NamedTuple):
+    """A check: what it concludes, and for each of several versions whether it can find anything."""
+
+    slug: str
+    message: Callable[[Change, _Around], str | None]
+    needs: Callable[[Changes], Bools]
+
+
+_CHECKS: Mapping[str, _Check] = {
+    "absent": _Check(
+        ABSENT, _absent, lambda changes: np.asarray(changes.counts.absent_removals) > 0
+    ),
+    "updates": _Check(
+        FOREIGN_RECORDS, _updates, lambda changes: np.asarray(changes.counts.updates) > 0
+    ),
+    "removals": _Check(
+        FOREIGN_RECORDS, _removals, lambda changes: changes.latest_removal != NO_CLOCK
+    ),
+    "late": _Check(FOREIGN_RECORDS, _late, lambda changes: changes.latest_removal > 0),
+    "timers": _Check(FOREIGN_RECORDS, _timers, lambda changes: changes.earliest_put != NO_LATER),
+}

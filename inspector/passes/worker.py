@@ -194,14 +194,12 @@ def _of_files(
 def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
     """What takes another look at the live rows."""
     first = len(reader.problems)
-    if task.request.matched and task.present:
-        more = reader.again(task, store)
-        yield from emit_partners(task, store, more)
-        reader.add(more.problems)
-    if task.request.fields and task.present:
-        more = reader.again(task, store)
-        yield from emit_fields(task, store, more)
-        reader.add(more.problems)
+    wanted = (emit_partners, task.request.matched), (emit_fields, task.request.fields)
+    for emit, is_wanted in wanted if task.present else ():
+        if is_wanted:
+            more = reader.again(task, store)
+            yield from emit(task, store, more)
+            reader.add(more.problems)
     _check_doubts(task, reader)
     yield from _problems(task, reader, first)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.key_ranges import (
+from inspector.discovery.plan import plan
+from inspector.discovery.tasks import (
+    ALL_LEFTOVERS,
     MOST_RANGES,
+    Task,
     needs_bounds,
     replayed_files,
     split_task,
     with_bounds,
 )
-from inspector.discovery.plan import plan
-from inspector.discovery.tasks import ALL_LEFTOVERS, Task
 from inspector.facts.timers import CallBounds
 from tests.cases import FIXTURES
 

@@ -13,9 +13,8 @@ import pytest
 
 from inspector.analyses.shared.run import bound_ranges, in_whole
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.key_ranges import split_task
 from inspector.discovery.plan import plan
-from inspector.discovery.tasks import ALL_LEFTOVERS, Task
+from inspector.discovery.tasks import ALL_LEFTOVERS, Task, split_task
 from inspector.engines.engine import BatchFunction
 from inspector.facts.checks import ReadProblem, SnapshotDiffers
 from inspector.facts.fact import Observed

@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.key_ranges import split_task
 from inspector.discovery.plan import plan
-from inspector.discovery.tasks import Task
+from inspector.discovery.tasks import Task, split_task
 from inspector.passes.tracked import range_filter
 from tests.cases import FIXTURES
 

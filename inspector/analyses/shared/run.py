@@ -19,9 +19,17 @@ from inspector.checkpoint.logfile import DOUBTFUL, MOVED_SLUG
 from inspector.checkpoint.patience import THREADS, in_parallel
 from inspector.checkpoint.storage import READ
 from inspector.checkpoint.urls import is_local
-from inspector.discovery import key_ranges
 from inspector.discovery.plan import plan
-from inspector.discovery.tasks import Request, StoreTask, Task
+from inspector.discovery.tasks import (
+    MOST_RANGES,
+    Request,
+    StoreTask,
+    Task,
+    needs_bounds,
+    replayed_files,
+    split_task,
+    with_bounds,
+)
 from inspector.engines.engine import BYTES, BatchFunction, Engine, Measure, Merge, Work
 from inspector.engines.local import stream_tasks
 from inspector.facts.checks import ReadProblem
@@ -201,15 +209,11 @@ def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]
         cores = -(-cores // 2)  # a task that is alone takes two
     counts = ranges_for_cores(tasks, cores)
     if options.memory_limit is None:
-        return [
-            part
-            for task, n in zip(tasks, counts, strict=True)
-            for part in key_ranges.split_task(task, n)
-        ]
+        return [part for task, n in zip(tasks, counts, strict=True) for part in split_task(task, n)]
     at_once = (engine.in_process and engine.cores) or 1
     memory = _key_memory(options.memory_limit, at_once)
     counts = [max(n, m) for n, m in zip(counts, ranges_for_memory(tasks, memory), strict=True)]
-    parts = [key_ranges.split_task(task, n) for task, n in zip(tasks, counts, strict=True)]
+    parts = [split_task(task, n) for task, n in zip(tasks, counts, strict=True)]
     whole = sum(n > 1 and len(ranges) == 1 for n, ranges in zip(counts, parts, strict=True))
     _tell([len(part) for part in parts], whole, options.engine.notify)
     return [replace(task, key_memory=memory) for part in parts for task in part]
@@ -228,7 +232,7 @@ def one_after_another(tasks: Iterable[Task], options: Options) -> list[Task]:
     if options.memory_limit is None or options.key:
         return tasks
     memory = _key_memory(options.memory_limit, 1)
-    counts = [min(n, key_ranges.MOST_RANGES) for n in ranges_for_memory(tasks, memory)]
+    counts = [min(n, MOST_RANGES) for n in ranges_for_memory(tasks, memory)]
     _tell(counts, 0, options.engine.notify)
     return [replace(task, passes=n) for task, n in zip(tasks, counts, strict=True)]
 
@@ -309,7 +313,7 @@ def _most_keys(task: Task, record_bytes: dict[tuple[int, str], float]) -> int:
     """Keys of a task at the most beside its snapshots' rows, by a sample of each store's name."""
     keys = 0.0
     for store in task.stores:
-        files = [file for file in key_ranges.replayed_files(task, store) if _has_rows(task, file)]
+        files = [file for file in replayed_files(task, store) if _has_rows(task, file)]
         if files:
             name = task.operator_id, store.store_name
             if name not in record_bytes:
@@ -327,9 +331,7 @@ def _snapshot_rows(task: Task) -> int:
     """Rows that the snapshots of the stores say they have: the oldest, or the newest if more."""
     rows = 0
     for store, reader in open_stores(_without_sums(task)):
-        result = [
-            file for file in key_ranges.replayed_files(task, store) if not _has_rows(task, file)
-        ]
+        result = [file for file in replayed_files(task, store) if not _has_rows(task, file)]
         rows += max(
             (reader.files.snapshot_rows(file) or 0 for file in result[:1] + result[-1:]), default=0
         )
@@ -343,7 +345,7 @@ def _kept_length(task: Task) -> int:
     """
     length = 0
     for store, reader in open_stores(_without_sums(task)):
-        files = [] if shows_few(task, store) else key_ranges.replayed_files(task, store)
+        files = [] if shows_few(task, store) else replayed_files(task, store)
         if files:
             with suppress(exceptions.InspectorError, OSError):
                 largest = max(files, key=lambda file: file.size)
@@ -377,7 +379,7 @@ def bound_ranges(tasks: Sequence[Task], run: RunTasks) -> Sequence[Task]:
 
     That takes a pass of its own over them: who made a record is judged by all records around it.
     """
-    timed = [task for task in tasks if key_ranges.needs_bounds(task)]
+    timed = [task for task in tasks if needs_bounds(task)]
     if not timed:
         return tasks
     result: dict[StoreId, dict[int, CallBounds]] = {}
@@ -388,10 +390,7 @@ def bound_ranges(tasks: Sequence[Task], run: RunTasks) -> Sequence[Task]:
                 of_store.get(observation.version, CallBounds()) + observation.fact
             )
     bounds: Mapping[StoreId, Mapping[int, CallBounds]] = result
-    return [
-        key_ranges.with_bounds(task, bounds) if key_ranges.needs_bounds(task) else task
-        for task in tasks
-    ]
+    return [with_bounds(task, bounds) if needs_bounds(task) else task for task in tasks]
 
 
 def in_whole(
