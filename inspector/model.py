@@ -195,14 +195,7 @@ LIMITS, LIMITS_FAULT = _limits()
 def above_limit(
     name: str, amount: str, limits: Limits = LIMITS, offset: int | None = None
 ) -> LimitError:
-    """The error that something is above a limit.
-
-    Args:
-        name: of the limit.
-        amount: is above it, in words.
-        limits: which ones hold.
-        offset: where in the file.
-    """
+    """The error that an amount, in words, is above the limit of this name."""
     return LimitError(
         f"{amount}, the limit {name} is {getattr(limits, name):,} ({LIMITS_VARIABLE}={name}=N sets "
         "another)",

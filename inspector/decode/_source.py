@@ -108,12 +108,7 @@ class Source:
 
 
 class RawCodec:
-    """A codec without framing.
-
-    Args:
-        name: as pyarrow spells it.
-        title: as messages spell it.
-    """
+    """A codec without framing, by pyarrow's name for it and a title for messages."""
 
     def __init__(self, name: Literal["lz4_raw", "snappy"], title: str) -> None:
         # A codec is recognised without it.

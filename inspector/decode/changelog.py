@@ -65,11 +65,7 @@ class ChangelogHead:
 def read_changelog(
     blocks: Iterable[bytes], limits: Limits = LIMITS
 ) -> tuple[ChangelogHead, Iterator[Scanned]]:
-    """The head of a decompressed changelog, and its records as they come.
-
-    Args:
-        blocks: the raw bytes, cut anywhere.
-        limits: ``record_bytes`` and ``block_bytes``.
+    """The head of a decompressed changelog, cut anywhere, and its records as they come.
 
     Raises:
         TruncatedError, RecordError, LimitError: as :func:`inspector.decode.records.scan_blocks`.

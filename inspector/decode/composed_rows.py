@@ -62,13 +62,7 @@ def constant(values: Int64s) -> Column:
 def columns_of(
     buffer: bytes, offsets: Int64s, lengths: Int64s, types: Sequence[DataType]
 ) -> list[Column]:
-    """The fields of some rows.
-
-    Args:
-        buffer: what the rows lie in.
-        offsets: where each starts.
-        lengths: its bytes.
-        types: of its fields.
+    """The fields, of these types, of some rows in a buffer.
 
     Raises:
         RowError: a row has no room for its fields, or a variable part lies outside of it; with the

@@ -110,14 +110,7 @@ def _below(ordinal: int, within: str, data_type: DataType) -> Iterator[NestedFie
 
 
 def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int64s) -> RowBytes:
-    """Measure rows; ``bytes`` of everything add up to the rows' lengths.
-
-    Args:
-        schema: of the rows.
-        buffer: what they lie in.
-        offsets: where each row starts.
-        lengths: bytes of each row.
-    """
+    """Measure rows of a schema in a buffer; ``bytes`` of everything add up to the rows' lengths."""
     data = np.frombuffer(buffer, np.uint8)
     fields, nested = _Fields(data), _Fields(data)
     bits = bitset_bytes(len(schema.fields))

@@ -110,12 +110,7 @@ class RowDecoder:
         self._fixed = fixed_bytes(len(schema.fields))
 
     def decode(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> DecodedRows:
-        """Decode rows.
-
-        Args:
-            buffer: what the rows lie in.
-            offsets: where each row starts.
-            lengths: bytes of each row.
+        """Decode rows that lie in a buffer.
 
         Raises:
             ValueError: a row outside of the buffer.
@@ -516,12 +511,7 @@ class Int64Path:
         self._steps = np.array(steps, np.int64)
 
     def read(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> tuple[Int64s, Bools]:
-        """The field of many rows.
-
-        Args:
-            buffer: what the rows lie in.
-            offsets: where each row starts.
-            lengths: bytes of each row.
+        """The field of many rows in a buffer.
 
         Returns:
             The values (0 where there is none) and whether there is one: not where the field or a
@@ -553,14 +543,9 @@ def check_spans(page: Page, offsets: Int64s, lengths: Int64s) -> None:
 def count_flags(
     schema: StructType, ordinal: int, buffer: Any, offsets: Int64s, lengths: Int64s
 ) -> tuple[int, int]:
-    """How many rows have true, and false, in a boolean field; null and misfits are neither.
+    """How many rows in a buffer have true, and false, in a boolean field.
 
-    Args:
-        schema: of the rows.
-        ordinal: of the field.
-        buffer: what the rows lie in.
-        offsets: where each row starts.
-        lengths: bytes of each row.
+    Null and misfits are neither.
     """
     slot = fixed_slot_offset(schema, ordinal)
     starts = offsets[lengths >= slot + SLOT_BYTES]

@@ -22,12 +22,7 @@ _RAW, _LZ4 = 0x10, 0x20
 
 
 def compress_blocks(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
-    """The bytes of a state file, block by block.
-
-    Args:
-        blocks: raw bytes, cut anywhere.
-        codec: ``lz4``, ``lzf``, ``snappy`` or ``zstd``.
-    """
+    """The bytes of a state file, block by block, from raw ones that are cut anywhere."""
     return _CODECS[codec](blocks)
 
 

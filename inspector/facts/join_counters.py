@@ -101,9 +101,7 @@ def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> Joi
 def compare_index(index: StateMap, rows: StateMap) -> JoinCheck:
     """Hold the index of a side in state format 4 against its rows: each has an entry of its key.
 
-    Args:
-        index: ``tsWithKey``, with the place of each value.
-        rows: ``keyWithTsToValues``, likewise.
+    These are ``tsWithKey`` and ``keyWithTsToValues``, both with the place of each value.
     """
     keys = kernel().Interner()
     entries = np.flatnonzero(index.live[: len(index)])

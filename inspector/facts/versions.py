@@ -93,14 +93,7 @@ COUNTS = tuple(f.name for f in fields(VersionFacts) if f.name not in HISTOGRAMS)
 def measure_version(
     change: Change, state: StateMap, sizes: LiveSizes, files: dict[str, int]
 ) -> VersionFacts:
-    """The facts of the version that ``change`` made.
-
-    Args:
-        change: what it changed.
-        state: the map after it.
-        sizes: the running distributions; brought up to date here.
-        files: ``delta_bytes``, ``snapshot_bytes`` and ``raw_bytes``.
-    """
+    """The facts of the version that ``change`` made; brings the running ``sizes`` up to date."""
     sizes.update(change)
     key_sizes, value_sizes, row_sizes = sizes.snapshot()
     totals = state.rows, state.key_bytes, state.value_bytes

@@ -168,12 +168,7 @@ _BY_TIME_MODE: Mapping[str, tuple[Handover, Emission, Asks]] = {
 def physical_operator(
     name: str, properties: Mapping[str, object] | None = None
 ) -> PhysicalOperator:
-    """What is known of an operator.
-
-    Args:
-        name: its own.
-        properties: what it says of itself (operator metadata v2).
-    """
+    """What is known of an operator by its name and by what it says of itself (metadata v2)."""
     result = PHYSICAL.get(name)
     if result is None:
         return PhysicalOperator(name, Handover.UNKNOWN, Emission.UNKNOWN, Asks.UNKNOWN)

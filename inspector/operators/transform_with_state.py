@@ -170,11 +170,7 @@ def family_of(
 ) -> tuple[Family, str]:
     """What a store holds, and the variable that it belongs to; empty for timers.
 
-    Args:
-        store: its name.
-        properties: of the operator.
-        stores: the names of all stores of the operator.
-        key: schema of its keys, if that is known.
+    The ``stores`` are all that the operator has, the ``key`` is the schema of this one's keys.
     """
     for prefix, family in _HELPERS.items():
         if store.startswith(prefix):

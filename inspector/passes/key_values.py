@@ -70,11 +70,7 @@ def json_of(text: str) -> Any:
 
 
 def plain_value(data_type: DataType, value: Any) -> Any:
-    """A value as pyarrow takes it for the type's Arrow type.
-
-    Args:
-        data_type: the Spark type.
-        value: as :func:`json_of` reads it; None is null.
+    """A value, as :func:`json_of` reads it, as pyarrow takes it for the type's Arrow type.
 
     Raises:
         ValueError: it is no value of the type; says what would be.

@@ -87,10 +87,6 @@ class StoreReader:
 
         A thread of its own makes them where the task has a core for it, unless stores take turns.
 
-        Args:
-            file: of the store.
-            check: looks at the blocks on their way.
-
         Raises:
             DecodeError: the file is not what its format says; carries path and offset.
             OSError: it cannot be read.

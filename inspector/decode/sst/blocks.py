@@ -74,13 +74,7 @@ class _Packed:
 
 
 class Blocks:
-    """Reads the blocks of one file.
-
-    Args:
-        source: the file.
-        footer: of it.
-        limits: ``frame_bytes`` bounds a block before and after decompression.
-    """
+    """Reads the blocks of one file, none larger than ``frame_bytes`` packed or decompressed."""
 
     def __init__(self, source: Source, footer: Footer, limits: Limits) -> None:
         self._source, self._footer, self._limits = source, footer, limits
@@ -178,9 +172,7 @@ class Blocks:
 def _groups(ends: Int64s, most: int) -> Iterator[tuple[int, int]]:
     """Neighbours that have together at most so many bytes, or one that has more.
 
-    Args:
-        ends: of each, ascending from 0.
-        most: bytes of a group.
+    The ``ends`` ascend from 0.
     """
     first, before = 0, 0
     while first < len(ends):

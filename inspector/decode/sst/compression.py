@@ -42,14 +42,9 @@ _ZSTD_SINGLE = 0x20
 def raw_sizes(
     octets: npt.NDArray[np.uint8], start: Int64s, end: Int64s, kind: Int64s, base: int
 ) -> tuple[Int64s, Int64s]:
-    """The bytes that blocks hold, and where in them what is compressed begins.
+    """The bytes that blocks of a piece of a file hold, and where what is compressed begins in each.
 
-    Args:
-        octets: a piece of a file.
-        start: where each block starts in it.
-        end: where it ends.
-        kind: its type.
-        base: of the piece in the file, for errors.
+    For errors, ``base`` is where the piece lies in the file.
 
     Raises:
         RecordError: a compressed block tells no size of 32 bits.
@@ -74,13 +69,7 @@ def raw_sizes(
 
 
 def decompress(kind: int, block: bytes, size: int, offset: int) -> bytes:
-    """What a block holds.
-
-    Args:
-        kind: its type; neither 0 nor one of :data:`LZ4`.
-        block: from where :func:`raw_sizes` says.
-        size: as it says; was held against the limit.
-        offset: of the block in the file, for errors.
+    """What a block of a type holds from where :func:`raw_sizes` says; its size is within limits.
 
     Raises:
         FrameError: it is corrupt, or does not hold ``size`` bytes.

@@ -62,13 +62,7 @@ class Source(Protocol):
 
 
 def read_exactly(source: Source, offset: int, length: int, noun: str) -> bytes:
-    """The bytes at an offset, all of them.
-
-    Args:
-        source: where they are.
-        offset: of the first.
-        length: how many.
-        noun: they are, for messages.
+    """The bytes at an offset, all of them; the ``noun`` is for messages.
 
     Raises:
         TruncatedError: the file ends before; nothing was read.

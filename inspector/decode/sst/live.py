@@ -161,13 +161,7 @@ def _join(parts: list[EntryBlock]) -> EntryBlock:
 
 
 class _Merge:
-    """Decides which entries live.
-
-    Args:
-        tombstones: ranges of keys that are deleted.
-        limits: ``record_bytes`` for a value.
-        delimiter: between an operand and what is before it.
-    """
+    """Decides which entries live; the delimiter stands between an operand and what is before it."""
 
     def __init__(self, tombstones: Tombstones, limits: Limits, delimiter: bytes) -> None:
         self._tombstones, self._limits, self._delimiter = tombstones, limits, delimiter

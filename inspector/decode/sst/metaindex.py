@@ -140,11 +140,7 @@ _UINT32 = struct.Struct("<I")
 
 
 def block_entries(block: bytes, offset: int) -> Iterator[tuple[bytes, bytes]]:
-    """The keys and values of a block, in its order.
-
-    Args:
-        block: its bytes.
-        offset: in the file, for errors.
+    """The keys and values of a block that lies at an offset of the file, in its order.
 
     Raises:
         RecordError: its lengths are impossible.
