@@ -88,8 +88,7 @@ def learn(*urls: str, options: Mapping[str, str] | None = None) -> None:
 def learn_arguments(arguments: Sequence[str]) -> None:
     """Keep the secrets among the arguments of a command line, before any of it is understood.
 
-    Args:
-        arguments: URLs anywhere, and ``NAME=VALUE`` of the options that open storages and sessions.
+    They are in URLs anywhere, and in ``NAME=VALUE`` of the options that open storages and sessions.
     """
     for before, argument in zip(("", *arguments), arguments, strict=False):
         learn(*_URL.findall(argument))

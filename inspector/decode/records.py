@@ -157,10 +157,6 @@ def read_small_deltas(contents: Sequence[bytes], limits: Limits = LIMITS) -> Sma
 
     Only the compiled kernel does, without the GIL. What it leaves is read file by file.
 
-    Args:
-        contents: of the files, as they lie there; without row checksums.
-        limits: no file that might exceed one is read.
-
     Returns:
         Those that come before the first which is not right; None for no file.
     """
@@ -208,13 +204,10 @@ class Scanned(NamedTuple):
 def scan_blocks(
     blocks: Iterable[bytes], limits: Limits = LIMITS, *, raw_offset: int = 0, kinds: bool = False
 ) -> Iterator[Scanned]:
-    """Find the records of a file, and its end.
+    """Find the records of a file that is cut anywhere, and its end.
 
-    Args:
-        blocks: the raw bytes, cut anywhere, from the first record on.
-        limits: ``record_bytes`` and ``block_bytes``.
-        raw_offset: where the first record starts in the decompressed file.
-        kinds: each record begins with its kind.
+    The first record starts at ``raw_offset`` of the decompressed file; with ``kinds`` each begins
+    with its kind.
 
     Raises:
         TruncatedError, RecordError, LimitError: as :func:`read_records`.

@@ -354,15 +354,7 @@ def _structs(page: Page, schema: StructType, spans: Regions, arrow: ArrowType) -
 def struct_fields(
     page: Page, schema: StructType, rows: Regions, filled: Bools, arrow: ArrowType
 ) -> Array:
-    """The struct array of rows whose size was checked.
-
-    Args:
-        page: the buffer, and where misfits are noted.
-        schema: fields of the rows.
-        rows: where they are, and which exist.
-        filled: which of them have their fields; the others exist with all fields null.
-        arrow: the struct type.
-    """
+    """The struct array of rows whose size was checked; one not ``filled`` has all fields null."""
     bits = bitset_bytes(len(schema.fields))
     fixed = np.full(len(rows), fixed_bytes(len(schema.fields)), np.int64)
     within = Containers(rows.start, rows.size, fixed, rows.size - fixed)

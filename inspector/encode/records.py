@@ -63,12 +63,9 @@ def frame_records(entries: Iterable[Record], *, row_checksum: bool = False) -> I
 def changelog(
     entries: Iterable[Record], version: int, lineage: Sequence[LineageItem] = ()
 ) -> Iterator[bytes]:
-    """A changelog before compression.
+    """A changelog of a version of its format before compression, from encoded keys and values.
 
-    Args:
-        entries: encoded keys and values, with their checksums where there are any.
-        version: of its format, 1 to 4.
-        lineage: the versions that it is based on, in versions 3 and 4.
+    The entries have their checksums where there are any; versions 3 and 4 name the lineage.
     """
     if version > 1:
         yield utf(f"v{version}")

@@ -163,11 +163,9 @@ class Expiring(Sums, Fact):
 def expiry_ms(clock: Int64s, expiry: ExpiryField) -> Int64s:
     """The first reading of the clock, in ms, at which the rule lets each row go.
 
-    Clocks beyond what 64 bits of ms hold stay at the last of them.
+    The clocks are in units of the rule's field.
 
-    Args:
-        clock: the rule's field of each row, in its own units.
-        expiry: the rule.
+    Clocks beyond what 64 bits of ms hold stay at the last of them.
     """
     if expiry.inclusive:
         times, later = -(-clock // expiry.per_ms), expiry.delay_ms

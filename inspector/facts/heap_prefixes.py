@@ -46,11 +46,7 @@ class PrefixFacts(VersionSum):
 
 
 class LivePrefixes:
-    """The prefixes of one store, version after version; exact.
-
-    Args:
-        key_fields: fields of the key, the session's start being the last.
-    """
+    """The prefixes of one store, whose keys end with the session's start; exact, by version."""
 
     def __init__(self, key_fields: int) -> None:
         bits = (key_fields + 63) // 64 * 8

@@ -204,12 +204,9 @@ _JUDGEMENT = tuple(f.name for f in fields(JudgedLeftover))
 def observe_leftovers(
     state: StateMap, leftovers: Leftovers, limit: int = 0
 ) -> Iterator[JudgedLeftover]:
-    """The facts about some leftovers; none if there are none.
+    """The facts about some leftovers of one class; none if there are none.
 
-    Args:
-        state: the map of the judged version, with all its steps.
-        leftovers: of one class.
-        limit: keys to list, of the oldest and of the largest; 0 for all.
+    The oldest and the largest are listed, up to the limit each; all of them where it is 0.
     """
     if len(leftovers.ids):
         yield from _Observer(state, leftovers).facts(limit)

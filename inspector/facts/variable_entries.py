@@ -113,10 +113,7 @@ def timers_without_state(
 ) -> TimersWithoutState:
     """Which timers fire for keys that have nothing.
 
-    Args:
-        timers: the map of the timers.
-        owners: the grouping key of each of its rows.
-        with_state: ids of the grouping keys that have a live row in a variable.
+    The ``owners`` are the grouping key of each row; ``with_state`` those with a row in a variable.
     """
     live = np.flatnonzero(timers.live[: len(timers)])
     bare = live[(owners[live] >= 0) & ~np.isin(owners[live], with_state)]

@@ -47,10 +47,7 @@ _PYTHON_MODULE = "inspector.kernel._kernel_py"
 
 
 def load(choice: str) -> Kernel:
-    """One kernel by name.
-
-    Args:
-        choice: ``c``, ``python``, or empty for C where it was built.
+    """One kernel by name, ``c`` or ``python``; for no name C where it was built.
 
     Raises:
         EngineError: no such kernel, or C is requested and was not built.

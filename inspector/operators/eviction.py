@@ -89,14 +89,7 @@ def timer_of(name: str, value: StructType | None) -> int | None:
 
 
 def effect_of(name: str, rule: StoreRule, way: str, *, expired: bool) -> Effect:
-    """What evicting rows of an operator does.
-
-    Args:
-        name: of the operator.
-        rule: by which its rows go.
-        way: in which it is done.
-        expired: they are leftovers, rather than rows that were named.
-    """
+    """What evicting leftovers (``expired``), or rows that were named, of an operator does."""
     if name in group_state.NAMES:
         return Effect(_CALLED if way == TIMEOUT else _ANEW)
     if name in deduplicate.NAMES:

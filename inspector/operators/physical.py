@@ -189,10 +189,6 @@ def only_sources_feed(upstream: Iterable[PhysicalOperator]) -> bool:
 
 
 def holds_watermark_back(upstream: Iterable[PhysicalOperator]) -> PhysicalOperator | None:
-    """An operator above another that may keep the watermark from it; None if there is none.
-
-    Args:
-        upstream: the operators above one, nearest to the sources first.
-    """
+    """The last of some operators, from the sources on, that may keep the watermark back."""
     operators = [operator for operator in upstream if operator.hands_on is not Handover.ALL]
     return operators[-1] if operators else None

@@ -49,11 +49,7 @@ class Wrong(NamedTuple):
 
 
 class CrossChecks:
-    """Holds the records of each version of a store against its batch.
-
-    Args:
-        task, store: say which checks hold for the store, and the clocks of the batches.
-    """
+    """Holds the records of each version of a store against its batch."""
 
     def __init__(self, task: Task, store: StoreTask) -> None:
         self._checks = [check for name, check in _CHECKS.items() if name in store.cross_checks]

@@ -56,9 +56,7 @@ class _Entries:
 class ExpiredValues:
     """What is evicted from the variables of one partition, and what that means for other rows.
 
-    Args:
-        leftovers: of each store the keys that may be evicted.
-        stores: of the partition.
+    Of each store only the keys of its leftovers may be evicted.
     """
 
     def __init__(
@@ -90,14 +88,7 @@ class ExpiredValues:
     def changes(
         self, store: StoreTask, block: RecordBlock, rows: Int64s, gone: Int64s
     ) -> Iterator[Changes]:
-        """What is written for rows that change.
-
-        Args:
-            store: whose.
-            block: that holds them.
-            rows: those of :meth:`others`, and those that are evicted.
-            gone: the latter.
-        """
+        """What is written for rows that change: of :meth:`others`, and those that are evicted."""
         variable = variable_of(store.store_name)
         records = list(records_of(block, rows))
         if store.family is Family.LIST:

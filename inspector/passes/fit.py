@@ -30,14 +30,10 @@ MOST_SAMPLES = 16
 
 
 class Fit:
-    """Holds every row against its schema, and measures the columns of some that are large.
+    """Holds every row against its schema, where one is known, and measures some that are large.
 
     Spark does so with the first row of a partition
     (``UnsafeRowUtils.validateStructuralIntegrity``).
-
-    Args:
-        key, value: schemas of the store; None where unknown, and not held against.
-        reader: takes what does not fit.
 
     Attributes:
         partners: rows of a join's side that had a partner when they were put, and that had none;

@@ -79,11 +79,7 @@ class KeyFilter:
         return tuple(text for text in map(str.strip, self.key) if text.startswith(HASH))
 
     def bind(self, key: StructType | None, value: StructType | None = None) -> BoundFilter:
-        """The filter for one store.
-
-        Args:
-            key: its key schema; None if unknown, which leaves keys in hex and hashes.
-            value: its value schema; None if unknown.
+        """The filter for one store; without a key schema only keys in hex and hashes mean anything.
 
         Raises:
             CheckpointError: not one of the forms, no such field, or no value of the field's type.

@@ -152,12 +152,7 @@ class Lifetime:
             yield from self._timers(self.calls())
 
     def inherit(self, origins: Sequence[Lifetime], history: Inherited) -> None:
-        """Go on with the history that keys had in other partitions.
-
-        Args:
-            origins: of the partitions that they came from, up to the repartitioned version.
-            history: what those know of the keys.
-        """
+        """Go on with the history that keys had elsewhere, up to the repartitioned version."""
         self._from_snapshot = any(origin._from_snapshot for origin in origins)
         history.apply(self._runs, self._batches)
         for origin in origins:

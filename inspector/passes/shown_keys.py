@@ -65,11 +65,7 @@ def with_keys(
 ) -> Iterator[Observed[Any]]:
     """Facts with the keys that they show; what cannot be read again stays with ``reader``.
 
-    Args:
-        facts: the facts; those that show a key hold what :meth:`StateMap.keys` gave.
-        state: the map, at the version that they are of.
-        applied: the file of each of its steps.
-        reader: of the store, for a second look.
+    They hold what :meth:`StateMap.keys` gave; ``applied`` is the file of each step of the map.
     """
     showing = []
     for item in facts:

@@ -85,12 +85,7 @@ class Blocks:
         return self._source.size // TRAILER
 
     def read(self, handle: Handle, noun: str, most_bytes: int | None = None) -> bytes:
-        """One block.
-
-        Args:
-            handle: of it.
-            noun: it is, for messages.
-            most_bytes: it may hold; by default what every block may.
+        """One block, of at most ``most_bytes`` if that is given; the noun is for messages.
 
         Raises:
             DecodeError: it lies outside of the file, is corrupt or too large.

@@ -297,13 +297,7 @@ CHECKSUMS = (NO_CHECKSUM, *_FUNCTIONS)
 
 
 def checksum(kind: int, block: bytes | memoryview, last: int) -> int:
-    """The checksum of a block.
-
-    Args:
-        kind: one of :data:`CHECKSUMS`, but for the one that is none.
-        block: its bytes.
-        last: the byte behind it.
-    """
+    """The checksum, of one of :data:`CHECKSUMS`, of a block and the byte behind it."""
     return _FUNCTIONS[kind](memoryview(block), last)
 
 
