@@ -20,7 +20,7 @@ from inspector.light_dataclasses import replace
 from inspector.model import FileKind, Problem, StoreFile
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.common_names import main_path
-from inspector.providers.shared_files import SharedFiles, SnapshotFiles
+from inspector.providers.content import SharedFiles, SnapshotFiles
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.sums import group_by

@@ -10,11 +10,16 @@ Spark (Hadoop ``Path``)               fsspec
 ``wasb[s]://C@A.blob.core.../x``      the same account, by the same driver
 ``dbfs:/x``                           the mount ``/dbfs/x`` where there is one, else ``dbfs``
 ``hdfs://host:port/x``, ``hdfs:/x``   ``hdfs``
-``staged:/name``                      ``file``, a folder (:mod:`inspector.checkpoint.staged`)
+``staged:/name``                      ``file``, a folder of this process
 anything else with ``://``            as it is, for fsspec to judge
 ====================================  ===================================================
 
 Hadoop does not percent-decode a path, so neither is it done here.
+
+Staged are copies of a checkpoint's files on this process's own disk, for storages that only Spark
+reaches. A task says where its files are by a URL such as ``staged:/f3a9``: the same in every
+process, while the folder behind the name is each process's own, filled before the task runs and
+removed after it.
 """
 
 from __future__ import annotations
@@ -22,11 +27,12 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 
-from inspector.checkpoint import staged
 from inspector.credentials import redact
+from inspector.exceptions import EngineError
 from inspector.light_dataclasses import dataclass, field
 
 EXTRAS: Mapping[str, str] = MappingProxyType(
@@ -37,6 +43,11 @@ EXTRAS: Mapping[str, str] = MappingProxyType(
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
 _AZURE_HOST = re.compile(r"([^/@]+)@([^./]+)\.([^/]+)(.*)", re.DOTALL)
 _AZURE_PUBLIC = "blob.core.windows.net"
+
+
+STAGED = "staged"
+
+_folders: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -68,7 +79,7 @@ def translate(url: str) -> Address:
 
 def is_local(url: str) -> bool:
     """Whether the URL names a file of this machine."""
-    return url.startswith(f"{staged.SCHEME}:/") or translate(url).protocol == "file"
+    return url.startswith(f"{STAGED}:/") or translate(url).protocol == "file"
 
 
 def absolute(url: str) -> str:
@@ -170,6 +181,45 @@ def _hdfs(tail: str) -> Address:
     return Address("hdfs", f"hdfs:{tail}" if tail.startswith("//") else f"hdfs://{tail}")
 
 
+def staged_url(name: str) -> str:
+    """The URL of the copies under a name."""
+    return f"{STAGED}:/{name}"
+
+
+def staged_name(url: str) -> str:
+    """The inverse of :func:`staged_url`."""
+    return url.removeprefix(f"{STAGED}:").strip("/")
+
+
+def staged_folder(url: str) -> str:
+    """The folder behind a URL.
+
+    Raises:
+        EngineError: this process has no such copies: they belong to another one.
+    """
+    name = staged_name(url)
+    if name not in _folders:
+        raise EngineError(
+            f"got {staged_url(name)} for the files of a task, expected it only where Spark has "
+            "laid them down: run the task on the engine that opened the checkpoint"
+        )
+    return _folders[name]
+
+
+@contextmanager
+def stage_folder(name: str, folder: str) -> Iterator[None]:
+    """Let a name mean a folder of this process, as long as the block lasts."""
+    before = _folders.get(name)
+    _folders[name] = folder
+    try:
+        yield
+    finally:
+        if before is None:
+            _folders.pop(name, None)
+        else:
+            _folders[name] = before
+
+
 _TRANSLATORS: Mapping[str, Callable[[str], Address]] = MappingProxyType(
     {
         "file": _file,
@@ -183,6 +233,6 @@ _TRANSLATORS: Mapping[str, Callable[[str], Address]] = MappingProxyType(
         "wasbs": _azure,
         "dbfs": _dbfs,
         "hdfs": _hdfs,
-        staged.SCHEME: lambda tail: _local(staged.folder_of(tail)),
+        STAGED: lambda tail: _local(staged_folder(tail)),
     }
 )

@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from inspector.checkpoint.roots import STATE
-from inspector.checkpoint.staged import SCHEME, name_of, stage_folder, url_of
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.urls import STAGED, stage_folder, staged_name, staged_url
 from inspector.exceptions import EngineError
 from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS
@@ -91,7 +91,7 @@ def open_listing(
         ns = file.modified_ms * 1_000_000 + HALF_MS_NS
         os.utime(location, ns=(ns, ns))
     with stage_folder(listing.name, fetched):
-        storage = Storage(url_of(listing.name), {}, listing.root)
+        storage = Storage(staged_url(listing.name), {}, listing.root)
     listings[listing.name] = listing
     weakref.finalize(storage, _remove, listings, listing.name, target)
     return storage
@@ -162,7 +162,7 @@ def _with_listings(
     spec: str, listings: Mapping[str, Listing]
 ) -> Iterator[tuple[dict[str, Any], Listing]]:
     for task in _tasks(spec):
-        listing = listings.get(name_of(task["url"]))
+        listing = listings.get(staged_name(task["url"]))
         if listing is None:
             raise EngineError(
                 f"got a task on {task['root']} that Spark has not listed, expected one of a "
@@ -173,7 +173,7 @@ def _with_listings(
 
 def _tasks(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, str):
-        if f"{SCHEME}:/" in value:
+        if f"{STAGED}:/" in value:
             with suppress(ValueError, RecursionError):  # a text that has nothing to do with a task
                 yield from _tasks(json.loads(value))
     elif isinstance(value, Sequence):

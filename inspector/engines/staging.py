@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from inspector.checkpoint.staged import stage_folder
+from inspector.checkpoint.urls import stage_folder
 from inspector.engines.engine import BatchFunction
 from inspector.schemas import task_batch
 
@@ -35,7 +35,7 @@ CHUNKS = pa.schema(_columns)
 """Tasks, and chunks of their files, in one stream.
 
 A row is a task (``task_id``, ``spec``) or a chunk of a file: ``name`` of the checkpoint's staged
-files (:mod:`inspector.checkpoint.staged`), ``path`` in the checkpoint, number of the ``chunk``,
+files (:mod:`inspector.checkpoint.urls`), ``path`` in the checkpoint, number of the ``chunk``,
 bytes.
 """
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from inspector.passes.looked_at import look_again, once
+from inspector.passes.typed_rows import look_again, once
 
 VANISHED, WRONG, ROW = ("problem", "vanished"), ("problem", "bad-row"), ("row", None)
 Found = list[tuple[str, str | None]]

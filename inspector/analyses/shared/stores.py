@@ -30,10 +30,16 @@ from inspector.exceptions import CheckpointError, OutpacedError
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import DEFAULT_STORE, Problem, ProblemMode, StoreName, is_store
 from inspector.passes.key_filter import KeyFilter, check_filter
-from inspector.passes.looked_at import Look, look_again, once
 from inspector.passes.problem_mode import COLUMN, problems_in, refuse, without_problems
 from inspector.passes.record_effects import ChangesTask, changes_of
-from inspector.passes.typed_rows import TypedTask, run_typed_rows, typed_schema
+from inspector.passes.typed_rows import (
+    Look,
+    TypedTask,
+    look_again,
+    once,
+    run_typed_rows,
+    typed_schema,
+)
 from inspector.passes.worker import rows_of, tasks_in
 from inspector.schemas import problem_batch
 
@@ -138,7 +144,7 @@ def looking_by(runs: Sequence[Run], again: Callable[[TaskT, Sequence[str]], Task
     """What reads a task in this process, and looks again where its files moved under it.
 
     The runs are of the task's checkpoints, all on one engine, whose reader, if it has one, fetches
-    the files at each look; ``again`` is that of :func:`inspector.passes.looked_at.look_again`.
+    the files at each look; ``again`` is that of :func:`inspector.passes.typed_rows.look_again`.
     """
     look: Look[TaskT] = once
     if all(run.can_look_again for run in runs):

@@ -16,11 +16,10 @@ from inspector.decode.frames import DEFAULT_CODEC, codec_of, inflate, sniff
 from inspector.encode.records import WITH_KINDS, DeltaForm
 from inspector.exceptions import MissingVersionError
 from inspector.model import FileKind, StoreFile
-from inspector.providers.content import FolderVersion, StoreContent
+from inspector.providers.content import FolderVersion, SharedFiles, StoreContent
 from inspector.providers.reader_options import ReadOptions
 from inspector.providers.rocksdb.file_names import SPELLED, parse_name
 from inspector.providers.rocksdb.snapshot import read_snapshot, shared_files
-from inspector.providers.shared_files import SharedFiles
 
 
 class RocksDbContent(StoreContent):

@@ -22,9 +22,9 @@ from inspector.exceptions import DecodeError, InspectorError, TruncatedError
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import LIMITS, FileKind, StoreFile, above_limit
 from inspector.plain_text import escape
+from inspector.providers.content import Contents, SharedFiles, SnapshotFiles
 from inspector.providers.file_reader import check_identity
 from inspector.providers.rocksdb.file_names import LOGS, PIECE_BYTES, TABLES
-from inspector.providers.shared_files import Contents, SharedFiles, SnapshotFiles
 
 # Spark 4.0 takes this number from spark.sql.streaming.stateStore.checkpointFormatVersion, once for
 # each JVM (RocksDBCheckpointMetadata.VERSION of 4.0.5); what follows is the same. 4.1 writes v1.

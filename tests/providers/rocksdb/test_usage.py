@@ -12,8 +12,8 @@ import pytest
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile, Version
+from inspector.providers.content import Contents, SharedFiles
 from inspector.providers.rocksdb.snapshot import shared_files
-from inspector.providers.shared_files import Contents, SharedFiles
 from tests.decode.sst.tables import case
 
 TABLES = case("levels").tables
