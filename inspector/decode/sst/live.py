@@ -213,7 +213,7 @@ class _Merge:
     def _values(self, block: EntryBlock, order: Int64s, pieces: Int64s, table: Table) -> LiveBlock:
         """The keys with their values, put together where these have several pieces."""
         first = np.cumsum(pieces) - pieces
-        spans, buffer = block.spans[:, order[first]], block.buffer
+        spans, buffer = block.spans.take(order[first], axis=1), block.buffer
         several = np.flatnonzero(pieces > 1)
         if len(several):
             lengths = np.add.reduceat(block.spans[3, order], first)[several]
