@@ -120,9 +120,9 @@ def parse_operator_metadata(data: bytes) -> OperatorMetadata:
 
 
 def read_operator_metadata(
-    storage: Storage, operator_id: int, batch_id: int | None = None
+    storage: Storage, operator_id: int
 ) -> tuple[OperatorMetadata | None, tuple[Problem, ...]]:
-    """What Spark wrote about an operator, as of a batch: of v2 the newest file not after it counts.
+    """What Spark wrote about an operator: of v2 the newest file counts.
 
     Returns:
         The metadata, or None if there is none (Spark 3.5 and older) or it is unreadable, and the
@@ -134,7 +134,7 @@ def read_operator_metadata(
         names = {entry.name: entry for entry in storage.list(folder, missing_ok=True)}
         chosen = names.get("metadata")
         if "v2" in names and names["v2"].is_dir:
-            chosen = _newest(storage.list(f"{folder}/v2", missing_ok=True), batch_id)
+            chosen = _newest(storage.list(f"{folder}/v2", missing_ok=True))
         if chosen is None:
             return None, ()
         path = storage.full_path(chosen.path)
@@ -147,11 +147,9 @@ def read_operator_metadata(
     return replace(operator_metadata, batch_id=None if batch is None else BatchId(batch)), ()
 
 
-def _newest(entries: tuple[Entry, ...], batch_id: int | None) -> Entry | None:
-    batches = {number(entry.name): entry for entry in entries}
-    numbers = [batch for batch in batches if batch is not None]
-    eligible = [batch for batch in numbers if batch_id is None or batch <= batch_id]
-    return batches[max(eligible)] if eligible else None
+def _newest(entries: tuple[Entry, ...]) -> Entry | None:
+    batches = {batch: entry for entry in entries if (batch := number(entry.name)) is not None}
+    return batches[max(batches)] if batches else None
 
 
 def _store(item: object) -> StoreInfo:

@@ -88,8 +88,7 @@ def partitions_of(
     """The live keys of a map, the partition of each among so many, and whether that is known."""
     live = state.where(lambda portion: state.live[portion])
     for ids in chunks(live, KEYS_AT_ONCE):
-        ends = np.zeros(len(ids) + 1, np.int64)
-        data = state.interner.gather(np.ascontiguousarray(ids, np.int64), ends)
+        data, ends = state.joined_keys(ids)
         where, is_known = row_hash.partitions(data, ends[:-1], np.diff(ends), partitions)
         yield ids, where, is_known
 

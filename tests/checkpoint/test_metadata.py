@@ -79,29 +79,24 @@ def test_what_spark_does_not_write_is_refused(old: bytes, new: bytes, message: s
 
 def test_the_first_format_is_one_file(tmp_path: Path) -> None:
     storage = storage_of(tmp_path, {"state/3/_metadata/metadata": V1})
-    found, problems = read_operator_metadata(storage, 3, 7)
+    found, problems = read_operator_metadata(storage, 3)
     assert found is not None
     assert (found.operator_name, found.batch_id, problems) == ("stateStoreSave", None, ())
 
 
-@pytest.mark.parametrize(
-    ("batch", "expected"), [(None, 10), (10, 10), (9, 2), (2, 2), (1, 0), (0, 0)]
-)
-def test_of_the_second_format_the_newest_not_after_the_batch_counts(
-    tmp_path: Path, batch: int | None, expected: int
-) -> None:
+def test_of_the_second_format_the_newest_counts(tmp_path: Path) -> None:
     names = ("0", "2", "10", "x", ".2.crc", "007")
     storage = storage_of(tmp_path, {f"state/0/_metadata/v2/{name}": V2 for name in names})
-    found, problems = read_operator_metadata(storage, 0, batch)
+    found, problems = read_operator_metadata(storage, 0)
     assert found is not None
-    assert (found.batch_id, found.properties, problems) == (expected, PROPERTIES, ())
+    assert (found.batch_id, found.properties, problems) == (10, PROPERTIES, ())
 
 
 @pytest.mark.parametrize(
-    "files", [{}, {"state/0/_metadata/other": b""}, {"state/0/_metadata/v2/5": V2}]
+    "files", [{}, {"state/0/_metadata/other": b""}, {"state/0/_metadata/v2/.5.crc": V2}]
 )
 def test_without_a_file_there_is_none(tmp_path: Path, files: dict[str, bytes]) -> None:
-    assert read_operator_metadata(storage_of(tmp_path, files), 0, 4) == (None, ())
+    assert read_operator_metadata(storage_of(tmp_path, files), 0) == (None, ())
 
 
 def test_a_bad_file_is_a_problem(tmp_path: Path) -> None:
