@@ -13,7 +13,7 @@ from threading import Condition
 
 import pyarrow as pa
 
-from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work
+from inspector.engines.engine import BatchFunction, Engine, Job, Merge, Reader, Work
 from inspector.light_dataclasses import dataclass, field
 from inspector.schemas import array_of, parts_of
 from inspector.sums import group_by
@@ -26,10 +26,7 @@ OWNERS = "owners"
 class _Request:
     """What one analysis wants mapped, and what came of it."""
 
-    function: BatchFunction
-    schema: pa.Schema
-    work: Sequence[Work]
-    merge: Merge | None
+    job: Job
     results: list[pa.RecordBatch] = field(default_factory=list)
     error: BaseException | None = None
     done: bool = False
@@ -69,15 +66,9 @@ class BatchedEngine(Engine):
             self._users -= 1
             self._changed.notify_all()
 
-    def map(
-        self,
-        function: BatchFunction,
-        schema: pa.Schema,
-        work: Sequence[Work],
-        merge: Merge | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """As :meth:`inspector.engines.engine.Engine.map`; returns when the results are there."""
-        request = _Request(function, schema, work, merge)
+    def run(self, job: Job) -> Iterator[pa.RecordBatch]:
+        """As :meth:`inspector.engines.engine.Engine.run`; returns when the results are there."""
+        request = _Request(job)
         with self._changed:
             self._waiting.append(request)
             self._changed.notify_all()
@@ -88,7 +79,7 @@ class BatchedEngine(Engine):
                 # This thread runs the job of all; nobody else can come, as all of them wait.
                 requests, self._waiting = self._waiting, []
                 try:
-                    for alike in group_by(requests, lambda request: request.function).values():
+                    for alike in group_by(requests, lambda request: request.job.function).values():
                         self._run_alike(alike)
                 finally:
                     for item in requests:
@@ -103,12 +94,14 @@ class BatchedEngine(Engine):
             run_as_one(self.engine, requests)
         except Exception:  # noqa: BLE001 - whoever it comes from gets it when it runs alone
             for request in requests:
-                arguments = request.function, request.schema, request.work, request.merge
-                try:
-                    request.results[:] = self.engine.map(*arguments)
-                except Exception as error:  # noqa: BLE001 - raised in the thread it belongs to
-                    request.results.clear()
-                    request.error = error
+                self._run_alone(request)
+
+    def _run_alone(self, request: _Request) -> None:
+        try:
+            request.results[:] = self.engine.run(request.job)
+        except Exception as error:  # noqa: BLE001 - raised in the thread it belongs to
+            request.results.clear()
+            request.error = error
 
 
 def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
@@ -122,17 +115,18 @@ def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
     owners: dict[str, list[int]] = {}
     work: dict[str, Work] = {}
     for number, request in enumerate(requests):
-        for item in request.work:
+        for item in request.job.work:
             owners.setdefault(item.spec, []).append(number)
             work[item.spec] = item
     groups = list(dict.fromkeys(map(tuple, owners.values())))
     number_of = {group: number for number, group in enumerate(groups)}
+    first = requests[0].job
     tagged = tagging(
-        requests[0].function,
+        first.function,
         {digest(spec): number_of[tuple(group)] for spec, group in owners.items()},
     )
-    schema = pa.schema([pa.field(OWNERS, pa.int32()), *requests[0].schema])
-    merges = [requests[group[0]].merge for group in groups]
+    schema = pa.schema([pa.field(OWNERS, pa.int32()), *first.schema])
+    merges = [requests[group[0]].job.merge for group in groups]
     for batch in engine.map(tagged, schema, list(work.values()), merging(merges)):
         for number, part in by_owners(batch):
             for owner in groups[number]:

@@ -64,6 +64,23 @@ class Merge:
     function: BatchFunction
 
 
+@dataclass(frozen=True)
+class Job:
+    """Tasks, and what is mapped over them.
+
+    Attributes:
+        function: takes batches of :data:`inspector.schemas.TASKS`.
+        schema: of the batches that it yields.
+        work: the tasks.
+        merge: makes fewer of the results, where they come from, if they are many.
+    """
+
+    function: BatchFunction
+    schema: pa.Schema
+    work: Sequence[Work]
+    merge: Merge | None = None
+
+
 BYTES, TASKS, CHECKPOINTS = "bytes", "tasks", "checkpoints"
 """What progress is counted in: files in this process, tasks on Spark, or whole checkpoints."""
 
@@ -131,6 +148,15 @@ class Engine(ABC):
         return None
 
     @abstractmethod
+    def run(self, job: Job) -> Iterator[pa.RecordBatch]:
+        """Map a batch function over tasks and bring their results to this process.
+
+        Raises:
+            EngineError: the engine itself failed.
+            Exception: of an engine in this process, whatever the function raises; what cannot be
+                read is a row, not an exception.
+        """
+
     def map(
         self,
         function: BatchFunction,
@@ -138,16 +164,5 @@ class Engine(ABC):
         work: Sequence[Work],
         merge: Merge | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Map a batch function over tasks and bring their results to this process.
-
-        Args:
-            function: takes batches of :data:`inspector.schemas.TASKS`.
-            schema: of the batches that it yields.
-            work: the tasks.
-            merge: makes fewer of the results, where they come from, if they are many.
-
-        Raises:
-            EngineError: the engine itself failed.
-            Exception: of an engine in this process, whatever the function raises; what cannot be
-                read is a row, not an exception.
-        """
+        """The same with the parts of a job."""
+        return self.run(Job(function, schema, work, merge))

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
-from inspector.engines.engine import BatchFunction, Engine, Merge, Work
+from inspector.engines.engine import BatchFunction, Engine, Job, Work
 from inspector.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
@@ -38,16 +38,10 @@ class LocalEngine(Engine):
         """Tasks that run at the same time."""
         return max(1, self.workers or os.cpu_count() or 1)
 
-    def map(
-        self,
-        function: BatchFunction,
-        schema: pa.Schema,  # noqa: ARG002 - what the function yields is taken as it is
-        work: Sequence[Work],
-        merge: Merge | None = None,
-    ) -> Iterator[pa.RecordBatch]:
+    def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks; their results come in the order of the tasks."""
-        results = self._results(function, work)
-        yield from results if merge is None else merge.function(results)
+        results = self._results(job.function, job.work)
+        yield from results if job.merge is None else job.merge.function(results)
 
     def _results(self, function: BatchFunction, work: Sequence[Work]) -> Iterator[pa.RecordBatch]:
         in_turns = self.workers is None and all(item.in_python for item in work)

@@ -7,7 +7,7 @@ In this process all analyses together read as many partitions at a time as one a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from threading import BoundedSemaphore, Lock
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from inspector.engines.choose import (
     choose,
     requested_engine,
 )
-from inspector.engines.engine import BatchFunction, Engine, Merge, Work
+from inspector.engines.engine import Engine, Job
 from inspector.engines.local import LocalEngine
 
 if TYPE_CHECKING:
@@ -110,19 +110,13 @@ class Limited(Engine):
         """Tasks that run at the same time."""
         return self._tasks
 
-    def map(
-        self,
-        function: BatchFunction,
-        schema: pa.Schema,
-        work: Sequence[Work],
-        merge: Merge | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """As :meth:`inspector.engines.engine.Engine.map`."""
+    def run(self, job: Job) -> Iterator[pa.RecordBatch]:
+        """As :meth:`inspector.engines.engine.Engine.run`."""
 
-        def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def one_by_one(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 with self._free:
-                    result = list(function([batch]))
+                    result = list(job.function([batch]))
                 yield from result
 
-        return self._engine.map(run, schema, work, merge)
+        return self._engine.run(replace(job, function=one_by_one))

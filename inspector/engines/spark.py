@@ -34,7 +34,7 @@ from inspector.engines.arrow_encoding import (
     merge_in_part,
 )
 from inspector.engines.bin_packing import by_group, group_count, pack
-from inspector.engines.engine import HADOOP, TASKS, BatchFunction, Engine, Measure, Merge, Work
+from inspector.engines.engine import HADOOP, TASKS, BatchFunction, Engine, Job, Measure, Work
 from inspector.engines.hadoop import BATCH_ROWS, CHUNKS_PER_BATCH, HadoopFiles
 from inspector.engines.java import java_note
 from inspector.engines.session_scope import scope_of
@@ -146,37 +146,30 @@ class SparkEngine(Engine):
         done = sum(stage.numCompletedTasks for stage in running)
         return Measure(done, sum(stage.numTasks for stage in running), TASKS)
 
-    def map(
-        self,
-        function: BatchFunction,
-        schema: pa.Schema,
-        work: Sequence[Work],
-        merge: Merge | None = None,
-    ) -> Iterator[pa.RecordBatch]:
+    def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks and collect their results: for results that are few.
 
         The batches come as bytes, in one column: generating and running Spark's code for the many
         columns of a fact took as long as reading the state.
         """
-        if not work:
+        if not job.work:
             return
         try:
             with self.computing():
-                rows = self._ipc_frame(function, schema, work, merge).collect()
+                rows = self._ipc_frame(job).collect()
         except EngineError:
             raise
         except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
             raise EngineError(f"Spark: {sessions.message_of(error, self.session)}") from None
         yield from from_ipc(row[0] for row in rows)
 
-    def _ipc_frame(
-        self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work], merge: Merge | None
-    ) -> DataFrame:
+    def _ipc_frame(self, job: Job) -> DataFrame:
+        merge = job.merge
         if merge is None:
-            return self._frame(encode_as_ipc(function), IPC_SCHEMA, work)
+            return self._frame(encode_as_ipc(job.function), IPC_SCHEMA, job.work)
         # As bytes here too: a shuffle of facts by their columns took longer than to make them.
         in_part = self._frame(
-            merge_in_part(function, merge), keys_and_ipc(schema, merge.keys), work
+            merge_in_part(job.function, merge), keys_and_ipc(job.schema, merge.keys), job.work
         )
         merged: DataFrame = in_part.repartition(_MERGERS, *merge.keys).mapInArrow(
             merge_at_last(merge), from_arrow_schema(IPC_SCHEMA)

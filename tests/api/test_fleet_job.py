@@ -20,7 +20,7 @@ from inspector.checkpoint import cache_files
 from inspector.checkpoint.search import Found
 from inspector.cli.fleets import Spool
 from inspector.engines.choose import LOCAL, EngineOptions
-from inspector.engines.engine import BatchFunction, Engine, Merge, Work
+from inspector.engines.engine import Engine, Job, Work
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
 from inspector.kernel.loader import PYTHON
@@ -46,20 +46,14 @@ class Executors(Engine):
         self.jobs: list[Sequence[Work]] = []
         self.broken: int | None = None
 
-    def map(
-        self,
-        function: BatchFunction,
-        schema: pa.Schema,
-        work: Sequence[Work],
-        merge: Merge | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        assert merge is None
-        self.jobs.append(work)
+    def run(self, job: Job) -> Iterator[pa.RecordBatch]:
+        assert job.merge is None
+        self.jobs.append(job.work)
         if len(self.jobs) == self.broken:
             raise EngineError("an executor was lost")
-        sent = cloudpickle.loads(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
-        for batch in LocalEngine(1).map(sent, schema, work):
-            assert batch.schema == schema
+        sent = cloudpickle.loads(cloudpickle.dumps(job.function))  # type: ignore[no-untyped-call]
+        for batch in LocalEngine(1).map(sent, job.schema, job.work):
+            assert batch.schema == job.schema
             yield batch
 
 
@@ -169,17 +163,11 @@ def test_the_secret_of_the_cache_is_there_before_an_executor_needs_it(tmp_path: 
     secrets: list[bytes] = []
 
     class Watching(Executors):
-        def map(
-            self,
-            function: BatchFunction,
-            schema: pa.Schema,
-            work: Sequence[Work],
-            merge: Merge | None = None,
-        ) -> Iterator[pa.RecordBatch]:
+        def run(self, job: Job) -> Iterator[pa.RecordBatch]:
             if self.jobs:
                 secrets.append((cache / cache_files.SECRET).read_bytes())
             cache_files.cache_files.cache_clear()  # as another process would begin
-            return super().map(function, schema, work, merge)
+            return super().run(job)
 
     paths = [str(copy_of("agg_update", tmp_path / str(number))) for number in range(2)]
     assert all(audited(paths, Watching(), api.Options(cache=str(cache))).values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ import pytest
 from pyspark import cloudpickle
 
 from inspector.engines.batched import BatchedEngine
-from inspector.engines.engine import BatchFunction, Engine, Merge, Work
+from inspector.engines.engine import BatchFunction, Engine, Job, Merge, Work
 from inspector.engines.local import LocalEngine
 from inspector.engines.shared import Limited
 from inspector.schemas import ROWS, batch_of
@@ -46,20 +47,14 @@ class Cluster(Engine):
     def reader(self) -> Any:
         return self._reader
 
-    def map(
-        self,
-        function: BatchFunction,
-        schema: pa.Schema,
-        work: Sequence[Work],
-        merge: Merge | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        self.jobs.append([each.spec for each in work])
-        for step in (function, *([] if merge is None else [merge.function])):
+    def run(self, job: Job) -> Iterator[pa.RecordBatch]:
+        self.jobs.append([each.spec for each in job.work])
+        for step in (job.function, *([] if job.merge is None else [job.merge.function])):
             assert cloudpickle.dumps(step)  # type: ignore[no-untyped-call]
-        results: Iterable[pa.RecordBatch] = list(LocalEngine(1).map(function, schema, work))
-        results = results if merge is None else [_mixed(results, schema)]
-        results = results if merge is None else list(merge.function(results))
-        yield _mixed(results, schema)
+        results: Iterable[pa.RecordBatch] = list(LocalEngine(1).run(replace(job, merge=None)))
+        if job.merge is not None:
+            results = list(job.merge.function([_mixed(results, job.schema)]))
+        yield _mixed(results, job.schema)
 
 
 def _mixed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:

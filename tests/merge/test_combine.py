@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import field
+from collections.abc import Iterator
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 from inspector import api
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
-from inspector.engines.engine import BatchFunction, Engine, Merge, Work
+from inspector.engines.engine import Engine, Job
 from inspector.engines.local import LocalEngine
 from inspector.facts.registry import facts_schema
 from inspector.light_dataclasses import dataclass
@@ -39,14 +39,10 @@ class Merging(Engine):
 
     facts: list[int] = field(default_factory=list)
 
-    def map(
-        self,
-        function: BatchFunction,
-        schema: pa.Schema,
-        work: Sequence[Work],
-        merge: Merge | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        rows = [row for b in LocalEngine(1).map(function, schema, work) for row in b.to_pylist()]
+    def run(self, job: Job) -> Iterator[pa.RecordBatch]:
+        merge, schema = job.merge, job.schema
+        found = LocalEngine(1).run(replace(job, merge=None))
+        rows = [row for batch in found for row in batch.to_pylist()]
         if merge is not None:
             groups: dict[Any, list[Any]] = {}
             for row in reversed(rows):
