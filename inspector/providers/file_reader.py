@@ -17,7 +17,7 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind, StoreFile
 from inspector.providers.common_names import main_path
 from inspector.providers.reader_options import ReadOptions, Report
-from inspector.providers.task_files import ReadAhead
+from inspector.providers.task_files import ReadAhead, TaskFiles
 from inspector.sums import group_by
 
 
@@ -109,7 +109,7 @@ class FileReader(ABC):
 
     def __init__(
         self,
-        storage: Storage,
+        storage: TaskFiles,
         options: ReadOptions,
         files: Iterable[StoreFile],
         side_files: Iterable[StoreFile],

@@ -13,6 +13,7 @@ from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.file_reader import Checked, FileReader
 from inspector.providers.reader_options import ReadOptions
+from inspector.providers.task_files import TaskFiles
 from tests import encode
 
 ROWS = [(b"key 0001", b"value 01"), (b"key 0002", None)]
@@ -36,7 +37,7 @@ class Read:
         self.file = StoreFile("1.delta", FileKind.DELTA, Version(1), len(content))
         self.said: list[tuple[str, str]] = []
         self.reader = PlainReader(
-            Storage.open(str(folder)),
+            TaskFiles(Storage.open(str(folder))),
             ReadOptions(row_checksum=row_checksum),
             (),
             (),

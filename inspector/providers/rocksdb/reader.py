@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 
-from inspector.checkpoint.storage import Storage
 from inspector.decode.changelog import read_changelog
 from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder, range_of_family
 from inspector.decode.records import RecordBlock, Scanned
@@ -17,7 +16,7 @@ from inspector.decode.sst.table import Table, open_table
 from inspector.exceptions import DecodeError, NoSchemaError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.file_reader import FileReader
-from inspector.providers.reader_options import AVRO, UNSAFE_ROW, ReadOptions, Report
+from inspector.providers.reader_options import AVRO, UNSAFE_ROW, ReadOptions
 from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.file_names import PIECE_BYTES
 from inspector.providers.rocksdb.lists import ListLengths
@@ -38,21 +37,12 @@ class RocksDbReader(FileReader):
             it; of a snapshot, of its entries.
     """
 
-    def __init__(
-        self,
-        storage: TaskFiles,
-        options: ReadOptions,
-        files: Iterable[StoreFile],
-        side_files: Iterable[StoreFile],
-        report: Report,
-    ) -> None:
-        super().__init__(storage, options, files, side_files, report)
-        self._storage: TaskFiles = storage
-        self._encoding: Encoding | None = None
-        self._lists = ListLengths() if options.form.several_values else None
+    @cached_property
+    def _lists(self) -> ListLengths | None:
+        return ListLengths() if self._options.form.several_values else None
 
     def expect(self, files: Iterable[StoreFile]) -> None:
-        """Announce which files will be read    next: of a snapshot only parts are."""
+        """Announce which files will be read next: of a snapshot only parts are."""
         super().expect(file for file in files if file.kind is FileKind.DELTA)
 
     def resume_from(self, earlier: FileReader) -> None:
@@ -65,7 +55,7 @@ class RocksDbReader(FileReader):
         snapshot = file.kind is FileKind.SNAPSHOT
         if self._lists is not None:
             self._lists.begin(file.path, file.version or 0, snapshot=snapshot)
-        encoding = self._how(file)
+        encoding = replace(self._encoding, family=self.family(file))
         records = 0
         for result in self._in_turn(file, encoding.family):
             block = decode_block(result, records, encoding, self._lists)
@@ -134,21 +124,19 @@ class RocksDbReader(FileReader):
 
     # -- encoding ----------------------------------------------------------------------------
 
-    def _how(self, file: StoreFile) -> Encoding:
-        """How the entries of a file are encoded.
+    @cached_property
+    def _encoding(self) -> Encoding:
+        """How the entries of the store are encoded, but for its column family in a file.
 
         Raises:
-            DecodeError: in a way that is not read here, or no snapshot says which column family
-                is this store.
+            DecodeError: in a way that is not read here.
         """
-        if self._encoding is None:
-            options, form = self._options, self._options.form
-            if form.key is None and self._has_families():
-                raise NoSchemaError("column families cannot be read: the state schema is missing")
-            keys, delimiter = KeyDecoder(form.key, form.key_encoder), int(options.merge_delimiter)
-            arguments = options.row_checksum, form.several_values, delimiter, self._avro()
-            self._encoding = Encoding(keys, None, *arguments)
-        return replace(self._encoding, family=self.family(file))
+        options, form = self._options, self._options.form
+        if form.key is None and self._has_families():
+            raise NoSchemaError("column families cannot be read: the state schema is missing")
+        keys, delimiter = KeyDecoder(form.key, form.key_encoder), int(options.merge_delimiter)
+        arguments = options.row_checksum, form.several_values, delimiter, self._avro()
+        return Encoding(keys, None, *arguments)
 
     def _avro(self) -> AvroEntries | None:
         """What reads the rows, where they are Avro."""
@@ -226,7 +214,7 @@ def _agree(families: Mapping[str, int], numbered: Mapping[str, int]) -> bool:
 
 
 def live_blocks(
-    storage: Storage,
+    storage: TaskFiles,
     file: StoreFile,
     snapshot: Snapshot,
     options: ReadOptions,
@@ -248,7 +236,7 @@ def live_blocks(
     yield from live_entries(tables, start=start, end=end, delimiter=delimiter)
 
 
-def open_tables(storage: Storage, file: StoreFile, snapshot: Snapshot) -> list[Table]:
+def open_tables(storage: TaskFiles, file: StoreFile, snapshot: Snapshot) -> list[Table]:
     """The table files that a snapshot names; no entry of them is read.
 
     Raises:
@@ -259,11 +247,11 @@ def open_tables(storage: Storage, file: StoreFile, snapshot: Snapshot) -> list[T
     return [_open(storage, file, folder, table) for table in snapshot.tables]
 
 
-def _open(storage: Storage, file: StoreFile, folder: str, table: TableFile) -> Table:
+def _open(storage: TaskFiles, file: StoreFile, folder: str, table: TableFile) -> Table:
     path, snapshot = f"{folder}/{table.name}", file.path.rpartition("/")[2]
-    cache = storage.known if isinstance(storage, TaskFiles) else {}
-    entry = cache[path] if path in cache else storage.stat(storage.relative(path))
-    cache[path] = entry
+    if path not in storage.known:
+        storage.known[path] = storage.stat(storage.relative(path))
+    entry = storage.known[path]
     expected = "" if table.size is None else f" of {table.size:,} bytes"
     if entry is None or entry.is_dir:
         raise DecodeError(f"got no table file, expected one{expected} by {snapshot}").at(path)

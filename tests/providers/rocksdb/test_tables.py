@@ -14,6 +14,7 @@ from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.reader_options import ReadOptions
 from inspector.providers.rocksdb.reader import live_blocks
 from inspector.providers.rocksdb.snapshot import Snapshot, TableFile, read_snapshot
+from inspector.providers.task_files import TaskFiles
 from tests.cases import rocksdb_cases
 
 CASES = [c for c in rocksdb_cases("4.3.0") if c.name.endswith(("_v3", "_v4", "_zips"))]
@@ -21,7 +22,7 @@ CASES = [c for c in rocksdb_cases("4.3.0") if c.name.endswith(("_v3", "_v4", "_z
 
 def entries(folder: Path, version: int) -> list[tuple[str, str]]:
     """Keys and values of a snapshot in hex, in order."""
-    storage = Storage(str(folder))
+    storage = TaskFiles(Storage(str(folder)))
     path = folder / f"{version}.zip"
     file = StoreFile(
         storage.full_path(path.name), FileKind.SNAPSHOT, Version(version), path.stat().st_size
@@ -68,6 +69,7 @@ def test_what_a_snapshot_names_has_to_be_there(
     (tmp_path / "SSTs").mkdir()
     (tmp_path / "SSTs/there.sst").write_bytes(b"abcd")
     file = StoreFile(str(tmp_path / "1.zip"), FileKind.SNAPSHOT, Version(1), 9)
+    storage = TaskFiles(Storage(str(tmp_path)))
     with pytest.raises(DecodeError, match=error or None) as found:
-        list(live_blocks(Storage(str(tmp_path)), file, Snapshot((table,)), ReadOptions()))
+        list(live_blocks(storage, file, Snapshot((table,)), ReadOptions()))
     assert found.value.path == str(tmp_path / table.name)
