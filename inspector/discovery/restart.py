@@ -30,7 +30,7 @@ from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
 from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_repartitioning
 from inspector.discovery.lost_files import LOST_SCHEMA
-from inspector.discovery.placement import partition_count, was_left
+from inspector.discovery.placement import partition_count, partition_counts, was_left
 from inspector.exceptions import LimitError, NoSchemaError, RowError
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
@@ -421,8 +421,11 @@ def _stores(
     count = 1 if operator.single_partition else partition_count(checkpoint, version)
     selected = checkpoint.selection.partition_id is not None
     for partition_id in () if selected else sorted(set(range(count)) - present):
-        store = StoreId(operator.operator_id, "", partition_id)
-        yield Obstacle(names.delta.format(1), names.absent, store)
+        store, absent = StoreId(operator.operator_id, "", partition_id), names.delta.format(1)
+        if partition_id >= (older := min(partition_counts(checkpoint), default=0)) > 0:
+            entry = f"offsets/{version - 1}"
+            absent += f", as {entry} has {count} partitions where an older entry has {older}"
+        yield Obstacle(absent, names.absent, store)
     for partition in operator.layout.partitions:
         if was_left(checkpoint, partition, version):
             continue

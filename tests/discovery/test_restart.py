@@ -113,6 +113,20 @@ def test_a_partition_that_is_gone_is_not_read_as_empty(tmp_path: Path) -> None:
     assert found.sentence == f"Restarts from batch 10: no, partition 1 needs 1.delta ({ABSENT})."
 
 
+def test_an_entry_of_the_log_with_another_number_of_partitions_is_named(tmp_path: Path) -> None:
+    root = copy(tmp_path, PLAIN)
+    entry = root / "offsets/9"
+    entry.with_name(".9.crc").unlink(missing_ok=True)
+    conf = '"spark.sql.shuffle.partitions":"{}"'
+    assert conf.format(2) in entry.read_text()
+    entry.write_text(entry.read_text().replace(conf.format(2), conf.format(4)))
+    found = restart(root)
+    assert (
+        "partition 2 needs 1.delta, as offsets/9 has 4 partitions where an older entry has 2 ("
+        in (found.sentence)
+    )
+
+
 def test_a_join_needs_all_its_stores(tmp_path: Path) -> None:
     found = restart(copy(tmp_path, "3.5.9/join_left_outer", "state/0/1/left-keyToNumValues"))
     assert f"partition 1 needs 1.delta of left-keyToNumValues ({ABSENT})" in found.sentence
