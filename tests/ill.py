@@ -311,7 +311,7 @@ ILL: dict[str, Ill] = {
     "SS222": Ill("troubles/trouble_join_other_case"),
     "SS223": Ill("troubles/trouble_dedup_event_uuid"),
     "SS224": Ill("troubles/trouble_session_heartbeat"),
-    "SS225": Ill("troubles/trouble_agg_processing_watermark"),
+    "SS225": Ill("troubles/trouble_agg_processing_watermark", beside=frozenset(("SS217",))),
     "SS226": Ill("troubles/trouble_agg_waits_for_next"),
     "SS301": Ill("4.3.0/agg_v1"),
     "SS302": Ill("4.3.0/trouble_skew", thresholds={"hot_share": "1"}),

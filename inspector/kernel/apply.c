@@ -1,4 +1,4 @@
-/* Applies records to a table of keys; _apply.py defines it. */
+/* Applies records to a table of keys; _changes.py defines it. */
 #include "functions.h"
 #include "table.h"
 

@@ -1,4 +1,4 @@
-/* Spark's own hash of the fields of UnsafeRows; _hashes.py defines it. */
+/* Spark's own hash of the fields of UnsafeRows; _rows.py defines it. */
 #include "functions.h"
 #include "unsafe_row.h"
 

@@ -1,4 +1,4 @@
-/* Finds the keys of a range; _ranges.py defines it. */
+/* Finds the keys of a range; _spans.py defines it. */
 #include "functions.h"
 #include "xxh64.h"
 

@@ -1,4 +1,4 @@
-/* Finds the handles in the index of RocksDB's table files; _sst_index.py defines it. */
+/* Finds the handles in the index of RocksDB's table files; _sst.py defines it. */
 #include "functions.h"
 
 static const int64_t MOST = (int64_t)1 << 61; /* of an offset or size, so that no sum overflows */

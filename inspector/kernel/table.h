@@ -1,5 +1,5 @@
 /* The table of keys that a replay keeps, what a version did to each, and the sums of that: what
- * apply.c and changes.c share. The layouts are those of layout.py. */
+ * apply.c and changes.c share. The layouts are those of record_layout.py. */
 #ifndef INSPECTOR_KERNEL_TABLE_H
 #define INSPECTOR_KERNEL_TABLE_H
 
@@ -8,7 +8,7 @@
 enum { ROWS_AHEAD = 12 }; /* rows that are fetched at the same time */
 
 /* A key of a map, and what the version before held of a key that this one touches: the layouts of
- * ROW and TOUCH in layout.py. A row is read and written as a whole: one place in memory. */
+ * ROW and TOUCH in record_layout.py. A row is read and written as a whole: one place in memory. */
 typedef struct {
     uint64_t value_hash;
     int64_t clock;

@@ -85,7 +85,7 @@ class Varints:
     """Reads varints, and bytes of a given length between them.
 
     Attributes:
-        start: index in ``data`` of the next byte.
+        place: index in ``data`` of the next byte.
 
     Args:
         data: where they are.
