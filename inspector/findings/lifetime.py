@@ -338,8 +338,8 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"{f'{life.removals:,} keys were' if life.removals else 'no key was'} removed",
         life.newest.rows,
         life.newest.row_bytes,
-        (f"{capitalise(never)}; " if never else "")
-        + f"{life.inserts:,} of {count_text(life.puts, 'put')} were of new keys: {reason}.",
+        f"{capitalise(never or 'keys come once')}; {life.inserts:,} of "
+        f"{count_text(life.puts, 'put')} were of new keys: {reason}.",
     )
 
 
