@@ -52,6 +52,7 @@ class StoreLifetime:
         span_ms: by the batch clock, from the oldest version that can be read to the judged one;
             None where an entry of the log is missing.
         expiring: when the rows expire, by the clock that they go by; now_ms: what it reads.
+        batch_ms: the clock of the judged version's batch; None if not recorded.
         doubt: why the watermark is not known, where it is None; empty where Spark has removed the
             entry, or never wrote one.
         provable: keys that naming a clock of a group state's timers would prove to be left.
@@ -94,6 +95,7 @@ class StoreLifetime:
     span_ms: int | None = None
     expiring: Expiring | None = None
     now_ms: int | None = None
+    batch_ms: int | None = None
     doubt: str = ""
     provable: Mapping[TimeoutKind, int] = field(default_factory=dict)
     fired: FiredKeys | None = None
@@ -429,9 +431,15 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
 def _of_delay(life: StoreLifetime, ahead: int, cause: str) -> str:
     """A cause with the delay before it, where that is most of what the rows wait for."""
     delay = max(life.delays_ms, default=0)
-    if not ahead or life.rule.expiry is None or life.rule.expiry.clock is not Clock.WATERMARK:
+    if not ahead or life.rule.expiry is None:
         return cause
-    if life.operator_name in WITHIN_WATERMARK:
+    if life.rule.expiry.clock is not Clock.WATERMARK:
+        # Of a group state no schema has the delay.
+        behind = (life.batch_ms or 0) - (life.now_ms or 0)
+        if 2 * behind < ahead:
+            return cause
+        start = f"The watermark is {duration_text(behind)} behind the batch clock"
+    elif life.operator_name in WITHIN_WATERMARK:
         start = "dropDuplicatesWithinWatermark keeps each key for the delay of withWatermark"
     elif 2 * delay >= ahead:
         start = f"The delay of withWatermark is {duration_text(delay)}"

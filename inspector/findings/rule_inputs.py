@@ -75,6 +75,7 @@ def store_lifetimes(
             leftovers=_totals(facts, name),
             provable=facts.provable(name),
             watermark_ms=None if clock is None else _watermark(clock),
+            batch_ms=None if clock is None else clock.timestamp_ms,
             first=_first(versions),
             calls=_calls(facts, name),
             ages=facts.sums(Ages).get(name),

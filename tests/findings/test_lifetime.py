@@ -180,6 +180,24 @@ def test_rows_of_which_the_first_goes_in_a_day_are_information_in_a_history_of_m
     assert all(words in one.cause for one in result)
 
 
+@pytest.mark.parametrize(("behind", "said"), [(2, True), (0, False)])
+def test_timeouts_that_wait_for_a_watermark_behind_the_clock_say_so(
+    behind: int, *, said: bool
+) -> None:
+    day, now = 86_400_000, 1_704_067_200_000
+    buckets = Counter({(now + 2 * day) // Width.HOUR: 12})
+    (found,) = judged(
+        rule=TIMERS,
+        expiring=Expiring(width=Width.HOUR, rows=buckets, bytes=buckets),
+        now_ms=now,
+        batch_ms=now + behind * day,
+        span_ms=60_000,
+        newest=VersionFacts(rows=12),
+    )
+    assert found.kind.id == "SS218"
+    assert ("The watermark is 2 d behind the batch clock: the expiry of" in found.cause) is said
+
+
 YEAR = 366 * 86_400_000
 
 
