@@ -420,9 +420,11 @@ def _stores(
     present = {partition.partition_id for partition in operator.layout.partitions}
     count = 1 if operator.single_partition else partition_count(checkpoint, version)
     selected = checkpoint.selection.partition_id is not None
-    for partition_id in () if selected else sorted(set(range(count)) - present):
+    missing = [] if selected else sorted(set(range(count)) - present)
+    older = min(partition_counts(checkpoint), default=0) if missing else 0
+    for partition_id in missing:
         store, absent = StoreId(operator.operator_id, "", partition_id), names.delta.format(1)
-        if partition_id >= (older := min(partition_counts(checkpoint), default=0)) > 0:
+        if partition_id >= older > 0:
             entry = f"offsets/{version - 1}"
             absent += f", as {entry} has {count} partitions where an older entry has {older}"
         yield Obstacle(absent, names.absent, store)

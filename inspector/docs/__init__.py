@@ -200,6 +200,7 @@ class Entry(NamedTuple):
     paragraphs: dict[str, str]
 
 
+@cache
 def entry(name: str) -> Entry:
     """The entry of a finding, a rule of restarts, a premise and whatever else has one.
 

@@ -73,7 +73,7 @@ class RestartRule:
     until: str = RELEASES[-1]
     informs: bool = False
 
-    @cached_property
+    @property
     def _entry(self) -> docs.Entry:
         return docs.entry(self.id)
 
