@@ -277,6 +277,8 @@ def _rows(growth: StateGrowth) -> str:
 def _share(cause: Cause, part: Part | None) -> str:
     if cause.rows_share == 1:
         return f"These are all rows of {'the state' if part is None else 'this part'}."
+    if cause.rows_share == 0:  # a watermark stands still, and has let all rows go that it can
+        return ""
     words = [
         f"{share_text(share, mark)} of {noun}"
         for share, noun, mark in (

@@ -139,6 +139,13 @@ def test_a_finding_about_all_rows_has_no_shares_in_percent() -> None:
     assert told["share"] == "These are all rows of the state."
 
 
+def test_a_finding_about_no_row_has_no_shares() -> None:
+    cause = verdict().cause
+    assert cause is not None
+    told = lines(verdict(cause=replace(cause, rows_share=0.0, bytes_share=0.0, heap_share=0.0)))
+    assert "share" not in told
+
+
 def test_shares_of_a_part_are_said_to_be_of_the_part() -> None:
     assert lines(verdict(), part=PART)["share"].startswith(
         "These rows are 75 % of the rows of this part, "
