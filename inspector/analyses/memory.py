@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from inspector.analyses.shared.common import StoreIds, file_bytes, operator_names, store_ids
+from inspector.analyses.shared.common import file_bytes, store_ids
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.opening import Opened
@@ -25,7 +25,6 @@ from inspector.analyses.shared.store_heaps import (
 )
 from inspector.arrays import median
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.discovery.placement import partition_count
 from inspector.discovery.tasks import Request
 from inspector.estimates.heap import Heap, HeapFacts, Layout, distinct, held, of_rows
 from inspector.estimates.sizing import (
@@ -37,14 +36,12 @@ from inspector.estimates.sizing import (
     heap_bytes_for,
     room_bytes,
 )
-from inspector.estimates.skew import skew
 from inspector.exceptions import CheckpointError
-from inspector.facts.misplaced import Rehashed
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import dataclass, field, fields
 from inspector.merge.collect import Facts
-from inspector.model import Certainty, FileKind, StoreName
-from inspector.quantities import bytes_text, plural_of, short_count_text
+from inspector.model import Certainty, FileKind
+from inspector.quantities import bytes_text, short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.sums import group_by
@@ -185,112 +182,6 @@ def _value(name: str, default: object, text: str) -> Any:
     if isinstance(default, float):
         kind = "a number from 0 to 1"
     raise CheckpointError(f"got {text!r} for {name}, expected {kind}")
-
-
-TIMES = (1, 2, 4, 8)
-"""How many times as many partitions; divisors of :data:`inspector.facts.misplaced.TIMES`."""
-
-
-class MorePartitionsRow(
-    t.StoreRow, table="more_partitions", empty="by which fields Spark places the keys is not known"
-):
-    """One store if it had so many partitions; the first is what it has."""
-
-    partitions: Annotated[
-        t.Count, "How many partitions there were; of a part of the state, in that part.", t.Rank(1)
-    ]
-    max_rows: t.MaxRows
-    median_row_bytes: Annotated[t.MedianRowBytes, t.Rank(11)]
-    max_row_bytes: Annotated[t.MaxRowBytes, t.Rank(2)]
-    max_to_median: Annotated[
-        t.Ratio | None,
-        "The largest divided by the median; null where half of them are empty.",
-        t.Rank(3),
-    ]
-    largest_partition: t.LargestPartition
-    largest_heap_bytes: Annotated[
-        t.EstimatedBytes,
-        "Heap of the largest: its share of the row bytes of the store's heap.",
-        t.Rank(21),
-    ]
-
-
-_HELPS = 0.75
-"""With twice the partitions the largest should be half; above this share it stays."""
-
-
-def more_partitions(judged: Judged, stores: Sequence[StoreHeap]) -> t.Table:
-    """Sizes of partitions for multiples of their number, exact but for the heap (``rehashed``)."""
-    partitions = partition_count(judged.checkpoint, judged.version)
-    heaps = group_by(stores, lambda heap: heap.store.name)
-    rows = []
-    for name, fact in _rehashed_stores(judged.facts).items():
-        store = store_ids(judged.checkpoint, name)
-        for times in TIMES:
-            own_ids = sorted(heap.store.partition_id for heap in heaps[name])
-            ids = [p + n * partitions for n in range(times) for p in own_ids]
-            among = fact.among(partitions * times)
-            rows.append(_row(store, among, ids, sum(heap.held.total for heap in heaps[name])))
-    return MorePartitionsRow.table(
-        "with more partitions: how Spark's hash would place the keys", rows
-    )
-
-
-def partition_notes(judged: Judged, table: t.Table) -> Iterator[str]:
-    """What the table shows: partitions that stay as large, and what it takes to have more."""
-    checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
-    rehashed = _rehashed_stores(facts)
-    rows = list(table.rows)
-    for name in rehashed:
-        of_store = [row for row in rows if (row["operator_id"], row["store_name"]) == name]
-        now, most = of_store[0]["max_row_bytes"], of_store[-1]["max_row_bytes"]
-        if now and most > _HELPS * now:
-            yield (
-                f"More partitions do not help store {name.store_name} of operator "
-                f"{name.operator_id}: with {TIMES[-1]} times as many the largest still has "
-                f"{bytes_text(most)} of {bytes_text(now)}. A single key or row is never split."
-            )
-    names = operator_names(checkpoint)
-    without = sorted(
-        {name.operator_id for name in facts.by_store(version)} - {n[0] for n in rehashed}
-    )
-    if without:
-        operators = ", ".join(
-            f"{operator_id} ({names.get(operator_id)})" for operator_id in without
-        )
-        yield (
-            f"How the keys of {'operator' if len(without) == 1 else plural_of('operator')} "
-            f"{operators} would be spread over more partitions is not known: it takes a schema, "
-            "keys that are hashed by fields of which the hash is known, and an offset log that "
-            "says so (useStrictDistribution, Spark 3.3)."
-        )
-    if rows:
-        yield (
-            "The number of partitions is fixed when a checkpoint is created: to change it, "
-            "set spark.sql.shuffle.partitions and start from a new checkpoint."
-        )
-
-
-def _rehashed_stores(facts: Facts) -> Mapping[StoreName, Rehashed]:
-    merged = facts.merged(Rehashed)
-    rehashed = {name: fact for name, by_key in sorted(merged.items()) for fact in by_key.values()}
-    return {name: fact for name, fact in rehashed.items() if fact.rows}
-
-
-def _row(store: StoreIds, rehashed: Rehashed, ids: Sequence[int], heap: int) -> MorePartitionsRow:
-    amounts = [rehashed.bytes[partition_id] for partition_id in ids]
-    spread, total = skew(amounts), sum(amounts)
-    assert spread is not None  # a store with rows has a partition
-    return MorePartitionsRow(
-        **store,
-        partitions=spread.partitions,
-        max_rows=max(rehashed.rows.values()),
-        median_row_bytes=round(spread.median),
-        max_row_bytes=spread.max,
-        max_to_median=None if spread.ratio is None else round(spread.ratio, 2),
-        largest_partition=ids[spread.largest],
-        largest_heap_bytes=round(heap * spread.max / total) if total else 0,
-    )
 
 
 class ExecutorRow(t.Row, table="executors"):
@@ -669,7 +560,7 @@ class WhatIfRow(t.Row, table="what_ifs"):
     how: Annotated[t.Text, "What to do for it."]
 
 
-FACTS = Request(partitions=True, rehashed=True)
+FACTS = Request(partitions=True)
 
 
 def wrong_options(parsed: Mapping[str, Any]) -> str | None:
@@ -689,7 +580,7 @@ def wrong_options(parsed: Mapping[str, Any]) -> str | None:
 
 @analysis(
     uses=(RULES, REPLAY),
-    tables=(RungRow, OffHeapRow, ExecutorRow, ShapeRow, HeapRow, WhatIfRow, MorePartitionsRow),
+    tables=(RungRow, OffHeapRow, ExecutorRow, ShapeRow, HeapRow, WhatIfRow),
     facts=FACTS,
     many=True,
     check=wrong_options,
@@ -765,7 +656,6 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
     by_layout: dict[Layout, list[StoreHeap]] = {}
     stores = heaps(options.heap_bytes)
     sizing = Sizing.of(heaps, options)
-    partitions = more_partitions(judged, stores)
     summary = (
         judged.coverage
         | {
@@ -780,7 +670,6 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
         *sizing.tables(),
         _by_store(checkpoint, stores),
         _what_ifs(judged, stores, options),
-        partitions,
     ]
     layout = object_layout(checkpoint, version, spark, options.heap_bytes, options.jdk)
     return judged.report(
@@ -789,7 +678,6 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
         summary,
         footnotes=(
             *sizing.notes(),
-            *partition_notes(judged, partitions),
             FOOTNOTE.format(layout=layout.name, spark=spark_text(spark, options.spark)),
         ),
     )

@@ -219,9 +219,7 @@ def _store_task(
         # Without Spark's own metadata the two languages cannot be told apart.
         timers_always_clear=operator.name_from == "metadata" and operator.name != PANDAS,
         empty_size=-1 if schema is None else empty_size(schema.value),
-        hashed_fields=hashed_fields(checkpoint, operator, name, version)
-        if request.fit or request.rehashed
-        else 0,
+        hashed_fields=hashed_fields(checkpoint, operator, name, version) if request.fit else 0,
         cross_checks=_cross_checks(checkpoint, operator, rule, version),
         session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
         family=operator.family(name),

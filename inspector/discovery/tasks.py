@@ -39,7 +39,6 @@ class Request:
         matched: count the rows of a join that have found a partner.
         fields: measure what each field of the live rows takes.
         expiring: count the live rows by when they expire.
-        rehashed: count them by the partition that they had if there were more.
         partitions: facts of single partitions are needed for older versions too, not only sums.
         timeout_kind: which clock the timers of group state follow, if the user said so.
         subset: decode and check the files of this part alone, each for itself: no version is
@@ -55,7 +54,6 @@ class Request:
     matched: bool = False
     fields: bool = False
     expiring: bool = False
-    rehashed: bool = False
     partitions: bool = False
     timeout_kind: TimeoutKind | None = None
     subset: Subset | None = None

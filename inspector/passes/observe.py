@@ -25,7 +25,7 @@ from inspector.facts.fact import FactColumns, Observed
 from inspector.facts.heap_prefixes import LivePrefixes
 from inspector.facts.inherited import Inherited
 from inspector.facts.join_counters import MatchedPuts
-from inspector.facts.misplaced import MisplacedKeys, Rehashed
+from inspector.facts.misplaced import MisplacedKeys
 from inspector.facts.registry import TOGETHER
 from inspector.facts.simulated import Simulation
 from inspector.facts.size_distributions import LiveSizes, SampledSizes
@@ -486,8 +486,6 @@ class StorePass:
         placement = placement_of(self._task, self._store)
         if placement is not None and self._task.request.fit:
             yield Observed(store, version, MisplacedKeys.observe(self.state, placement))
-        if placement is not None and self._task.request.rehashed:
-            yield Observed(store, version, Rehashed.observe(self.state, placement))
         request = self._task.request
         rankings = _OF_AUDIT if request.sampled else TopBy if request.top else ()
         for by in rankings:

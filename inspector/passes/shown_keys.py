@@ -35,16 +35,16 @@ def shows_few(task: Task, store: StoreTask) -> bool:
     """Whether the facts of a store need no more of its keys than that some can be shown.
 
     All keys are needed where the facts are about their fields: of a join's stores, of session
-    windows and of a transformWithState, and where Spark's hash of each is asked for; and where all
-    leftovers are listed. So they are where a record has no place in its file: a row of a list, and
-    what a snapshot shows to be gone. Of few files on another machine the keys are kept too: there a
-    request takes longer than memory is worth.
+    windows and of a transformWithState; and where all leftovers are listed. So they are where a
+    record has no place in its file: a row of a list, and what a snapshot shows to be gone. Of few
+    files on another machine the keys are kept too: there a request takes longer than memory is
+    worth.
     """
     if store.family is not None or store.several_values or _has_compared(task, store):
         return False
     by_fields = store.store_name in (*COUNT_STORES, *VALUE_STORES) or bool(store.session_fields)
     lists_all = store.expiry is not None and not task.request.leftover_limit
-    if by_fields or lists_all or task.request.rehashed:
+    if by_fields or lists_all:
         return False
     return is_local(task.url) or sum(file.size for file in store.files) > FAR_BYTES
 

@@ -87,7 +87,7 @@ def assert_same_facts(engine: Any, function: BatchFunction, work: Sequence[Work]
 
 
 def test_facts_of_every_sixth_fixture_of_every_spark_in_one_job(engine: Any) -> None:
-    requested = {"matched": True, "expiring": True, "rehashed": True}
+    requested = {"matched": True, "expiring": True}
     work = work_of(EVERY[2::6], top=3, sampled=3, rewrites=True, **requested)
     assert len(EVERY) > 150
     facts = assert_same_facts(engine, run_tasks, work)

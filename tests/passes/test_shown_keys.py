@@ -85,5 +85,3 @@ def test_who_needs_all_keys_keeps_them() -> None:
     }
     task = tasks_of(FIXTURES / "agg_update" / "checkpoint", leftover_limit=0)[0]
     assert not shows_few(task, task.stores[0])
-    task = tasks_of(FIXTURES / "agg_update" / "checkpoint", leftover_limit=5, rehashed=True)[0]
-    assert not shows_few(task, task.stores[0])
