@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Annotated
 
+import numpy as np
+
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.declare import analysis
@@ -15,8 +17,8 @@ from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords
+from inspector.arrays import median
 from inspector.discovery.tasks import Request
-from inspector.estimates.skew import skew
 from inspector.facts.top_keys import TopBy, TopKey, merge_top
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import replace
@@ -229,17 +231,16 @@ def _skews(judged: Judged) -> Iterator[SkewRow]:
         if of_version == judged.version:
             partitions.setdefault(store.name, {})[store.partition_id] = version_facts
     for name, by_partition in sorted(partitions.items()):
-        order = sorted(by_partition)
-        skews = skew([by_partition[p].row_bytes for p in order])
-        if skews is None:
-            continue
+        sizes = {number: facts.row_bytes for number, facts in sorted(by_partition.items())}
+        amounts, largest = [*sizes.values()], max(sizes, key=sizes.__getitem__)
+        half = median(np.array(amounts))
         yield SkewRow(
             **store_ids(judged.checkpoint, name),
-            partitions=skews.partitions,
-            empty=skews.empty,
-            median_row_bytes=round(skews.median),
-            max_row_bytes=skews.max,
-            max_to_median=skews.ratio,
-            largest_partition=order[skews.largest],
+            partitions=len(sizes),
+            empty=amounts.count(0),
+            median_row_bytes=round(half),
+            max_row_bytes=sizes[largest],
+            max_to_median=sizes[largest] / half if half else None,
+            largest_partition=largest,
             max_rows=max(facts.rows for facts in by_partition.values()),
         )

@@ -1,1 +1,1 @@
-"""What facts predict but no byte states: heap, growth, skew. Every number here is an estimate."""
+"""What facts predict but no byte states: heap, growth, cost. Every number here is an estimate."""

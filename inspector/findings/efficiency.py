@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from math import gcd
 
-from inspector.estimates.skew import skew
 from inspector.facts.versions import VersionFacts
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding
@@ -192,27 +191,24 @@ def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
 
 def _judge_skew(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """One partition that has far more rows than the others."""
-    ids = sorted(costs.partitions)
-    spread = skew([costs.partitions[partition].rows for partition in ids])
-    if costs.single or spread is None or spread.partitions < 2:
+    rows = {number: facts.rows for number, facts in sorted(costs.partitions.items())}
+    if costs.single or len(rows) < 2:
         return
     # The lower median: of two partitions the median itself is never far below the larger.
-    half = sorted(partition_facts.rows for partition_facts in costs.partitions.values())[
-        (len(ids) - 1) // 2
-    ]
-    if spread.max < max(thresholds.skew_rows, thresholds.skew_ratio * half):
+    half = sorted(rows.values())[(len(rows) - 1) // 2]
+    largest = max(rows, key=rows.__getitem__)
+    if rows[largest] < max(thresholds.skew_rows, thresholds.skew_ratio * half):
         return
-    largest = ids[spread.largest]
     facts = costs.partitions[largest]
-    share = facts.rows / sum(partition_facts.rows for partition_facts in costs.partitions.values())
+    share = facts.rows / sum(rows.values())
     yield catalogue.SKEWED.of_store(
         costs,
         f"partition {largest} has {count_text(facts.rows, 'row')} ({share_text(share)} of all); "
-        f"half of the {spread.partitions} partitions have "
+        f"half of the {len(rows)} partitions have "
         + (f"at most {count_text(half, 'row')} each" if half else "none"),
         facts.rows,
         facts.row_bytes,
-        f"The state is skewed: partition {largest} of {spread.partitions} holds "
+        f"The state is skewed: partition {largest} of {len(rows)} holds "
         f"{share_text(share)} of its rows.",
     )
 

@@ -19,7 +19,7 @@ from inspector.passes.tracked import range_filter
 from inspector.providers.chain import Chain, StoreFiles, chain_for
 from inspector.schemas import ROWS, record_batch
 from inspector.state.key_range import RangeFilter, passes_of, select_range
-from inspector.state.positions import LastPuts, Positions
+from inspector.state.live_records import LastPuts, Positions
 
 
 def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.RecordBatch]:

@@ -29,7 +29,7 @@ from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
 from inspector.providers.chain import chain_for
 from inspector.schemas import DIFF, batch_of, problem_batch, record_batch
 from inspector.state.key_range import RangeFilter, passes_of, select_range
-from inspector.state.two_versions import Compared, Differences, Places, TwoVersions
+from inspector.state.live_records import Compared, Differences, Places, TwoVersions
 
 PAIRING_BYTES = 64 << 20
 """Old values that wait for their new ones, at most; one longer value is held whole."""

@@ -31,7 +31,7 @@ from inspector.api import Report as Report
 from inspector.api import TimeoutKind as TimeoutKind
 from inspector.spark.data_frames import TableFunction as _TableFunction
 from inspector.spark.data_frames import audit as audit
-from inspector.spark.rehearsal import rehearse as rehearse
+from inspector.spark.data_frames import rehearse as rehearse
 
 TYPES = ("EngineError", "InspectorError", "Options", "Redact", "Report", "TimeoutKind")
 

@@ -9,7 +9,7 @@ from inspector.api import Redact as Redact
 from inspector.api import Report as Report
 from inspector.api import TimeoutKind as TimeoutKind
 from inspector.spark.data_frames import audit as audit
-from inspector.spark.rehearsal import rehearse as rehearse
+from inspector.spark.data_frames import rehearse as rehearse
 from inspector.spark.source import InspectorDataSource as InspectorDataSource
 
 __all__: list[str]

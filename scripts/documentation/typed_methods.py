@@ -80,7 +80,7 @@ def spark_stub() -> str:
         "from pyspark.sql import DataFrame, SparkSession\n\n"
         + types
         + "from inspector.spark.data_frames import audit as audit\n"
-        "from inspector.spark.rehearsal import rehearse as rehearse\n"
+        "from inspector.spark.data_frames import rehearse as rehearse\n"
         "from inspector.spark.source import InspectorDataSource as InspectorDataSource\n\n"
         "__all__: list[str]\n\n" + "".join(map(_table, analyses.data_tables().values()))
     )

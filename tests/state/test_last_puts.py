@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.records import RecordBlock
-from inspector.state.positions import LastPuts, Positions
+from inspector.state.live_records import LastPuts, Positions
 from tests import cases
 from tests.cases import KERNELS, kernel_of
 from tests.encode import Record

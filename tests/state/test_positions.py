@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.state.positions import Positions, positions_of
+from inspector.state.live_records import Positions, positions_of
 
 PLACES = st.sets(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=20)
 

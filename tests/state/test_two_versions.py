@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.state.key_range import RangeFilter, passes_of, select_range
-from inspector.state.two_versions import Compared, Differences, TwoVersions
+from inspector.state.live_records import Compared, Differences, TwoVersions
 from tests.cases import blocks
 from tests.encode import Record
 
