@@ -1,4 +1,4 @@
-"""Charts of a page: the size ladder, versions over batches, bytes by place, leftovers by age."""
+"""Charts of a page: the size ladder, versions over batches, bytes by field, leftovers by age."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.model import DEFAULT_STORE, StoreId, StoreName
 from inspector.operators.rule import RowPart
-from inspector.render.page.page_model import Bar, BarChart, Leaf, LineChart, Scale, Series, Treemap
+from inspector.quantities import share_text
+from inspector.render.page.page_model import Bar, BarChart, LineChart, Scale, Series
 from inspector.render.tabular import Table
 from inspector.sparktypes import unique_names, widen_timeout
 from inspector.sums import sum_by_key, sum_or_none
 
 MOST_STORES = 4
 """Stores up to which a chart has a line for each besides their sum."""
+
+MOST_FIELDS = 12
+"""Fields that have a bar each; the others have one together."""
 
 GAPS = "Gaps are versions that not every partition can restore."
 _OVERHEAD = "null bits"
@@ -196,34 +200,36 @@ def churn_charts(versions: Versions) -> list[LineChart]:
     ]
 
 
-# --- bytes by place --------------------------------------------------------------------------
+# --- bytes by field --------------------------------------------------------------------------
 
 
-def treemap(judged: Judged) -> Treemap:
-    """Where the row bytes of the judged version are: by operator, partition and field."""
+def bytes_chart(judged: Judged) -> BarChart:
+    """Where the row bytes of the judged version are: by store and field, the most first."""
     checkpoint, facts = judged.checkpoint, judged.facts
-    names = store_labels(checkpoint)
-    leaves = []
-    measured = _fields(checkpoint, facts)
-    for (store, of_version), version_facts in sorted(facts.versions.items()):
+    names, measured = store_labels(checkpoint), _fields(checkpoint, facts)
+    amounts: list[tuple[str, str, int]] = []
+    for (store, of_version), version_facts in facts.versions.items():
         if of_version != judged.version:
             continue
         parts = measured.get(store)
         if parts is None or sum(parts.values()) != version_facts.row_bytes:
             parts = {"key": version_facts.key_bytes, "value": version_facts.value_bytes}
-        position = (names[store.name], f"partition {store.partition_id}")
-        leaves += [Leaf((*position, field), amount) for field, amount in parts.items() if amount]
-    return Treemap(
-        "Row bytes by operator, partition and field",
-        ("operator", "partition", "field"),
-        (
-            ("operator and field", (0, 2)),
-            ("operator and partition", (0, 1)),
-            ("operator, partition and field", (0, 1, 2)),
-        ),
-        leaves,
-        "Exact key and value bytes of the judged version. The tables below show the same numbers.",
-    )
+        amounts += [(names[store.name], field, size) for field, size in parts.items() if size]
+    stores = _most_first((store, size) for store, _, size in amounts)
+    fields = _most_first((f"{store} {field}", size) for store, field, size in amounts)
+    shown, others = fields[:MOST_FIELDS], fields[MOST_FIELDS:]
+    if others:
+        shown.append((f"{len(others):,} others", sum(size for _, size in others)))
+    total = sum(size for _, size in fields)
+    shares = [f"{name} {share_text(size / total)}" for name, size in stores[:MOST_STORES]]
+    about = f"Of all: {', '.join(shares)}." if len(stores) > 1 else ""
+    about = about if fields else "There are no rows."
+    bars = [Bar(name, (size,)) for name, size in shown]
+    return BarChart("Row bytes by field", Scale.BYTES, "store and field", ("bytes",), bars, about)
+
+
+def _most_first(amounts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    return sorted(sum_by_key(amounts).items(), key=lambda item: (-item[1], item[0]))
 
 
 def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int]]:

@@ -107,7 +107,7 @@ def _changes(judged: Judged, versions: charts.Versions) -> Iterator[Block]:
 
 
 def _bytes(judged: Judged) -> Iterator[Block]:
-    yield charts.treemap(judged)
+    yield charts.bytes_chart(judged)
     yield size_table(judged, "partition")
     fields = fields_report(judged)
     yield fields.primary

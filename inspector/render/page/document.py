@@ -40,11 +40,7 @@ from inspector.render.report_data import ReportData
 MOST_FLEET_BYTES = 8_000_000
 """Size of a fleet's page from which on checkpoints that need less are rows of its table alone."""
 
-_SCRIPTS = (
-    ("uplot.LICENSE", "uplot.min.js"),
-    ("d3-hierarchy.LICENSE", "d3-hierarchy.min.js"),
-    ("", "page.js"),
-)
+_SCRIPTS = (("uplot.LICENSE", "uplot.min.js"), ("", "page.js"))
 _STYLES = (("uplot.LICENSE", "uplot.min.css"), ("", "page.css"))
 
 _NOT_SHOWN = ("checkpoint",)

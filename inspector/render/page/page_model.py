@@ -11,9 +11,6 @@ from inspector.render.tabular import Table
 MOST_ROWS = 400
 """Rows of one table in a page; a page says how many it leaves out, so that it stays small."""
 
-MOST_LEAVES = 300
-"""Rectangles of a treemap, the largest; the others are one rectangle for each of their groups."""
-
 
 class Scale(enum.Enum):
     """What the numbers of a chart are."""
@@ -82,31 +79,6 @@ class BarChart:
 
 
 @dataclass(frozen=True)
-class Leaf:
-    """The smallest rectangle of a treemap: the bytes of one place on every level."""
-
-    places: tuple[str, ...]
-    bytes: int
-
-
-@dataclass(frozen=True)
-class Treemap:
-    """Rectangles in rectangles, as large as the bytes they stand for.
-
-    Attributes:
-        levels: what the places of a leaf are, outermost first.
-        views: chosen levels, as places in ``levels``, by the name of the choice; the first is
-            shown first.
-    """
-
-    title: str
-    levels: Sequence[str]
-    views: Sequence[tuple[str, Sequence[int]]]
-    leaves: Sequence[Leaf]
-    about: str = ""
-
-
-@dataclass(frozen=True)
 class Text:
     """Paragraphs, or points of a list."""
 
@@ -114,7 +86,7 @@ class Text:
     points: bool = False
 
 
-Block = Table | LineChart | BarChart | Treemap | Text
+Block = Table | LineChart | BarChart | Text
 """What a section consists of."""
 
 

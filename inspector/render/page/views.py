@@ -13,17 +13,14 @@ from inspector.light_dataclasses import dataclass
 from inspector.quantities import bytes_text, capitalise, duration_text
 from inspector.render.cells import NUMBERS, UNKNOWN, about, about_time, cell_text, summary_text
 from inspector.render.page.page_model import (
-    MOST_LEAVES,
     MOST_ROWS,
     BarChart,
     Block,
     LineChart,
     Scale,
     Text,
-    Treemap,
 )
 from inspector.render.tabular import Column, Table, Unit
-from inspector.sums import sum_by_key
 from inspector.time_text import time_ms_text
 
 _LEAST_BAR = 0.4
@@ -165,44 +162,6 @@ def _rects(parts: Sequence[int], longest: int) -> Iterator[View]:
         x += width
 
 
-# --- rectangles ------------------------------------------------------------------------------
-
-
-def tree_view(tree: Treemap) -> View:
-    """A treemap: for each choice of levels the places with their bytes, the largest first."""
-    choices = [View(name=name, table=_choice(tree, name, levels)) for name, levels in tree.views]
-    total = sum(leaf.bytes for leaf in tree.leaves)
-    largest = []
-    for choice in choices[:1]:
-        for row in choice.table.rows[:3]:
-            words = ", ".join(word_cell.text for word_cell in row[:-1])
-            share = f"{100 * (row[-1].number or 0) / total:.0f} %"
-            largest.append(f"{words}: {row[-1].text} ({share})")
-    said = f"The largest: {'; '.join(largest)}." if largest else "There are no rows."
-    return View(kind="tree", title=tree.title, about=tree.about, said=said, views=choices)
-
-
-def _choice(tree: Treemap, name: str, levels: Sequence[int]) -> View:
-    sums = sum_by_key(
-        (tuple(leaf.places[level] for level in levels), leaf.bytes) for leaf in tree.leaves
-    )
-    rows = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
-    kept, small = dict(rows[:MOST_LEAVES]), rows[MOST_LEAVES:]
-    for path, amount in small:
-        # Of many partitions the fields are still told.
-        last = path[2:] or ("others",)
-        sum_path = (path[0], "others", *last)[: len(path)]
-        kept[sum_path] = kept.get(sum_path, 0) + amount
-    more = ""
-    if small:
-        more = f"The {len(small):,} smallest are summed up as “others”, each within its operator."
-    heads = [_head(tree.levels[level], number=False) for level in levels]
-    bytes_of_paths = [
-        [*map(Cell, path), number_cell(Scale.BYTES, amount)] for path, amount in kept.items()
-    ]
-    return _table(f"Bytes by {name}", [*heads, _head("bytes")], bytes_of_paths, more)
-
-
 def _text_view(text: Text) -> View:
     return View(kind="text", lines=text.lines, points=text.points)
 
@@ -211,7 +170,6 @@ _VIEWS: Mapping[type, Callable[[Any], View]] = {
     Table: table_view,
     LineChart: chart_view,
     BarChart: bars_view,
-    Treemap: tree_view,
     Text: _text_view,
 }
 

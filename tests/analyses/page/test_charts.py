@@ -9,12 +9,13 @@ import pytest
 
 from inspector import api
 from inspector.analyses.page.charts import (
+    MOST_FIELDS,
     Versions,
     age_chart,
+    bytes_chart,
     churn_charts,
     ladder_chart,
     state_charts,
-    treemap,
 )
 from inspector.analyses.page.of_audit import page_request
 from inspector.analyses.shared.run import Run
@@ -116,32 +117,37 @@ def test_changes_before_the_oldest_version_are_not_known() -> None:
 
 
 @pytest.mark.parametrize("case", [LEAK, JOIN, "agg_global", "wide_value"])
-def test_rectangles_are_all_row_bytes(case: str) -> None:
+def test_bars_of_fields_are_all_row_bytes(case: str) -> None:
     run, facts = opened(checkpoint_of(case))
-    tree = treemap(run.judge(facts))
+    bars = bytes_chart(run.judge(facts)).bars
     newest = [one for (_, version), one in facts.versions.items() if version == run.version]
-    assert sum(leaf.bytes for leaf in tree.leaves) == sum(one.row_bytes for one in newest)
-    assert all(len(leaf.places) == len(tree.levels) == 3 for leaf in tree.leaves)
+    assert sum(bar.parts[0] for bar in bars) == sum(one.row_bytes for one in newest)
+    assert len(bars) <= MOST_FIELDS + 1
 
 
-def test_rectangles_are_the_fields_of_sizes() -> None:
+def test_bars_of_fields_are_those_of_sizes() -> None:
     path = checkpoint_of(JOIN)
     run, facts = opened(path)
-    sums: dict[tuple[str, str], int] = {}
-    for leaf in treemap(run.judge(facts)).leaves:
-        store, _, field = leaf.places
-        sums[store, field] = sums.get((store, field), 0) + leaf.bytes
+    chart = bytes_chart(run.judge(facts))
+    sums = {bar.label: bar.parts[0] for bar in chart.bars}
+    labels = set()
     for row in api.sizes(str(path), by="field").primary.rows:
-        if not row["field"].startswith("("):
-            assert sums[row["store_name"], f"{row['row']}.{row['field']}"] == row["bytes"]
+        label = f"{row['store_name']} {row['row']}.{row['field']}"
+        if label in sums:
+            labels.add(label)
+            assert sums[label] == row["bytes"]
+    assert len(labels) > MOST_FIELDS // 2
+    assert chart.bars[0].label == "left-keyWithIndexToValue value.site"
+    assert chart.bars[-1].label.endswith(" others")
+    assert chart.about.startswith("Of all: left-keyWithIndexToValue 61 %, ")
 
 
 def test_rows_without_a_schema_are_keys_and_values(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/0/_metadata/schema").unlink()
     run, facts = opened(path)
-    fields = {leaf.places[2] for leaf in treemap(run.judge(facts)).leaves}
-    assert fields == {"key", "value"}
+    labels = {bar.label.split(" ")[-1] for bar in bytes_chart(run.judge(facts)).bars}
+    assert labels == {"key", "value"}
 
 
 def test_the_ladder_is_that_of_memory() -> None:

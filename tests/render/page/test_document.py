@@ -60,10 +60,9 @@ def test_the_policy_names_every_script_and_style_and_nothing_else() -> None:
     assert not re.search(r'<[^>]+\s(style|on\w+)="', page)
 
 
-def test_libraries_are_in_the_file_with_their_licences() -> None:
+def test_the_library_is_in_the_file_with_its_licence() -> None:
     page = written(report())
     assert "Permission is hereby granted, free of charge" in page
-    assert "Permission to use, copy, modify, and/or distribute" in page
     assert not re.search(r'(src|href)="(?!#)', page)
     assert "eval(" not in page
     assert "new Function" not in page

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from inspector.render.page.page_model import (
-    MOST_LEAVES,
     MOST_ROWS,
     Bar,
     BarChart,
-    Leaf,
     LineChart,
     Scale,
     Series,
     Text,
-    Treemap,
 )
 from inspector.render.page.views import (
     bars_view,
     chart_view,
     growth_of,
     table_view,
-    tree_view,
     views_of,
 )
 from inspector.render.tabular import Column, Table, Unit
@@ -34,12 +30,6 @@ LINES = LineChart(
 )
 BARS = BarChart(
     "Ages", Scale.COUNT, "age", ("kept", "ignored"), [Bar("old", (30, 10)), Bar("new", (0, 1))]
-)
-TREE = Treemap(
-    "Bytes",
-    ("operator", "partition"),
-    (("operator", (0,)), ("operator and partition", (0, 1))),
-    [Leaf(("a", "0"), 10), Leaf(("a", "1"), 20), Leaf(("b", "0"), 50)],
 )
 
 
@@ -98,37 +88,9 @@ def test_a_bar_of_little_is_seen_and_none_is_too_long() -> None:
     assert nothing.bars[0].rects == []
 
 
-def test_a_treemap_has_a_table_for_each_choice() -> None:
-    by_operator, by_both = tree_view(TREE).views
-    assert [[one.text for one in row] for row in by_operator.table.rows] == [
-        ["b", "50 B"],
-        ["a", "30 B"],
-    ]
-    assert [row[-1].number for row in by_both.table.rows] == [50, 20, 10]
-    assert tree_view(TREE).said == "The largest: b: 50 B (62 %); a: 30 B (38 %)."
-
-
-def test_the_smallest_rectangles_are_summed_up_and_none_is_lost() -> None:
-    leaves = [Leaf(("a", str(n)), n + 1) for n in range(MOST_LEAVES + 10)]
-    views = tree_view(Treemap("t", ("o", "p"), (("both", (0, 1)),), leaves)).views
-    rows = views[0].table.rows
-    assert len(rows) == MOST_LEAVES + 1
-    assert [one.text for one in rows[-1]] == ["a", "others", "55 B"]
-    assert sum(row[-1].number or 0 for row in rows) == sum(leaf.bytes for leaf in leaves)
-    assert views[0].table.more.startswith("The 10 smallest are summed up")
-
-
 def test_lines_that_follow_each_other_stand_side_by_side() -> None:
-    kinds = [view.kind for view in views_of([LINES, LINES, BARS, TREE, EMPTY, Text(["a"])])]
-    assert kinds == ["lines", "bars", "tree", "table", "text"]
-
-
-def test_the_smallest_partitions_leave_their_fields() -> None:
-    fields = [Leaf(("a", str(n), field), 1) for n in range(MOST_LEAVES) for field in ("x", "y")]
-    views = tree_view(Treemap("t", ("o", "p", "f"), (("all", (0, 1, 2)),), fields)).views
-    others = [row for row in views[0].table.rows if row[1].text == "others"]
-    assert {row[2].text for row in others} == {"x", "y"}
-    assert sum(row[-1].number or 0 for row in views[0].table.rows) == len(fields)
+    kinds = [view.kind for view in views_of([LINES, LINES, BARS, EMPTY, Text(["a"])])]
+    assert kinds == ["lines", "bars", "table", "text"]
 
 
 def test_a_line_may_go_over_something_else_than_batches() -> None:

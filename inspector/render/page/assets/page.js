@@ -188,67 +188,6 @@
     });
   }
 
-  // --- rectangles ----------------------------------------------------------------------------
-
-  function treeOf(table) {
-    const top = { name: "", children: [] };
-    for (const row of numbersOf(table)) {
-      let node = top;
-      for (const name of row.slice(0, -1)) {
-        let child = node.children.find((one) => one.name === name);
-        if (!child) {
-          child = { name, children: [] };
-          node.children.push(child);
-        }
-        node = child;
-      }
-      node.bytes = row[row.length - 1];
-    }
-    return top;
-  }
-
-  function drawMap(place) {
-    if (closed(place)) return;
-    const figure = place.closest("figure");
-    const select = document.getElementById(place.dataset.select);
-    const table = document.getElementById(select.value).querySelector("table");
-    const width = place.clientWidth;
-    if (!table || width < narrow) return;
-    const height = Math.max(240, Math.min(420, Math.round(width * 0.5)));
-    const tree = d3.hierarchy(treeOf(table), (node) => (node.children.length ? node.children : null))
-      .sum((node) => node.bytes || 0)
-      .sort((a, b) => b.value - a.value);
-    d3.treemap().size([width, height]).paddingTop((node) => (node.depth ? 18 : 0)).round(true)(tree);
-    figure.classList.add("drawn");
-    place.style.height = height + "px";
-    place.setAttribute("role", "img");
-    place.setAttribute("aria-label", figure.querySelector("h3").textContent + ". " + figure.querySelector(".said").textContent);
-    place.replaceChildren(...tree.descendants().filter((node) => node.depth).map((node) => box(node, tree, figure)));
-  }
-
-  function box(node, tree, figure) {
-    const made = document.createElement("div");
-    const group = node.ancestors().reverse()[1];
-    made.className = (node.children ? "group" : "leaf") + " t" + (tree.children.indexOf(group) % shades);
-    made.style.left = node.x0 + "px";
-    made.style.top = node.y0 + "px";
-    made.style.width = Math.max(0, node.x1 - node.x0) + "px";
-    made.style.height = Math.max(0, node.y1 - node.y0) + "px";
-    const names = node.ancestors().reverse().slice(1).map((one) => one.data.name);
-    const share = (100 * node.value / tree.value).toFixed(1) + " %";
-    const words = names.join(", ") + ": " + bytesText(node.value) + ", " + share;
-    if (node.x1 - node.x0 > 1.5 * narrow && node.y1 - node.y0 > 16) {
-      made.textContent = node.children || node.y1 - node.y0 < 34 ? node.data.name + " " + share : node.data.name;
-      if (!node.children && node.y1 - node.y0 >= 34) {
-        made.append(document.createElement("br"), share);
-      }
-    }
-    made.addEventListener("pointerenter", () => {
-      figure.querySelector(".readout").textContent = words;
-    });
-    return made;
-  }
-
   // --- a fleet -------------------------------------------------------------------------------
 
   const search = document.getElementById("search");
@@ -293,7 +232,6 @@
       cards(table);
     });
     document.querySelectorAll(".plot").forEach(drawPlot);
-    document.querySelectorAll(".map").forEach(drawMap);
   }
 
   function openTarget() {
@@ -326,10 +264,6 @@
   dark.addEventListener("change", () => {
     nameTheme();
     drawAll();
-  });
-  document.querySelectorAll(".views select").forEach((select) => {
-    select.disabled = false;
-    select.addEventListener("change", () => drawMap(select.closest("figure").querySelector(".map")));
   });
   document.querySelectorAll("details").forEach((each) => each.addEventListener("toggle", drawAll));
   addEventListener("hashchange", openTarget);
