@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -71,6 +71,27 @@ def regroup(counts: Counter[int], group: Callable[[int], int]) -> Counter[int]:
 def weigh(positions: npt.NDArray[Any], weights: npt.NDArray[Any], length: int) -> Int64s:
     """The sum of the weights at each position; in doubles, which are exact up to 2^53 bytes."""
     return np.bincount(positions, weights, length).astype(np.int64)
+
+
+_NEAR = 1 << 12
+"""Numbers that lie no further apart are counted without sorting them."""
+
+
+def count_and_weigh(numbers: Int64s, weights: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """The distinct numbers in order, how many there are of each, and the sum of its weights."""
+    first = int(numbers.min()) if len(numbers) else 0
+    if len(numbers) and int(numbers.max()) - first < _NEAR:
+        counts = np.bincount(numbers - first)
+        (positions,) = counts.nonzero()
+        sums = weigh(numbers - first, weights, len(counts))
+        return positions + first, counts[positions], sums[positions]
+    ordered, positions, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    return ordered, counts, weigh(positions, weights, len(ordered))
+
+
+def rows_of(columns: Sequence[npt.NDArray[Any]], are_chosen: Bools) -> Sequence[npt.NDArray[Any]]:
+    """The chosen rows of some columns; of all rows the columns themselves."""
+    return columns if are_chosen.all() else [column[are_chosen] for column in columns]
 
 
 class GrowingArray:

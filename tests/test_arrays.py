@@ -7,7 +7,7 @@ import mmap
 import numpy as np
 import pytest
 
-from inspector.arrays import GrowingArray, distinct, longer, median, tally
+from inspector.arrays import GrowingArray, count_and_weigh, distinct, longer, median, tally
 
 
 @pytest.mark.parametrize("fill", [0, -1])
@@ -63,3 +63,15 @@ def test_distinct_numbers_and_their_median_are_those_of_numpy(numbers: list[floa
     assert [part.tolist() for part in tally(array)] == [values.tolist(), counts.tolist()]
     if numbers:
         assert median(array) == np.median(array)
+
+
+@pytest.mark.parametrize("numbers", [[], [-3, 5, -3], [0, 1 << 62, 0, -(1 << 62)]])
+def test_numbers_are_counted_and_weighed_however_far_apart(numbers: list[int]) -> None:
+    values, counts, sums = count_and_weigh(
+        np.array(numbers, np.int64), 10 * np.arange(len(numbers))
+    )
+    assert values.tolist() == sorted(set(numbers))
+    assert counts.tolist() == [numbers.count(number) for number in values]
+    assert sums.tolist() == [
+        sum(10 * at for at, number in enumerate(numbers) if number == value) for value in values
+    ]

@@ -17,7 +17,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from inspector.arrays import Int64s, count_by, regroup, weigh
+from inspector.arrays import Int64s, count_and_weigh, count_by, regroup, rows_of
 from inspector.facts.fact import Fact, fact
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
@@ -127,37 +127,37 @@ class Expiring(Sums, Fact):
         total = cls(kind)
         newer = max(BEFORE_WINDOW + 1, (state.base_step + len(state.versions)) // 2)
         for portion in state.portions():
-            live = state.live[portion]
-            clock = state.clock[portion][live]
-            sizes = np.add(state.key_size[portion], state.value_size[portion], dtype=np.int64)[live]
+            sizes = np.add(state.key_size[portion], state.value_size[portion], dtype=np.int64)
+            columns = state.clock[portion], sizes, state.born_step[portion]
+            clock, sizes, born = rows_of(columns, state.live[portion])
             timed = clock != NO_CLOCK
             if kind is not None:
                 timed &= clock != NO_TIMEOUT
-            times = expiry_ms(clock[timed], expiry)
-            weights, due = sizes[timed], np.zeros(len(times), np.bool_)
-            if now is not None:
-                due = times <= now
-            total += cls._of_times(kind, times[~due], weights[~due]) + cls(
+            clock, weights = rows_of((clock, sizes), timed)
+            times = expiry_ms(clock, expiry)
+            due = times <= now if now is not None else np.zeros(len(times), np.bool_)
+            total += cls._of_times(
                 kind,
+                *rows_of((times, weights), ~due),
                 due_rows=int(due.sum()),
                 due_bytes=int(weights[due].sum()),
                 endless_rows=int((~timed).sum()),
                 endless_bytes=int(sizes[~timed].sum()),
-                endless_new=int((~timed & (state.born_step[portion][live] >= newer)).sum()),
+                endless_new=int((~timed & (born >= newer)).sum()),
             )
         return total
 
     @classmethod
-    def _of_times(cls, kind: TimeoutKind | None, times: Int64s, sizes: Int64s) -> Expiring:
+    def _of_times(
+        cls, kind: TimeoutKind | None, times: Int64s, sizes: Int64s, **sums: int
+    ) -> Expiring:
         """Rows by buckets as short as they can be: their times and sizes."""
         for width in Width:
-            buckets, positions, counts = np.unique(
-                times // int(width), return_inverse=True, return_counts=True
-            )
+            buckets, counts, weights = count_and_weigh(times // int(width), sizes)
             if len(buckets) <= MOST_BUCKETS:
                 break
-        weights = weigh(positions, sizes, len(buckets))
-        return cls(kind, width, count_by(buckets, counts), count_by(buckets, weights))
+        rows, weighed = count_by(buckets, counts), count_by(buckets, weights)
+        return cls(kind, width, rows, weighed, **sums)
 
 
 def expiry_ms(clock: Int64s, expiry: ExpiryField) -> Int64s:

@@ -76,8 +76,10 @@ _LONG = BEFORE_WINDOW - 1
 def newest_keys(state: StateMap, most: int) -> Iterator[SampledKey]:
     """Some of the live keys that are not long, those that were put last."""
 
-    def steps(ids: Int64s) -> Int64s:
-        return np.where(state.key_size[ids] <= _SHORT, state.put_step[ids], _LONG).astype(np.int64)
+    def steps(keys: slice) -> Int64s:
+        steps = state.put_step[keys].astype(np.int64)
+        steps[state.key_size[keys] > _SHORT] = _LONG
+        return steps
 
     ids, put = _first(state, most, steps)
     ids, put = ids[put != _LONG], put[put != _LONG]
@@ -106,7 +108,7 @@ def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
 
 
 def _first(
-    state: StateMap, most: int, amounts_of: Callable[[Int64s], Int64s]
+    state: StateMap, most: int, amounts_of: Callable[[slice], Int64s]
 ) -> tuple[Int64s, Int64s]:
     """The ids of the first live keys by an amount, then by id; and the amounts.
 
@@ -114,13 +116,11 @@ def _first(
     """
     ids = amounts = np.empty(0, np.int64)
     for portion in state.portions():
-        more = np.flatnonzero(state.live[portion]) + portion.start
-        theirs = amounts_of(more)
-        if len(ids) == most:
-            better = theirs > amounts[-1]
-            more, theirs = more[better], theirs[better]
+        theirs, live = amounts_of(portion), state.live[portion]
+        (more,) = (live & (theirs > amounts[-1]) if len(ids) == most else live).nonzero()
         if len(more):
-            ids, amounts = np.concatenate([ids, more]), np.concatenate([amounts, theirs])
+            ids = np.concatenate([ids, more + portion.start])
+            amounts = np.concatenate([amounts, theirs[more]])
             order = np.argsort(-amounts, kind="stable")[:most]
             ids, amounts = ids[order], amounts[order]
     return ids, amounts
@@ -139,17 +139,15 @@ def merge_top(ranked_keys: Iterable[Observed[TopKey]], most: int) -> list[Observ
     )
 
 
-def _amounts(state: StateMap, by: TopBy, ids: Int64s) -> Int64s:
+def _amounts(state: StateMap, by: TopBy, keys: slice) -> Int64s:
     if by is TopBy.PUTS:
-        return state.puts[ids].astype(np.int64)
+        return state.puts[keys].astype(np.int64)
     if by is TopBy.NUMBER:
-        return np.maximum(state.clock[ids], 0)
+        return np.maximum(state.clock[keys], 0)
     if by is TopBy.OLDEST:
-        return -state.put_step[ids].astype(np.int64)
-    keys = state.key_size[ids].astype(np.int64)
-    values = state.value_size[ids].astype(np.int64)
-    return {
-        TopBy.KEY_BYTES: keys,
-        TopBy.VALUE_BYTES: values,
-        TopBy.ROW_BYTES: keys + values,
-    }[by]
+        return -state.put_step[keys].astype(np.int64)
+    if by is TopBy.KEY_BYTES:
+        return state.key_size[keys].astype(np.int64)
+    if by is TopBy.VALUE_BYTES:
+        return state.value_size[keys].astype(np.int64)
+    return np.add(state.key_size[keys], state.value_size[keys], dtype=np.int64)

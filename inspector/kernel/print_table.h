@@ -10,7 +10,8 @@
 #include "key_hash.h"
 #include "memory.h"
 
-enum { FIRST_PRINTS = 1 << 10, MANY_PRINTS = 1 << 22 };
+enum { FIRST_PRINTS = 1 << 10, SOME_PRINTS = 1 << 20, MANY_PRINTS = 1 << 22 };
+enum { MOVED_AHEAD = 16 }; /* prints whose lowest bits are fetched at the same time */
 #define MOST_PRINT_SLOTS INT64_C(0xffffffff)
 
 typedef struct {
@@ -60,12 +61,13 @@ static inline int64_t prints_find(const PrintTable *self, Print print)
     return self->count ? (int64_t)self->slots[print_slot(self, print)].number - 1 : -1;
 }
 
-/* Half as many again; of large tables a quarter, whose empty slots would be most of their memory. Whole
- * large pages where they are that large: else there would be small ones. */
+/* Twice as many, which are then moved less often; of large tables half as many again, and of very large ones
+ * a quarter, whose empty slots would be most of their memory. Whole large pages where they are that large:
+ * else there would be small ones. */
 static inline int64_t more_prints(int64_t slot_count)
 {
     const int64_t page = LARGE_PAGE / (int64_t)sizeof(PrintSlot);
-    int64_t more = slot_count / (slot_count < MANY_PRINTS ? 2 : 4);
+    int64_t more = slot_count / (slot_count < SOME_PRINTS ? 1 : slot_count < MANY_PRINTS ? 2 : 4);
     more = slot_count ? slot_count + more : FIRST_PRINTS;
     return more < page ? more : (more + page - 1) & -page;
 }
@@ -85,6 +87,8 @@ static inline int prints_grow(PrintTable *self)
     for (i = 0; i < old; i++) {
         PrintSlot slot = self->slots[i];
         int64_t at;
+        if (old - i > MOVED_AHEAD && self->slots[i + MOVED_AHEAD].number)
+            prefetch(&lowest[self->slots[i + MOVED_AHEAD].number - 1]);
         if (i * each - given >= 2 * LARGE_PAGE) { /* what was read of the old one */
             give_back((char *)self->slots + given, i * each - given);
             given += (i * each - given) & -LARGE_PAGE;
