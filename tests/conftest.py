@@ -20,7 +20,7 @@ from inspector.checkpoint import patience
 from inspector.engines.java import packaged_home, provide_java
 from inspector.exceptions import EngineError
 from tests.profiles import FEW, load_profile
-from tests.spark_support import SILENCE, start_quickly
+from tests.spark_support import SILENCE, assert_no_crash, start_quickly
 
 for _name in ("COLUMNS", "LINES"):
     # readline, which pytest imports, sets them below Python, so that workers and children have
@@ -137,6 +137,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.full)
     for item in _too_many(items):
         item.add_marker(pytest.mark.full)
+
+
+def pytest_runtest_teardown() -> None:
+    """A JVM that crashed is told by the test in which it did, if nothing that waits for it has."""
+    assert_no_crash()
 
 
 @pytest.fixture

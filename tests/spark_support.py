@@ -23,12 +23,13 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import ParamSpec, TypeVar
 
 import pytest
@@ -68,13 +69,23 @@ ARCHIVE = "INSPECTOR_TEST_ARCHIVE"
 """Environment variable: a file for the classes of Spark, in runs that start many JVMs."""
 
 FEW_CLASSES = """
+import sys
 from pyspark.sql import SparkSession
 builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
 session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
 assert session.range(9).groupBy("id").count().mapInArrow(lambda rows: rows, "id long").count() == 9
+java = session.sparkContext._gateway.proc
 session.stop()
+java.stdin.close()
+sys.exit(java.wait())
 """
-"""What most tests have a Spark do, so that its classes are those that they load."""
+"""What most tests have a Spark do, so that its classes are those that they load.
+
+It ends as its JVM does, and after it: by itself a driver does not wait for the JVM that it leaves.
+"""
+
+CRASH_LINES = 20
+"""Of the report of a JVM that crashed: its signal and frame, how it was built and started."""
 
 FROM_OUTSIDE = ("SPARK_", "PYSPARK_", "PYTHONPATH", "HADOOP_", "YARN_")
 """Beginnings of variables that would make a Spark another one than the test means."""
@@ -99,23 +110,73 @@ def spark_home() -> Path:
     return Path(found.origin).parent
 
 
+@cache
+def crashes() -> Path:
+    """The folder in which the JVMs of this process and its children say why they crashed.
+
+    By default they say it where they run: for many tests in the tree of this repository.
+    """
+    folder = tempfile.mkdtemp(prefix="inspector-crashes-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def assert_no_crash() -> None:
+    """See to it that no JVM has crashed since this was last asked.
+
+    Raises:
+        AssertionError: some did; with the first lines of their reports.
+    """
+    reports = list(crashes().iterdir())
+    if reports:
+        time.sleep(1)  # they are still being written
+        heads = [report.read_text("utf-8", "replace").splitlines() for report in reports]
+        for report in reports:
+            report.unlink()
+        told = "\n\n".join("\n".join(head[:CRASH_LINES]) for head in heads)
+        raise AssertionError(f"{len(reports)} JVMs crashed:\n{told}")
+
+
 def start_quickly() -> None:
-    """Have every Spark that this process or one of its children starts take a third of the time.
+    """Have every Spark that this process or one of its children starts take half of the time.
 
     Where :data:`ARCHIVE` names a file, it keeps Spark's classes as a JVM has them in memory (Java's
-    "application class data sharing"). It is made where it is not there, which takes as long as two
-    starts. A JVM with other JARs ignores it.
+    "application class data sharing"). It is made where it is not there, which takes as long as
+    three starts. A JVM with other JARs ignores it.
     """
+    options = f"{QUICK} -Xlog:disable -XX:ErrorFile={crashes()}/%p.log"
     archive = os.environ.get(ARCHIVE)
-    if archive and not Path(archive).exists():
-        made = f"{QUICK} -Xlog:disable -XX:ArchiveClassesAtExit={archive}"
-        settings = {OPTIONS[0]: made, "SPARK_LOCAL_IP": "127.0.0.1"}
-        settings |= {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
-        subprocess.run([sys.executable, "-c", FEW_CLASSES], env=os.environ | settings, check=True)
-    options = f"{QUICK} -Xlog:disable -XX:SharedArchiveFile={archive}" if archive else QUICK
+    if archive and not Path(archive).exists() and not _make_archive(Path(archive), options):
+        archive = None
+        del os.environ[ARCHIVE]  # nor do the workers of this run try to make one
+    if archive:
+        options += f" -XX:SharedArchiveFile={archive}"
     # Executors are started by what the driver says, which takes such properties as its confs.
     os.environ[OPTIONS[0]] = f'{options} "-Dspark.executor.extraJavaOptions={options}"'
     os.environ[OPTIONS[1]] = options
+
+
+def _make_archive(archive: Path, options: str) -> bool:
+    """Make an archive that is whole, and has served once; whether there is one.
+
+    Every Spark of a run would crash by a bad one: as it is used, no JVM checks its sums. It gets
+    its name at the end. A JVM writes it as it ends, under a name of this process: two that write to
+    the same path may open the same file (``FileMapInfo::open_for_write``).
+    """
+    aside = archive.with_name(f"{archive.name}.{os.getpid()}")
+    tried = "-Xshare:on -XX:+UnlockDiagnosticVMOptions -XX:+VerifySharedSpaces"
+    settings = {MARK: str(aside), "SPARK_LOCAL_IP": "127.0.0.1"}
+    settings |= {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    try:
+        for more in (f"-XX:ArchiveClassesAtExit={aside}", f"{tried} -XX:SharedArchiveFile={aside}"):
+            told = os.environ | settings | {OPTIONS[0]: f"{options} {more}"}
+            finish([sys.executable, "-c", FEW_CLASSES], told, archive.parent).check_returncode()
+        aside.rename(archive)
+    except (AssertionError, OSError, subprocess.CalledProcessError) as error:
+        aside.unlink(missing_ok=True)
+        sys.stderr.write(f"no archive of Spark's classes: Sparks start slowly ({error})\n")
+        return False
+    return True
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -188,9 +249,11 @@ def until(found: Callable[[], T | None], what: str, patience: float = PATIENCE) 
 
     Raises:
         TimeoutError: there was none in time; the message says what was waited for.
+        AssertionError: a JVM crashed meanwhile, so that there may never be one.
     """
     end = time.monotonic() + patience
     while (answer := found()) is None:
+        assert_no_crash()
         if time.monotonic() > end:
             raise TimeoutError(f"no {what} within {patience:.0f} s")
         time.sleep(0.01)
@@ -283,14 +346,38 @@ def nothing_left(folder: Path) -> Iterator[None]:
         until(lambda: None if processes(folder) else True, "end of all processes")
     except TimeoutError:
         left = [b" ".join(_proc(pid, "cmdline"))[:200] for pid in processes(folder)]
-        _kill_all(folder)
         raise AssertionError(f"still running: {left}") from None
+    finally:
+        _kill_all(folder)
 
 
 def _kill_all(folder: Path) -> None:
     for pid in processes(folder):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+def finish(command: list[str], settings: dict[str, str], cwd: Path) -> CompletedProcess[str]:
+    """Run a command to its end, however it ends.
+
+    Args:
+        command: a program and its arguments.
+        settings: what :func:`environment` gives, and more.
+        cwd: where it runs.
+
+    Raises:
+        TimeoutError: it does not end, and was killed.
+        AssertionError: a JVM has crashed, for whose answer it may wait; likewise.
+    """
+    with ThreadPoolExecutor(1) as reader:
+        run = partial(subprocess.run, command, cwd=cwd, env=settings, capture_output=True)
+        done = reader.submit(lambda: run(text=True, check=False))
+        try:
+            until(lambda: done.done() or None, f"end of {command}")
+        except BaseException:
+            _kill_all(Path(settings[MARK]))
+            raise
+    return done.result()
 
 
 # --- a cluster ---------------------------------------------------------------------------------
@@ -426,7 +513,22 @@ class Driver:
 
     def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of a function there."""
-        return self.start(function, *args, **kwargs).result(PATIENCE)
+        return self.result(self.start(function, *args, **kwargs))
+
+    def result(self, job: Future[T]) -> T:
+        """The result of what was begun.
+
+        Raises:
+            TimeoutError: it does not end. Its process is killed, for whose end all else would wait.
+            AssertionError: a JVM has crashed, for whose answer it may wait; likewise.
+        """
+        try:
+            until(lambda: job.done() or None, "end of a job")
+        except BaseException:
+            for child in multiprocessing.active_children():
+                child.kill()
+            raise
+        return job.result()
 
 
 def _plainly(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -23,13 +23,13 @@ from inspector.engines.workers import package_zip
 from tests.cli.support import Outcome, checkpoint_of, run
 from tests.spark.support import spark_release
 from tests.spark_support import (
-    PATIENCE,
     Cluster,
     Driver,
     bare_python,
     connect_server,
     driver,
     environment,
+    finish,
     nothing_left,
     standalone,
 )
@@ -78,15 +78,8 @@ def at_work(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def process(settings: Mapping[str, str], *args: str | Path, cwd: Path = ROOT) -> Outcome:
     """The command line as a process of its own, with these settings alone."""
-    done = subprocess.run(
-        [sys.executable, "-m", "inspector", *map(str, args)],
-        cwd=cwd,
-        env=dict(settings),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE,
-    )
+    command = [sys.executable, "-m", "inspector", *map(str, args)]
+    done = finish(command, dict(settings), cwd)
     said = FROM_ELSEWHERE.sub("", done.stderr).splitlines(keepends=True)
     where = [line for line in said if line.startswith("engine: ")]
     rest = [line for line in said if line not in where]
@@ -123,7 +116,7 @@ def test_the_loss_of_an_executor_costs_no_fact(
     make(path, Size(keys=60_000, versions=4, partitions=40))
     job = at_work.start(run, "audit", "--master", cluster.url, "-o", "json", path)
     killed = cluster.kill_one_at_work(job, tasks=4)
-    outcome = job.result()
+    outcome = at_work.result(job)
     assert "Running task" in killed.log
     assert cluster.tried_again(), "it was killed when all was done: give it more to do"
     assert outcome.err == ""

@@ -13,6 +13,7 @@ from workloads import account, families, judge
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Finding
 from inspector.model import Certainty
+from tests.spark_support import PATIENCE
 
 SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "make_workloads.py"
 SEED, COUNT = 7, 5
@@ -24,7 +25,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[account.Workload]:
     folder = tmp_path_factory.mktemp("workloads")
     chosen = ["--seed", str(SEED), "--count", str(COUNT), "--only", "^[RJPLD]"]
     command = [sys.executable, str(SCRIPT), "--out", str(folder / "out"), *chosen]
-    subprocess.run([*command, "--cache", str(folder / "cache")], check=True, timeout=1800)
+    subprocess.run([*command, "--cache", str(folder / "cache")], check=True, timeout=2 * PATIENCE)
     return [account.read(path) for path in sorted((folder / "out").iterdir())]
 
 
