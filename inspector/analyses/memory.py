@@ -117,53 +117,35 @@ class RocksDbMemory:
 
     def table(self, stores: int, executors: int | None) -> t.Table:
         """What may be kept of so many open stores; bounded, on so many executors."""
-        is_shared = self.boundedMemoryUsage
-        rows = self._shared_cache_rows(executors) if is_shared else self._of_stores(stores)
-        return OffHeapRow.table("outside of the heap, by the confs of RocksDB", rows)
-
-    def _of_stores(self, stores: int) -> list[OffHeapRow]:
-        return [
-            OffHeapRow(
-                kept="block cache",
-                most_bytes=self.blockCacheSizeMB * stores * _MB,
-                stores=stores,
-                limit="kept",
-                meaning="blocks of tables that were read",
-            ),
-            OffHeapRow(
-                kept="write buffers",
-                most_bytes=self.buffers_mb * stores * _MB,
-                stores=stores,
-                limit="kept",
-                meaning="changes that no table has yet",
-            ),
-            OffHeapRow(
-                kept="indexes and filters",
-                stores=stores,
-                limit="none",
-                meaning="of every table that is open; bounded memory charges them to the cache",
-            ),
-        ]
-
-    def _shared_cache_rows(self, executors: int | None) -> list[OffHeapRow]:
-        per_store = self.maxMemoryUsageMB * _MB
-        share = round(per_store * self.writeBufferCacheRatio)
-        of = short_count_text(executors, "executor") if executors else "each executor"
-        return [
-            OffHeapRow(
-                kept="all of RocksDB",
-                most_bytes=per_store * (executors or 1),
-                limit="soft",
-                meaning=f"on {of}: blocks, indexes, filters and write buffers share one cache, "
-                "which RocksDB passes rather than fail",
-            ),
-            OffHeapRow(
-                kept="write buffers",
-                most_bytes=share * (executors or 1),
-                limit="soft",
-                meaning=f"on {of}, of the above: changes that no table has yet",
-            ),
-        ]
+        rows: list[tuple[str, int | None, int | None, str, str]]
+        if self.boundedMemoryUsage:
+            most = self.maxMemoryUsageMB * _MB
+            buffers = round(most * self.writeBufferCacheRatio)
+            of = short_count_text(executors, "executor") if executors else "each executor"
+            all_of_it = (
+                f"on {of}: blocks, indexes, filters and write buffers share one cache, which "
+                "RocksDB passes rather than fail"
+            )
+            waiting = f"on {of}, of the above: changes that no table has yet"
+            rows = [
+                ("all of RocksDB", most * (executors or 1), None, "soft", all_of_it),
+                ("write buffers", buffers * (executors or 1), None, "soft", waiting),
+            ]
+        else:
+            blocks, buffers = (mb * stores * _MB for mb in (self.blockCacheSizeMB, self.buffers_mb))
+            opened = "of every table that is open; bounded memory charges them to the cache"
+            rows = [
+                ("block cache", blocks, stores, "kept", "blocks of tables that were read"),
+                ("write buffers", buffers, stores, "kept", "changes that no table has yet"),
+                ("indexes and filters", None, stores, "none", opened),
+            ]
+        return OffHeapRow.table(
+            "outside of the heap, by the confs of RocksDB",
+            [
+                OffHeapRow(kept=kept, most_bytes=size, stores=number, limit=limit, meaning=meaning)
+                for kept, size, number, limit, meaning in rows
+            ],
+        )
 
 
 def _value(name: str, default: object, text: str) -> Any:

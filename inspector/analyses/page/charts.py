@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 
 from inspector.analyses.expiry.leftover_tables import AGE_WORDS
-from inspector.analyses.shared.common import store_schemas
+from inspector.analyses.shared.common import batch_columns, store_schemas
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.state_growth import whole_stores
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.size_distributions import FieldSizes
 from inspector.facts.versions import VersionFacts
-from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.model import DEFAULT_STORE, StoreId, StoreName
 from inspector.operators.rule import RowPart
@@ -50,37 +49,23 @@ def ladder_chart(ladder: Table) -> BarChart:
 # --- over batches ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class Versions:
-    """The versions of all stores side by side.
+    """The versions of all stores side by side, that can be restored in some partition.
 
     Attributes:
         by_store: store -> version -> its facts, summed over partitions.
-        whole: store -> version -> of how many partitions it is whole.
-        times_ms, watermarks_ms: of their batches; None where unknown.
+        times_ms, lags_ms: of their batches; None where unknown.
     """
 
-    by_store: Mapping[StoreName, Mapping[int, VersionFacts]]
-    whole: Mapping[StoreName, Mapping[int, int]]
-    names: Mapping[StoreName, str]
-    versions: Sequence[int]
-    times_ms: Sequence[int | None]
-    watermarks_ms: Sequence[int | None]
-
-    @classmethod
-    def of(cls, judged: Judged) -> Versions:
-        """All that can be restored in some partition."""
-        checkpoint, by_store = judged.checkpoint, judged.facts.by_store()
-        versions = sorted({version for of_store in by_store.values() for version in of_store})
-        clocks = [checkpoint.clock(version) for version in versions]
-        return cls(
-            by_store,
-            {store: whole_stores(checkpoint, of_store) for store, of_store in by_store.items()},
-            store_labels(checkpoint),
-            versions,
-            [None if clock is None else clock.timestamp_ms for clock in clocks],
-            [clock.watermark_ms or None if clock else None for clock in clocks],
-        )
+    def __init__(self, judged: Judged) -> None:
+        checkpoint = judged.checkpoint
+        self.by_store, self.names = judged.facts.by_store(), store_labels(checkpoint)
+        self.versions = sorted({v for of_store in self.by_store.values() for v in of_store})
+        batches = [batch_columns(checkpoint, version) for version in self.versions]
+        self.times_ms = [batch["batch_timestamp_ms"] for batch in batches]
+        self.lags_ms = [batch["lag_ms"] for batch in batches]
+        # Of how many partitions each version is whole.
+        self._whole = {name: whole_stores(checkpoint, of) for name, of in self.by_store.items()}
 
     def chart(
         self, title: str, scale: Scale, series: Iterable[Series], about: str = ""
@@ -97,7 +82,7 @@ class Versions:
         What a version changed (``changes``) needs the version before too.
         """
         of_store = self.by_store[store]
-        whole = self.whole[store]
+        whole = self._whole[store]
         return [
             None
             if version_facts is None
@@ -130,35 +115,26 @@ def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
     rows = versions.series(lambda facts: facts.rows)
     of_rows = [Series("row bytes", versions.total(lambda facts: facts.row_bytes))]
     heap = Series("heap of two versions", _heap(versions, batches), exact=False)
-    lags = [
-        None if now is None or mark is None else now - mark
-        for now, mark in zip(versions.times_ms, versions.watermarks_ms, strict=True)
-    ]
     gaps = GAPS if any(value is None for value in rows[0].values) else ""
-    return [
+    charts = [
         versions.chart("Rows in the state", Scale.COUNT, rows, gaps),
         versions.chart(
             "Bytes of the state", Scale.BYTES, [*of_rows, heap], "The heap is an estimate."
         ),
-        *(
-            [
-                versions.chart(
-                    "Watermark lag",
-                    Scale.DURATION_MS,
-                    [Series("lag", lags)],
-                    "Processing time of the batch minus the watermark. Negative values mean that "
-                    "the watermark is ahead.",
-                )
-            ]
-            if any(lag is not None for lag in lags)
-            else []
-        ),
     ]
+    if any(lag is not None for lag in versions.lags_ms):
+        about = (
+            "Processing time of the batch minus the watermark. Negative values mean that the "
+            "watermark is ahead."
+        )
+        lags = [Series("lag", versions.lags_ms)]
+        charts.append(versions.chart("Watermark lag", Scale.DURATION_MS, lags, about))
+    return charts
 
 
 def growth_charts(judged: Judged) -> list[LineChart]:
     """Rows and bytes over batches, of all stores together."""
-    versions = Versions.of(judged)
+    versions = Versions(judged)
     rows = Series("rows", versions.total(lambda facts: facts.rows))
     row_bytes = Series("row bytes", versions.total(lambda facts: facts.row_bytes))
     return [

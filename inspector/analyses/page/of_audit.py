@@ -43,7 +43,7 @@ def page_request(request: Request) -> Request:
 def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
     """What the page of an audit shows below its first screen, by what :func:`page_request` has."""
     tables = {table.name: table for table in report.tables}
-    versions = charts.Versions.of(judged)
+    versions = charts.Versions(judged)
     return (
         Section("size", "Size of the state", list(_sizes(judged))),
         Section("batches", "Batch by batch", list(_batches(judged, versions))),

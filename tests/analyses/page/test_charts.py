@@ -36,7 +36,7 @@ def opened(path: Path) -> tuple[Run, Facts]:
 
 def versions_of(path: Path) -> Versions:
     run, facts = opened(path)
-    return Versions.of(run.judge(facts))
+    return Versions(run.judge(facts))
 
 
 def charts_of(path: Path) -> dict[str, LineChart]:
