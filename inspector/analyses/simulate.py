@@ -17,8 +17,10 @@ from inspector.discovery.tasks import Request
 from inspector.discovery.what_if import scenario_of
 from inspector.estimates.heap import RETAINED_BY_DEFAULT, of_rows
 from inspector.exceptions import CheckpointError
+from inspector.facts.checks import SNAPSHOT_DIFFERS
 from inspector.facts.expiring import Expiring
 from inspector.facts.simulated import SimulatedRows
+from inspector.facts.timed_out import DISPUTED
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import replace
 from inspector.model import (
@@ -243,8 +245,11 @@ def _row(
     peak = max(then, key=lambda v: (_size(then[v]), -v), default=judged.version)
     at_peak = then.get(peak, unchanged)
     why: str | None = None
+    of_store = (p for p in judged.problems if p.store is not None and p.store.name == name)
     if isinstance(scenario, str):
         certainty, why = UNCHANGED, scenario
+    elif any(problem.slug == SNAPSHOT_DIFFERS for problem in of_store):
+        certainty, why = INFERRED, DISPUTED
     elif scenario.premise:
         certainty, why = INFERRED, scenario.premise
     elif scenario.clock_shift_ms < 0:

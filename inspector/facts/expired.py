@@ -63,6 +63,13 @@ class Needs(enum.Enum):
     UNLESS_PROCESSING = "unless_processing"
 
 
+UNLESS = {
+    Needs.UNLESS_EVENT: TimeoutKind.EVENT_TIME,
+    Needs.UNLESS_PROCESSING: TimeoutKind.PROCESSING_TIME,
+}
+"""The clocks by which it is reported otherwise."""
+
+
 @dataclass(frozen=True)
 class Leftovers:
     """Leftover keys of one store and class; arrays run parallel to ``ids``.

@@ -46,6 +46,8 @@ class TimerView:
         calls: who made the records of each version.
         runs: how often in a row each timer fired; None if it was not followed.
         empty_size: size of a value whose state is null; -1 where none is known by its size.
+        disputed: the map began with a snapshot that differs from its deltas, so that the timer that
+            the first put of a key replaced is not known.
     """
 
     kinds: tuple[TimeoutKind, ...] = (EVENT, PROCESSING)
@@ -53,6 +55,7 @@ class TimerView:
     calls: Mapping[int, Calls] = field(default_factory=dict)
     runs: TimerRuns | None = None
     empty_size: int = -1
+    disputed: bool = False
 
 
 def timeout_leftovers(state: StateMap, clocks: Clocks, view: TimerView) -> Iterator[Leftovers]:
@@ -63,7 +66,7 @@ def timeout_leftovers(state: StateMap, clocks: Clocks, view: TimerView) -> Itera
         result = _TimedOut(state, clocks, kind, view)
         yield from result.ignored_timers()
         yield from result.answered_timers()
-        yield from result.before_window()
+        yield from result.of_unknown_timers() if view.disputed else result.before_window()
 
 
 class _Puts(NamedTuple):
@@ -310,6 +313,46 @@ class _TimedOut:
         counted = run.fired[ids].astype(np.int64)
         first = np.where(counted > 0, run.first[ids].astype(np.int64), step)
         return np.maximum(counted, 1), first
+
+    def of_unknown_timers(self) -> Iterator[Leftovers]:
+        """Keys of which a disputed snapshot alone says what timer their last put replaced.
+
+        By the deltas it may have been another one, which had run out. So a timeout may have made
+        each of these puts, and any that is older than the snapshot.
+        """
+        state, answered = self._state, np.zeros(len(self._state), np.bool_)
+        puts = self._puts()
+        answered[puts.ids[self._groups(puts)[-1]]] = True
+        ids = state.where(
+            lambda portion: state.live[portion] & (state.puts[portion] <= 1) & ~answered[portion]
+        )
+        timer, stands = state.clock[ids], is_timer(state.clock[ids])
+        if self._view.premises.clears_timers or self._excluded[self._last]:
+            reported = np.zeros(len(ids), np.bool_)
+        else:
+            reported = stands & (state.put_step[ids] <= self._last)
+        ignored, other_ignored = (
+            reported & (timer < due_at[self._last]) for due_at in (self._due_at, self._other_due_at)
+        )
+        unknown = np.full(len(ids), NO_CLOCK)
+        step = np.maximum(state.put_step[ids].astype(np.int64), state.base_step)
+        for kind, mask in (
+            (LeftoverClass.KEPT_WITHOUT_TIMEOUT, timer == NO_TIMEOUT),
+            (LeftoverClass.REARMED, stands & ~ignored),
+        ):
+            yield Leftovers(
+                kind,
+                Certainty.UNDECIDED,
+                self._kind,
+                ids[mask],
+                step[mask],
+                unknown[mask],
+                unknown[mask],
+                np.zeros(np.count_nonzero(mask), np.int64),
+                reason=DISPUTED,
+                kind_step=step[mask],
+                either=~other_ignored[mask] & (not self._single),
+            )
 
     def before_window(self) -> Iterator[Leftovers]:
         """Keys without a timer since before the window.

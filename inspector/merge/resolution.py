@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from inspector.codec import Message
-from inspector.facts.expired import LeftoverClass, Needs
+from inspector.facts.expired import UNLESS, LeftoverClass, Needs
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import JudgedLeftover, LeftoverT
-from inspector.facts.timed_out import AMONG_DATA, BY_BOTH, HELD_BACK
+from inspector.facts.timed_out import AMONG_DATA, BY_BOTH, DISPUTED, HELD_BACK
 from inspector.facts.timer_runs import TimerCalls
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Certainty, StoreName, TimeoutKind
@@ -32,7 +32,6 @@ KNOWN_CALLS = 20
 _ALMOST_ALL = 0.95
 
 _EVENT, _PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
-_UNLESS = {Needs.UNLESS_EVENT: _EVENT, Needs.UNLESS_PROCESSING: _PROCESSING}
 
 
 class ClockOf(NamedTuple):
@@ -103,7 +102,7 @@ class Resolution(Message):
         """A fact about leftovers with the certainty that it has; None if it is none."""
         if leftover.clock_version is None:
             return leftover  # of an operator without timers
-        again_by = None if leftover.needs is None else _UNLESS.get(leftover.needs)
+        again_by = None if leftover.needs is None else UNLESS.get(leftover.needs)
         if again_by and self.clock_of(name, version).kind is not again_by.other:
             return None
         return self._by_clock(name, leftover, self.clock_of(name, leftover.clock_version))
@@ -116,14 +115,22 @@ class Resolution(Message):
         if clock.kind is not leftover.timeout_kind:
             # A restart may have switched the clock, and no batch since has shown it.
             switched = not clock.shown and self.may_have_changed(name, leftover.clock_version or 0)
-            if not switched or leftover.reason != AMONG_DATA or leftover.by_either_clock:
+            is_open = leftover.reason in (AMONG_DATA, DISPUTED)
+            if not switched or not is_open or leftover.by_either_clock:
                 return None
             return self._with_habits(name, self._of_unknown_clock(leftover))
         by_neighbours = not clock.shown and not leftover.by_either_clock
         if by_neighbours and leftover.certainty is Certainty.PROVEN:
             certainty = INFERENCES["clock-of-neighbours"].certainty
             leftover = replace(leftover, certainty=certainty, reason=NEIGHBOURS)
+        elif not clock.shown and not leftover.is_ignored and not self._shows_before(name, leftover):
+            # That both clocks had passed its timer is sure of its last timeout alone.
+            leftover = leftover.with_last_timeout()
         return self._with_habits(name, self._cut(name, leftover, clock.kind))
+
+    def _shows_before(self, name: StoreName, leftover: JudgedLeftover) -> bool:
+        """Whether a batch up to that of a leftover shows the clock of a store."""
+        return any(at <= (leftover.clock_version or 0) for at in self.against.get(name, {}))
 
     def _of_unknown_clock(self, leftover: LeftoverT) -> LeftoverT | None:
         """Of a batch whose clock is not known, what holds by either clock; else undecided."""

@@ -9,7 +9,7 @@ from typing import Any
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.ages import Ages, OldestEventTime
 from inspector.facts.clocks import Clocks
-from inspector.facts.expired import past_clock
+from inspector.facts.expired import UNLESS, WAITS, past_clock
 from inspector.facts.expiring import Expiring
 from inspector.facts.fact import FactT, Observed
 from inspector.facts.inherited import Inherited
@@ -79,7 +79,8 @@ class Lifetime:
             bounds = None if given is None else CallBounds(*given)
             calls = calls_of(records, batch, self._premises, bounds)
             if self.disputed:
-                calls = replace(calls, against=frozenset())
+                # By the deltas another timer may have stood where the snapshot has one, or none.
+                calls = Calls()
                 records = replace(records, change=replace(change, rebased=True))
             self._calls[change.version] = calls
             self._runs.update(records, self._state, batch, calls)
@@ -116,16 +117,20 @@ class Lifetime:
             calls = self.calls()
             yield from self._timers(calls)
             kinds, size = self._store.timeout_kinds, self._store.empty_size
-            view = TimerView(kinds, self._premises, calls, self._runs, size)
+            view = TimerView(kinds, self._premises, calls, self._runs, size, self.disputed)
             result = timeout_leftovers(self._state, clocks, view)
         else:
             certainty, reason = self._store.certainty, self._store.reason
             result = past_clock(self._state, expiry, clocks, certainty, reason)
         for leftovers in result:
-            if self.disputed and leftovers.certainty is not Certainty.UNDECIDED:
-                if leftovers.reason == BY_BOTH:
-                    continue  # they are said by each of the two
-                leftovers = replace(leftovers, certainty=Certainty.UNDECIDED, reason=DISPUTED)
+            if self.disputed and leftovers.reason == BY_BOTH:
+                continue  # they are said by each of the two
+            if self.disputed and leftovers.reason != WAITS:
+                # No habit of the function says more: it may have had other rows before it.
+                needs = leftovers.needs if leftovers.needs in UNLESS else None
+                leftovers = replace(
+                    leftovers, certainty=Certainty.UNDECIDED, reason=DISPUTED, needs=needs
+                )
             for fact in observe_leftovers(
                 self._state, leftovers, self._task.request.leftover_limit
             ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.what_if import delay_of
 from inspector.exceptions import CheckpointError
 from inspector.model import JOIN_COUNT_STORES, JOIN_INDEX_STORES, JOIN_ROW_STORES
+from tests import cases
 from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, run
 from tests.profiles import sampled
@@ -59,6 +62,17 @@ def test_rows_that_went_before_the_oldest_version_make_a_lower_bound() -> None:
     assert "at least" in simulated("snapshots_cleaned", watermark_delay="1h").primary.title
     (row,) = simulated("snapshots_cleaned", watermark_delay="1s").primary.rows
     assert row["certainty"] == "exact"
+
+
+def test_nothing_is_exact_behind_a_snapshot_that_differs_from_its_deltas(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_of("snapshots_cleaned"), root)
+    folder = root / "state/0/0"
+    newest = max(int(path.stem) for path in folder.glob("[0-9]*.delta"))
+    cases.write_store(folder, {}, {newest: []})
+    (row,) = api.simulate(str(root), watermark_delay="1s").primary.rows
+    assert row["certainty"] == "inferred"
+    assert "a snapshot differs" in row["why"]
 
 
 def joined_rows(case: str, store: str, version: int) -> set[tuple[str, str]]:

@@ -192,6 +192,14 @@ def test_what_holds_by_both_clocks_is_proven_once() -> None:
     assert resolution().resolve(NAME, 9, undecided) == undecided
 
 
+def test_a_clock_that_a_later_batch_shows_says_nothing_of_earlier_timeouts() -> None:
+    row = fact(by_either_clock=True, fired=3, first_expired_version=2)
+    later = resolution(v7=NOT_PROCESSING)  # a restart may have changed it between 2 and 5
+    last_alone = replace(row, fired=1, first_expired_version=5)
+    assert later.resolve(NAME, 9, row) == last_alone
+    assert resolution(v1=NOT_PROCESSING).resolve(NAME, 9, row) == row
+
+
 def test_of_a_timer_that_both_clocks_passed_the_fact_by_both_is_kept() -> None:
     both = fact(None, leftover_class=IGNORED, by_either_clock=True, reason=BY_BOTH)
     of_event = fact(EVENT, leftover_class=IGNORED, by_either_clock=True)

@@ -111,11 +111,14 @@ def test_a_snapshot_that_differs_is_a_problem_and_its_rows_count(tmp_path: Path)
 DISPUTED_BATCHES = [Batch(900 * (n > 1), 1000 * n, (n + 1) // 2) for n in range(1, 7)]
 
 
-def disputed(root: Path, snapshots: dict[int, list[Record]]) -> list[Seen]:
+def disputed(
+    root: Path, snapshots: dict[int, list[Record]], later: dict[int, list[Record]] | None = None
+) -> list[Seen]:
     """A query of which A had its timeout answered in batch 1, and B is put anew by each."""
     kept = [(A, group_state(2, NO_TIMEOUT))]
     deltas: dict[int, list[Record]] = {1: [(A, group_state(1, 600))], 2: [*kept], 5: [], 6: []}
     deltas |= {3: [(B, group_state(1, 9000))], 4: [(B, None)]}
+    deltas |= later or {}
     group_states(root, DISPUTED_BATCHES, deltas, name="applyInPandasWithState")
     cases.write_store(root / "state/0/0", {}, snapshots)
     return observed_in(root)
@@ -151,6 +154,33 @@ def test_another_snapshot_tells_which_rows_a_query_went_on_from(tmp_path: Path) 
         rows = disputed(tmp_path / name, {3: [due]} | later)
         assert differing(rows) == [3]
         assert {reason for _, reason in certainties(rows)} == reasons
+
+
+@pytest.mark.parametrize(
+    ("timer", "kind"),
+    [
+        (NO_TIMEOUT, LeftoverClass.KEPT_WITHOUT_TIMEOUT),
+        (9000, LeftoverClass.REARMED),
+        (600, LeftoverClass.IGNORED_TIMEOUT),
+    ],
+)
+def test_a_timeout_may_have_put_what_the_snapshot_before_does_not_have(
+    tmp_path: Path, timer: int, kind: LeftoverClass
+) -> None:
+    rows = disputed(tmp_path, {3: [(B, group_state(1, 9000))]}, {4: [(A, group_state(3, timer))]})
+    counts = facts_of_type(rows, LeftoverCount)
+    # The timer that it replaced may have followed the one clock or the other.
+    assert {one.leftover_class for one in counts} >= {kind}
+    assert certainties(rows) == {(Certainty.UNDECIDED, DISPUTED)}
+    of_a = [one for one in facts_of_type(rows, Leftover) if one.key == A]
+    assert {one.leftover_class for one in of_a if one.timeout_kind is EVENT} == {kind}
+
+
+def test_a_second_put_behind_such_a_snapshot_is_one_for_data(tmp_path: Path) -> None:
+    again: dict[int, list[Record]] = {4: [(A, group_state(3, NO_TIMEOUT)), (B, None)]}
+    again |= {5: [(A, group_state(4, NO_TIMEOUT))]}
+    rows = disputed(tmp_path, {3: [(B, group_state(1, 9000))]}, again)
+    assert facts_of_type(rows, LeftoverCount) == []
 
 
 def test_a_removal_is_not_held_against_a_snapshot_that_differs(tmp_path: Path) -> None:
