@@ -34,12 +34,15 @@ from inspector.discovery.placement import partition_count, partition_counts, was
 from inspector.exceptions import LimitError, NoSchemaError, RowError
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
-from inspector.providers.chain import FileNames, StoreFiles
+from inspector.providers.chain import FileNames, StoreFiles, restorable_versions
 from inspector.quantities import short_count_text
 from inspector.time_text import time_ms_text
 
 REPAIRS = "4.2"
 """The first release that goes back to an older snapshot where the newest cannot be read."""
+
+_TRIED = 20
+"""Versions, restorable by their names, of which all files are held against what is damaged."""
 
 MOST_REPLAYED = 500
 """Versions that it goes back (``spark.sql.streaming.stateStore.maxChangeFileReplay``)."""
@@ -81,6 +84,7 @@ class Obstacle:
         missing: it is not there, rather than unreadable.
         verb: what Spark does with it.
         since: the first release of which this holds; no text if it holds of all.
+        files: how many of its store are missing or unreadable, this one among them.
     """
 
     name: str
@@ -90,6 +94,7 @@ class Obstacle:
     missing: bool = True
     verb: str = "needs"
     since: str = ""
+    files: int = 1
 
     @property
     def is_listed(self) -> bool:
@@ -142,6 +147,9 @@ class Restart:
         wrote: some store has files of the version that a batch which runs again makes; None where
             there are no stores.
         has_state: whether there is a folder for state, as a query without state has none.
+        back: where it does not restart, the newest batch as of which a copy would; None if there
+            is none, or nothing stands in its way.
+        end: the version at which the files of every partition end, where the logs are newer.
     """
 
     batch: int
@@ -156,6 +164,8 @@ class Restart:
     wrote: bool | None = None
     later: tuple[Obstacle, ...] = ()
     has_state: bool = True
+    back: int | None = None
+    end: int | None = None
 
     @property
     def possible(self) -> bool | None:
@@ -199,8 +209,13 @@ class Restart:
             later = self.committed is not None and self.committed > self.batch
             begin += "no later one is in offsets" if later else "it has no commit"
         if self.obstacles:
-            more = len(self.obstacles) - 1
-            remainder = f", and {more:,} more {'file' if more == 1 else 'files'}" if more else ""
+            more = sum(obstacle.files for obstacle in self.obstacles) - 1
+            remainder = f", and {short_count_text(more, 'more file')}" if more else ""
+            if self.end is not None:
+                remainder += (
+                    f"; the files of every partition end at version {self.end:,}, as in a copy "
+                    "whose logs are newer than its state"
+                )
             return f"{begin}: no, {self.obstacles[0]}{remainder}."
         if self.unknown:
             files = "1 file" if self.unknown == 1 else f"{self.unknown:,} files"
@@ -272,6 +287,8 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         *(result for result in stores if isinstance(result, Obstacle)),
     ]
     files = checkpoint.store_files.values()
+    back = _earlier_batch(checkpoint, obstacles, damage) if obstacles else None
+    ends = {store.newest for store in files}
     repairs = logs.conf_for(planned, RECORDED_SINCE_4_2).origin == "recorded"
     return Restart(
         wrote=any(store.newest > batch for store in files) if files else None,
@@ -286,7 +303,34 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         names=checkpoint.file_names,
         repairs=repairs,
         has_state=checkpoint.layout.has_state or not batch,
+        back=back,
+        end=min(ends) if back is not None and ends == {back + 1} and back + 1 < batch else None,
     )
+
+
+def _earlier_batch(
+    checkpoint: Checkpoint, obstacles: Iterable[Obstacle], damage: _Damage
+) -> int | None:
+    """The newest batch as of which a copy restarts, if only state files and log entries fail."""
+    logs, committed = checkpoint.logs, checkpoint.logs.last_committed
+    if committed is None or not all(obstacle.is_listed for obstacle in obstacles):
+        return None
+    versions = [set(restorable_versions(files)) for files in checkpoint.store_files.values()]
+    for version in sorted(set.intersection(*versions) if versions else (), reverse=True)[:_TRIED]:
+        batch = version - 1
+        entries = {batch, batch - 1} - {-1}
+        commit = checkpoint.storage.full_path(f"{COMMITS}/{batch}")
+        if batch > committed or not entries <= logs.confs.keys() or commit in damage.paths:
+            continue
+        trial = replace(damage, doubted=0)
+        loads = (
+            isinstance(result, Load)
+            for operator in checkpoint.operators
+            for result in _stores(checkpoint, operator, version, trial)
+        )
+        if all(loads) and not trial.doubted:
+            return batch
+    return None
 
 
 @dataclass
@@ -467,12 +511,18 @@ def _store(
     of_snapshots = files.compares and files.snapshots and not files.deltas
     if skipped and (version - base > MOST_REPLAYED or (of_snapshots and base < version)):
         return Obstacle(culprit, _UNREADABLE, store, missing=missing)
-    for delta in range(base + 1, version + 1):
-        if of_snapshots:
-            return Obstacle(names.snapshot.format(version), names.absent, store)
-        name = names.delta.format(delta)
-        if delta not in files.deltas:
-            return Obstacle(name, names.absent, store, skipped)
-        if damage.spoils(files.deltas[delta], store, beside):
-            return Obstacle(name, _UNREADABLE, store, skipped, missing=False)
-    return Load(store, base, version - base, skipped)
+    chain = range(base + 1, version + 1)
+    if of_snapshots and chain:
+        return Obstacle(names.snapshot.format(version), names.absent, store)
+    absent = [delta for delta in chain if delta not in files.deltas]
+    read = (files.deltas[delta] for delta in chain if delta in files.deltas)
+    unread = [file.version or 0 for file in read if damage.spoils(file, store, beside)]
+    if not absent and not unread:
+        return Load(store, base, version - base, skipped)
+    first = min([*absent, *unread])
+    return Obstacle(
+        names.delta.format(first),
+        *(names.absent if first in absent else _UNREADABLE, store, skipped),
+        missing=first in absent,
+        files=len(absent) + len(unread),
+    )

@@ -11,6 +11,7 @@ from inspector.checkpoint.logfile import (
     STORAGE_SLUG,
     VANISHED_SLUG,
 )
+from inspector.checkpoint.logs import OFFSETS
 from inspector.discovery.listing import STRAY
 from inspector.discovery.lost_files import EXCHANGED
 from inspector.discovery.restart import Restart
@@ -102,16 +103,33 @@ def judge_problems(
         yield kind.of(
             f"{path_text}{first.message}{more}",
             operator,
-            next_step=_to_do(kind, severity),
+            next_step=_to_do(kind, severity, relative(first.path or ""), restart),
             cause=_cause(kind, severity, first, further, relative),
             severity=severity,
         )
 
 
-def _to_do(kind: Kind, severity: Severity) -> str:
-    if severity is kind.severity:
+def _to_do(kind: Kind, severity: Severity, path: str, restart: Restart | None) -> str:
+    if severity is not kind.severity:
+        return MOVED_TO_DO if severity is Severity.INFO else _HARMLESS_TO_DO
+    if restart is not None and kind is catalogue.LOG_CONTRADICTION and not restart.batch:
+        return (
+            "restore offsets and commits; without them begin a new checkpoint, or empty this one, "
+            "as nothing says up to where the sources have been read"
+        )
+    if restart is None or kind not in _STOPPING:
         return kind.to_do
-    return MOVED_TO_DO if severity is Severity.INFO else _HARMLESS_TO_DO
+    if restart.again and restart.wrote is False and path == f"{OFFSETS}/{restart.batch}":
+        # OffsetSeqLog.add comes before anything of the batch runs.
+        return (
+            f"remove {path} and its .crc while the query is stopped: nothing was written for batch "
+            f"{restart.batch}, and Spark plans it again"
+        )
+    if restart.back is None:
+        return kind.to_do
+    back = f"go back to batch {restart.back:,} in a copy (inspector copy --batch {restart.back})"
+    restore = "" if kind is catalogue.NOT_RESTORABLE else f"{catalogue.UNDECODABLE_FILE.to_do}, or "
+    return f"{restore}{back}, the newest as of which all is there"
 
 
 def _cause(
@@ -140,6 +158,9 @@ def _cause(
         return f"{place}: {message}, so no version from it to the next snapshot can be loaded."
     return f"{place}: {message}."
 
+
+_STOPPING = (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE, catalogue.NOT_RESTORABLE)
+"""Findings that a copy as of an earlier batch can be free of."""
 
 _SHORT = 80
 _BY_PLACE = (

@@ -127,6 +127,50 @@ def test_an_entry_of_the_log_with_another_number_of_partitions_is_named(tmp_path
     )
 
 
+def test_logs_that_are_newer_than_all_state_are_those_of_a_copy(tmp_path: Path) -> None:
+    gone = [f"state/0/{partition}/{n}.delta" for partition in (0, 1) for n in (9, 10)]
+    found = restart(copy(tmp_path, PLAIN, *gone))
+    assert found.sentence == (
+        f"Restarts from batch 10: no, partition 0 needs 9.delta ({ABSENT}), and 3 more files; the "
+        "files of every partition end at version 8, as in a copy whose logs are newer than its "
+        "state."
+    )
+    assert (found.back, found.end) == (7, 8)
+
+
+def test_the_newest_batch_that_a_copy_restarts_from_is_told(tmp_path: Path) -> None:
+    gone, cut = "state/0/1/9.delta", "state/0/0/7.delta"
+    damaged = copy(tmp_path / "a", PLAIN, gone, cut=(cut,))
+    found = restart(damaged)
+    assert (found.back, found.end) == (5, None)
+    audited = api.audit(str(damaged))
+    hints = {finding.kind.id: finding.next_step for finding in audited.findings}
+    assert "go back to batch 5 in a copy (inspector copy --batch 5)" in hints["SS101"]
+    assert hints["SS105"].startswith("go back to batch 5 in a copy")
+    target = tmp_path / "copied"
+    api.copy(str(damaged), str(target), api.Options(batch=5))
+    assert restart(target).possible is True
+    assert restart(copy(tmp_path / "b", PLAIN, "state/0/1/1.delta")).back is None
+    lost = copy(tmp_path / "c", PLAIN, "metadata", cut=("state/0/1/10.delta",))
+    assert restart(lost).back is None  # which no copy has
+
+
+def test_an_empty_entry_of_a_batch_that_wrote_nothing_is_to_be_removed(tmp_path: Path) -> None:
+    root = copy(tmp_path, PLAIN)
+    (root / "offsets/10").touch()
+    audited = api.audit(str(root))
+    steps = [f.next_step for f in audited.findings if f.kind.id == "SS102"]
+    assert [step.partition(" while")[0] for step in steps] == ["remove offsets/10 and its .crc"]
+    (root / "offsets/10").unlink()
+    assert restart(root).possible is True
+
+
+def test_state_without_logs_needs_them_back_or_goes_too(tmp_path: Path) -> None:
+    audited = api.audit(str(copy(tmp_path, PLAIN, "offsets", "commits")))
+    steps = [f.next_step for f in audited.findings if f.kind.id == "SS111"]
+    assert [step.partition(";")[0] for step in steps] == ["restore offsets and commits"]
+
+
 def test_a_join_needs_all_its_stores(tmp_path: Path) -> None:
     found = restart(copy(tmp_path, "3.5.9/join_left_outer", "state/0/1/left-keyToNumValues"))
     assert f"partition 1 needs 1.delta of left-keyToNumValues ({ABSENT})" in found.sentence
