@@ -94,17 +94,20 @@ def size_table(judged: Judged, by: str = "store") -> t.Table:
         f"sizes of version {version} by {by}",
         [
             SizeRow(**size_columns(judged.checkpoint, group, version, versions[version]))
-            for group, versions in facts_by_place(judged.facts, by).items()
-            if version in versions
+            for group, versions in facts_by_place(judged.facts, by, version).items()
         ],
         columns=SizeRow.columns(without=PLACES[by]),
     )
 
 
-def facts_by_place(facts: Facts, by: str) -> dict[Place, dict[int, VersionFacts]]:
-    """Facts summed by place: place -> version -> facts, sorted by place."""
+def facts_by_place(
+    facts: Facts, by: str, only: int | None = None
+) -> dict[Place, dict[int, VersionFacts]]:
+    """Facts summed by place, of all versions or one: place -> version -> facts, sorted by place."""
     groups: dict[Place, dict[int, list[VersionFacts]]] = {}
     for (store, version), version_facts in facts.versions.items():
+        if only not in (None, version):
+            continue
         name = "" if by == "operator" else store.store_name
         group = store.operator_id, name, store.partition_id if by == "partition" else -1
         groups.setdefault(group, {}).setdefault(version, []).append(version_facts)
