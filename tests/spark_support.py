@@ -42,6 +42,9 @@ T = TypeVar("T")
 PATIENCE = 300.0
 """Seconds to wait for anything: many times what it takes, so that only a hang is a failure."""
 
+LONG = 4 * PATIENCE
+"""Seconds for a script of many Sparks, or of one with much to do."""
+
 MARK = "INSPECTOR_TEST_SPARK"
 """Environment variable by which the processes of one test are known: its value is its folder."""
 
@@ -357,13 +360,16 @@ def _kill_all(folder: Path) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def finish(command: list[str], settings: dict[str, str], cwd: Path) -> CompletedProcess[str]:
+def finish(
+    command: list[str], settings: dict[str, str], cwd: Path, patience: float = PATIENCE
+) -> CompletedProcess[str]:
     """Run a command to its end, however it ends.
 
     Args:
         command: a program and its arguments.
-        settings: what :func:`environment` gives, and more.
+        settings: what :func:`environment` gives, and more; the mark at least.
         cwd: where it runs.
+        patience: seconds.
 
     Raises:
         TimeoutError: it does not end, and was killed.
@@ -373,7 +379,7 @@ def finish(command: list[str], settings: dict[str, str], cwd: Path) -> Completed
         run = partial(subprocess.run, command, cwd=cwd, env=settings, capture_output=True)
         done = reader.submit(lambda: run(text=True, check=False))
         try:
-            until(lambda: done.done() or None, f"end of {command}")
+            until(lambda: done.done() or None, f"end of {command}", patience)
         except BaseException:
             _kill_all(Path(settings[MARK]))
             raise

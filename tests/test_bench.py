@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +16,10 @@ from benchmark.checkpoint import Size, make
 from inspector.api import audit
 from inspector.sparktypes import parse_ddl
 from tests.encode import row
+from tests.spark_support import LONG, MARK, finish
 
-SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "bench.py"
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = ROOT / "scripts" / "bench.py"
 
 
 @pytest.fixture(scope="module")
@@ -190,9 +193,12 @@ def test_snapshots_leave_the_deltas_as_they_are(shape: shapes.Shape, tmp_path: P
 
 
 @pytest.fixture(scope="module")
-def smoke_on_spark() -> subprocess.CompletedProcess[str]:
+def smoke_on_spark(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(SCRIPT), "--smoke", "--engine", "spark"]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800)
+    folder = tmp_path_factory.mktemp("smoke")
+    done = finish(command, os.environ | {MARK: str(folder)}, ROOT, LONG)
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 @pytest.mark.spark

@@ -10,23 +10,24 @@ from pathlib import Path
 import pytest
 
 from tests.spark.support import spark_release
+from tests.spark_support import LONG, MARK, finish
 
 pytestmark = pytest.mark.spark
 
-SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "judge_copies.py"
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = ROOT / "scripts" / "judge_copies.py"
 FAMILIES = "aggregation,stateful" if spark_release() >= (4, 0) else "stateful"
 """What the oldest Spark judges here is what timers and functions depend on."""
 
 
 @pytest.fixture(scope="module")
-def judged() -> subprocess.CompletedProcess[str]:
+def judged(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
     """One session of Spark judges the copies of both providers."""
     command = [sys.executable, str(SCRIPT), "--families", FAMILIES]
     command += ["--providers", "hdfs,changelogs"]
+    folder = tmp_path_factory.mktemp("judged")
     here = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    return subprocess.run(
-        command, env=here, capture_output=True, text=True, timeout=1200, check=False
-    )
+    return finish(command, here | {MARK: str(folder)}, ROOT, LONG)
 
 
 @pytest.mark.parametrize("provider", ["hdfs", "changelogs"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,9 +13,10 @@ from workloads import account, families, judge
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Finding
 from inspector.model import Certainty
-from tests.spark_support import PATIENCE
+from tests.spark_support import LONG, MARK, finish
 
-SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "make_workloads.py"
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = ROOT / "scripts" / "make_workloads.py"
 SEED, COUNT = 7, 5
 
 
@@ -25,7 +26,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[account.Workload]:
     folder = tmp_path_factory.mktemp("workloads")
     chosen = ["--seed", str(SEED), "--count", str(COUNT), "--only", "^[RJPLD]"]
     command = [sys.executable, str(SCRIPT), "--out", str(folder / "out"), *chosen]
-    subprocess.run([*command, "--cache", str(folder / "cache")], check=True, timeout=2 * PATIENCE)
+    command += ["--cache", str(folder / "cache")]
+    done = finish(command, os.environ | {MARK: str(folder)}, ROOT, LONG)
+    assert done.returncode == 0, done.stdout + done.stderr
     return [account.read(path) for path in sorted((folder / "out").iterdir())]
 
 
