@@ -79,6 +79,21 @@ def hot(batch: int) -> list[Row]:
     return [event(batch, n, "u29" if n % 12 else f"v{batch}-{n}") for n in range(60)]
 
 
+def of_two(batch: int) -> list[Row]:
+    """Events of two countries."""
+    return [event(batch, number, f"c{number % 2}") for number in range(40)]
+
+
+def with_robot(batch: int) -> list[Row]:
+    """New users, and one who is always there."""
+    return [*comers(batch), event(batch, 30, "robot")]
+
+
+def out_of_order(batch: int) -> list[Row]:
+    """New users, of whom half come two minutes late."""
+    return [*comers(batch)[1::2], *later(-2, batch)(batch)[::2]]
+
+
 def few(batch: int) -> list[Row]:
     """Three events."""
     return regulars(batch)[:3]
@@ -199,10 +214,13 @@ def distinct(
     return build
 
 
-def joined(on: str, left: str = LATENESS, right: str = LATENESS, how: str = "inner") -> Build:
-    """Two streams."""
+def joined(
+    on: str, left: str = LATENESS, right: str = LATENESS, how: str = "inner", at: str = "ts"
+) -> Build:
+    """Two streams; ``at`` is what is taken for the time of the first."""
 
     def build(events: DataFrame, others: DataFrame) -> DataFrame:
+        events = events.withColumn("ts", expr(at)) if at != "ts" else events
         second = others.selectExpr("user other_user", "ts other_ts", "id other_id")
         one = events.withWatermark("ts", left) if left else events
         two = second.withWatermark("other_ts", right) if right else second
@@ -423,6 +441,7 @@ OTHER_CASE = SOON.replace("other_user", "upper(other_user)")
 BEFORE = f"{SAME_USER} AND other_ts BETWEEN ts - INTERVAL 1 MINUTE AND ts - INTERVAL 1 SECOND"
 YEAR = f"{SAME_USER} AND other_ts BETWEEN ts - INTERVAL 365 DAYS AND ts + INTERVAL 365 DAYS"
 MONTH = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 1 MONTH"
+HALF_OF_THEM = "try_to_timestamp(if(n % 2 = 0, raw, 'none'))"
 PAGE = "/page-of-this-site"
 LATER = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 400 DAYS"
 PAGES = "collect_list(raw) pages"
@@ -1012,6 +1031,47 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         "tws_short_ttl",
     ),
     "agg_cube": (Query(cubed(MINUTE, "user")), "agg_window_no_watermark"),
+    "join_country": (
+        Query(joined(SOON, "10 minutes", "10 minutes"), of_two, of_two, mode="append", batches=12),
+        "join_hot_key",
+    ),
+    "session_robot": (
+        Query(BY_SESSION, with_robot, mode="append", batches=20),
+        "session_heartbeat",
+    ),
+    "session_month": (
+        Query(grouped("session_window(ts, '30 days')", "user", late=LATENESS), mode="append"),
+        "session_long_gap",
+    ),
+    "group_put_off": (
+        Query(functions(EVENT_TIME, UNTIL_LATER), regulars, batches=16),
+        "group_event_key",
+    ),
+    "agg_no_delay": (
+        Query(grouped(MINUTE, "user", late="0 seconds"), out_of_order),
+        "agg_window_no_watermark",
+    ),
+    "dedup_no_delay": (
+        Query(distinct(["id"], within="0 seconds"), out_of_order, mode="append"),
+        "dedup_no_watermark",
+    ),
+    "join_null_time": (
+        Query(joined(SOON, how="left", at=HALF_OF_THEM), mode="append"),
+        "join_idle_side",
+    ),
+    "dedup_read_time": (
+        Query(
+            distinct(
+                ["id", "user", "ts", "n", "raw", "ingested"],
+                "10 minutes",
+                at="current_timestamp()",
+                by="ingested",
+            ),
+            half_again,
+            mode="append",
+        ),
+        "dedup_event_uuid",
+    ),
     "agg_time_key_week": (
         Query(grouped("ts", "user", late="7 days")),
         Query(grouped("ts", "user", late=LATENESS)),
@@ -1056,7 +1116,9 @@ def run(spark: SparkSession, query: Query, folder: Path) -> None:
     writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
     if query.endless:
         stream = writer.trigger(processingTime="4 seconds").start()
-        while (stream.lastProgress or {"batchId": 0})["batchId"] < query.batches:
+        while (
+            stream.isActive and (stream.lastProgress or {"batchId": 0})["batchId"] < query.batches
+        ):
             time.sleep(0.1)
         stream.stop()
     else:

@@ -33,6 +33,8 @@ class Ages(StoreSum):
         rows, bytes: by version; BEFORE for those put before the window.
         window_version: the newest version of any partition at which its history begins.
         keys: those that were there at some version of the window.
+        untimed, untimed_new: where the rule has such a field, the rows in which it is null, and of
+            these the ones that came in the newer half of the window.
         first_known: the newest of the oldest versions whose changes are known.
         oldest_ms, newest_ms: of the rule's event-time field over all live rows; None without one.
     """
@@ -44,6 +46,8 @@ class Ages(StoreSum):
     oldest_ms: int | None = sum_by(least, None)
     newest_ms: int | None = sum_by(greatest, None)
     keys: int = 0
+    untimed: int = 0
+    untimed_new: int = 0
 
     @classmethod
     def observe(cls, state: StateMap, *, from_snapshot: bool, per_ms: int | None = None) -> Ages:
@@ -61,7 +65,8 @@ class Ages(StoreSum):
         weights: Counter[int] = Counter()
         for version, count, size in measure_ages(state):
             rows[version], weights[version] = count, size
-        return cls(rows, weights, base, base + from_snapshot, oldest, newest, len(state))
+        untimed = (0, 0) if per_ms is None else _timeless_rows(state)
+        return cls(rows, weights, base, base + from_snapshot, oldest, newest, len(state), *untimed)
 
     @property
     def total(self) -> tuple[int, int]:
@@ -95,6 +100,23 @@ def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, int] | None:
             clock = clock if is_known.all() else clock[is_known]
             ends += int(clock.min()), int(clock.max())
     return (-(-min(ends) // per_ms), -(-max(ends) // per_ms)) if ends else None
+
+
+def _timeless_rows(state: StateMap) -> tuple[int, int]:
+    """Live rows without a clock, and those of them that came in the newer half of the window."""
+    rows = new = 0
+    newer = newer_half(state)
+    for portion in state.portions():
+        bare = state.live[portion] & (state.clock[portion] == NO_CLOCK)
+        if bare.any():
+            rows += int(bare.sum())
+            new += int((state.born_step[portion][bare] >= newer).sum())
+    return rows, new
+
+
+def newer_half(state: StateMap) -> int:
+    """The step at which the newer half of the window begins."""
+    return max(BEFORE_WINDOW + 1, (state.base_step + len(state.versions)) // 2)
 
 
 @fact("oldest_event_time")

@@ -18,11 +18,12 @@ from collections.abc import Hashable
 import numpy as np
 
 from inspector.arrays import Int64s, count_and_weigh, count_by, regroup, rows_of
+from inspector.facts.ages import newer_half
 from inspector.facts.fact import Fact, fact
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
-from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
+from inspector.state.replay import NO_CLOCK, StateMap
 from inspector.sums import Sums, either, sum_by
 
 MOST_BUCKETS = 1024
@@ -125,7 +126,7 @@ class Expiring(Sums, Fact):
         """
         now = now_ms(expiry, batch, kind)
         total = cls(kind)
-        newer = max(BEFORE_WINDOW + 1, (state.base_step + len(state.versions)) // 2)
+        newer = newer_half(state)
         for portion in state.portions():
             sizes = np.add(state.key_size[portion], state.value_size[portion], dtype=np.int64)
             columns = state.clock[portion], sizes, state.born_step[portion]

@@ -16,7 +16,7 @@ from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.facts.join_counters import ROWS_AT_ONCE
 from inspector.light_dataclasses import dataclass
 from inspector.model import BatchClock
-from inspector.operators.rule import ExpiryField
+from inspector.operators.rule import Clock, ExpiryField
 from inspector.sparktypes import StructType
 from inspector.state.change import Change
 from inspector.state.replay import NO_CLOCK, StateMap
@@ -101,16 +101,17 @@ class RowsTimedInRange(Fact):
 @fact("removed_rows")
 @dataclass(frozen=True)
 class RemovedRows(StoreSum):
-    """Rows of a join's side that were removed, by whether it was their time. Adds over versions.
+    """Rows of a join's side, or timers, that went, by whether it was their time. Adds.
 
     Attributes:
         on_time: the version's batch was the first that covered their event time.
         off_time: it was not. With the watermark on the join key there are none: every batch removes
-            what its own covers.
+            what its own covers. early: of these, those whose time was yet to come.
     """
 
     on_time: int = 0
     off_time: int = 0
+    early: int = 0
 
     @classmethod
     def observe(
@@ -127,15 +128,24 @@ class RemovedRows(StoreSum):
             change: of the version; of one that a snapshot gave nothing is known.
             state: the map after it.
             event_time: the clock that the map follows.
-            batch: of the version; without its watermark nothing is counted.
+            batch: of the version; without its clock nothing is counted.
             before: the batch before it; without one no row is known to have been covered sooner.
         """
-        now_ms = None if batch is None else batch.watermark_ms
+        now_ms, before_ms = (_time_ms(event_time, clock) for clock in (batch, before))
         if change.rebased or now_ms is None:
             return cls()
         touched = state.touched_keys()
         times = touched.was_clock[touched.was_live & ~touched.now_live]
         good = (times != NO_CLOCK) & (times <= now_ms * event_time.per_ms)
-        if before is not None and before.watermark_ms:
-            good &= times > before.watermark_ms * event_time.per_ms
-        return cls(int(good.sum()), int((~good).sum()))
+        early = times > now_ms * event_time.per_ms
+        if before_ms:
+            good &= times > before_ms * event_time.per_ms
+        return cls(int(good.sum()), int((~good).sum()), int(early.sum()))
+
+
+def _time_ms(field: ExpiryField, batch: BatchClock | None) -> int | None:
+    """The clock of a batch by which rows go."""
+    if batch is None:
+        return None
+    by_watermark = field.clock is Clock.WATERMARK
+    return batch.watermark_ms if by_watermark else batch.timestamp_ms

@@ -379,7 +379,7 @@ FAR_EXPIRY = Kind(
     "withWatermark",
     cause="Rows expire years after the clock that they go by.",
     command="timeline",
-    explains=Explains(("SS204", "SS210", "SS217"), "rows that are not yet due are not removed"),
+    explains=Explains(("SS204", "SS210"), "rows that are not yet due are not removed"),
 )
 UNFED = Kind(
     *("SS220", Severity.INFO, "nothing is stored though data arrives", "numRowsDroppedByWatermark"),
@@ -448,11 +448,11 @@ NEARLY_EQUAL = Kind(
     ),
 )
 OPEN_SESSIONS = Kind(
-    *("SS224", Severity.INFO, "sessions that do not close", "session_window"),
+    *("SS224", Severity.INFO, "sessions or timers that new events put off", "session_window"),
     certainties=_INFERRED,
     to_do="choose a gap that is shorter than the pauses between the events of a key, or a window "
-    "of a fixed length",
-    cause="Sessions do not close, as new events come before their gap has passed.",
+    "of a fixed length; of timers: set one only if the key has none",
+    cause="Sessions do not close, or timers do not fire, as new events come before it is time.",
     command="timeline",
 )
 WATERMARK_OF_CLOCK = Kind(

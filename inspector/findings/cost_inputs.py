@@ -22,7 +22,14 @@ from inspector.findings.efficiency import (
     Windows,
 )
 from inspector.merge.collect import Facts
-from inspector.model import KINDS_OF_STATE, BatchId, FileKind, StoreName
+from inspector.model import (
+    JOIN_COUNT_STORES,
+    JOIN_ROW_STORES,
+    KINDS_OF_STATE,
+    BatchId,
+    FileKind,
+    StoreName,
+)
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
@@ -126,7 +133,22 @@ def _hot(facts: Facts, version: int, name: StoreName, key_words: KeyWords) -> Ho
     rows = facts.by_store(version).get(name, {}).get(version)
     if counter is None or rows is None or rows.rows < counter.amount:
         return None
-    return HotKey(key_words(counting, counter.key), counter.amount, rows.rows, "row")
+    words, join_keys = key_words(counting, counter.key), _join_keys(facts, version, name)
+    return HotKey(words, counter.amount, rows.rows, "row", None, *join_keys)
+
+
+def _join_keys(facts: Facts, version: int, name: StoreName) -> tuple[int, float]:
+    """Join keys with rows in a side, and how many rows one has in the other side, on average."""
+    if name.store_name not in JOIN_ROW_STORES:
+        return 0, 0.0  # state format 4 counts no rows of a key
+    of_version, at = facts.by_store(version), JOIN_ROW_STORES.index(name.store_name)
+
+    def rows(store: str) -> int:
+        of_store = of_version.get(StoreName(name.operator_id, store), {})
+        return of_store.get(version, VersionFacts()).rows
+
+    opposite = rows(JOIN_ROW_STORES[1 - at]) / max(1, rows(JOIN_COUNT_STORES[1 - at]))
+    return rows(JOIN_COUNT_STORES[at]), opposite
 
 
 def columns_of(key: bytes, fields: Sequence[StructField]) -> Iterator[bytes]:

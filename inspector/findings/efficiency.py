@@ -60,6 +60,8 @@ class HotKey:
         key: words for it; empty if it has none.
         rows: that it has. of: rows of all keys. noun: what they are, singular.
         bytes: of its rows, where they are counted.
+        keys: that have rows in this side of the join. opposite: rows of a key in the other one, on
+            average.
     """
 
     key: str
@@ -67,6 +69,8 @@ class HotKey:
     of: int
     noun: str
     bytes: int | None = None
+    keys: int = 0
+    opposite: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -111,9 +115,11 @@ def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     yield from oversized
     yield from _rewrites(costs, thresholds)
     yield from _empty(costs, thresholds)
-    if not oversized:  # few keys that grow are no growth of all
+    most = sum(finding.bytes or 0 for finding in oversized)
+    total = sum(facts.row_bytes for facts in costs.partitions.values())
+    if most < thresholds.hot_share * total or not oversized:  # few keys are no growth of all
         growing = list(_growing_values(costs, thresholds))
-        yield from growing or _wide_column(costs, thresholds)
+        yield from growing or (() if oversized else _wide_column(costs, thresholds))
     yield from _fan_out(costs, thresholds)
     yield from _whole_uploads(costs, thresholds)
 
@@ -268,7 +274,11 @@ def _where_null(key: str) -> str:
 def _hot(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """One key with most of the rows, or entries, of a store."""
     hot = costs.hot
-    if hot is None or hot.of < thresholds.hot_rows or hot.rows < thresholds.hot_share * hot.of:
+    if hot is None:
+        return
+    if hot.rows * hot.keys <= 2 * hot.of:  # no key has far more than the others
+        yield from _few_keys(costs, hot, thresholds)
+    if hot.of < thresholds.hot_rows or hot.rows < thresholds.hot_share * hot.of:
         return
     share = share_text(hot.rows / hot.of)
     yield catalogue.HOT_KEY.of_store(
@@ -278,6 +288,25 @@ def _hot(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         hot.bytes,
         f"One key has {share} of the {_forms(hot.noun)[1]} of {_side(costs.store_name)}"
         f"{_in_brackets(hot.key)}: {hot.rows:,} of {hot.of:,}.",
+    )
+
+
+def _few_keys(costs: StoreCosts, hot: HotKey, thresholds: Thresholds) -> Iterator[Finding]:
+    """A join by a key so coarse that each row meets very many of the other side."""
+    if hot.keys < 2 or min(hot.of / hot.keys, hot.opposite) < thresholds.rows_per_join_key:
+        return
+    total = sum(costs.partitions.values(), VersionFacts())
+    rows, keys = count_text(hot.of, "row"), count_text(hot.keys, "join key")
+    yield catalogue.HOT_KEY.of_store(
+        costs,
+        f"{rows} of {_side(costs.store_name)} have {keys}, of which each has "
+        f"~{hot.opposite:,.0f} rows in the other side",
+        total.rows,
+        total.row_bytes,
+        f"The join has few keys for its rows: {rows} of {_side(costs.store_name)} have {keys}, and "
+        f"each new one meets ~{hot.opposite:,.0f} rows of the other side.",
+        next_step="join by a key that tells more events apart, such as an id beside the country or "
+        "type, or by a shorter time range; aggregate one side before the join",
     )
 
 

@@ -64,7 +64,7 @@ def judge(  # noqa: PLR0913 - what findings rest on
     for operator in checkpoint.operators:
         findings += judge_files(file_costs(checkpoint, operator), thresholds)
         findings += judge_format(operator.operator_id, _formats(checkpoint, version, operator))
-        for life in store_lifetimes(checkpoint, operator, version, facts, growing):
+        for life in store_lifetimes(checkpoint, operator, version, facts, growing, key_words):
             if StoreName(life.operator_id, life.store_name) in unfit:
                 life = replace(life, expiring=None)  # their times say nothing
             findings += judge_life(life, thresholds)

@@ -30,6 +30,19 @@ _DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True)
+class LongSession:
+    """The session that was written in most versions.
+
+    Attributes:
+        start_ms: when it began, by its key. puts: versions that wrote it. words: for its key.
+    """
+
+    start_ms: int
+    puts: int
+    words: str = ""
+
+
+@dataclass(frozen=True)
 class StoreLifetime:
     """What is known of the life of one store's rows, all partitions together.
 
@@ -63,7 +76,11 @@ class StoreLifetime:
         by_fastest: of several watermarks the greatest counts.
         gap_ms: from one batch to the next, in the middle; None where the log has too few.
         sets: its rows are those of cube, rollup or grouping sets.
-        moved_ms: by how much the watermark moved through the quiet versions.
+        moved_ms: by how much the clock of its rows moved through the quiet versions; of timers and
+            of all_moved_ms, through all that can be read.
+        longest: of sessions, the one that was written most often.
+        early, on_time: timers that went before they were due, and when they were.
+        reach_ms: from an event to its row's expiry time: a window's length, a session's gap, about.
         exact: words for columns of its key that events hardly share; empty for none.
         alike: of the keys compared, how many differ from another in a way alone; by its words.
         compared: keys.
@@ -106,6 +123,11 @@ class StoreLifetime:
     gap_ms: int | None = None
     sets: bool = False
     moved_ms: int = 0
+    all_moved_ms: int = 0
+    longest: LongSession | None = None
+    early: int = 0
+    on_time: int = 0
+    reach_ms: int = 0
     exact: str = ""
     alike: Mapping[str, int] = field(default_factory=dict)
     compared: int = 0
@@ -123,7 +145,8 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     yield from _null_times(life, thresholds)
     yield from _unique(life, thresholds)
     yield from _nearly_equal(life, thresholds)
-    yield from _open_sessions(life, thresholds)
+    yield from _put_off(life, thresholds)
+    yield from _short_delay(life, thresholds)
     yield from _far(life, thresholds)
     yield from _long_delay(life, thresholds)
     yield from _waiting(life, thresholds)
@@ -282,10 +305,16 @@ def _never_expires(
 
 def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Rows whose event time is null: the predicate of no watermark holds of them."""
-    expiring, expiry = life.expiring, life.rule.expiry
-    if expiring is None or expiry is None or expiry.clock is not Clock.WATERMARK:
+    expiring, ages, size = life.expiring, life.ages, None
+    expiry = life.rule.expiry or life.rule.event_time
+    if expiry is None or expiry.clock is not Clock.WATERMARK:
         return
-    rows, new = expiring.endless_rows, expiring.endless_new
+    if life.rule.expiry is not None and expiring is not None:
+        rows, new, size = expiring.endless_rows, expiring.endless_new, expiring.endless_bytes
+    elif life.rule.expiry is None and ages is not None:
+        rows, new = ages.untimed, ages.untimed_new
+    else:
+        return
     if not rows or rows < thresholds.far_share * life.newest.rows:
         return
     sets = ": the totals of cube, rollup or grouping sets" if life.sets else ""
@@ -295,7 +324,7 @@ def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
         f"goes when it is at or below the watermark; {new:,} of them came in the newer half of "
         f"{count_text(life.window, 'version')}",
         rows,
-        expiring.endless_bytes,
+        size,
         f"The event time of {count_text(rows, 'row')} is null ({expiry.name}), so no watermark "
         f"removes {'it' if rows == 1 else 'them'}{sets}; {f'{new:,}' if new else 'none'} of them "
         "came in the newer half of the history.",
@@ -333,6 +362,8 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     elif goes:
         until = "timeout" if calls else "window ended"
         reason = f"no key was met again before its {until} by a later batch"
+        if life.reach_ms and not calls:
+            never = f"keys come once in windows of {duration_text(life.reach_ms)}"
     yield catalogue.UNIQUE_KEYS.of_store(
         life,
         f"{life.inserts:,} of {count_text(life.puts, 'put')} in "
@@ -359,25 +390,65 @@ def _nearly_equal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
 _FEWEST_ALIKE = 5
 
 
-def _open_sessions(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """Sessions that new events prolong before they can close, all of them and for long."""
-    far, now = life.expiring, life.watermark_ms
-    if life.operator_name not in SESSION or life.removals or not _is_quiet(life, thresholds):
-        return
-    if far is None or not far.rows or not now:
+def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Sessions, or timers, that new events put off for long: all of them, or one among many."""
+    far, now, rows, calls = life.expiring, life.now_ms, life.newest.rows, life.calls
+    if far is None or not far.rows or not now or life.window < thresholds.window_versions:
         return
     gap = min(far.rows) * far.width - now
-    if life.moved_ms < max(1, 3 * gap):
+    moved = duration_text(life.moved_ms)
+    cause = ""
+    if life.operator_name in SESSION:
+        if not life.removals and _is_quiet(life, thresholds):
+            cause = (
+                f"No session has closed while the watermark moved by {moved}: new events prolong "
+                f"{'it' if rows == 1 else f'all {rows:,} sessions'} before the gap has passed."
+            )
+        elif life.longest is not None:
+            yield from _long_session(life, life.longest, now)
+            return
+    elif calls is not None:
+        fired = calls.timeout_kept or calls.timeout_rearmed or calls.timeout_removed
+        all_armed = sum(far.rows.values()) == rows and not fired
+        if all_armed and not life.removals and _is_quiet(life, thresholds):
+            cause = (
+                f"No timeout has fired while its clock moved by {moved}: each call for new data "
+                f"sets {'it' if rows == 1 else f'all {rows:,}'} anew before it is due."
+            )
+    elif life.early > _FEWEST_GONE and not life.on_time and not far.due_rows:
+        # Of timers each call deletes one and registers another, so that the keys are never quiet.
+        cause = (
+            f"No timer has fired while its clock moved by {moved}: each call for new data deletes "
+            f"the timer before it is due ({life.early:,} of them) and sets another."
+        )
+    if not cause or life.moved_ms < max(1, 3 * gap):
         return
-    moved, rows = duration_text(life.moved_ms), life.newest.rows
     yield catalogue.OPEN_SESSIONS.of_store(
         life,
-        f"no session was removed and none was new in {count_text(life.quiet, 'version')}; the "
-        f"first of {rows:,} ends {duration_text(gap)} after the watermark",
+        f"nothing has expired in {count_text(life.window, 'version')}; the first of {rows:,} is "
+        f"due {duration_text(gap)} after its clock, which moved by {moved}",
         rows,
         life.newest.row_bytes,
-        f"No session has closed while the watermark moved by {moved}: new events prolong "
-        f"{'it' if rows == 1 else f'all {rows:,} sessions'} before the gap has passed.",
+        cause,
+    )
+
+
+def _long_session(life: StoreLifetime, longest: LongSession, now: int) -> Iterator[Finding]:
+    """One session of many that has been open for far longer than the others are."""
+    length = now - longest.start_ms
+    # By Little's law, how long a row is there is how many there are by how many go.
+    usual = life.newest.rows * life.all_moved_ms / max(1, life.removals)
+    if life.removals < _FEWEST_GONE or length < 3 * usual or 2 * longest.puts < life.window:
+        return
+    words = f"one session{longest.words} is open for {duration_text(length)} at least"
+    others = f"the others are there for ~{duration_text(round(usual))}"
+    yield catalogue.OPEN_SESSIONS.of_store(
+        life,
+        f"{words}, by the watermark, and was written in {longest.puts:,} of "
+        f"{count_text(life.window, 'version')}; {others}",
+        1,
+        cause=f"{capitalise(words)}, as new events prolong it again and again, and {others}: a "
+        "robot, a heartbeat or a default key?",
     )
 
 
@@ -404,6 +475,11 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     noun, cause, question = _FAR.get(life.rule.row_kind, _FAR_ROWS)
     if life.rule.expiry and life.rule.expiry.clock is Clock.TIMEOUT:
         noun, cause, question = _FAR_TIMEOUTS
+    elif not alone and life.delays_ms and 2 * max(life.delays_ms[0], life.reach_ms) < ahead:
+        question = (
+            ": by its delay it should be sooner, so their event times lie in the future, and "
+            "other data holds the watermark back."
+        )
     until, near = time_ms_text(now + ahead), ahead < _DAY_MS
     warned = ahead >= thresholds.far_warned * _DAY_MS
     finding = catalogue.FAR_EXPIRY.of_store(
@@ -439,8 +515,18 @@ def _of_delay(life: StoreLifetime, ahead: int, cause: str) -> str:
         if 2 * behind < ahead:
             return cause
         start = f"The watermark is {duration_text(behind)} behind the batch clock"
+    elif 2 * life.reach_ms >= max(ahead, 2 * delay) and life.operator_name not in WITHIN_WATERMARK:
+        length = duration_text(life.reach_ms)
+        start = (
+            f"The gap of session_window is ~{length}"
+            if life.operator_name in SESSION
+            else f"Windows are {length} long"
+        )
     elif life.operator_name in WITHIN_WATERMARK:
-        start = "dropDuplicatesWithinWatermark keeps each key for the delay of withWatermark"
+        about = f", ~{duration_text(life.reach_ms)}" if life.reach_ms else ""
+        start = (
+            f"dropDuplicatesWithinWatermark keeps each key for the delay of withWatermark{about}"
+        )
     elif 2 * delay >= ahead:
         start = f"The delay of withWatermark is {duration_text(delay)}"
     else:
@@ -520,9 +606,39 @@ def _short_ttl(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
     )
 
 
+def _short_delay(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """A delay of withWatermark that gives late events no time at all."""
+    field = life.rule.expiry or life.rule.event_time
+    if field is None or field.clock is not Clock.WATERMARK or not life.delays_ms:
+        return
+    delay = life.delays_ms[0]
+    if delay >= thresholds.short_delay_ms or life.window < thresholds.window_versions:
+        return
+    if not life.watermark_ms or not life.puts:
+        return
+    yield catalogue.SHORT_TTL.of_store(
+        life,
+        f"by the schema the delay of withWatermark is {duration_text(delay)}; how many records "
+        "came late is not in the checkpoint (numRowsDroppedByWatermark)",
+        cause=f"The delay of withWatermark is {duration_text(delay)}: an event older than the "
+        "newest of an earlier batch is late at once, and is dropped.",
+        next_step="give withWatermark the time by which events come out of order, such as 10 "
+        "minutes; numRowsDroppedByWatermark of the query's progress counts those that were dropped",
+    )
+
+
 def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Keys that went and are put anew, again and again."""
     within = life.operator_name in WITHIN_WATERMARK
+    if within and _lasts_no_batch(life, thresholds):
+        words = "no key outlives the next batch"
+        yield catalogue.SHORT_TTL.of_store(
+            life,
+            f"{words}, in {count_text(life.window, 'version')}",
+            cause=f"The delay of dropDuplicatesWithinWatermark is so short that {words}: "
+            "duplicates that are read later are given out again.",
+        )
+        return
     share = thresholds.alike_share if within else thresholds.hot_share
     least = max(thresholds.unique_puts, share * life.inserts)
     if life.returns < least or life.window < thresholds.window_versions:
@@ -539,6 +655,13 @@ def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
         f"{words}, in {count_text(life.window, 'version')}",
         cause=f"Keys come back: {words}: {reason}.",
     )
+
+
+def _lasts_no_batch(life: StoreLifetime, thresholds: Thresholds) -> bool:
+    """Whether every version has new rows alone, in so many versions with rows."""
+    filled = [facts for facts in life.versions.values() if facts.rows and not facts.rebased]
+    none_old = all(facts.new_rows == facts.rows for facts in filled)
+    return none_old and len(filled) >= thresholds.window_versions
 
 
 def _waiting(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:

@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.plan import possible_times
 from inspector.discovery.what_if import delays_of
 from inspector.facts.ages import Ages
 from inspector.facts.expiring import Expiring
 from inspector.facts.join_counters import JoinCheck, MatchedPuts, MatchedRows
-from inspector.facts.join_times import KeyTimeVotes
+from inspector.facts.join_times import KeyTimeVotes, RemovedRows
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
-from inspector.facts.top_keys import SampledKey
+from inspector.facts.top_keys import SampledKey, TopBy, TopKey
 from inspector.facts.variable_entries import EntriesPerKey, FiredKeys, TimersWithoutState
 from inspector.facts.versions import VersionFacts
-from inspector.findings.cost_inputs import columns_of, rows_and_records, windows_of
+from inspector.findings.cost_inputs import KeyWords, columns_of, rows_and_records, windows_of
 from inspector.findings.expired_rows import LeftoverTotal
 from inspector.findings.joins import JoinLifetime, Retention
-from inspector.findings.lifetime import StoreLifetime
+from inspector.findings.lifetime import LongSession, StoreLifetime
 from inspector.findings.thresholds import DEFAULTS
 from inspector.findings.variables import VariableLife
 from inspector.merge.collect import Facts, covered_timed_rows
-from inspector.model import BatchClock, BatchId, Certainty, StoreName, TimeoutKind
+from inspector.model import DEFAULT_STORE, BatchClock, BatchId, Certainty, StoreName, TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
 from inspector.operators.deduplicate import NAMES as DEDUPLICATE
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
-from inspector.operators.rule import Clock, StoreRule
+from inspector.operators.rule import MICROS_PER_MS, WATERMARK_KEY, Clock, RowKind, StoreRule
+from inspector.operators.session_window import NAMES as SESSION
 from inspector.sparktypes import DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, StringType, StructField
 
 
@@ -42,6 +44,7 @@ def store_lifetimes(
     version: int,
     facts: Facts,
     growing: Mapping[StoreName, bool] = MappingProxyType({}),
+    key_words: KeyWords = lambda _store, key: row_hash(key),
 ) -> Iterator[StoreLifetime]:
     """What is known of the life of each store's rows."""
     clock = checkpoint.clock(version)
@@ -89,7 +92,9 @@ def store_lifetimes(
             delays_ms=delays_ms,
             by_fastest=by_fastest,
             gap_ms=gap_ms,
-            moved_ms=_advance_ms(checkpoint, version, quiet),
+            **_progress(checkpoint, name, rule, version, (quiet, len(result) - 1), facts),
+            longest=_longest(operator, name, facts, key_words),
+            reach_ms=windows.length_ms if windows else _reach_ms(operator, clock, facts),
             exact=_exact(fields, *rows_and_records(checkpoint, operator, name, versions, windows)),
             alike=dict(_alike(keys, fields, unique=operator.name in DEDUPLICATE)),
             compared=len(keys),
@@ -183,11 +188,87 @@ def _no_puts(checkpoint: Checkpoint, store: str, versions: Mapping[int, VersionF
     return {"unfed": unfed}
 
 
-def _advance_ms(checkpoint: Checkpoint, version: int, versions: int) -> int:
-    """Ms by which the watermark moved through so many versions up to one."""
+def _progress(
+    checkpoint: Checkpoint,
+    name: StoreName,
+    rule: StoreRule,
+    version: int,
+    spans: tuple[int, int],
+    facts: Facts,
+) -> Any:
+    """How far the clock of a store's rows went through some versions; and timers that went."""
+    clock = rule.expiry and rule.expiry.clock
+    kind = facts.resolution.usual_clock(name)
+    by = {Clock.WATERMARK: [_watermark], Clock.PROCESSING_TIME: [_timestamp]}.get(
+        clock or Clock.WATERMARK,
+        [_watermark] if kind is TimeoutKind.EVENT_TIME else [_timestamp],
+    )
+    if clock is Clock.TIMEOUT and kind is None:
+        by = [_watermark, _timestamp]  # by either it is so long
+    quiet, whole = (min(_advance_ms(checkpoint, version, n, of) for of in by) for n in spans)
+    went = facts.sums(RemovedRows).get(name, RemovedRows())
+    is_timer = rule.row_kind is RowKind.TIMER
+    return {
+        "moved_ms": whole if is_timer else quiet,
+        "all_moved_ms": whole,
+        "early": went.early if is_timer else 0,
+        "on_time": went.on_time if is_timer else 0,
+    }
+
+
+def _advance_ms(
+    checkpoint: Checkpoint,
+    version: int,
+    versions: int,
+    by: Callable[[BatchClock], int | None] | None = None,
+) -> int:
+    """Ms by which a clock, the watermark if none is named, moved through so many versions."""
+    by = by or _watermark
     first, last = checkpoint.clock(version - versions), checkpoint.clock(version)
-    begin = 0 if first is None else _watermark(first) or 0
-    return ((_watermark(last) or 0) - begin) if begin and last is not None else 0
+    begin = 0 if first is None else by(first) or 0
+    return ((by(last) or 0) - begin) if begin and last is not None else 0
+
+
+def _timestamp(clock: BatchClock) -> int | None:
+    return clock.timestamp_ms
+
+
+def _longest(
+    operator: Operator, name: StoreName, facts: Facts, key_words: KeyWords
+) -> LongSession | None:
+    """Of the sessions that were written most often in each partition the one that began first."""
+    schema = operator.schemas.get(name.store_name)
+    if operator.name not in SESSION or schema is None:
+        return None
+    tops = [
+        key.fact for key in facts.of(TopKey) if key.store.name == name and key.fact.by is TopBy.PUTS
+    ]
+    starts = {
+        int.from_bytes([*columns_of(top.key, schema.key.fields)][-1], "little", signed=True): top
+        for top in tops
+    }
+    if not starts:
+        return None
+    first = min(starts)
+    words = key_words(name, starts[first].key)
+    return LongSession(first // MICROS_PER_MS, starts[first].puts, f" ({words})" if words else "")
+
+
+def _reach_ms(operator: Operator, clock: BatchClock | None, facts: Facts) -> int:
+    """From the newest event to the newest expiry time: of sessions the gap, of keys the delay.
+
+    0 where it cannot be told. The newest event is the delay ahead of the watermark that it made.
+    """
+    ages = facts.sums(Ages).get(StoreName(operator.operator_id, DEFAULT_STORE))
+    newest = None if ages is None else ages.newest_ms
+    if newest is None or clock is None or not clock.next_watermark_ms:
+        return 0
+    ahead = max(0, newest - clock.next_watermark_ms)
+    if operator.name in deduplicate_within_watermark.NAMES:
+        return ahead // 2  # the delay is in both
+    values = (field for schema in operator.schemas.values() for field in schema.value.fields)
+    delays = [field.metadata.get(WATERMARK_KEY, 0) for field in values]
+    return max(0, ahead - max(delays, default=0)) if operator.name in SESSION else 0
 
 
 def _alike(
@@ -215,9 +296,13 @@ def _alike(
         alike = len(rows) - len(set(shared))
         # Where most are alike, as with times that are null, this is the column that makes them out.
         several = any(times[:at] + times[at + 1 :]) and 2 * alike <= len(rows)
+        beside = any(WATERMARK_KEY in of.metadata for of in (*fields[:at], *fields[at + 1 :]))
         if unique and several and len(set(column)) == len(rows):
             how = f"in {field.name!r}, which no two keys share: if an event gets it anew each time "
             yield f"{how}that it is sent, duplicates are not seen", alike
+        elif unique and beside and times[at]:  # one event, two times
+            how = f"in {field.name!r}, another time than the watermark's: if it is when an event "
+            yield f"{how}was read, duplicates are not seen", alike
 
 
 def _gap(checkpoint: Checkpoint) -> int | None:

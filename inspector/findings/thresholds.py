@@ -40,6 +40,7 @@ class Thresholds:
     far_spans: float = 10.0
     far_hours: float = 1.0
     far_share: float = 0.01
+    short_delay_ms: int = 1_000
     data_batches: int = 3
     replay_deltas: int = 100
     replay_noted: int = 50
@@ -54,6 +55,7 @@ class Thresholds:
     value_bytes: int = 4096
     hot_share: float = 0.5
     hot_rows: int = 100
+    rows_per_join_key: float = 20.0
     value_growth: float = 2.0
     mean_value_bytes: int = 1024
     windows_per_event: int = 24

@@ -114,7 +114,27 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     latest = max(newest)
     words.append(f"the newest {latest.what} in the state is {time_ms_text(latest.millis)}")
     next_step, cause = _advice(standing if moving and by_slowest else [], bool(watermark))
+    event_ms = max((time.event_ms or 0 for time in newest), default=0)
+    ahead_ms = event_ms - max(watermark or 0, flat.last.next_watermark_ms or 0)
+    if watermark and not standing and delay_ms is not None and ahead_ms > delay_ms:
+        next_step, cause = _of_longer_delay(ahead_ms, delay_ms, by_slowest)
     yield WATERMARK_FLAT.of("; ".join(words), next_step=next_step, cause=cause)
+
+
+def _of_longer_delay(ahead_ms: int, delay_ms: int, by_slowest: bool) -> tuple[str, str]:
+    """The next step and the cause where newer events come, and the watermark stands all the same.
+
+    It never goes back (``WatermarkTracker.updateWatermark``).
+    """
+    ahead = duration_text(ahead_ms)
+    late = ", or a source whose event times do not move" if by_slowest else ""
+    return (
+        "compare the delay of withWatermark with that of earlier runs, and the event times of the "
+        "sources: after a longer delay the watermark stands until events are that much newer",
+        f"The watermark stands still though event times {ahead} newer came, more than the delay "
+        f"of {duration_text(delay_ms)} in the schema: most likely a restart made the delay of "
+        f"withWatermark longer{late}.",
+    )
 
 
 def _behind(

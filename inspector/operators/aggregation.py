@@ -9,6 +9,7 @@ Complete never removes; the output mode is not in the checkpoint.
 from __future__ import annotations
 
 from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermark_field
+from inspector.sparktypes import is_window
 
 NAMES = ("stateStoreSave", "StatefulStreamlineAggregate")
 SOURCE = "StateStoreSaveExec, WatermarkSupport"
@@ -38,9 +39,12 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     if expiry is not None:
         advice = "use append or update mode: complete mode keeps every group for ever"
         return StoreRule(expiry=expiry, advice=advice, source=SOURCE, doubt=COMPLETE)
+    windowed = any(is_window(field.data_type) for field in key.fields)
     return StoreRule(
         never="no grouping column carries a watermark, so no group is ever removed",
-        advice="group by a window or an event-time column with withWatermark, "
+        advice="call withWatermark before the groupBy, on the very column that the window is of"
+        if windowed
+        else "group by a window or an event-time column with withWatermark, "
         "or make sure that the groups are few",
         source=SOURCE,
     )

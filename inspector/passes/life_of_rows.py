@@ -28,6 +28,7 @@ from inspector.facts.timers import (
 )
 from inspector.model import BatchClock, Certainty, StoreId
 from inspector.operators.rule import Clock
+from inspector.operators.transform_with_state import Family
 from inspector.state.change import Change
 from inspector.state.replay import NO_CLOCK, StateMap
 
@@ -66,7 +67,8 @@ class Lifetime:
     @property
     def looks_at_versions(self) -> bool:
         """Whether there are facts of each version: on its timers, or on the times of its rows."""
-        return self._has_timers or self._store.event_time is not None
+        of_times = self._store.event_time is not None or self._store.family is Family.TIMERS
+        return self._has_timers or of_times
 
     def update(self, change: Change) -> Iterator[Observed[Any]]:
         """Apply one version's change; emit what belongs to the version alone."""
@@ -87,14 +89,17 @@ class Lifetime:
             if batch is not None and batch.appended:
                 # Whatever timer a tool wrote over, no call answered it.
                 self._state.put_over_clock[records.ids] = NO_CLOCK
-        event_time = self._store.event_time
+        event_time, expiry = self._store.event_time, self._store.expiry
+        before = self._task.clock(change.version - 1)
+        if self._store.family is Family.TIMERS and expiry is not None and not self.disputed:
+            removed = RemovedRows.observe(change, self._state, expiry, batch, before)
+            yield self._observe(removed, change.version)
         if event_time is None:
             return
         oldest = OldestEventTime.observe(self._state, event_time.per_ms)
         if oldest.oldest_ms is not None:
             yield self._observe(oldest, change.version)
         if self._store.by_key_time and not self.disputed:
-            before = self._task.clock(change.version - 1)
             removed = RemovedRows.observe(change, self._state, event_time, batch, before)
             yield self._observe(removed, change.version)
 

@@ -487,7 +487,8 @@ class StorePass:
         if placement is not None and self._task.request.fit:
             yield Observed(store, version, MisplacedKeys.observe(self.state, placement))
         request = self._task.request
-        rankings = _OF_AUDIT if request.sampled else TopBy if request.top else ()
+        audited = (*_OF_AUDIT, TopBy.PUTS) if self._store.session_fields else _OF_AUDIT
+        rankings = audited if request.sampled else TopBy if request.top else ()
         for by in rankings:
             if by is not TopBy.NUMBER or self._store.number is not None:
                 for top in top_keys(self.state, by, self._task.request.top):

@@ -42,6 +42,16 @@ def test_keys_are_those_that_were_there_at_any_version() -> None:
     assert (ages.keys, ages.total[0]) == (3, 2)
 
 
+def test_rows_without_a_time_are_counted_and_those_of_the_newer_half_too() -> None:
+    track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
+    bare = cases.micros(None)
+    steps = [Step([(A, bare), (B, bare)]), Step([(B, ONE)]), Step([(C, bare)])]
+    state, _, _ = replay(steps, track)
+    ages = Ages.observe(state, from_snapshot=False, per_ms=1000)
+    assert (ages.untimed, ages.untimed_new) == (2, 1)
+    assert Ages.observe(state, from_snapshot=False).untimed == 0
+
+
 def test_ages_add() -> None:
     one = Ages(Counter({3: 1}), Counter({3: 10}), 1, 1, 5, 9)
     two = Ages(Counter({3: 2, 4: 1}), Counter({3: 20, 4: 7}), 2, 3)

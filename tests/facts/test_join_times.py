@@ -95,11 +95,11 @@ def test_a_row_goes_with_the_first_batch_that_covers_it(time: int | None, off: i
     track = cases.tracked(EVENT_TIME, TIMED, VALUE)
     state, changes, _ = replay(deltas, track)
     found = RemovedRows.observe(changes[1], state, EVENT_TIME, CLOCKS[2], CLOCKS[1])
-    assert found == RemovedRows(1 - off, off)
+    assert found == RemovedRows(1 - off, off, int(time == 9_001))
     # Without the batch before, nothing is late.
     late = time == 1_000
     found = RemovedRows.observe(changes[1], state, EVENT_TIME, CLOCKS[2], None)
-    assert found == RemovedRows(1 - off + late, off - late)
+    assert found == RemovedRows(1 - off + late, off - late, int(time == 9_001))
     assert RemovedRows.observe(changes[1], state, EVENT_TIME, None, CLOCKS[1]) == RemovedRows()
     state, changes, _ = replay(deltas[:1], track)
     assert RemovedRows.observe(changes[0], state, EVENT_TIME, CLOCKS[2], CLOCKS[1]) == RemovedRows()

@@ -119,6 +119,22 @@ def test_a_key_with_most_rows_of_a_join_is_named(rows: int, *, found: bool) -> N
     assert all("of the join's left side (ad=0): 60 of 100" in one.cause for one in result)
 
 
+@pytest.mark.parametrize(
+    ("rows", "of", "opposite", "found"),
+    [(20, 40, 20.0, True), (30, 40, 20.0, True), (19, 38, 20.0, False), (20, 40, 19.9, False)],
+)
+def test_a_join_of_few_keys_meets_many_rows(
+    rows: int, of: int, opposite: float, *, found: bool
+) -> None:
+    hot = HotKey("country=DE", rows, of, "row", None, 2, opposite)
+    result = list(judge_costs(replace(COSTS, store_name="left-rows", hot=hot), Thresholds()))
+    assert [one.kind.id for one in result] == ["SS307"] * found
+    words = "40 rows of the join's left side have 2 join keys, and each new one meets ~20 rows"
+    assert all(words in one.cause for one in result)
+    single = replace(COSTS, store_name="left-rows", hot=replace(hot, rows=of, keys=1))
+    assert not list(judge_costs(single, Thresholds()))
+
+
 @pytest.mark.parametrize(("bytes_", "found"), [(90_000, True), (5_000, False), (900, False)])
 def test_values_that_grow_are_reported_where_they_make_the_growth(
     bytes_: int, *, found: bool

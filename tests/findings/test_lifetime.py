@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -15,9 +16,10 @@ from inspector.facts.variable_entries import FiredKeys
 from inspector.facts.versions import VersionFacts
 from inspector.findings.expired_rows import LeftoverTotal
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.lifetime import StoreLifetime, judge
+from inspector.findings.lifetime import LongSession, StoreLifetime, judge
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty, TimeoutKind
+from inspector.operators.deduplicate_within_watermark import NAMES as WITHIN
 from inspector.operators.rule import RowKind, StoreRule
 from tests.cases import KEY_TIME, TIMER
 
@@ -475,7 +477,7 @@ OPEN = {
     "rule": StoreRule(expiry=KEY_TIME),
     "newest": VersionFacts(rows=9, key_bytes=90),
     "expiring": Expiring(width=Width.SECOND, rows=Counter({103: 9}), bytes=Counter({103: 90})),
-    "watermark_ms": 100_000,
+    "now_ms": 100_000,
     "moved_ms": 9_000,
     "removals": 0,
     "quiet": 7,
@@ -486,8 +488,82 @@ def test_sessions_that_do_not_close_are_told_by_how_far_the_watermark_moved() ->
     (found,) = judged(**OPEN)
     assert (found.kind.id, found.severity, found.rows) == ("SS224", Severity.INFO, 9)
     assert "while the watermark moved by 9 s: new events prolong all 9 sessions" in found.cause
-    for change in ({"moved_ms": 8_000}, {"removals": 1}, {"quiet": 4}, {"watermark_ms": None}):
+    for change in ({"moved_ms": 8_000}, {"removals": 1}, {"quiet": 4}, {"now_ms": None}):
         assert all(found.kind.id != "SS224" for found in judged(**OPEN | change))
+
+
+def test_one_session_that_is_open_for_longer_than_the_others_are() -> None:
+    many: dict[str, Any] = {
+        **OPEN,
+        "removals": 90,
+        "window": 10,
+        "all_moved_ms": 50_000,
+        "longest": LongSession(84_000, 5, " (user=bot)"),
+    }
+    (found,) = judged(**many)
+    assert (found.kind.id, found.severity, found.rows) == ("SS224", Severity.INFO, 1)
+    assert found.cause.startswith("One session (user=bot) is open for 16 s at least, as new events")
+    assert "the others are there for ~5 s" in found.cause
+    for change in (
+        {"longest": LongSession(85_001, 5)},
+        {"longest": LongSession(84_000, 4)},
+        {"removals": 9, "newest": VersionFacts(rows=1)},
+        {"window": 4},
+    ):
+        assert judged(**many | change) == []
+
+
+def test_timeouts_that_each_call_sets_anew_never_fire() -> None:
+    calls = TimerCalls(armed_by_data=70, armed_keys=9)
+    group: dict[str, Any] = {
+        **OPEN,
+        "operator_name": "flatMapGroupsWithState",
+        "rule": TIMERS,
+        "calls": calls,
+    }
+    (found,) = judged(**group)
+    assert found.kind.id == "SS224"
+    assert "No timeout has fired while its clock moved by 9 s: each call" in found.cause
+    for change in (
+        {"calls": replace(calls, timeout_rearmed=1)},
+        {"moved_ms": 8_000},
+        {"newest": VersionFacts(rows=10)},
+    ):
+        assert all(found.kind.id != "SS224" for found in judged(**group | change))
+
+
+def test_timers_that_are_deleted_before_they_are_due() -> None:
+    timers: dict[str, Any] = {
+        **OPEN,
+        "operator_name": "transformWithStateExec",
+        "rule": StoreRule(expiry=KEY_TIME, row_kind=RowKind.TIMER),
+        "removals": 90,
+        "quiet": 0,
+        "early": 90,
+    }
+    (found,) = judged(**timers)
+    assert found.kind.id == "SS224"
+    assert "deletes the timer before it is due (90 of them) and sets another" in found.cause
+    for change in ({"on_time": 1}, {"early": 10}, {"moved_ms": 8_000}):
+        assert judged(**timers | change) == []
+
+
+def test_a_delay_of_nothing_is_named() -> None:
+    given: dict[str, Any] = {"rule": StoreRule(expiry=KEY_TIME), "watermark_ms": 5, "puts": 9}
+    (found,) = judged(**given, delays_ms=[999])
+    assert (found.kind.id, found.severity) == ("SS221", Severity.INFO)
+    assert found.cause.startswith("The delay of withWatermark is 999 ms: an event older than")
+    assert judged(**given, delays_ms=[1000, 0]) == judged(**given) == []
+    assert judged(**given, delays_ms=[0], window=4) == []
+
+
+def test_a_delay_within_which_no_batch_comes_is_named() -> None:
+    versions = {at: VersionFacts(rows=4, new_rows=4) for at in range(1, 7)}
+    given: dict[str, Any] = {"operator_name": WITHIN[0], "versions": versions}
+    (found,) = judged(**given, rule=StoreRule(expiry=KEY_TIME))
+    assert found.cause.startswith("The delay of dropDuplicatesWithinWatermark is so short")
+    kept = versions | {6: VersionFacts(rows=5, new_rows=4)}
+    assert judged(**given | {"versions": kept}, rule=StoreRule(expiry=KEY_TIME)) == []
 
 
 def test_keys_that_differ_in_one_column_alone_are_told_from_a_share_on() -> None:

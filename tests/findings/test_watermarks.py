@@ -114,6 +114,17 @@ def test_where_none_stands_still_the_event_times_do(sources: Any) -> None:
     assert "no event time in it is newer" in found.cause
 
 
+def test_newer_event_times_that_do_not_move_it_show_a_longer_delay() -> None:
+    times = [NewestTime(9000, "window end", 8001, "default")]
+    (found,) = judged(FLAT, times, delay_ms=3000)
+    assert "stands still though event times 3 s 1 ms newer came, more than the delay of 3 s" in (
+        found.cause
+    )
+    assert "most likely a restart made the delay of withWatermark longer, or a" in found.cause
+    (later,) = judged(FLAT, times, delay_ms=3001)
+    assert "no event time in it is newer" in later.cause
+
+
 def test_by_the_fastest_of_several_none_holds_it_back() -> None:
     sources = offsets(*([str(n), "a"] for n in range(5)))
     (found,) = judged(FLAT, sources=sources, by_slowest=False)
