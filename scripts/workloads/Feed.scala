@@ -52,7 +52,8 @@ class Feed(chosen: Chosen) {
   private val keys = chosen.int("keys", 40)
   private val step = chosen.long("step", Timeline.TickMs)
   private val whole = chosen.is("whole") // event times are whole seconds, so that equal ones meet
-  private var steps = 0
+  private val unique = chosen.is("unique") // each row has an id of its own
+  private var (steps, made) = (0, 0)
 
   def start: Long = Timeline.Base + chosen.long("ahead", 0)
 
@@ -73,7 +74,8 @@ class Feed(chosen: Chosen) {
 
   private def row(): Ev = {
     val hot = random.nextDouble() < chosen.real("hot", 0.2)
-    val id = if (hot) random.nextInt(math.min(3, keys)) else random.nextInt(keys)
+    made += 1
+    val id = if (unique) made else if (hot) random.nextInt(math.min(3, keys)) else random.nextInt(keys)
     val now = Timeline.Base + steps * step + random.nextInt(step.toInt)
     val lag = random.nextDouble() match {
       case p if p < chosen.real("pLate", 0.1) => random.nextInt(3 * Timeline.WatermarkDelayMs.toInt)

@@ -5,7 +5,8 @@ import org.apache.spark.sql.functions._
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
 
 /** The query of one workload, built anew for each run. `first` and `second` are its sources: id, ts, v. */
-class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, calls: String) {
+class Queries(chosen: Chosen, run: Int, source: DataFrame, second: DataFrame, calls: String) {
+  private val first = if (chosen.is("clocked")) source.withColumn("ts", current_timestamp()) else source
   private val how = chosen.text("how", "inner")
   private val mod = chosen.int("mod", 1000)
   private val delayed = chosen.get("delayWords").map(_.replace('_', ' ')).getOrElse(s"${chosen.delay} milliseconds")
@@ -34,6 +35,9 @@ class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, cal
     case "join_dedup" => joined.select("lid", "lts").dropDuplicates("lid", "lts")
     case "agg_agg" =>
       windowed(events, "10 seconds").groupBy(window($("window"), "30 seconds")).agg(sum($("n")).as("total"))
+    case "agg_time" =>
+      windowed(events, "10 seconds").groupBy(window(window_time($("window")), "30 seconds"), $("id"))
+        .agg(sum($("n")).as("total"))
     case "dedup_agg" => windowed(events.dropDuplicates("id", "ts"), "15 seconds")
     case "sess_agg" =>
       events.groupBy(session, $("id")).agg(count(lit(1)).as("n"))

@@ -199,7 +199,7 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
     write("variables.jsonl", folders.flatMap(_.listFiles).sortBy(_.getName).flatMap(ofVariables).mkString)
     // Processes of Python may still have the logs open.
     if (!line.contains("pd") && !line.matches(".*tws[pr].*")) FileUtils.deleteDirectory(calls.toFile)
-    if (problem.isEmpty && after == 0) {
+    if (problem.isEmpty && (after == 0 || chosen.is("upgraded"))) {
       val newest = Recorder.newestBatch(checkpoint, "commits") + 1
       write("store.jsonl", rows(newest).sorted.mkString("", "\n", "\n"))
     }

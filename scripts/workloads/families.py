@@ -46,6 +46,9 @@ typed, held type of the keys of an ``of_x``, and what its aggregation holds (Que
 beside      the watermark is on another column than ts, which is `gap2` seconds behind it
 files       the sources are folders of Parquet files
 merges, inMemory, adaptive: session windows merged before the shuffle, versions kept in memory, AQE
+keyed       type of a second column of the key of a transformWithState in Python
+unique      each row has an id of its own; clocked: its time is current_timestamp()
+upgraded    the query goes on in another Spark (judge_upgrades.py)
 after       ticks that a copy of a checkpoint goes on: from `clock`, after source offset `offset`,
             in run `fromRun`, its batches counted `shift` higher than those of its twin
 ==========  ========================================================================
@@ -115,6 +118,8 @@ def _fit_release(chosen: knobs.Knobs, release: tuple[int, int]) -> None:
         chosen["evicts"] = "between"
     if release < (4, 3) and "joinFormat" in chosen:
         chosen["joinFormat"] = min(int(str(chosen["joinFormat"])), 2 if release < (4, 1) else 3)
+    if chosen.get("keyed") in ("dec10", "row") and release < (4, 1):
+        chosen["keyed"] = "stamp"
     if release < (4, 0):
         _fit_3(chosen)
 
@@ -126,7 +131,7 @@ def _fit_3(chosen: knobs.Knobs) -> None:
         chosen["typed"] = "dec38"
     if chosen.get("held") in ("variant", "collated"):
         chosen["held"] = "map"
-    if "declares" in chosen or ("initial" in chosen and "plan" in chosen):
+    if chosen.keys() & {"declares", "keyed"} or ("initial" in chosen and "plan" in chosen):
         chosen["plan"] = re.sub("tws[pr]?", "dedup", str(chosen["plan"]))
 
 
@@ -156,6 +161,8 @@ FAMILIES: dict[str, knobs.Family] = {
     "b": knobs.reshaped,
     "c": knobs.uncommon,
     "d": knobs.untried,
+    "e": knobs.unseen,
+    "f": knobs.telling,
     "X": knobs.changed,
     "Y": knobs.failing,
     "M": knobs.odd_marks,
@@ -195,10 +202,12 @@ TITLES = {
     "b": "queries that change shape, tasks that write twice",
     "c": "snapshots of failed batches, odd keys, delays and times, TTLs that change",
     "d": "typed and collated keys, nested values, files, chains of chains, initial states",
+    "e": "two key columns, TTLs at their ends, joins marked on one side, unions of four",
+    "f": "what findings that are inferred speak of, and what looks like it",
 }
 """What a table calls the families."""
 
 SINCE_4 = {"K", "U", "V"}
 SINCE_4_3 = {"Z"}
-APART = {"W", "a", "b", "c", "d"}
+APART = {"W", "a", "b", "c", "d", "e", "f"}
 """Drawn where they are asked for, so that the others keep the numbers that they had before."""

@@ -470,7 +470,9 @@ def ended(random: Random) -> Knobs:
     knobs = maker(random) | {"ticks": random.randint(6, 9), "restarts": "2"}
     # A function on the processing clock asks for a batch without data after each batch: it would
     # keep a query that is to end when no batch is left (ended by tick only if that is one batch).
-    endless = knobs.get("timeout") == "processing"
+    # So does a transformWithState in processing time (TransformWithStateExecBase).
+    modes = [value for word, value in knobs.items() if word.startswith("timeMode")]
+    endless = "processing" in (knobs.get("timeout"), *modes)
     knobs |= {"trigger": "once" if endless else random.choice(["available", "available", "once"])}
     if maker is deduplication and random.random() < 0.6:
         knobs |= {"op": "plan", "plan": "twice", "multiple": "false", "wm": "true"}
@@ -767,6 +769,147 @@ def _settings(random: Random) -> Knobs:
     knobs = maker(random) | {"parts": random.choice([1, 1, 5]), "nodata": "false"}
     knobs |= {"inMemory": random.choice([0, 1, 2]), "merges": "true"}
     return knobs | {"rowsum": _word(random.random() < 0.5), "codec": random.choice(CODECS)}
+
+
+SECOND_KEYS = ["dec10", "dec38", "stamp", "date", "bin", "row", "none", "dbl", "long"]
+LONGEST_TTL = (1 << 63) - 1
+
+
+def unseen(random: Random) -> Knobs:
+    """Shapes of queries that no other family has."""
+    makers: list[Family] = [_keyed_by_two, _keyed_by_two, _ttl_at_its_ends, _marked_on_one_side]
+    makers += [_union_of_four, _over_outer_join, _windows_of_windows, _many_columns, _other_parts]
+    knobs = random.choice([*makers, _few_keys, _drained_and_failed])(random)
+    if str(knobs.get("profile")).startswith("lapse"):
+        knobs["profile"] = "mixed"
+    if random.random() < 0.25:
+        knobs |= {"maint": 0.7, "minDeltas": 2, "retain": random.choice([1, 2, 100])}
+    return knobs
+
+
+def _keyed_by_two(random: Random) -> Knobs:
+    """A transformWithState in Python whose key has a column of any type beside its text."""
+    plans = ["twsp.one", "twsr.one", "dedup.twsp.one", "twsp.two", "u(twsp.one|dedup.second)"]
+    knobs: Knobs = {"op": "plan", "plan": random.choice(plans), "key": "long", "wm": "true"}
+    mode = random.choice(["processing", "processing", "event"])
+    knobs |= {"emit": "plain", "timeMode0": mode, "timeMode1": mode, "declares": "always"}
+    if random.random() < 0.3:
+        knobs["initial"] = random.choice([5, 30])
+    return knobs | {"keyed": random.choice(SECOND_KEYS), "ticks": random.randint(7, 9), "keys": 20}
+
+
+def _ttl_at_its_ends(random: Random) -> Knobs:
+    """A TTL of 0, which is none, of 1 ms, or of the largest there is; another one at a restart."""
+    knobs: Knobs = {"op": "plan", "plan": random.choice(["tws.one", "tws.two", "dedup.tws.one"])}
+    knobs |= {"key": "long", "wm": "true", "timeMode1": "processing", "timeMode0": "processing"}
+    knobs |= {"emit": "plain", "declares": "always", "keys": 20, "restarts": "4"}
+    ttls = [0, 1, 25_000, 10**15, LONGEST_TTL]
+    first, second = random.choice(ttls), random.choice(ttls)
+    return knobs | {"ttl": first, "later": f"ttl:{second}"}
+
+
+def _marked_on_one_side(random: Random) -> Knobs:
+    """A join of which one side alone has a watermark."""
+    knobs: Knobs = {"op": "join", "keys": random.choice([4, 8, 20])}
+    knobs["cond"] = random.choice(["range", "forward", "one", "value", "time"])
+    knobs["how"] = random.choice(["inner", "inner", "left_semi", "left_outer", "right_outer"])
+    knobs[random.choice(["wmLeft", "wmRight"])] = "false"
+    return knobs | _whole(knobs)
+
+
+def _union_of_four(random: Random) -> Knobs:
+    """Four branches with two delays; the watermark is the least or the greatest."""
+    four = random.choice(
+        ["u(u(one|second)|u(two|second))", "u(u(one|second)|u(dedup.one|ddw.two))"]
+    )
+    tops = ["agg", "dedup", "ddw", "fm", "fm.dedup", "sess", "dedup.agg"]
+    knobs = functions(random) | {"op": "plan", "plan": f"{random.choice(tops)}.{four}"}
+    knobs |= {"key": "long", "wm": "true", "policy": random.choice(["max", "max", "min"])}
+    return knobs | {"delay": random.choice([0, 3_000]), "delay2": random.choice([25_000, 60_000])}
+
+
+def _over_outer_join(random: Random) -> Knobs:
+    """Operators over a join that gives out rows late."""
+    plans = ["dedup.join(one|second)", "ddw.join(one|second)", "agg.join(one|second)"]
+    plans += ["fm.dedup.join(one|second)", "dedup.join(dedup.one|agg.second)"]
+    knobs = functions(random) | {"op": "plan", "plan": random.choice(plans), "key": "long"}
+    knobs |= {"how": random.choice(["left_outer", "right_outer", "full_outer"]), "wm": "true"}
+    return knobs | {"cond": random.choice(["range", "forward"]), "keys": random.choice([4, 8, 20])}
+
+
+def _windows_of_windows(random: Random) -> Knobs:
+    """Windows by window_time, and sessions with a gap for each row."""
+    if random.random() < 0.5:
+        return {"op": "agg_time", "mode": "append"} | _sources(random)
+    knobs: Knobs = {"op": "sess", "gaps": "true", "mode": random.choice(["append", "complete"])}
+    return knobs | {"merges": _word(random.random() < 0.5)} | _sources(random)
+
+
+def _many_columns(random: Random) -> Knobs:
+    """MapGroupsWithState by several columns, structs and sequences."""
+    knobs = functions(random) | {"op": "mg", "mode": "update", "key": random.choice(NESTED_KEYS)}
+    return knobs | {"multiple": _word(random.random() < 0.5)} | _sources(random)
+
+
+def _other_parts(random: Random) -> Knobs:
+    """A restart asks for another number of shuffle partitions, which Spark ignores."""
+    maker = random.choice([group_state, pandas_state, aggregation, deduplication, join, chain])
+    return maker(random) | {"restarts": random.choice(["4", "3,6"]), "later": "parts:7"}
+
+
+def _few_keys(random: Random) -> Knobs:
+    """More partitions than keys."""
+    maker = random.choice([group_state, pandas_state, aggregation, deduplication, join])
+    return maker(random) | {"keys": random.choice([1, 2, 3]), "parts": random.choice([6, 9])}
+
+
+def _drained_and_failed(random: Random) -> Knobs:
+    """A run for each tick, which ends itself, and one of which fails in the sink."""
+    return ended(random) | {"failAt": random.randint(1, 4), "failHow": "sink"}
+
+
+def telling(random: Random) -> Knobs:
+    """What findings that are inferred speak of, and what looks like it."""
+    makers = [_with_unique_keys, _with_unique_keys, _with_keys_that_return, _with_batch_clock]
+    knobs = random.choice([*makers, _with_rows_that_wait])(random)
+    return {"failAt": -1, "restarts": 99, "pLate": 0, "pVery": 0, "ahead": 0} | knobs
+
+
+def _with_unique_keys(random: Random) -> Knobs:
+    """An id of the event in the key, or keys that are many."""
+    op = random.choice(["agg_notime", "agg", "fm", "mg", "agg_ts", "sess"])
+    knobs: Knobs = {"op": op, "mode": "append" if op in ("agg", "sess") else "update", "hot": 0}
+    if op in ("fm", "mg"):
+        timeout = random.choice(["event", "processing"])
+        knobs |= {"key": "long", "timeout": timeout, "profile": "healthy", "patience": 6}
+    knobs |= {"keys": random.choice([40, 300, 5_000]), "perTick": 24, "ticks": 12, "pdata": 1}
+    return knobs | {"unique": _word(random.random() < 0.5), "codec": "lz4"}
+
+
+def _with_keys_that_return(random: Random) -> Knobs:
+    """Timeouts and delays that are shorter, or longer, than the pauses between events."""
+    knobs: Knobs = {"keys": 20, "perTick": 24, "ticks": 14, "pdata": 1, "hot": 0, "key": "long"}
+    if random.random() < 0.5:
+        timeout = random.choice(["event", "processing"])
+        knobs |= {"op": "fm", "mode": "update", "timeout": timeout, "profile": "healthy"}
+        return knobs | {"fixed": random.choice([1, 1_000, 15_000, 200_000])}
+    return knobs | {"op": "ddw", "delay": random.choice([0, 3_000, 60_000, 200_000])}
+
+
+def _with_batch_clock(random: Random) -> Knobs:
+    """An event time that is the time of the batch."""
+    op = random.choice(["agg", "dedup_ts", "ddw", "sess"])
+    knobs: Knobs = {"op": op, "mode": "append", "clocked": _word(random.random() < 0.7)}
+    return knobs | {"pdata": 1, "tick": random.choice([9_876, 10_000]), "ticks": 12}
+
+
+def _with_rows_that_wait(random: Random) -> Knobs:
+    """Batches that are days apart, with and without batches without data."""
+    knobs: Knobs = {"op": random.choice(["agg", "dedup_ts", "ddw"]), "mode": "append"}
+    knobs |= {"step": random.choice([1, 5]) * DAY, "tick": DAY, "pdata": 1, "delay": 10_000}
+    how = random.choice(["once", "available", "off", "on"])
+    knobs["nodata"] = _word(how != "off")
+    return knobs | ({"trigger": how} if how in ("once", "available") else {}) | {"ticks": 8}
 
 
 def odd_marks(random: Random) -> Knobs:

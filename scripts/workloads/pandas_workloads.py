@@ -255,7 +255,10 @@ def processed(
     log = f"{workload.callLog()}/variables/{workload.run():02}-{op}"
     emits = spec.get("emit", "plain")
     processor = python_stages.Emitting(mode, log, int(spec["seed"]), emits, frames=frames)
-    by_user = rows.withColumn("user", expr(python_stages.USER)).groupBy("user")
+    keys = [expr(python_stages.USER).alias("user")]
+    if "keyed" in spec:
+        keys.append(expr(python_stages.KEYS[spec["keyed"]]).alias("k"))
+    by_user = rows.select("*", *keys).groupBy("user", *["k"] * (len(keys) - 1))
     output = rows.select("id", "ts", "v").schema if emits == "meta" else ROWS
     event_time = "ts" if emits == "column" else ""
     call = by_user.transformWithStateInPandas if frames else by_user.transformWithState
@@ -263,7 +266,7 @@ def processed(
     if most := int(spec.get("initial", 0)):
         names = rows.sparkSession.range(most).withColumnRenamed("id", "amount")
         names = names.withColumn("id", expr("CAST(amount AS INT)"))
-        first = names.select(expr(python_stages.USER).alias("user"), "amount").groupBy("user")
+        first = names.select(*keys, "amount").groupBy("user", *["k"] * (len(keys) - 1))
     return call(processor, output, "append", TIME_MODES[mode], first, event_time)
 
 

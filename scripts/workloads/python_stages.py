@@ -37,6 +37,19 @@ USER = (
 )
 """The key of a row, whose first part says what the processor does when a timer fires."""
 
+KEYS = {
+    "dec10": "CAST(IF(id % 7 = 0, NULL, (id - 20) * 1.37) AS DECIMAL(10, 2))",
+    "dec38": "CAST((id - 20) * 12345678901234567.89 AS DECIMAL(38, 10))",
+    "stamp": "timestamp_micros((id - 20) * 86399000001)",
+    "date": "IF(id % 5 = 0, NULL, date_add(DATE'1969-12-20', id * 7))",
+    "bin": "CAST(repeat(chr(65 + id % 26), id % 12) AS BINARY)",
+    "row": "named_struct('a', IF(id % 3 = 0, NULL, id), 's', repeat('x', id % 9))",
+    "none": "CAST(NULL AS STRING)",
+    "dbl": "CAST(id - 20 AS DOUBLE) / 3",
+    "long": "CAST(id - 20 AS BIGINT) * 1234567890123",
+}
+"""A second column of the key, of another type."""
+
 
 class Emitting(Scripted):
     """A processor of the fixtures whose input and output are rows of a plan.
