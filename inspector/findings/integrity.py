@@ -122,8 +122,8 @@ def _to_do(kind: Kind, severity: Severity, path: str, restart: Restart | None) -
     if restart.again and restart.wrote is False and path == f"{OFFSETS}/{restart.batch}":
         # OffsetSeqLog.add comes before anything of the batch runs.
         return (
-            f"remove {path} and its .crc while the query is stopped: nothing was written for batch "
-            f"{restart.batch}, and Spark plans it again"
+            f"remove {path} and its checksum file while the query is stopped: nothing was written "
+            f"for batch {restart.batch}, and Spark plans it again"
         )
     if restart.back is None:
         return kind.to_do

@@ -160,7 +160,9 @@ def test_an_empty_entry_of_a_batch_that_wrote_nothing_is_to_be_removed(tmp_path:
     (root / "offsets/10").touch()
     audited = api.audit(str(root))
     steps = [f.next_step for f in audited.findings if f.kind.id == "SS102"]
-    assert [step.partition(" while")[0] for step in steps] == ["remove offsets/10 and its .crc"]
+    assert [step.partition(" while")[0] for step in steps] == [
+        "remove offsets/10 and its checksum file"
+    ]
     (root / "offsets/10").unlink()
     assert restart(root).possible is True
 
