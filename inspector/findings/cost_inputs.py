@@ -70,6 +70,7 @@ def store_costs(
             _wide_column(operator, name, facts, versions.get(version)),
             zips,
             uploaded,
+            len(operator.layout.stores) > len(operator.layout.folders),
         )
 
 

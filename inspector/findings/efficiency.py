@@ -33,6 +33,7 @@ class StoreCosts:
         column: the column with most of the bytes of large keys or values.
         zips: versions without a changelog at the end, of a provider that writes either; uploaded:
             bytes of the store's files for each version that is kept.
+        shares_files: its changes lie in files that other stores of the partition write to, too.
     """
 
     operator_id: int
@@ -50,6 +51,7 @@ class StoreCosts:
     column: WideColumn | None = None
     zips: int = 0
     uploaded: int = 0
+    shares_files: bool = False
 
 
 @dataclass(frozen=True)
@@ -452,7 +454,13 @@ def _rewrites(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
 
 
 def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """Deltas that hold nothing: a file, or two, for each partition of each batch."""
+    """Deltas that hold nothing: a file, or two, for each partition of each batch.
+
+    Not of a column family: the one changelog of its partition (``RocksDBStateStoreProvider``) may
+    hold what others changed.
+    """
+    if costs.shares_files:
+        return
     is_known = sum(
         version_facts.stores - version_facts.rebased for version_facts in costs.versions.values()
     )

@@ -35,7 +35,7 @@ def test_rows_of_a_record_are_counted_unless_windows_make_them(
         rules={},
         schemas={"default": SimpleNamespace(key=parse_ddl(key), value=parse_ddl("count bigint"))},
         single_partition=False,
-        layout=SimpleNamespace(folders=[]),
+        layout=SimpleNamespace(folders=[], stores=[]),
     )
     sources = {BatchId(0): (SourceOffset("0", "{}", True, 10),)}
     checkpoint: Any = SimpleNamespace(operators=[operator], logs=SimpleNamespace(sources=sources))

@@ -276,6 +276,12 @@ def deltas(*empty: int, stores: int = 40) -> dict[int, VersionFacts]:
     }
 
 
+def test_a_column_family_that_nothing_changes_writes_no_file() -> None:
+    idle = replace(COSTS, versions=deltas(40, 40, 40))
+    assert list(judge_costs(idle, DEFAULTS))
+    assert list(judge_costs(replace(idle, shares_files=True), DEFAULTS)) == []
+
+
 def test_empty_deltas_are_reported_from_a_share_and_a_number_on() -> None:
     (found,) = judged(versions=deltas(30, 40, 30))
     assert found.kind.id == "SS305"
