@@ -152,10 +152,13 @@ class Checkpoint:
         """
         if self.logs.last_committed is not None:
             return self.logs.last_committed + 1
-        if self.logs.has_commits_dir or not self.store_files:
-            return 0
-        restorable = [set(restorable_versions(files)) for files in self.store_files.values()]
-        return max(set.intersection(*restorable), default=0)
+        return 0 if self.logs.has_commits_dir else max(self.whole_versions, default=0)
+
+    @cached_property
+    def whole_versions(self) -> frozenset[int]:
+        """The versions that every store can restore, committed or not; none without stores."""
+        versions = map(restorable_versions, self.store_files.values())
+        return frozenset(next(versions, ())).intersection(*versions)
 
     @cached_property
     def newest_snapshot_format(self) -> int:

@@ -34,7 +34,7 @@ from inspector.discovery.placement import partition_count, partition_counts, was
 from inspector.exceptions import LimitError, NoSchemaError, RowError
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
-from inspector.providers.chain import FileNames, StoreFiles, restorable_versions
+from inspector.providers.chain import FileNames, StoreFiles
 from inspector.quantities import short_count_text
 from inspector.time_text import time_ms_text
 
@@ -315,8 +315,7 @@ def _earlier_batch(
     logs, committed = checkpoint.logs, checkpoint.logs.last_committed
     if committed is None or not all(obstacle.is_listed for obstacle in obstacles):
         return None
-    versions = [set(restorable_versions(files)) for files in checkpoint.store_files.values()]
-    for version in sorted(set.intersection(*versions) if versions else (), reverse=True)[:_TRIED]:
+    for version in sorted(checkpoint.whole_versions, reverse=True)[:_TRIED]:
         batch = version - 1
         entries = {batch, batch - 1} - {-1}
         commit = checkpoint.storage.full_path(f"{COMMITS}/{batch}")

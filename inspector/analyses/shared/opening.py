@@ -33,7 +33,6 @@ from inspector.exceptions import CheckpointError, EngineError, MissingVersionErr
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import LIMITS_FAULT, Problem
 from inspector.operators.user_rules import UserRules
-from inspector.providers.chain import restorable_versions
 from inspector.providers.registry import classify
 from inspector.quantities import short_count_text
 from inspector.render.report import Report
@@ -129,9 +128,8 @@ def _identity(problem: Problem) -> object:
 
 def newest_whole(checkpoint: Checkpoint) -> int | None:
     """The newest committed version that every store can restore; None if there is no such one."""
-    versions = [set(restorable_versions(files)) for files in checkpoint.store_files.values()]
-    whole = set.intersection(*versions) if versions else set()
-    return max((v for v in whole if v <= checkpoint.newest_version), default=None)
+    committed = (v for v in checkpoint.whole_versions if v <= checkpoint.newest_version)
+    return max(committed, default=None)
 
 
 def doubts(problems: Iterable[Problem]) -> list[Problem]:
@@ -141,10 +139,8 @@ def doubts(problems: Iterable[Problem]) -> list[Problem]:
 
 def restores(checkpoint: Checkpoint, version: int) -> bool:
     """Whether every store of a checkpoint can restore a version that is committed."""
-    files = checkpoint.store_files.values()
-    return version <= checkpoint.newest_version and all(
-        version in restorable_versions(file) for file in files
-    )
+    has_it = version in checkpoint.whole_versions or not checkpoint.store_files
+    return has_it and version <= checkpoint.newest_version
 
 
 def missing_files(checkpoint: Checkpoint, paths: Iterable[str]) -> set[str]:
