@@ -151,6 +151,10 @@ class SmallDeltas(NamedTuple):
     ends: Int64s
     raw_ends: Int64s
 
+    def of_file(self, at: int) -> RecordBlock:
+        """The records of one of them."""
+        return self.block.some(slice(int(self.ends[at - 1]) if at else 0, int(self.ends[at])))
+
 
 def read_small_deltas(contents: Sequence[bytes], limits: Limits = LIMITS) -> SmallDeltas | None:
     """Read small deltas of the codec ``lz4`` at once, as far as they are right in every respect.

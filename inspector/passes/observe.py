@@ -127,6 +127,9 @@ TOGETHER_BYTES = 128 << 10
 SMALL_DELTA_BYTES = 8 << 10
 """Bytes of each: a larger one has columns that are measured, and little is saved."""
 
+HELD_BYTES = 1 << 20
+"""Decompressed bytes of the deltas that were read at once last: of them keys can be shown."""
+
 
 def _small_deltas(steps: Sequence[Step]) -> list[StoreFile]:
     """The deltas of the first steps that can be read together."""
@@ -178,6 +181,7 @@ class StorePass:
             Fit(*schemas(store), reader) if task.request.fit and task.speaks_for_files else None
         )
         self._applied: list[StoreFile] = []
+        self._held: dict[int, RecordBlock] = {}
         hashed = not exact and not task.origins and shows_few(task, store)
         self.state = StateMap(task_tracking(task, store, hashed=hashed))
         self.whole = True
@@ -330,6 +334,9 @@ class StorePass:
         doubtful = self._crossed.doubtful(changes)
         for at, change in zip(doubtful.tolist(), changes.each(doubtful), strict=True):
             self._cross(change, deltas[at])
+        if len(small.block.buffer) <= HELD_BYTES:
+            first = len(self._applied)
+            self._held = {first + at: small.of_file(at) for at in range(len(deltas))}
         self._applied += deltas
         self._since += deltas if self._confirm else ()
         files = {
@@ -468,7 +475,7 @@ class StorePass:
         facts: Iterator[Observed[Any]] = chain(self.life.emit(), self._emit_keys())
         if self.state.tracking.hashed:
             again = self._reader.again(self._task, self._store)
-            facts = with_keys(facts, self.state, self._applied, again)
+            facts = with_keys(facts, self.state, self._applied, again, self._held)
             yield from facts
             self._reader.add(again.problems)
         else:

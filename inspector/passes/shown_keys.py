@@ -16,6 +16,7 @@ import numpy as np
 from inspector.arrays import Int64s, distinct
 from inspector.checkpoint.logfile import VANISHED_SLUG
 from inspector.checkpoint.urls import is_local
+from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
@@ -62,10 +63,12 @@ def with_keys(
     state: StateMap,
     applied: Sequence[StoreFile],
     reader: StoreReader,
+    held: Mapping[int, RecordBlock],
 ) -> Iterator[Observed[Any]]:
     """Facts with the keys that they show; what cannot be read again stays with ``reader``.
 
-    They hold what :meth:`StateMap.keys` gave; ``applied`` is the file of each step of the map.
+    They hold what :meth:`StateMap.keys` gave; ``applied`` is the file of each step of the map, and
+    ``held`` the records of those that are still in memory, by step.
     """
     showing = []
     for item in facts:
@@ -74,7 +77,7 @@ def with_keys(
         else:
             yield item
     ids = distinct(np.array([id_of(item.fact.key) for item in showing], np.int64))
-    keys = _keys(ids, state, applied, reader) if showing else {}
+    keys = _keys(ids, state, applied, reader, held) if showing else {}
     for item in showing:
         key = keys.get(id_of(item.fact.key))
         if key is not None:
@@ -82,16 +85,22 @@ def with_keys(
 
 
 def _keys(
-    ids: Int64s, state: StateMap, applied: Sequence[StoreFile], reader: StoreReader
+    ids: Int64s,
+    state: StateMap,
+    applied: Sequence[StoreFile],
+    reader: StoreReader,
+    held: Mapping[int, RecordBlock],
 ) -> Mapping[int, bytes]:
     """The keys of some ids that could be read, file by file."""
     steps = np.where(state.put_step[ids] == BEFORE_WINDOW, state.base_step, state.put_step[ids])
     keys: dict[int, bytes] = {}
-    reader.files.expect([applied[step] for step in distinct(steps).tolist()])
-    for step in distinct(steps).tolist():
+    used: list[int] = distinct(steps).tolist()
+    reader.files.expect([applied[step] for step in used if step not in held])
+    for step in used:
         own_ids, file = ids[steps == step], applied[step]
         try:
-            keys.update(_in_file(own_ids, state, file, reader))
+            blocks = [held[step]] if step in held else reader.blocks(file)
+            keys.update(_in_file(own_ids, state, blocks))
         except READ_ERRORS as error:
             reader.note_failure(error, file)
             continue
@@ -103,13 +112,13 @@ def _keys(
 
 
 def _in_file(
-    ids: Int64s, state: StateMap, file: StoreFile, reader: StoreReader
+    ids: Int64s, state: StateMap, blocks: Iterable[RecordBlock]
 ) -> Iterator[tuple[int, bytes]]:
     """Some ids and keys, by the records that a file has; none that is of another key now."""
     ids = ids[np.argsort(state.record[ids])]
     records = state.record[ids].astype(np.int64)
     done = 0
-    for block in reader.blocks(file):
+    for block in blocks:
         upto = int(np.searchsorted(records, block.first_record + block.count))
         locations = records[done:upto] - block.first_record
         for key_id, at in zip(ids[done:upto].tolist(), locations.tolist(), strict=True):
