@@ -32,7 +32,9 @@ class TimerCalls(Sums):
             became of the key: no timer any more, another one, gone.
         armed_keys: keys that had a timer at some version of the window.
         never_armed_rows, never_armed_bytes: live rows that had none, and their key and value bytes.
-        cleared_rows: live rows that had one and have none.
+        cleared_rows: live rows of keys that had one and have none.
+        lost_rows, lost_bytes: those of them whose timer a call for data surely took away, and their
+            key and value bytes.
     """
 
     armed_by_data: int = 0
@@ -46,6 +48,8 @@ class TimerCalls(Sums):
     never_armed_rows: int = 0
     never_armed_bytes: int = 0
     cleared_rows: int = 0
+    lost_rows: int = 0
+    lost_bytes: int = 0
 
 
 @fact("timer_calls")
@@ -76,12 +80,14 @@ class Run:
 
     Attributes:
         fired: at least how many; 0 after what may be a call for data. first: step of the first.
+        lost: keys whose timer a call for data took away.
         standing: by step, whether a timer outlived it that had run out by this clock.
         calls: the habits.
     """
 
     fired: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
     first: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
+    lost: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
     standing: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
     calls: TimerCalls = field(default_factory=TimerCalls)
 
@@ -128,6 +134,9 @@ class TimerRuns:
             self._advance(kind, records, put_before, (step, calls))
             if calls.last_data and len(records.ids):
                 run.calls += _habits(records, calls, kind)
+            cleared = records.put & records.timed & ~records.armed
+            run.lost[records.ids[cleared | records.armed | ~records.put]] = False
+            run.lost[records.ids[cleared & _by_data(records, calls, kind)]] = True
         put = records.ids[records.put]
         self._put[put] = BEFORE_WINDOW if rebased else step
         self.ever_armed[put[records.after[records.put] != NO_TIMEOUT]] = True
@@ -168,17 +177,18 @@ class TimerRuns:
             lambda portion: state.live[portion] & (state.clock[portion] == NO_TIMEOUT)
         )
         never = bare[~armed[bare]]
-        key_bytes = state.key_size[never].sum(dtype=np.int64)
-        value_bytes = state.value_size[never].sum(dtype=np.int64)
         for kind, run in self.by_kind.items():
+            lost = bare[run.lost[bare]]
             yield CallsByClock(
                 kind,
                 replace(
                     run.calls,
                     armed_keys=_count(armed),
                     never_armed_rows=len(never),
-                    never_armed_bytes=int(key_bytes + value_bytes),
+                    never_armed_bytes=_row_bytes(state, never),
                     cleared_rows=len(bare) - len(never),
+                    lost_rows=len(lost),
+                    lost_bytes=_row_bytes(state, lost),
                 ),
             )
 
@@ -195,12 +205,14 @@ class TimerRuns:
         if anew:
             for run in self.by_kind.values():
                 run.fired, run.first = np.zeros(0, np.int32), np.zeros(0, np.int32)
+                run.lost = np.zeros(0, np.bool_)
         room = keys + (keys >> 3) if keys > len(self._put) else len(self._put)
         _lengthen(self, "_put", room, BEFORE_WINDOW)
         _lengthen(self, "ever_armed", room, False)
         for run in self.by_kind.values():
             _lengthen(run, "fired", room, 0)
             _lengthen(run, "first", room, 0)
+            _lengthen(run, "lost", room, False)
 
     def _mark_standing(self, kind: TimeoutKind, timers: Int64s, since: Int64s, until: int) -> None:
         """Note the steps that a timer outlived though it had run out by this clock.
@@ -260,8 +272,7 @@ class TimerRuns:
 def _habits(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> TimerCalls:
     """What the records of one version show of the function."""
     by_timeout = records.positions >= calls.sure_from
-    # A put whose timer had not run out, or that stands before one which data made.
-    by_data = records.put & ~by_timeout & (records.positions <= calls.last_data[kind])
+    by_data = records.put & _by_data(records, calls, kind)
     left, had_row = records.armed[by_data], records.before[by_data] != NO_CLOCK
     armed, changed = _count(left), _count(had_row & ~records.same_state[by_data])
     timed_out = by_timeout & records.timed
@@ -276,6 +287,18 @@ def _habits(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> TimerCall
         timeout_rearmed=rearmed,
         timeout_removed=len(put) - puts,
     )
+
+
+def _by_data(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> Bools:
+    """Records whose timer had not run out, or that stand before one which data made."""
+    last = calls.last_data.get(kind, -1)
+    by_data: Bools = (records.positions < calls.sure_from) & (records.positions <= last)
+    return by_data
+
+
+def _row_bytes(state: StateMap, ids: Int64s) -> int:
+    sizes = (state.key_size, state.value_size)
+    return sum(int(size[ids].sum(dtype=np.int64)) for size in sizes)
 
 
 def _count(mask: Bools) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from inspector.facts.ages import Ages
@@ -17,13 +18,15 @@ from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
+from inspector.operators.deduplicate import NAMES as DEDUPLICATE
 from inspector.operators.deduplicate_within_watermark import NAMES as WITHIN_WATERMARK
 from inspector.operators.global_limit import NAMES as LIMIT
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import NAMES as JOIN
 from inspector.operators.rule import Clock, RowKind, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
-from inspector.quantities import capitalise, count_text, duration_text, go_on_with
+from inspector.operators.transform_with_state import NAMES as PROCESSORS
+from inspector.quantities import capitalise, count_text, duration_text, go_on_with, share_text
 from inspector.time_text import time_ms_text
 
 _DAY_MS = 86_400_000
@@ -83,13 +86,14 @@ class StoreLifetime:
         reach_ms: from an event to its row's expiry time: a window's length, a session's gap, about.
         exact: words for columns of its key that events hardly share; empty for none.
         alike: of the keys compared, how many differ from another in a way alone; by its words.
-        compared: keys.
+        compared: keys. unique: words for a column of which no two of them share a value, or none.
         watermark_possible: a time of its rows may have a watermark that no schema shows.
         watermark_refuted: it would have removed a row by now, or the query most likely has none.
         returns: puts of keys that were not there, and had been in the window. At least so many.
         versions: those that can be read, with their facts.
         batches_open: through which a window of its rows can get events, by how the watermark moves.
         next_ms: the watermark that the judged batch made, if no batch before had no new data.
+        by_event_time: the timers of a group state are known to follow event time.
     """
 
     operator_id: int
@@ -131,12 +135,14 @@ class StoreLifetime:
     exact: str = ""
     alike: Mapping[str, int] = field(default_factory=dict)
     compared: int = 0
+    unique: str = ""
     watermark_possible: bool = False
     watermark_refuted: bool = False
     returns: int = 0
     versions: Mapping[int, VersionFacts] = field(default_factory=dict)
     batches_open: float = 0
     next_ms: int | None = None
+    by_event_time: bool = False
 
 
 def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
@@ -172,7 +178,11 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
 def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Rows that wait for a watermark where there is none, or where it is not known whether."""
     expiry, rows = life.rule.expiry, life.newest.rows
-    if expiry is None or expiry.clock is not Clock.WATERMARK or life.watermark_ms or not rows:
+    if expiry is None or life.watermark_ms or not rows:
+        return
+    if life.by_event_time:
+        yield from _no_timeout_fires(life, thresholds)
+    if expiry.clock is not Clock.WATERMARK:
         return
     if life.watermark_ms is None and life.doubt:
         yield catalogue.NO_WATERMARK.of_store(
@@ -196,6 +206,26 @@ def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
             f"There is no watermark yet, so none of the {count_text(rows, 'row')} can expire"
             f"{f'; {time}' if time else ''}.",
         )
+
+
+def _no_timeout_fires(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Timeouts in event time that wait for a watermark where there is none."""
+    rows = 0 if life.expiring is None else sum(life.expiring.rows.values())
+    if life.watermark_ms != 0 or life.data_batches < thresholds.data_batches or not rows:
+        return
+    timeouts = count_text(rows, "timeout")
+    batches = count_text(life.data_batches, "batch", "batches")
+    yield catalogue.NO_WATERMARK.of_store(
+        life,
+        f"timeouts in event time fire when the watermark has passed them, and the judged batch has "
+        f"none after {batches} with data",
+        rows,
+        sum(life.expiring.bytes.values()) if life.expiring else None,
+        f"There is no watermark after {batches} with data, so none of {timeouts} in event time can "
+        "fire: are all event times null?",
+        next_step="look at how the column of withWatermark is parsed: a text in another format "
+        "than the expected one gives null, and null moves no watermark",
+    )
 
 
 def _stay_either_way(life: StoreLifetime, thresholds: Thresholds) -> bool:
@@ -232,7 +262,7 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         return
     if life.removals:
         # A function may remove keys whenever it likes; where it does, there is no leak to claim.
-        yield from _partial_removal(life)
+        yield from _partial_removal(life, thresholds)
         return
     finding = _never_expires(
         life,
@@ -242,7 +272,7 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"{_BY_SCHEMA if life.watermark_possible else ''}",
         newest.rows,
         newest.row_bytes,
-        f"{capitalise(rule.never)}{_SETS if life.sets else ''}.",
+        f"{capitalise(rule.never)}{_SETS if life.sets else _differs(life)}.",
         next_step=rule.advice,
         certainty=Certainty.INFERRED if life.watermark_possible else Certainty.PROVEN,
     )
@@ -250,8 +280,30 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     yield replace(finding, severity=Severity.INFO) if unsure else finding
 
 
-def _partial_removal(life: StoreLifetime) -> Iterator[Finding]:
-    """Keys that nothing touches, where the function removes others soon or never."""
+def _differs(life: StoreLifetime) -> str:
+    """The column by which each key of a deduplication is another one."""
+    if not life.unique or life.operator_name not in DEDUPLICATE:
+        return ""
+    return f"; {life.unique} differs in each of {count_text(life.compared, 'key')}"
+
+
+def _partial_removal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Keys that nothing touches, where the function removes few, or others soon or never."""
+    if life.inserts >= thresholds.unique_puts and life.removals <= _FEW_GO * life.inserts:
+        share = share_text(life.removals / life.inserts)
+        words = f"it removed {life.removals:,} of {count_text(life.inserts, 'key')} that came"
+        finding = _never_expires(
+            life,
+            thresholds,
+            f"{life.rule.never}; {words}, in {count_text(life.window, 'version')}",
+            life.newest.rows,
+            life.newest.row_bytes,
+            f"{capitalise(life.rule.never or '')}: {words} ({share}).",
+            next_step=life.rule.advice,
+            certainty=Certainty.PROVEN,
+        )
+        yield replace(finding, severity=Severity.INFO)
+        return
     middle = (min(life.versions, default=0) + max(life.versions, default=0)) // 2
     ages = life.ages
     if ages is None or ages.window_version > middle or middle not in life.versions:
@@ -280,6 +332,8 @@ def _partial_removal(life: StoreLifetime) -> Iterator[Finding]:
     )
 
 
+_FEW_GO = 0.25
+"""Share of the keys that came below which those that a function removed are few."""
 _FEWEST_GONE = 10
 _BY_SCHEMA = "; by the schema, which does not show a withWatermark that a restart has added"
 _SETS = "; cube, rollup or grouping sets write each event to a group of every set"
@@ -351,17 +405,21 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     lost = 4 * by_data < life.removals and timed and life.returns < thresholds.unique_puts
     lost |= life.batches_open >= thresholds.window_versions
     unset = calls is not None and calls.never_armed_rows
-    if goes and not life.exact and (unset or not lost):
+    differs = bool(life.unique and life.growing and life.operator_name in AGGREGATIONS)
+    if goes and not life.exact and (unset or not (lost or differs)):
         return
-    never = life.rule.never or ("the function never set a timeout" if unset else "")
+    never = life.rule.never or (_never_set(life, thresholds) if unset else "")
     if life.puts < thresholds.unique_puts or life.inserts < thresholds.unique_share * life.puts:
         return
-    reason = f"the key is unique to each event{'' if life.exact else ', or to each batch'}"
+    subject = life.unique or "the key"
+    reason = f"{subject} is unique to each event{'' if life.exact else ', or to each batch'}"
     if goes and life.exact:
         never = f"the key has {life.exact}"
-    elif goes:
+    elif goes and not (differs and not lost):
         until = "timeout" if calls else "window ended"
-        reason = f"no key was met again before its {until} by a later batch"
+        named = life.unique and life.operator_name in AGGREGATIONS
+        also = f" ({life.unique} differs in each)" if named else " by a later batch"
+        reason = f"no key was met again before its {until}{also}"
         if life.reach_ms and not calls:
             never = f"keys come once in windows of {duration_text(life.reach_ms)}"
     yield catalogue.UNIQUE_KEYS.of_store(
@@ -374,6 +432,13 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"{capitalise(never or 'keys come once')}; {life.inserts:,} of "
         f"{count_text(life.puts, 'put')} were of new keys: {reason}.",
     )
+
+
+def _never_set(life: StoreLifetime, thresholds: Thresholds) -> str:
+    """Words for a function without timeouts, where event times may be what it lacks for them."""
+    bare = life.watermark_ms == 0 and life.data_batches >= thresholds.data_batches
+    also = ", and there is no watermark (are the event times null?)" if bare else ""
+    return f"the function never set a timeout{also}"
 
 
 def _nearly_equal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -421,7 +486,9 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
             f"No timer has fired while its clock moved by {moved}: each call for new data deletes "
             f"the timer before it is due ({life.early:,} of them) and sets another."
         )
-    if not cause or life.moved_ms < max(1, 3 * gap):
+    # Sessions that most versions wrote are open for as long as the clock moved.
+    often = life.operator_name in SESSION and life.puts >= thresholds.hot_share * rows * life.window
+    if not cause or life.moved_ms < max(1, gap / 2 if often else 3 * gap):
         return
     yield catalogue.OPEN_SESSIONS.of_store(
         life,
@@ -469,6 +536,7 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if alone:
         late, rows = _none_near(life, far, now, thresholds), life.newest.rows
     if not late:
+        yield from _far_beside(life, far, now, thresholds)
         return
     size = sum(far.bytes[bucket] for bucket in late)
     ahead = min(late) * far.width - now
@@ -494,7 +562,7 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
             until if near else until.partition("T")[0],
             "at" if near else "in",
         )
-        + ("; no row has gone yet." if alone else question),
+        + (_end_of_cause(life, (max(far.rows) + 1) * far.width - now) if alone else question),
         next_step="shorten the delay, gap, timeout or TTL if the query can do with less: until the "
         "first rows go the state only grows. If it is meant to be so long, size the state for it: "
         "inspector simulate says what another one would hold"
@@ -502,6 +570,82 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         else catalogue.FAR_EXPIRY.to_do,
     )
     yield finding if warned else replace(finding, severity=Severity.INFO)
+
+
+def _end_of_cause(life: StoreLifetime, longest: int) -> str:
+    """The end of a cause of rows of which none is near to its time, which the user has set."""
+    unit = _thousandfold(life, longest)
+    if not life.removals:
+        return f"{unit}; no row has gone yet."
+    if life.calls is not None:
+        return (
+            f"{unit}; no timeout is known to have fired, and {life.removals:,} keys were removed."
+        )
+    return f"{unit}; {count_text(life.removals, 'row')} went sooner."
+
+
+def _thousandfold(life: StoreLifetime, longest: int) -> str:
+    """Words for a time that a user sets in ms, where it is a thousand times a usual one."""
+    usual = min(_USUAL_MS, key=lambda usual: abs(longest - 1000 * usual))
+    near = abs(longest - 1000 * usual) <= _NEAR * longest
+    # A whole number of days is what a user may have meant.
+    meant = abs(longest - _DAY_MS * round(longest / _DAY_MS)) <= _NEAR * longest
+    in_ms = life.calls is not None or life.rule.row_kind is not RowKind.ROW
+    # Where the judged batch put nothing, the newest put may be as old as the history.
+    late = not life.newest.puts and (life.span_ms or 0) > _NEAR * longest
+    if not near or meant or not in_ms or late:
+        return ""
+    return f", a thousand times {duration_text(usual)} (a wrong unit?)"
+
+
+_USUAL_MS = [60_000 * n for n in (1, 2, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240, 360, 480)]
+"""Usual lengths of a timeout."""
+_NEAR = 0.002
+"""Share of a timeout by which what is read of it may be off: events come late."""
+
+
+def _far_beside(
+    life: StoreLifetime, far: Expiring, now: int, thresholds: Thresholds
+) -> Iterator[Finding]:
+    """Rows whose deadline lies far behind that of the others, with nothing between.
+
+    Of one gap or timeout for all, those that were put at other times would be between.
+    """
+    is_session = life.operator_name in SESSION
+    if not is_session and life.calls is None:
+        return
+    ends = sorted(bucket * far.width - now for bucket in far.rows)
+    limits = [
+        ahead
+        for near, ahead in pairwise(ends)
+        if ahead >= thresholds.far_spans * max(near, far.width) and _is_far(life, ahead, thresholds)
+    ]
+    if not limits:
+        return
+    late = [bucket for bucket in far.rows if bucket * far.width - now >= limits[0]]
+    rows = sum(far.rows[bucket] for bucket in late)
+    if rows < thresholds.alike_share * life.newest.rows:
+        return
+    near = max(end for end in ends if end < limits[0]) + far.width
+    noun = "session" if is_session else "timeout"
+    words = (
+        f"{rows:,} of {count_text(sum(far.rows.values()), noun)} can end after "
+        f"{duration_text(limits[0])} at the earliest, and the others within {duration_text(near)}"
+    )
+    longest = (max(far.rows) + 1) * far.width - now
+    reason = "the gap of session_window differs from row to row"
+    if not is_session:
+        reason = f"the function sets some far longer{_thousandfold(life, longest)}"
+    yield catalogue.FAR_EXPIRY.of_store(
+        life,
+        f"{words}, by the clock of the judged batch",
+        rows,
+        sum(far.bytes[bucket] for bucket in late),
+        f"{words}: {reason}.",
+        next_step="compare what sets the gap or timeout of these rows, and its unit, with what is "
+        "meant: inspector rows lists them",
+        severity=Severity.INFO,
+    )
 
 
 def _of_delay(life: StoreLifetime, ahead: int, cause: str) -> str:
@@ -548,12 +692,18 @@ def _none_near(
 
 
 def _is_far(life: StoreLifetime, ahead: int, thresholds: Thresholds) -> bool:
-    """Whether so many ms are many beside a history in which no row went."""
+    """Whether so many ms are many beside a history in which no row came to its end.
+
+    Sessions that were merged are gone too, and keys that a function removed before their timeout.
+    """
     if life.window < thresholds.window_versions or life.span_ms is None:
         return False
     least = max(thresholds.far_hours * _DAY_MS / 24, thresholds.far_spans * life.span_ms)
     may_grow = life.growing is not False or life.inserts  # it may be quiet just now
-    return not life.removals and bool(may_grow) and ahead >= least
+    calls = life.calls
+    fired = calls and (calls.timeout_kept or calls.timeout_rearmed or calls.timeout_removed)
+    ended = life.removals and life.operator_name not in SESSION and (calls is None or fired)
+    return not ended and bool(may_grow) and ahead >= least
 
 
 def _long_delay(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -767,24 +917,37 @@ _SET_ALWAYS = (
 def _loss_by_data(
     life: StoreLifetime, calls: TimerCalls, thresholds: Thresholds
 ) -> Iterator[Finding]:
-    """Keys whose timer went by a call for data that set no new one, and by no timeout."""
-    rows = calls.cleared_rows
-    if not rows or rows < thresholds.hot_share * life.newest.rows:
+    """Keys whose timer went by a call for data that set no new one, and by no timeout.
+
+    Proven of those whose last timer such a call surely took away.
+    """
+    rows, size, sure = calls.lost_rows, calls.lost_bytes, True
+    if rows < max(1, thresholds.alike_share * life.newest.rows):
+        rows, size, sure = calls.cleared_rows, 0, False
+        guessed = calls.unarmed_by_data >= rows and not calls.timeout_kept and not life.leftovers
+        if not rows or not guessed or life.removals:
+            return
+    most = rows >= thresholds.hot_share * life.newest.rows
+    if not sure and not most:
         return
-    if calls.timeout_kept or calls.unarmed_by_data < rows or life.removals or life.leftovers:
-        return
+    by_data = life.removals - calls.timeout_removed
     keys = count_text(rows, "key")
-    yield catalogue.NEVER_EXPIRES.of_store(
+    finding = _never_expires(
         life,
+        thresholds,
         f"{keys} of {life.newest.rows:,} had a timeout in the window and have none; "
-        f"{calls.unarmed_by_data:,} calls for data set none, and no timeout is known to have fired",
+        f"{calls.unarmed_by_data:,} calls for data set none; {life.removals:,} keys were removed, "
+        f"{calls.timeout_removed:,} of them surely by a timeout",
         rows,
-        cause=f"A call for new data took the timeout of {keys} away, as it set no new one: nothing "
+        size or None,
+        f"A call for new data took the timeout of {keys} away, as it set no new one: nothing "
         "but more data can have them removed.",
-        certainty=Certainty.INFERRED,
+        certainty=Certainty.PROVEN if sure else Certainty.INFERRED,
         next_step=_SET_ALWAYS,
-        severity=Severity.INFO,
     )
+    # Where data removes keys too, those without a timeout may wait for it.
+    warned = sure and most and 4 * by_data <= life.removals
+    yield finding if warned else replace(finding, severity=Severity.INFO)
 
 
 _FEW = 0.05
@@ -813,6 +976,8 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     )
     change = f"gained {count_text(grown, 'row')} in {count_text(life.window, 'version')}"
     cause, fired = f"The store {change} and lost none.", life.fired
+    if life.operator_name in PROCESSORS and rule.advice:
+        cause = f"The variable {life.store_name!r} has no TTL: it {change} and lost none."
     if fired is not None and fired.kept:
         keys = count_text(fired.keys, "key")
         kept = "them all" if fired.kept == fired.keys else f"{fired.kept:,} of them"

@@ -24,6 +24,7 @@ from inspector.discovery.restart import restart_of
 from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, rule_of
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import Problem
+from inspector.operators.aggregation import UNNAMED
 from inspector.operators.transform_with_state import TTL_FIELD, Properties
 from inspector.sparktypes import ArrayType, DataType, MapType, StructType, storage_type, to_ddl
 from inspector.sums import group_by
@@ -67,7 +68,6 @@ _WRITERS = (
 """Confs that the offset log records, and the first release that records them."""
 _LOG_FORMATS: Mapping[str, Mapping[int, str]] = {OFFSETS: {2: "4.2"}, COMMITS: {2: "4.0", 3: "4.2"}}
 """Log -> version of its format -> the first release that reads it."""
-_EXPRESSION = "_groupingexpression"
 _AGGREGATIONS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 """Operators whose values are buffers: their fields are named by the functions, not by users."""
 _DEDUPLICATIONS = ("dedupe", "dedupeWithinWatermark")
@@ -543,7 +543,7 @@ class Preflight:
             if [*map(str.lower, _names(old))] == [*map(str.lower, _names(new))]:
                 return "key-case"
             return "key-order" if sorted(_names(old)) == sorted(_names(new)) else "key-renamed"
-        if any(field.name.startswith(_EXPRESSION) for field in old.fields):
+        if any(field.name.startswith(UNNAMED) for field in old.fields):
             return "key-expression"
         return "key-alike" if alike_fields(old) else "key-same"
 

@@ -27,9 +27,11 @@ from inspector.findings.joins import JoinLifetime, Retention
 from inspector.findings.lifetime import LongSession, StoreLifetime
 from inspector.findings.thresholds import DEFAULTS
 from inspector.findings.variables import VariableLife
+from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts, covered_timed_rows
 from inspector.model import DEFAULT_STORE, BatchClock, BatchId, Certainty, StoreName, TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
+from inspector.operators.aggregation import UNNAMED
 from inspector.operators.deduplicate import NAMES as DEDUPLICATE
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
@@ -98,11 +100,13 @@ def store_lifetimes(
             exact=_exact(fields, *rows_and_records(checkpoint, operator, name, versions, windows)),
             alike=dict(_alike(keys, fields, unique=operator.name in DEDUPLICATE)),
             compared=len(keys),
+            unique=_unique(keys, fields),
             sets="spark_grouping_id" in [field.name for field in fields],
             **_possible_watermark(checkpoint, operator, store, version, facts),
             returns=_returns(operator, name, facts),
             versions=versions,
             next_ms=_next_ms(checkpoint, clock),
+            by_event_time=facts.resolution.usual_clock(name) is TimeoutKind.EVENT_TIME,
             batches_open=(len(result) - 1) * (windows.length_ms if windows else 0) / moved,
             **_no_puts(checkpoint, store, versions),
             **_expiring(facts, name, rule, version, clock),
@@ -305,6 +309,20 @@ def _alike(
             yield f"{how}was read, duplicates are not seen", alike
 
 
+def _unique(keys: Sequence[bytes], fields: Sequence[StructField]) -> str:
+    """Words for one or two columns of which no two of many keys share a value, times last."""
+    if len(keys) < DEFAULTS.unique_puts:
+        return ""
+    columns = zip(*(columns_of(key, fields) for key in keys), strict=True)
+    unique = [at for at, column in enumerate(columns) if len({*column}) == len(keys)]
+    unique.sort(key=lambda at: fields[at].data_type in (TIMESTAMP, TIMESTAMP_NTZ))
+    names = [fields[at].name for at in unique[:2]]
+    return " or ".join(
+        f"grouping expression {at + 1}" if name == UNNAMED else repr(name)
+        for at, name in zip(unique, names, strict=False)
+    )
+
+
 def _gap(checkpoint: Checkpoint) -> int | None:
     """From the beginning of a batch to that of the next one, the median of the log's."""
     times = [c.timestamp_ms for _, c in sorted(checkpoint.logs.clocks.items())]
@@ -503,7 +521,11 @@ def _calls(facts: Facts, name: StoreName) -> TimerCalls | None:
     usual = facts.resolution.usual_clock(name)
     kinds = (usual,) if usual else tuple(TimeoutKind)
     calls = [facts.calls[name, kind] for kind in kinds if (name, kind) in facts.calls]
-    return calls[0] if calls else None
+    if not calls:
+        return None
+    # By whichever clock they follow, so many at the least.
+    sure = min(calls, key=lambda of: of.lost_rows)
+    return replace(calls[0], lost_rows=sure.lost_rows, lost_bytes=sure.lost_bytes)
 
 
 def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverTotal, ...]:

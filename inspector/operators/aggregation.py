@@ -13,6 +13,8 @@ from inspector.sparktypes import is_window
 
 NAMES = ("stateStoreSave", "StatefulStreamlineAggregate")
 SOURCE = "StateStoreSaveExec, WatermarkSupport"
+UNNAMED = "_groupingexpression"
+"""Name of a grouping column that is an expression without one (``PullOutGroupingExpressions``)."""
 REWRITES = (
     "Spark writes every group that has a row in the batch, whether its result changes or not: "
     "filter rows out that cannot change it (repeats, values below a maximum) before the "

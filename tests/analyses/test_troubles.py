@@ -109,7 +109,7 @@ def test_it_is_said_whether_the_state_grows(name: str) -> None:
 CAUSES: dict[str, str] = {
     "agg_no_watermark": r"no group is ever removed",
     "agg_key_without_time": r"No grouping column carries a watermark",
-    "agg_unique_key": r"160 of 160 puts were of new keys: the key is unique to each event",
+    "agg_unique_key": r"160 of 160 puts were of new keys: 'id' is unique to each event",
     "agg_fan_out": r"Each event is written to 288 windows, which are 1 d long and begin every 5",
     "agg_hot_list": r"One key holds \d\d % of the bytes .*: its value .* median \(collect_list",
     "agg_one_fat_value": r"values grow with the updates, from .* to .* \(collect_list",
@@ -173,7 +173,7 @@ CAUSES: dict[str, str] = {
     "agg_old_data": r"New data arrives, but no event time in it is newer than those before",
     "chain_dedup_without_time": r"None of the columns of dropDuplicates carries a watermark",
     "join_two_hot_keys": r"One key has 50 % of the rows of the join's left side",
-    "agg_second_key": r"160 of 160 puts were of new keys: the key is unique to each event",
+    "agg_second_key": r"new keys: 'user' or grouping expression 2 is unique to each event",
     "died_in_first_batch": r"Not finished: batch 0 was planned at .*nothing has been committed",
     "agg_explode": r"Each input record is written to ~30 rows of the state: look at explode,",
     "dedup_static_join": r"Each input record is written to ~30 rows of the state: look at .*join",

@@ -104,7 +104,21 @@ def test_live_rows_that_lost_their_timer_are_counted() -> None:
     state, _, runs = follow(steps, [clock(1, 10), clock(2, 20)])
     (by_event, by_processing) = (fact.calls for fact in runs.observe(state))
     assert (by_event.cleared_rows, by_event.never_armed_rows) == (1, 1)
+    assert (by_event.lost_rows, by_event.lost_bytes) == (1, by_event.never_armed_bytes)
     assert by_processing.cleared_rows == 1
+
+
+def test_a_timer_that_a_timeout_may_have_taken_is_not_lost_and_one_set_anew_neither() -> None:
+    steps = [
+        Step([put(A, 15), put(B, 5000), put(C, 5000)]),
+        Step([put(B, NO_TIMER), put(C, NO_TIMER), put(A, NO_TIMER)]),
+        Step([put(B, 6000), (C, None)]),
+        Step([put(C, NO_TIMER)]),
+    ]
+    for versions, lost in ((1, 0), (2, 2), (3, 0), (4, 0)):
+        clocks = [clock(1, 10), clock(2, 20), clock(3, 30), clock(4, 40)][:versions]
+        state, _, runs = follow(steps[:versions], clocks)
+        assert [fact.calls.lost_rows for fact in runs.observe(state)] == [lost, lost]
 
 
 def test_each_clock_has_its_own_count_of_what_data_made() -> None:

@@ -356,6 +356,28 @@ def test_what_a_timeout_may_have_taken_away_is_not(change: dict[str, int]) -> No
     assert judged(rule=TIMERS, calls=CLEARED, removals=1) == []
 
 
+SURE = replace(CLEARED, lost_rows=900, lost_bytes=990)
+
+
+@pytest.mark.parametrize(
+    ("changes", "calls", "severity"),
+    [
+        ({}, {}, Severity.WARNING),
+        ({"removals": 100}, {"timeout_removed": 75}, Severity.WARNING),
+        ({"removals": 100}, {"timeout_removed": 74}, Severity.INFO),
+        ({"growing": False}, {}, Severity.INFO),
+        ({}, {"lost_rows": 599}, Severity.INFO),
+        ({"removals": 100}, {"lost_rows": 59}, None),
+    ],
+)
+def test_that_data_takes_timeouts_away_is_proven_by_who_made_each_put(
+    changes: dict[str, object], calls: dict[str, int], severity: Severity | None
+) -> None:
+    result = judged(**{"rule": TIMERS, "inserts": 9} | changes, calls=replace(SURE, **calls))
+    expected = [] if severity is None else [(severity, PROVEN, 990)]
+    assert [(one.severity, one.certainty, one.bytes) for one in result] == expected
+
+
 HOUR, DAY = 3_600_000, 86_400_000
 HELD_BACK = {
     "rule": replace(UNKNOWN, event_time=KEY_TIME),
@@ -476,6 +498,7 @@ OPEN = {
     "operator_name": "sessionWindowStateStoreSaveExec",
     "rule": StoreRule(expiry=KEY_TIME),
     "newest": VersionFacts(rows=9, key_bytes=90),
+    "puts": 9,
     "expiring": Expiring(width=Width.SECOND, rows=Counter({103: 9}), bytes=Counter({103: 90})),
     "now_ms": 100_000,
     "moved_ms": 9_000,
@@ -490,6 +513,10 @@ def test_sessions_that_do_not_close_are_told_by_how_far_the_watermark_moved() ->
     assert "while the watermark moved by 9 s: new events prolong all 9 sessions" in found.cause
     for change in ({"moved_ms": 8_000}, {"removals": 1}, {"quiet": 4}, {"now_ms": None}):
         assert all(found.kind.id != "SS224" for found in judged(**OPEN | change))
+    # Of sessions that half of the versions wrote, half of what is left of the gap is enough.
+    often = OPEN | {"moved_ms": 1_500}
+    assert "SS224" in [found.kind.id for found in judged(**often | {"puts": 32})]
+    assert "SS224" not in [found.kind.id for found in judged(**often | {"puts": 31})]
 
 
 def test_one_session_that_is_open_for_longer_than_the_others_are() -> None:
@@ -610,6 +637,89 @@ def test_windows_that_stay_open_in_which_no_key_is_met_again(batches: float, man
     found = judged(**case, batches_open=batches)
     assert [(one.kind.id, one.severity) for one in found] == [("SS217", Severity.INFO)] * many
     assert all("met again before its window ended" in one.cause for one in found)
+
+
+def test_the_column_that_no_two_keys_share_is_named() -> None:
+    groups = {"operator_name": "stateStoreSave", "puts": 200, "inserts": 200, "unique": "'error'"}
+    (found,) = judged(**groups, removals=9, growing=True)
+    assert found.kind.id == "SS217"
+    assert "were of new keys: 'error' is unique to each event, or to each batch" in found.cause
+    assert judged(**groups, removals=9, growing=False) == []
+    (_, found) = judged(**groups, rule=NEVER)
+    assert found.cause.startswith("No column carries a watermark; 200 of 200 puts were of new keys")
+    (found,) = judged(rule=NEVER, inserts=9, unique="'id'", compared=200)
+    assert found.cause == "No column carries a watermark; 'id' differs in each of 200 keys."
+
+
+FAR = {
+    "now_ms": 10 * DAY,
+    "span_ms": HOUR,
+    "operator_name": "flatMapGroupsWithState",
+    "rule": TIMERS,
+    "removals": 50,
+    "newest": VersionFacts(rows=9, puts=1),
+    "calls": TimerCalls(armed_keys=9),
+}
+
+
+def expiring(**rows: int) -> Expiring:
+    """Rows by so many minutes after the clock."""
+    ends = Counter({10 * 24 * 60 + int(at[1:]): count for at, count in rows.items()})
+    return Expiring(None, Width.MINUTE, ends, ends)
+
+
+def test_a_timeout_that_is_a_thousand_times_a_usual_one_is_asked_for_its_unit() -> None:
+    (found,) = judged(**FAR, expiring=expiring(m29_990=4, m30_000=5))
+    assert (found.kind.id, found.severity) == ("SS218", Severity.INFO)
+    assert "of 9 timeouts lies 20 d ahead (in 1970-01-31), a thousand times 30 min" in found.cause
+    assert "no timeout is known to have fired, and 50 keys were removed" in found.cause
+    (found,) = judged(**FAR, expiring=expiring(m43_200=9))
+    assert "a thousand" not in found.cause
+    (found,) = judged(**FAR, expiring=expiring(m10_080=9))
+    assert "a thousand" not in found.cause  # a week
+    fired = TimerCalls(armed_keys=9, timeout_removed=1)
+    assert judged(**FAR | {"calls": fired}, expiring=expiring(m30_000=9)) == []
+
+
+def test_timeouts_far_behind_the_others_are_told_from_them() -> None:
+    (found,) = judged(**FAR, expiring=expiring(m5=6, m7200=3))
+    assert (found.kind.id, found.severity, found.rows) == ("SS218", Severity.INFO, 3)
+    assert found.cause == (
+        "3 of 9 timeouts can end after 5 d at the earliest, and the others within 6 min: the "
+        "function sets some far longer."
+    )
+    session = {"operator_name": "sessionWindowStateStoreSaveExec", "calls": None}
+    (found,) = judged(**FAR | session, expiring=expiring(m5=6, m7200=3))
+    assert "3 of 9 sessions can end" in found.cause
+    assert "the gap of session_window differs from row to row" in found.cause
+    assert judged(**FAR, expiring=expiring(m5=6, m600=1, m7200=3)) != []
+    # Those that were put at other times are between.
+    assert judged(**FAR, expiring=expiring(m5=1, m49=1, m480=1, m4700=1)) == []
+    assert judged(**FAR | {"operator_name": "dedupe", "calls": None}) == []
+
+
+def test_timeouts_in_event_time_without_a_watermark_cannot_fire() -> None:
+    case = {"rule": TIMERS, "watermark_ms": 0, "by_event_time": True}
+    (found,) = judged(**case, expiring=expiring(m5=6))
+    assert (found.kind.id, found.severity, found.rows) == ("SS207", Severity.WARNING, 6)
+    assert "none of 6 timeouts in event time can fire: are all event times null?" in found.cause
+    assert judged(**case, expiring=expiring(m5=6), data_batches=2) == []
+    assert judged(**case | {"by_event_time": False}, expiring=expiring(m5=6)) == []
+    assert judged(**case, expiring=Expiring(endless_rows=6)) == []
+
+
+@pytest.mark.parametrize(("removals", "said"), [(50, True), (51, False)])
+def test_a_function_that_removes_few_of_its_keys_is_named(removals: int, *, said: bool) -> None:
+    result = judged(rule=NEVER, removals=removals, inserts=200)
+    assert [(one.kind.id, one.severity) for one in result] == [("SS201", Severity.INFO)] * said
+    assert all("it removed 50 of 200 keys that came (25 %)" in one.cause for one in result)
+
+
+def test_a_variable_without_a_ttl_is_named() -> None:
+    rule = replace(UNKNOWN, advice="give it a TTL")
+    case = {"operator_name": "transformWithStateExec", "store_name": "history", "rule": rule}
+    (found,) = judged(**case, first=VersionFacts(rows=200))
+    assert found.cause.startswith("The variable 'history' has no TTL: it gained 1,000 rows")
 
 
 def halves(rows: int = 70, kept: int = 60, went: int = 60) -> dict[str, object]:
