@@ -1,10 +1,12 @@
-"""Checkpoints of fixtures/troubles.tar.xz (scripts/make_troubles.py), unpacked once."""
+"""Checkpoints of fixtures/troubles.tar.xz (scripts/make_troubles.py), each unpacked once."""
 
 from __future__ import annotations
 
+import lzma
 import tarfile
 import tempfile
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 ARCHIVE = Path(__file__).parent.parent / "fixtures" / "troubles.tar.xz"
@@ -12,12 +14,25 @@ ARCHIVE = Path(__file__).parent.parent / "fixtures" / "troubles.tar.xz"
 
 @cache
 def _folder() -> tempfile.TemporaryDirectory[str]:
-    folder = tempfile.TemporaryDirectory(prefix="troubles")
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(folder.name, filter="data")
-    return folder
+    return tempfile.TemporaryDirectory(prefix="troubles")
 
 
+@cache
+def _archive() -> tarfile.TarFile:
+    """In memory, where each case is read without the others: a plain run needs few of them."""
+    return tarfile.open(fileobj=BytesIO(lzma.decompress(ARCHIVE.read_bytes())))
+
+
+@cache
+def _members() -> dict[str, list[tarfile.TarInfo]]:
+    members: dict[str, list[tarfile.TarInfo]] = {}
+    for member in _archive():
+        members.setdefault(member.name.removeprefix("./").partition("/")[0], []).append(member)
+    return members
+
+
+@cache
 def troubled(name: str) -> Path:
     """A checkpoint, ``trouble_agg_fan_out``; to be read, as all tests have the same."""
+    _archive().extractall(_folder().name, _members()[name], filter="data")
     return Path(_folder().name) / name / "checkpoint"
