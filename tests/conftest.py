@@ -1,12 +1,14 @@
 """Options of the test run: what a plain ``pytest`` leaves out, and what shares a process."""
 
+import gc
 import os
 import re
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,11 @@ for _name in ("COLUMNS", "LINES"):
     os.environ.pop(_name, None)
     os.unsetenv(_name)
 os.environ["COLUMNS"] = "0"  # what is piped is not folded: texts are compared line by line
+
+# What is compiled is written, also where a container's settings say otherwise: each process of a
+# run, and each of the many that the tests start, would compile everything anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 RELEASES = sorted(
@@ -120,6 +127,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             import_module(".".join(file.with_suffix("").parts))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Spare the garbage collector the modules and the items: all of them stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what a plain run leaves out, before pytest chooses by marks.
@@ -177,7 +195,12 @@ def _is_listed(item: pytest.Function, names: dict[str, str]) -> bool:
 
 
 def _file(item: pytest.Item) -> str:
-    return item.path.relative_to(Path(__file__).parent).as_posix()
+    return _below_tests(item.path)
+
+
+@cache
+def _below_tests(path: Path) -> str:
+    return path.relative_to(Path(__file__).parent).as_posix()
 
 
 def _is_of_a_release_in_between(item: pytest.Function) -> bool:

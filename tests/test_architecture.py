@@ -124,13 +124,18 @@ def test_a_forbidden_import_is_caught(
 
 
 @cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
 def imports_of(path: Path) -> frozenset[str]:
     """What a module imports, at its top or inside a function."""
     return frozenset(_imports_of(path))
 
 
 def _imports_of(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -160,13 +165,13 @@ CATALOGUE = "findings/catalogue.py"
 """Its texts are documentation."""
 
 
-def spelled_in(source: str) -> list[str]:
+def spelled_in(tree: ast.Module) -> list[str]:
     """The texts of a module that name a state file; what is documentation may."""
-    tree = ast.parse(source)
-    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    nodes = list(ast.walk(tree))
+    prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
     texts = [
         node.value
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose
     ]
     return [text for text in texts if STATE_FILE.search(text)]
@@ -174,7 +179,7 @@ def spelled_in(source: str) -> list[str]:
 
 def test_only_providers_spell_the_names_of_state_files() -> None:
     found = {
-        path.as_posix(): spelled_in((PACKAGE / path).read_text("utf-8"))
+        path.as_posix(): spelled_in(tree_of(PACKAGE / path))
         for path in (p.relative_to(PACKAGE) for p in PACKAGE.rglob("*.py"))
         if path.parts[0] != "providers" and path.as_posix() != CATALOGUE
     }
@@ -182,8 +187,8 @@ def test_only_providers_spell_the_names_of_state_files() -> None:
 
 
 def test_a_spelled_name_is_caught() -> None:
-    assert spelled_in('"""Reads 7.delta."""\nx = f"{version}.delta"') == [".delta"]
-    assert spelled_in('if name in {"SSTs", "logs"}: pass') == ["SSTs"]
+    assert spelled_in(ast.parse('"""Reads 7.delta."""\nx = f"{version}.delta"')) == [".delta"]
+    assert spelled_in(ast.parse('if name in {"SSTs", "logs"}: pass')) == ["SSTs"]
 
 
 # --- circles -------------------------------------------------------------------------------------
@@ -232,7 +237,7 @@ def test_a_late_import_has_a_reason() -> None:
 
 def test_every_module_says_what_it_is() -> None:
     for path in PACKAGE.rglob("*.py"):
-        assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), path
+        assert ast.get_docstring(tree_of(path)), path
 
 
 MIRRORED = {
