@@ -18,7 +18,7 @@ import shutil
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -158,6 +158,16 @@ def old_after(batch: int) -> list[Row]:
     return later(-4000)(batch) if batch > 3 else comers(batch)
 
 
+def followed(numbers: Iterable[int]) -> Feed:
+    """New users, and a second event of some of the twenty of the batch before."""
+
+    def feed(batch: int) -> list[Row]:
+        users = [(20 + n, f"u{(batch - 1) * 20 + n}") for n in numbers] if batch else []
+        return [*comers(batch), *(event(batch, number, user) for number, user in users)]
+
+    return feed
+
+
 def daily(batch: int) -> list[Row]:
     """New users, a day later in each batch."""
     return later((batch - BATCHES) * 1440)(batch)
@@ -230,12 +240,16 @@ def joined(
 
 
 def functions(
-    timeout: str, function: Callable[..., Iterator[pd.DataFrame]], *, both: bool = False
+    timeout: str,
+    function: Callable[..., Iterator[pd.DataFrame]],
+    *,
+    both: bool = False,
+    at: str = "ts",
 ) -> Build:
     """A group state in Python, of one stream or of two."""
 
     def build(events: DataFrame, others: DataFrame) -> DataFrame:
-        rows = events.withWatermark("ts", LATENESS)
+        rows = events.withColumn("ts", expr(at)).withWatermark("ts", LATENESS)
         rows = rows.union(others.withWatermark("ts", LATENESS)) if both else rows
         return rows.groupBy("user").applyInPandasWithState(
             function, "user string", "n bigint, seen string", "update", timeout
@@ -261,14 +275,18 @@ def keeping(
                 state.remove()
             else:
                 state.update(new)
-                timer(state, int(rows["ts"].max().timestamp() * 1000))
+                newest = rows["ts"].max()
+                timer(state, 0 if pd.isna(newest) else int(newest.timestamp() * 1000))
         yield pd.DataFrame({"user": [key[0]]})
 
     return function
 
 
 class Keeper(StatefulProcessor):
-    """A processor of transformWithState with one variable."""
+    """A processor of transformWithState with one variable, or a list beside it.
+
+    ``beside`` is the TTL of that list, if there is one.
+    """
 
     def __init__(
         self,
@@ -277,9 +295,10 @@ class Keeper(StatefulProcessor):
         timer: str = "",
         keep: int = 0,
         forgets: bool = True,
+        beside: tuple[int | None, ...] = (),
     ) -> None:
         self.kind, self.ttl, self.timer, self.keep = kind, ttl, timer, keep
-        self.forgets = forgets
+        self.forgets, self.beside = forgets, beside
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Declare it."""
@@ -290,6 +309,7 @@ class Keeper(StatefulProcessor):
             self.pages = handle.getMapState("pages", "page string", "n long", self.ttl)
         else:
             self.pages = handle.getValueState("pages", "n long", self.ttl)
+        self.lists = [handle.getListState("history", "page string", ttl) for ttl in self.beside]
 
     def handleInputRows(  # noqa: N802 -- Spark calls it so
         self,
@@ -311,6 +331,8 @@ class Keeper(StatefulProcessor):
                 self.pages.updateValue((i if not self.keep else i[-1],), (1,))
         else:
             self.pages.update((len(events),))
+        for history in self.lists:
+            history.appendList([(i,) for i in events["id"]])
         if self.timer in ("clears", "one"):
             for old in list(self.handle.listTimers()):
                 self.handle.deleteTimer(old)
@@ -444,9 +466,24 @@ MONTH = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 1 MONTH"
 HALF_OF_THEM = "try_to_timestamp(if(n % 2 = 0, raw, 'none'))"
 PAGE = "/page-of-this-site"
 LATER = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 400 DAYS"
+GAPS = "session_window(ts, if(n % 4 = 0, '{}', '2 minutes'))"
+HALF, MOST = range(1, 20, 2), [n for n in range(20) if n % 4]
 PAGES = "collect_list(raw) pages"
 EVENT_TIME, PROCESSING_TIME = "EventTimeTimeout", "ProcessingTimeTimeout"
 UNTIL_SOON = keeping(lambda state, newest: state.setTimeoutTimestamp(newest + 30_000))
+UNTIL_FIRST = keeping(
+    lambda state, newest: state.setTimeoutTimestamp(newest + 60_000) if state.get[0] == 1 else None
+)
+UNTIL_END = {
+    ms: keeping(
+        lambda state, newest, ms=ms: state.setTimeoutTimestamp(newest + ms),  # type: ignore[misc]
+        value=lambda old, n: None if old[0] else (n, ""),
+    )
+    for ms in (180_000, 1_800_000_000)
+}
+AFTER_WATERMARK = keeping(
+    lambda state, _: state.setTimeoutTimestamp(state.getCurrentWatermarkMs() + 1_800_000)
+)
 UNTIL_LATER = keeping(lambda state, newest: state.setTimeoutTimestamp(newest + 90_000))
 REMOVED = functions(EVENT_TIME, UNTIL_SOON)
 OF_BOTH = functions(EVENT_TIME, UNTIL_SOON, both=True)
@@ -1072,6 +1109,63 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         ),
         "dedup_event_uuid",
     ),
+    "group_first_call": (
+        Query(functions(EVENT_TIME, UNTIL_FIRST), followed(MOST), batches=12),
+        Query(REMOVED, followed(MOST), batches=12),
+    ),
+    "group_thousandfold": (
+        Query(functions(EVENT_TIME, UNTIL_END[1_800_000_000]), followed(HALF), batches=12),
+        Query(functions(EVENT_TIME, UNTIL_END[180_000]), followed(HALF), batches=12),
+    ),
+    "group_null_time": (
+        Query(
+            functions(EVENT_TIME, AFTER_WATERMARK, at="try_to_timestamp(raw, 'dd/MM/yyyy')"),
+        ),
+        Query(functions(EVENT_TIME, AFTER_WATERMARK)),
+    ),
+    "group_few_removed": (
+        Query(
+            functions("NoTimeout", keeping(value=lambda old, n: None if old[0] else (n, ""))),
+            followed([3]),
+            batches=12,
+        ),
+        Query(
+            functions("NoTimeout", keeping(value=lambda old, n: None if old[0] else (n, ""))),
+            followed(range(20)),
+            batches=12,
+        ),
+    ),
+    "session_two_gaps": (
+        Query(grouped(GAPS.format("30 days"), "user", late=LATENESS), mode="append", batches=16),
+        Query(grouped(GAPS.format("3 minutes"), "user", late=LATENESS), mode="append", batches=16),
+    ),
+    "session_pings": (
+        Query(
+            grouped("session_window(ts, '10 minutes')", "user", late=LATENESS),
+            regulars,
+            mode="append",
+            batches=12,
+        ),
+        "session_heartbeat",
+    ),
+    "dedup_request_id": (
+        Query(distinct(["user", "id"]), regulars, mode="append"),
+        "dedup_no_watermark",
+    ),
+    "tws_mixed_ttl": (
+        Query(
+            processed("ProcessingTime", kind="value", ttl=1, beside=(None,)),
+            lambda b: regulars(b) * 2,
+            conf=ROCKSDB,
+            endless=True,
+        ),
+        Query(
+            processed("ProcessingTime", kind="value", ttl=1, beside=(1,)),
+            lambda b: regulars(b) * 2,
+            conf=ROCKSDB,
+            endless=True,
+        ),
+    ),
     "agg_time_key_week": (
         Query(grouped("ts", "user", late="7 days")),
         Query(grouped("ts", "user", late=LATENESS)),
@@ -1131,9 +1225,11 @@ def run(spark: SparkSession, query: Query, folder: Path) -> None:
         spark.conf.unset(name)
 
 
-def _is_side(member: tarfile.TarInfo) -> bool:
-    """Hadoop's checksums, which would double the files."""
-    return Path(member.name).suffix == ".crc" and Path(member.name).name.startswith(".")
+def _without_sides(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """A file by the whole second, which is smaller; none of Hadoop's checksums, as many again."""
+    path = Path(member.name)
+    member.mtime = int(member.mtime)
+    return None if path.suffix == ".crc" and path.name.startswith(".") else member
 
 
 def main() -> None:
@@ -1165,7 +1261,7 @@ def main() -> None:
     if args.pack:
         with tarfile.open(HOME / "fixtures" / "troubles.tar.xz", "w:xz") as archive:
             for folder in sorted(out.iterdir()):
-                archive.add(folder, folder.name, filter=lambda of: None if _is_side(of) else of)
+                archive.add(folder, folder.name, filter=_without_sides)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -149,11 +150,13 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     """The lifetime findings of one store."""
     yield from _never(life, thresholds)
     yield from _null_times(life, thresholds)
-    yield from _unique(life, thresholds)
+    far = [*_far(life, thresholds)]
+    beside = [] if far else [*_far_beside(life, thresholds)]
+    # That some rows stay longer than the others says more than that no key was met again.
+    yield from beside or [*far, *_unique(life, thresholds)]
     yield from _nearly_equal(life, thresholds)
     yield from _put_off(life, thresholds)
     yield from _short_delay(life, thresholds)
-    yield from _far(life, thresholds)
     yield from _long_delay(life, thresholds)
     yield from _waiting(life, thresholds)
     yield from _short_ttl(life, thresholds)
@@ -287,18 +290,26 @@ def _differs(life: StoreLifetime) -> str:
     return f"; {life.unique} differs in each of {count_text(life.compared, 'key')}"
 
 
+def _small_share(life: StoreLifetime, thresholds: Thresholds) -> str:
+    """Words for how few of many keys a function removed; empty if it removed none, or more."""
+    many = life.inserts >= thresholds.unique_puts
+    if not many or not 0 < life.removals <= _FEW_GO * life.inserts:
+        return ""
+    share = share_text(life.removals / life.inserts)
+    return f"it removed {life.removals:,} of {count_text(life.inserts, 'key')} that came ({share})"
+
+
 def _partial_removal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Keys that nothing touches, where the function removes few, or others soon or never."""
-    if life.inserts >= thresholds.unique_puts and life.removals <= _FEW_GO * life.inserts:
-        share = share_text(life.removals / life.inserts)
-        words = f"it removed {life.removals:,} of {count_text(life.inserts, 'key')} that came"
+    few = _small_share(life, thresholds)
+    if few:
         finding = _never_expires(
             life,
             thresholds,
-            f"{life.rule.never}; {words}, in {count_text(life.window, 'version')}",
+            f"{life.rule.never}; {few}, in {count_text(life.window, 'version')}",
             life.newest.rows,
             life.newest.row_bytes,
-            f"{capitalise(life.rule.never or '')}: {words} ({share}).",
+            f"{capitalise(life.rule.never or '')}: {few}.",
             next_step=life.rule.advice,
             certainty=Certainty.PROVEN,
         )
@@ -536,7 +547,6 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if alone:
         late, rows = _none_near(life, far, now, thresholds), life.newest.rows
     if not late:
-        yield from _far_beside(life, far, now, thresholds)
         return
     size = sum(far.bytes[bucket] for bucket in late)
     ahead = min(late) * far.width - now
@@ -549,6 +559,7 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
             "other data holds the watermark back."
         )
     until, near = time_ms_text(now + ahead), ahead < _DAY_MS
+    variable = f" of {life.store_name!r}" if life.rule.row_kind is RowKind.TTL_VALUE else ""
     warned = ahead >= thresholds.far_warned * _DAY_MS
     finding = catalogue.FAR_EXPIRY.of_store(
         life,
@@ -557,7 +568,7 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         rows,
         size,
         _of_delay(life, ahead if alone else 0, cause).format(
-            count_text(rows, noun),
+            f"{count_text(rows, noun)}{variable}",
             duration_text(ahead),
             until if near else until.partition("T")[0],
             "at" if near else "in",
@@ -604,21 +615,20 @@ _NEAR = 0.002
 """Share of a timeout by which what is read of it may be off: events come late."""
 
 
-def _far_beside(
-    life: StoreLifetime, far: Expiring, now: int, thresholds: Thresholds
-) -> Iterator[Finding]:
+def _far_beside(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Rows whose deadline lies far behind that of the others, with nothing between.
 
     Of one gap or timeout for all, those that were put at other times would be between.
     """
-    is_session = life.operator_name in SESSION
-    if not is_session and life.calls is None:
+    far, now, is_session = life.expiring, life.now_ms, life.operator_name in SESSION
+    if far is None or now is None or not (is_session or life.calls):
         return
     ends = sorted(bucket * far.width - now for bucket in far.rows)
+    least = _least_far(life, thresholds)
     limits = [
         ahead
         for near, ahead in pairwise(ends)
-        if ahead >= thresholds.far_spans * max(near, far.width) and _is_far(life, ahead, thresholds)
+        if ahead >= max(least, thresholds.far_spans * max(near, far.width))
     ]
     if not limits:
         return
@@ -696,14 +706,18 @@ def _is_far(life: StoreLifetime, ahead: int, thresholds: Thresholds) -> bool:
 
     Sessions that were merged are gone too, and keys that a function removed before their timeout.
     """
-    if life.window < thresholds.window_versions or life.span_ms is None:
-        return False
-    least = max(thresholds.far_hours * _DAY_MS / 24, thresholds.far_spans * life.span_ms)
-    may_grow = life.growing is not False or life.inserts  # it may be quiet just now
     calls = life.calls
     fired = calls and (calls.timeout_kept or calls.timeout_rearmed or calls.timeout_removed)
     ended = life.removals and life.operator_name not in SESSION and (calls is None or fired)
-    return not ended and bool(may_grow) and ahead >= least
+    return not ended and ahead >= _least_far(life, thresholds)
+
+
+def _least_far(life: StoreLifetime, thresholds: Thresholds) -> float:
+    """From how many ms on a time is far ahead, beside the history; infinite if that is short."""
+    may_grow = life.growing is not False or life.inserts  # it may be quiet just now
+    if life.window < thresholds.window_versions or life.span_ms is None or not may_grow:
+        return math.inf
+    return max(thresholds.far_hours * _DAY_MS / 24, thresholds.far_spans * life.span_ms)
 
 
 def _long_delay(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -884,28 +898,33 @@ def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     if not calls.never_armed_rows:
         return
     rows, size = calls.never_armed_rows, calls.never_armed_bytes
+    clause = f"nothing but new data can have {'it' if rows == 1 else 'them'} removed"
     if not calls.armed_keys:
-        if life.removals:
+        few = _small_share(life, thresholds)
+        if life.removals and not few:
             return
-        said = "no key had a timeout at any version of the window, and none was removed"
+        said = f"no key had a timeout at any version of the window, and {few or 'none was removed'}"
+        clause = f"a key goes only when the function removes it: {few}" if few else clause
         certainty = Certainty.PROVEN
     elif calls.unarmed_by_data:
         said = "they had no timeout at any version of the window, though other keys had"
         certainty = Certainty.INFERRED
     else:
         return  # reported as kept without a timeout since before the window
-    yield _never_expires(
+    finding = _never_expires(
         life,
         thresholds,
         f"{rows:,} of {count_text(life.newest.rows, 'row')}: {said} "
         f"({count_text(life.window, 'version')}); only new data for them can call the function",
         rows,
         size,
-        f"The function never set a timeout for {count_text(rows, 'key')}, so nothing but new "
-        f"data can have {'it' if rows == 1 else 'them'} removed.",
+        f"The function never set a timeout for {count_text(rows, 'key')}, so {clause}.",
         certainty=certainty,
         next_step=_SET_ALWAYS,
     )
+    # A function that removes keys may remove the others later.
+    is_info = life.removals and not calls.armed_keys
+    yield replace(finding, severity=Severity.INFO) if is_info else finding
 
 
 _SET_ALWAYS = (

@@ -309,9 +309,13 @@ def _alike(
             yield f"{how}was read, duplicates are not seen", alike
 
 
+_FEWEST_KEYS = 20
+"""Keys of which a column without equal values is worth a name."""
+
+
 def _unique(keys: Sequence[bytes], fields: Sequence[StructField]) -> str:
-    """Words for one or two columns of which no two of many keys share a value, times last."""
-    if len(keys) < DEFAULTS.unique_puts:
+    """Words for one or two columns of which no two of some keys share a value, times last."""
+    if len(keys) < _FEWEST_KEYS:
         return ""
     columns = zip(*(columns_of(key, fields) for key in keys), strict=True)
     unique = [at for at, column in enumerate(columns) if len({*column}) == len(keys)]

@@ -141,7 +141,7 @@ CAUSES: dict[str, str] = {
     "tws_list": r"The list state 'pages' of 20 keys only grows and has no TTL, up to 80",
     "tws_map": r"map state 'pages'",
     "tws_value_without_ttl": r"The variable 'pages' has no TTL and the query no timers",
-    "tws_far_ttl": r"The TTL of 160 values ends 10 years .*ahead \(in 20\d\d",
+    "tws_far_ttl": r"The TTL of 160 values of 'pages' ends 10 years .*ahead \(in 20\d\d",
     "tws_timers_gather": r"Timers only gather: 160 timers for 20 keys",
     "rocksdb_zips": r"Each batch uploads ~.* of RocksDB files to write ~.* of rows",
     "rocksdb_agg_no_watermark": r"no group is ever removed",
@@ -173,7 +173,7 @@ CAUSES: dict[str, str] = {
     "agg_old_data": r"New data arrives, but no event time in it is newer than those before",
     "chain_dedup_without_time": r"None of the columns of dropDuplicates carries a watermark",
     "join_two_hot_keys": r"One key has 50 % of the rows of the join's left side",
-    "agg_second_key": r"new keys: 'user' or grouping expression 2 is unique to each event",
+    "agg_second_key": r"160 of 160 puts were of new keys: 'user' or grouping expression 2",
     "died_in_first_batch": r"Not finished: batch 0 was planned at .*nothing has been committed",
     "agg_explode": r"Each input record is written to ~30 rows of the state: look at explode,",
     "dedup_static_join": r"Each input record is written to ~30 rows of the state: look at .*join",
@@ -233,6 +233,14 @@ CAUSES: dict[str, str] = {
     "join_null_time": r"event time of 80 rows is null \(ts\), so no watermark removes them; 40 of",
     "dedup_read_time": r"Of the newest 230 keys 70 differ from another only in 'ingested', another",
     "agg_seconds_as_ms": r"The watermark is 1970-01-21.*: seconds were taken for milliseconds",
+    "group_first_call": r"A call for new data took the timeout of 165 keys away, as it set no new",
+    "group_thousandfold": r"130 timeouts lies 20 d ahead .* a thousand times 30 min \(a wrong unit",
+    "group_null_time": r"no watermark after 8 batches with data, so none of 160 timeouts in event",
+    "group_few_removed": r"when the function removes it: it removed 11 of 240 keys that came \(5 %",
+    "session_two_gaps": r"80 of 125 sessions can end after 29 d .*: the gap of session_window diff",
+    "session_pings": r"No session has closed while the watermark moved by 11 min: new events",
+    "dedup_request_id": r"no key is ever removed; 'id' differs in each of 160 keys",
+    "tws_mixed_ttl": r"The variable 'history' has no TTL: it gained \d+ rows in \d versions",
 }
 """Trouble -> what the first two lines of 80 columns say."""
 
@@ -262,7 +270,8 @@ TWINS = (
     *("tws_short_ttl", "group_idle_source", "agg_three_keys"),
     *("agg_spelling", "dedup_event_uuid", "session_heartbeat", "agg_fractions"),
     *("group_short_timeout", "dedup_sent_again", "agg_unique_id", "agg_waits_for_next"),
-    *("group_event_key", "agg_url_key"),
+    *("group_event_key", "agg_url_key", "group_first_call", "group_thousandfold"),
+    *("group_null_time", "group_few_removed", "session_two_gaps", "tws_mixed_ttl"),
     *("rocksdb_agg_no_watermark", "rocksdb_dedup_no_watermark", "rocksdb_join_no_range"),
 )
 """Troubles with a twin of their own; the others have that of another."""

@@ -696,6 +696,12 @@ def test_timeouts_far_behind_the_others_are_told_from_them() -> None:
     # Those that were put at other times are between.
     assert judged(**FAR, expiring=expiring(m5=1, m49=1, m480=1, m4700=1)) == []
     assert judged(**FAR | {"operator_name": "dedupe", "calls": None}) == []
+    # They are the cause, and not that no key was met again.
+    unmet = {"puts": 200, "inserts": 200, "calls": TimerCalls(armed_keys=9, timeout_removed=50)}
+    (found,) = judged(**FAR | unmet | {"expiring": expiring(m5=9)})
+    assert found.kind.id == "SS217"
+    (found,) = judged(**FAR | unmet | {"expiring": expiring(m5=6, m7200=3)})
+    assert found.kind.id == "SS218"
 
 
 def test_timeouts_in_event_time_without_a_watermark_cannot_fire() -> None:
@@ -713,6 +719,24 @@ def test_a_function_that_removes_few_of_its_keys_is_named(removals: int, *, said
     result = judged(rule=NEVER, removals=removals, inserts=200)
     assert [(one.kind.id, one.severity) for one in result] == [("SS201", Severity.INFO)] * said
     assert all("it removed 50 of 200 keys that came (25 %)" in one.cause for one in result)
+
+
+def test_a_function_that_sets_no_timeout_and_removes_few_keys_is_information() -> None:
+    calls = TimerCalls(never_armed_rows=9, never_armed_bytes=90)
+    (found,) = judged(rule=TIMERS, calls=calls, removals=10, inserts=200)
+    assert (found.kind.id, found.severity, found.certainty) == ("SS201", Severity.INFO, PROVEN)
+    assert found.cause == (
+        "The function never set a timeout for 9 keys, so a key goes only when the function "
+        "removes it: it removed 10 of 200 keys that came (5 %)."
+    )
+    assert judged(rule=TIMERS, calls=calls, removals=51, inserts=200) == []
+
+
+def test_the_variable_of_a_far_ttl_is_named() -> None:
+    ttl = StoreRule(expiry=KEY_TIME, row_kind=RowKind.TTL_VALUE)
+    case = FAR | {"operator_name": "transformWithStateExec", "calls": None, "removals": 0}
+    (found,) = judged(**case | {"rule": ttl, "store_name": "seen"}, expiring=expiring(m43_200=9))
+    assert found.cause.startswith("The TTL of 9 values of 'seen' ends 30 d ahead (in 1970-02-10);")
 
 
 def test_a_variable_without_a_ttl_is_named() -> None:
