@@ -54,11 +54,7 @@ def _codec(hint: Any) -> _Codec:
 
 @cache
 def _make_codec(hint: Any) -> _Codec:
-    """How values of a type are written and read.
-
-    Raises:
-        TypeError: they cannot be.
-    """
+    """How values of a type are written and read (TypeError: they cannot be)."""
     hint = getattr(hint, "__supertype__", hint)
     origin, arguments = get_origin(hint), get_args(hint)
     if hint in (bool, int, float, str, type(None)):

@@ -179,7 +179,10 @@ def audit(  # noqa: PLR0913 - each is an option of the command
     if shared.cache is not None and (estimate or page):
         raise TypeError(f"audit() keeps no {'estimate' if estimate else 'page'}, got a cache")
     if estimate:
-        return _estimate(path, options, price)
+        from inspector.analyses.shared.estimate import estimate_audits  # noqa: PLC0415 - as above
+
+        root = path if isinstance(path, str) else path.checkpoint.root
+        return estimate_audits([root], shared, price)
     # Of many checkpoints some come as what stands for a run.
     opened: Opened | Recalled = begin(path, shared) if isinstance(path, str) else path
     if isinstance(opened, Recalled):
@@ -196,14 +199,6 @@ def audit(  # noqa: PLR0913 - each is an option of the command
     judged = run.judge(run.facts(page_request(FACTS)))
     report = criteria.apply(audit_report(judged))
     return replace(report, page=page_of(run, judged, report))
-
-
-def _estimate(path: str | Opened, options: Options | None, price: Mapping[str, str]) -> Report:
-    from inspector.analyses.shared.estimate import estimate_audits  # noqa: PLC0415 - as above
-
-    if isinstance(path, Opened):
-        return estimate_audits([path.checkpoint.root], path.options, price)
-    return estimate_audits([path], options or Options(), price)
 
 
 def audit_report(judged: Judged) -> Report:

@@ -193,10 +193,7 @@ def _units(old: Run, new: Run, limit: int) -> tuple[list[DiffTask], list[str]]:
 
     A key keeps its partition as long as their number stays.
     """
-    selected = (
-        stores.by_store(stores.selected_tasks(old)),
-        stores.by_store(stores.selected_tasks(new)),
-    )
+    selected = [stores.by_store(stores.selected_tasks(run)) for run in (old, new)]
     units: list[DiffTask] = []
     notes: list[str] = []
     for store in sorted({*selected[0], *selected[1]}):

@@ -121,9 +121,7 @@ def shared_summary(shared: Shared) -> dict[str, Any]:
 def _problems(layout: StoreLayout, shared: SharedFiles) -> Iterator[Problem]:
     for file, error in shared.problems:
         if isinstance(error, InspectorError | OSError):
-            told = problem(error, file.path)
-            version = file.version
-            yield Problem(told.slug, told.message, told.path, told.offset, layout.store, version)
+            yield replace(problem(error, file.path), store=layout.store, version=file.version)
 
 
 def _row(layout: StoreLayout, snapshot: SnapshotFiles) -> SnapshotRow:

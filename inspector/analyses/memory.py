@@ -628,14 +628,13 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
     checkpoint, version = judged.checkpoint, judged.version
     spark = options.spark or spark_of(checkpoint, version)
 
-    def heaps(heap_bytes: int | None) -> list[StoreHeap]:
-        layout = object_layout(checkpoint, version, spark, heap_bytes, options.jdk)
-        if layout not in by_layout:
-            result = store_heaps(judged, layout, options.retain)
-            by_layout[layout] = result
-        return by_layout[layout]
+    @cache
+    def of_layout(layout: Layout) -> list[StoreHeap]:
+        return store_heaps(judged, layout, options.retain)
 
-    by_layout: dict[Layout, list[StoreHeap]] = {}
+    def heaps(heap_bytes: int | None) -> list[StoreHeap]:
+        return of_layout(object_layout(checkpoint, version, spark, heap_bytes, options.jdk))
+
     stores = heaps(options.heap_bytes)
     sizing = Sizing.of(heaps, options)
     summary = (

@@ -33,20 +33,19 @@ ON_DISK_NOTE = (
     "Executors keep the rows of this state in RocksDB on local disk: no objects are shared between "
     "versions, so what objects would take is left out. All numbers are exact."
 )
-_CHANGES = (
-    *("new_rows", "changed_rows", "same_value_rows", "removed_rows"),
-    *("shared_rows", "shared_keys", "shared_key_bytes", "shared_value_bytes"),
-    *("two_versions_bytes", "two_versions_unshared_bytes"),
-    *("puts", "inserts", "updates", "same_value_puts", "same_value_put_bytes"),
-    *("removals", "absent_removals"),
-)
-"""What is counted between a version and the one before."""
-
 _OF_OBJECTS = (
     *("shared_rows", "shared_keys", "shared_key_bytes", "shared_value_bytes"),
     *("two_versions_bytes", "two_versions_unshared_bytes"),
 )
 """What executors share that keep versions as maps of objects; others share nothing of it."""
+
+_CHANGES = (
+    *("new_rows", "changed_rows", "same_value_rows", "removed_rows"),
+    *_OF_OBJECTS,
+    *("puts", "inserts", "updates", "same_value_puts", "same_value_put_bytes"),
+    *("removals", "absent_removals"),
+)
+"""What is counted between a version and the one before."""
 
 
 class VersionRow(SizeRow, table="versions", empty="no version can be restored"):

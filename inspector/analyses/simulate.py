@@ -275,13 +275,8 @@ def _row(
     )
 
 
-_ROWS_OF = dict(
-    zip(
-        (*JOIN_COUNT_STORES, *JOIN_INDEX_STORES),
-        (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES),
-        strict=True,
-    )
-)
+_FOLLOWERS = (*JOIN_COUNT_STORES, *JOIN_INDEX_STORES)
+_ROWS_OF = dict(zip(_FOLLOWERS, (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES), strict=True))
 """Stores of a join that follow another one, which has its rows."""
 
 
@@ -350,9 +345,8 @@ def _batches(
 ) -> Iterator[SimulatedBatchRow]:
     for version in sorted(then):
         clock = judged.checkpoint.clock(version)
-        ids = store_ids(judged.checkpoint, name)
         yield SimulatedBatchRow(
-            **ids,
+            **store_ids(judged.checkpoint, name),
             batch_id=version - 1,
             batch_timestamp_ms=clock.timestamp_ms if clock else None,
             rows=versions[version].rows,

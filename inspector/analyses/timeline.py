@@ -410,9 +410,8 @@ def _rows(
 ) -> Iterator[BatchRow]:
     whole = state_growth.whole_stores(checkpoint, versions)
     for version, version_facts in versions.items():
-        is_known = (
-            not version_facts.rebased
-        )  # a sum over some of the partitions would look like all of it
+        # A sum over some of the partitions would look like all of it.
+        is_known = not version_facts.rebased
         yield BatchRow(
             **common.store_ids(checkpoint, store),
             **common.batch_columns(checkpoint, version),

@@ -146,7 +146,6 @@ def verify_report(judged: Judged) -> Report:
         checkpoint, version, facts, judged.problems, judged.thresholds, judged.next_start
     )
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.stores]
-    versions = facts.by_store()
     passed = facts.checks
     files = {f.path for layout in layouts for f in layout.files if is_state(f, version)}
     sums = {f.path: f for layout in layouts for f in layout.files if f.kind in _SUMS}
@@ -168,11 +167,7 @@ def verify_report(judged: Judged) -> Report:
         summary |= {
             "versions_replayed": len({v for _, v in facts.versions}),
             "raw_bytes": sum(f.raw_bytes for f in facts.versions.values()),
-            "rows": sum(
-                version_facts[version].rows
-                for version_facts in versions.values()
-                if version in version_facts
-            ),
+            "rows": judged.total.rows,
         }
     table = ProblemRow.table("problems", [problem_row(problem) for problem in judged.problems])
     return judged.report(

@@ -164,11 +164,7 @@ class Following:
                 checkpoint = self._list()
                 self._pass_over(checkpoint)
             else:
-                raise OutpacedError(
-                    f"{opening.OUTPACED}: different files had disappeared each of the "
-                    f"{opening.MORE_LOOKS + 1} times that the checkpoint was listed and read",
-                    checkpoint.root,
-                )
+                raise OutpacedError(opening.OUTPACED, checkpoint.root)
 
     def check(self) -> None:
         """List it, so that what is no checkpoint yet says so (NotACheckpointError)."""
@@ -204,13 +200,11 @@ class Following:
         if opening.restores(checkpoint, first + 1) or whole is None or whole - 1 <= first:
             return
         last = whole - 2
-        gone = (
-            f"batch {first} was removed before it"
-            if last == first
-            else f"batches {first} to {last} were removed before they"
-        )
+        several = last > first
+        gone = f"batches {first} to {last} were" if several else f"batch {first} was"
         self._notes.append(
-            f"{gone} could be read here: batch {whole - 1} is the newest that is whole"
+            f"{gone} removed before {'they' if several else 'it'} could be read here: batch "
+            f"{whole - 1} is the newest that is whole"
         )
         self._seen = last
 
@@ -283,14 +277,8 @@ class WatchedBatchRow(t.Row, table="batches", empty="no batch was committed"):
 
 
 _FINDING = (
-    "id",
-    "severity",
-    "certainty",
-    "title",
-    "cause",
-    "operator_id",
-    "store_name",
-    "evidence",
+    *("id", "severity", "certainty", "title", "cause"),
+    *("operator_id", "store_name", "evidence"),
 )
 """What is told of a finding that came or went."""
 

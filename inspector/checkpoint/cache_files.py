@@ -62,11 +62,7 @@ class CacheFiles:
         return zlib.decompressobj().decompress(packed, MOST_FILE_BYTES)
 
     def write(self, name: str, content: bytes) -> None:
-        """Keep something under a name, in place of what was kept under it.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Keep something under a name, in place of what was kept under it (OSError)."""
         packed = zlib.compress(content)
         if len(content) > MOST_FILE_BYTES:
             return

@@ -72,11 +72,7 @@ class Destination:
         return size
 
     def remove(self, relative: str) -> None:
-        """Remove a file that this or another run wrote; one that is gone is gone.
-
-        Raises:
-            OSError: it cannot be removed.
-        """
+        """Remove a file that this or another run wrote; one that is gone is gone (OSError)."""
         path = join_path(self._base, relative)
         try:
             with suppress(FileNotFoundError):

@@ -38,11 +38,7 @@ def listing(folder: str, relative: str) -> tuple[Entry, ...]:
 
 
 def entry_at(path: str, relative: str) -> Entry:
-    """What is at a path.
-
-    Raises:
-        OSError: it cannot be said.
-    """
+    """What is at a path (OSError: it cannot be said)."""
     return _entry(relative.rsplit("/", 1)[-1], relative, os.stat(path))
 
 

@@ -116,11 +116,7 @@ def json_object(text: str) -> dict[str, object]:
 
 
 def long_field(fields: dict[str, object], name: str) -> int | None:
-    """A field that Spark writes as a long; None if absent.
-
-    Raises:
-        DecodeError: it is something else.
-    """
+    """A field that Spark writes as a long; None if absent (DecodeError: it is something else)."""
     value = fields.get(name)
     if value is None:
         return None
@@ -130,11 +126,7 @@ def long_field(fields: dict[str, object], name: str) -> int | None:
 
 
 def text_field(fields: dict[str, object], name: str) -> str:
-    """A field that Spark writes as a string.
-
-    Raises:
-        DecodeError: it is absent or something else.
-    """
+    """A field that Spark writes as a string (DecodeError: it is absent or something else)."""
     value = fields.get(name)
     if not isinstance(value, str):
         raise DecodeError(f"got {str(value)[:40]!r} as {name}, expected a string")
@@ -142,11 +134,7 @@ def text_field(fields: dict[str, object], name: str) -> str:
 
 
 def object_field(fields: dict[str, object], name: str) -> dict[str, object]:
-    """A field that is a JSON object; empty if absent.
-
-    Raises:
-        DecodeError: it is something else.
-    """
+    """A field that is a JSON object; empty if absent (DecodeError: it is something else)."""
     value = fields.get(name, {})
     if not isinstance(value, dict):
         raise DecodeError(f"got {str(value)[:40]!r} as {name}, expected a JSON object")

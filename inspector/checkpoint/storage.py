@@ -269,11 +269,7 @@ class Storage:
         return data
 
     def read_range(self, relative: str, start: int, end: int) -> bytes:
-        """The bytes of a file from one place to another; fewer where it ends before.
-
-        Raises:
-            OSError: they cannot be read.
-        """
+        """The bytes of a file from one place to another; fewer where it ends before (OSError)."""
         if end <= start:
             return b""
         with self._guard(relative):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 
 from inspector import exceptions
+from inspector.credentials import redact
 
 
 class Exit(enum.IntEnum):
@@ -36,3 +37,11 @@ _OF_ERROR: tuple[tuple[type[Exception], Exit], ...] = (
 def exit_of(error: Exception) -> Exit:
     """The exit code of an error that stopped a command."""
     return next((code for kind, code in _OF_ERROR if isinstance(error, kind)), Exit.INTERNAL)
+
+
+def message_of(error: Exception) -> str:
+    """The words of an error that stopped a command, without secrets."""
+    if isinstance(error, MemoryError) and not isinstance(error, exceptions.InspectorError):
+        return exceptions.OUT_OF_MEMORY
+    internal = exit_of(error) is Exit.INTERNAL
+    return redact(f"internal error: {type(error).__name__}: {error}" if internal else str(error))

@@ -140,12 +140,7 @@ def _format(output: str, given: str | None) -> str:
 
 # --- Tables to files of data: whole or not at all, and never over what is there -------------------
 
-SUFFIXES: Mapping[str, str] = {
-    "parquet": ".parquet",
-    "arrow": ".arrow",
-    "csv": ".csv",
-    "ndjson": ".ndjson",
-}
+SUFFIXES: Mapping[str, str] = {form: f".{form}" for form in ("parquet", "arrow", "csv", "ndjson")}
 """Formats of data files, and how their names end."""
 
 TYPED = ("parquet", "arrow")

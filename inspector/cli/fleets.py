@@ -21,7 +21,7 @@ from inspector.analyses.shared.options import CACHE, Options
 from inspector.checkpoint.search import Found, is_pattern
 from inspector.checkpoint.urls import spell_root as shown_url
 from inspector.cli.click_options import api_options, own_options
-from inspector.cli.exits import Exit, exit_of
+from inspector.cli.exits import Exit, exit_of, message_of
 from inspector.cli.output_files import (
     HTML,
     Pages,
@@ -34,7 +34,7 @@ from inspector.cli.output_files import (
 )
 from inspector.cli.terminal import NEVER, display_of
 from inspector.credentials import redact
-from inspector.exceptions import OUT_OF_MEMORY, InspectorError
+from inspector.exceptions import InspectorError
 from inspector.plain_text import escape
 from inspector.render.fleet import Form, Member, document
 from inspector.render.gating import read_baseline
@@ -98,19 +98,16 @@ class _Fleet:
         pages: Pages,
         shown: Shown,
     ) -> None:
-        self._analysis = analysis
+        self._analysis, self._form = analysis, form
+        self._pages, self._shown = pages, shown
         self._own = own_options(analysis, parsed) | ({"page": True} if pages.wanted else {})
-        self._pages = pages
         self._record = record_of(analysis, parsed, self._own, options.engine)
         self._fail_on: str = parsed.get("fail_on", NEVER)
-        self._form = form
         self._at_once: int | None = parsed["at_once"]
-        self._shown = shown
         self._baseline: str | None = parsed.get("baseline")
         self._found: list[tuple[str, str | None]] = []
-        self.exit_code = int(Exit.OK)
-        self.left_out = 0
         self.recalled: list[str] = []
+        self.exit_code, self.left_out = int(Exit.OK), 0
 
     def members(self, candidates: Iterable[Found], options: Options) -> Iterator[Member]:
         """What is kept of each checkpoint that is shown, as they are ready."""
@@ -149,18 +146,13 @@ class _Fleet:
         assert error is not None
         self._note(path, None)
         self._pages.fail(path, error)
-        code = exit_of(error)
         kind = error.slug if isinstance(error, InspectorError) else type(error).__name__
-        message = redact(str(error))
-        if isinstance(error, MemoryError) and not isinstance(error, InspectorError):
-            message = OUT_OF_MEMORY
-        if code is Exit.INTERNAL:
-            message = redact(f"internal error: {type(error).__name__}: {error}")
+        message = message_of(error)
         if self._record is not None:
             self._record.fail(path, message)
         click.echo(f"error: {escape(message)}", err=True)
         message = message.removeprefix(f"{path}: ")
-        return self._form.failure(path, message, kind, code)
+        return self._form.failure(path, message, kind, exit_of(error))
 
     def remember(self) -> None:
         """Add what was found to the history, if there is one."""

@@ -15,10 +15,9 @@ from typing import Any
 import click
 
 from inspector import __version__, analyses
-from inspector.cli.exits import Exit, exit_of
+from inspector.cli.exits import Exit, exit_of, message_of
 from inspector.cli.partial_files import end_on_signals
 from inspector.credentials import learn_arguments, redact
-from inspector.exceptions import OUT_OF_MEMORY, InspectorError
 from inspector.model import LIMITS_FAULT
 from inspector.plain_text import escape, escape_lines
 
@@ -35,7 +34,7 @@ HELP_ORDER = (
 )
 """The order of the help: from the whole to the single key. Others follow by their names."""
 
-
+_BUG = "\nThis is a bug in the inspector; INSPECTOR_DEBUG=1 shows where it happened."
 SIMILAR = 0.6
 """How alike a command must be to what was typed to be proposed, as difflib measures it."""
 
@@ -130,19 +129,12 @@ def run() -> None:
             # It has come by PySpark, which ends its jobs; the next one shall not wait for that.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             sys.exit(Exit.INTERRUPTED)
-        except MemoryError as error:
-            told = str(error) if isinstance(error, InspectorError) else OUT_OF_MEMORY
-            click.echo(escape(redact(f"error: {told}")), err=True)
-            sys.exit(Exit.INCOMPLETE)
-        except (InspectorError, OSError) as error:
-            click.echo(escape(redact(f"error: {error}")), err=True)
-            sys.exit(exit_of(error))
         except Exception as error:  # noqa: BLE001 - so that no fault ends without a word
-            click.echo(
-                escape(redact(f"internal error: {type(error).__name__}: {error}"))
-                + "\nThis is a bug in the inspector; INSPECTOR_DEBUG=1 shows where it happened.",
-                err=True,
-            )
-            if os.environ.get("INSPECTOR_DEBUG"):
-                click.echo(escape_lines(redact(traceback.format_exc())), err=True)
-            sys.exit(Exit.INTERNAL)
+            code, message = exit_of(error), escape(message_of(error))
+            if code is Exit.INTERNAL:
+                click.echo(message + _BUG, err=True)
+                if os.environ.get("INSPECTOR_DEBUG"):
+                    click.echo(escape_lines(redact(traceback.format_exc())), err=True)
+            else:
+                click.echo(f"error: {message}", err=True)
+            sys.exit(code)

@@ -138,11 +138,7 @@ class AvroRows:
         return values
 
     def unsafe_row(self, data: bytes) -> bytes:
-        """The UnsafeRow of one record.
-
-        Raises:
-            DecodeError: it is not a record of the schema.
-        """
+        """The UnsafeRow of one record (DecodeError: it is not a record of the schema)."""
         return write_row(self.schema, self.values(data))
 
 

@@ -79,11 +79,7 @@ def range_of_family(family: int) -> tuple[bytes, bytes]:
 
 
 def plain_rows(buffer: bytes, encoded: Spans) -> Spans:
-    """The UnsafeRows of encoded rows.
-
-    Raises:
-        RecordError: there is no version, or another than 0.
-    """
+    """The UnsafeRows of encoded rows (RecordError: there is no version, or another than 0)."""
     _require(encoded.lengths >= 1, encoded, "a row without a version of its encoding")
     versions = numbers_at(buffer, "u1", encoded.offsets)
     _require(versions == 0, encoded, "a row of an unknown encoding")
@@ -171,11 +167,7 @@ class KeyDecoder:
         return [*columns, constant(times.view(np.int64))]
 
     def rows(self, buffer: bytes, keys: Spans) -> Rows:
-        """The keys as rows of their own.
-
-        Raises:
-            DecodeError: as :meth:`columns`.
-        """
+        """The keys as rows of their own (DecodeError: as :meth:`columns`)."""
         return compose_rows(buffer, self.columns(buffer, keys), len(keys.offsets))
 
 

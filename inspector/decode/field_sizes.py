@@ -18,13 +18,7 @@ import numpy.typing as npt
 from inspector.arrays import Bools, Int64s
 from inspector.decode._cells import bitset_bytes, numbers_at, reserved_bytes
 from inspector.light_dataclasses import dataclass
-from inspector.sparktypes import (
-    SLOT_BYTES,
-    DataType,
-    StructType,
-    storage_type,
-    unique_names,
-)
+from inspector.sparktypes import SLOT_BYTES, DataType, StructType, storage_type, unique_names
 from inspector.sums import Sums, sum_by
 
 
@@ -153,11 +147,7 @@ def _int32(data: npt.NDArray[np.uint8], at: Int64s) -> Int64s:
 
 
 def _field(
-    data: npt.NDArray[np.uint8],
-    slot: Int64s,
-    null: Bools,
-    room: Int64s,
-    kind: DataType,
+    data: npt.NDArray[np.uint8], slot: Int64s, null: Bools, room: Int64s, kind: DataType
 ) -> FieldBytes:
     words = SLOT_BYTES * len(slot)
     if kind.fixed_width is not None or not len(slot):

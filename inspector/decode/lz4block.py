@@ -72,8 +72,7 @@ def _one_block(source: Source, limits: Limits) -> bytes:
         return b""
     if max(size, compressed) > limits.frame_bytes:
         raise LimitError(
-            f"LZ4 block of {max(size, compressed)} bytes, limit {limits.frame_bytes}",
-            offset=start,
+            f"LZ4 block of {max(size, compressed)} bytes, limit {limits.frame_bytes}", offset=start
         )
     payload = source.take(compressed, "LZ4 block")
     # A block that is too short fails by its checksum.

@@ -100,11 +100,7 @@ class RowDecoder:
     """
 
     def __init__(self, schema: StructType, *, limits: Limits = LIMITS) -> None:
-        """Prepare a schema.
-
-        Raises:
-            DecodeError: it has a type whose layout is unknown.
-        """
+        """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
         self.schema = schema
         self.arrow_type = arrow_type(schema, limits)
         self._fixed = fixed_bytes(len(schema.fields))
@@ -483,11 +479,7 @@ class Int64Path:
     """
 
     def __init__(self, schema: StructType, path: tuple[int, ...]) -> None:
-        """Find the field.
-
-        Raises:
-            DecodeError: the path does not lead to a field of 64 bits.
-        """
+        """Find the field (DecodeError: the path does not lead to a field of 64 bits)."""
         self.path = path
         steps: list[int] = []  # number of fields, ordinal
         data_type = storage_type(schema)

@@ -98,11 +98,7 @@ class RowCheck:
     """Finds the rows that do not fit one schema: those that :class:`RowDecoder` calls misfits."""
 
     def __init__(self, schema: StructType) -> None:
-        """Prepare a schema.
-
-        Raises:
-            DecodeError: it has a type whose layout is unknown.
-        """
+        """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
         self._decoder = RowDecoder(schema)
         self._program = np.array(_checks(schema), np.int64)
 
@@ -144,11 +140,7 @@ class KeyOrder:
     """Compares neighbouring keys of a block as Spark's sort does."""
 
     def __init__(self, key: StructType) -> None:
-        """Prepare a schema.
-
-        Raises:
-            DecodeError: it has a type whose layout is unknown.
-        """
+        """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
         self._check = RowCheck(key)
         self._program = np.array(_orders(key.fields), np.int64)
 

@@ -193,11 +193,7 @@ class SparkChecksum:
 
 
 def parse_spark_checksum(data: bytes) -> SparkChecksum:
-    """Read Spark's checksum side file.
-
-    Raises:
-        DecodeError: it is not one.
-    """
+    """Read Spark's checksum side file (DecodeError: it is not one)."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:

@@ -16,22 +16,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from inspector.decode._cells import bitset_bytes, reserved_bytes
-from inspector.sparktypes import (
-    SLOT_BYTES,
-    ArrayType,
-    DataType,
-    MapType,
-    StructType,
-    storage_type,
-)
+from inspector.sparktypes import SLOT_BYTES, ArrayType, DataType, MapType, StructType, storage_type
 
 
 def write_row(schema: StructType, values: Sequence[Any]) -> bytes:
-    """The UnsafeRow of some values.
-
-    Raises:
-        ValueError: there are more values than fields, or fewer.
-    """
+    """The UnsafeRow of some values (ValueError: there are more values than fields, or fewer)."""
     count = len(schema.fields)
     slots = bitset_bytes(count)
     row = bytearray(slots + count * SLOT_BYTES)

@@ -217,11 +217,7 @@ class Checkpoint:
         return dict(sorted(versions.items()))
 
     def check_selection(self) -> None:
-        """Refuse a selection that leaves nothing.
-
-        Raises:
-            CheckpointError: says which operators, partitions and stores there are.
-        """
+        """Refuse a selection that leaves nothing (CheckpointError)."""
         if self.selection == Selection() or any(o.layout.stores for o in self.operators):
             return
         entry = []

@@ -35,14 +35,7 @@ from inspector.operators.inferences import INFERENCES
 from inspector.operators.join import COUNT, COUNT_STORES, time_fields
 from inspector.operators.join import NAMES as JOIN
 from inspector.operators.physical import only_sources_feed
-from inspector.operators.rule import (
-    MICROS_PER_MS,
-    Clock,
-    ExpiryField,
-    RowPart,
-    Scenario,
-    StoreRule,
-)
+from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, RowPart, Scenario, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import is_list
 from inspector.sparktypes import field_at, is_int64, to_json

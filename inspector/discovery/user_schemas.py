@@ -67,11 +67,7 @@ class UserSchemas:
 
     @classmethod
     def parse(cls, keys: Iterable[str], values: Iterable[str]) -> UserSchemas:
-        """Read the texts of both options.
-
-        Raises:
-            CheckpointError: a schema is neither DDL nor JSON.
-        """
+        """Read the texts of both options (CheckpointError: a schema is neither DDL nor JSON)."""
         return cls(tuple(map(UserSchema.parse, keys)), tuple(map(UserSchema.parse, values)))
 
     def of_stores(self, layout: Layout) -> Mapping[StoreName, SchemaPair]:

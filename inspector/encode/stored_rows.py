@@ -8,6 +8,7 @@ from itertools import islice
 
 import numpy as np
 
+from inspector.arrays import joined
 from inspector.decode.composed_rows import Column, columns_of, compose_rows
 from inspector.decode.encoded_rows import FAMILY_BYTES, Spans
 from inspector.encode.records import Record, row_checksum_of
@@ -45,11 +46,7 @@ class StoredRows:
     row_checksum: bool = False
 
     def records(self, entries: Iterable[Entry]) -> Iterator[Record]:
-        """The records of a changelog.
-
-        Raises:
-            DecodeError: keys that are arranged so cannot be written.
-        """
+        """The records of a changelog (DecodeError: keys that are arranged so cannot be written)."""
         left = iter(entries)
         while part := list(islice(left, _AT_ONCE)):
             for key, (_, value) in zip(self._keys([key for key, _ in part]), part, strict=True):
@@ -95,8 +92,8 @@ class StoredRows:
 
 def join_rows(rows: Sequence[bytes]) -> tuple[bytes, Spans]:
     """Rows one after the other, and where each lies."""
-    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-    return b"".join(rows), Spans(np.cumsum(lengths) - lengths, lengths)
+    buffer, *spans = joined(rows)
+    return buffer, Spans(*spans)
 
 
 def split(buffer: bytes, columns: Sequence[Column], count: int) -> list[bytes]:

@@ -122,8 +122,7 @@ def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
     number_of = {group: number for number, group in enumerate(groups)}
     first = requests[0].job
     tagged = tagging(
-        first.function,
-        {digest(spec): number_of[tuple(group)] for spec, group in owners.items()},
+        first.function, {digest(spec): number_of[tuple(group)] for spec, group in owners.items()}
     )
     schema = pa.schema([pa.field(OWNERS, pa.int32()), *first.schema])
     merges = [requests[group[0]].job.merge for group in groups]

@@ -61,11 +61,7 @@ class SparkTable:
             raise self._failure(error) from None
 
     def read(self, schema: pa.Schema) -> pa.Table | None:
-        """Columns of the table, null where it lacks one; None if it is not there.
-
-        Raises:
-            EngineError: Spark cannot read it.
-        """
+        """Columns of the table, null where it lacks one; None if it is not there (EngineError)."""
         frame = self._frame()
         if frame is None:
             return None

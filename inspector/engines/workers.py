@@ -68,11 +68,7 @@ def probe(modules: tuple[str, ...] = REQUIRED_MODULES) -> Callable[[Any], str]:
 
 
 def check(answers: Iterable[str]) -> list[Mapping[str, Any]]:
-    """The distinct workers' answers.
-
-    Raises:
-        EngineError: one cannot do the work; says what it lacks.
-    """
+    """The distinct workers' answers (EngineError: one cannot do the work; says what it lacks)."""
     workers = [json.loads(answer) for answer in sorted(set(answers))]
     for worker in workers:
         if worker["missing"]:

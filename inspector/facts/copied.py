@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from inspector.arrays import Int64s, UInt64s
+from inspector.arrays import Int64s, UInt64s, joined
 from inspector.decode.records import RecordBlock
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.kernel.loader import kernel
@@ -55,11 +55,10 @@ class RowPrints(StoreSum):
         """Those of some rows."""
         if not rows:
             return cls()
-        lengths = np.array([len(part) for row in rows for part in row], np.int64)
-        starts = np.cumsum(lengths) - lengths
+        buffer, starts, lengths = joined([part for row in rows for part in row])
         keys, values = slice(0, None, 2), slice(1, None, 2)
         spans = (starts[keys], lengths[keys], starts[values], lengths[values])
-        block = RecordBlock(b"".join(part for row in rows for part in row), 0, 0, *spans)
+        block = RecordBlock(buffer, 0, 0, *spans)
         return cls.of(block, block.ordinals)
 
 
@@ -78,11 +77,7 @@ def _to_int64(number: int) -> int:
 @fact("written_files")
 @dataclass(frozen=True)
 class WrittenFiles(StoreSum):
-    """Files that a copy wrote into a store's folders, checksum files included.
-
-    Attributes:
-        files: how many. bytes: their sizes.
-    """
+    """Files that a copy wrote into a store's folders, checksum files included."""
 
     files: int = 0
     bytes: int = 0

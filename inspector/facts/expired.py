@@ -115,11 +115,7 @@ class Leftovers:
 
 
 def past_clock(
-    state: StateMap,
-    expiry: ExpiryField,
-    clocks: Clocks,
-    certainty: Certainty,
-    reason: str = "",
+    state: StateMap, expiry: ExpiryField, clocks: Clocks, certainty: Certainty, reason: str = ""
 ) -> Iterator[Leftovers]:
     """Rows whose field the watermark, or the processing time, of a processed batch covered.
 

@@ -179,11 +179,7 @@ class LeftoverCount(TimedLeftover):
 @fact("leftover_age")
 @dataclass(frozen=True, kw_only=True)
 class LeftoverAge(JudgedLeftover):
-    """How many leftovers of one judgement expired at one version. Adds over partitions.
-
-    Attributes:
-        rows, row_bytes: how many, and their key and value bytes.
-    """
+    """How many leftovers of one judgement expired at one version. Adds over partitions."""
 
     rows: int = 0
     row_bytes: int = 0

@@ -197,11 +197,7 @@ class Column(NamedTuple):
 
 @cache
 def column_of(hint: Any) -> Column:
-    """The column for values of a type.
-
-    Raises:
-        TypeError: values of that type do not travel.
-    """
+    """The column for values of a type (TypeError: values of that type do not travel)."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         (inner,) = (argument for argument in arguments if argument is not type(None))

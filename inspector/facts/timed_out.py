@@ -262,10 +262,7 @@ class _TimedOut:
         result = np.flatnonzero(replaced)
         put, over, position = put[result], over[result], state.record[portion][result]
         likely = self._makers.is_sure(put, position)
-        for due_at, kind in (
-            (self._due_at, self._kind),
-            (self._other_due_at, self._kind.other),
-        ):
+        for due_at, kind in ((self._due_at, self._kind), (self._other_due_at, self._kind.other)):
             likely |= (over < _bound(due_at)[put]) & self._makers.is_possible(kind, put, position)
         replaced[result] = likely
         return replaced

@@ -55,12 +55,7 @@ class TimerCalls(Sums):
 @fact("timer_calls")
 @dataclass(frozen=True)
 class CallsByClock(Sums, Fact):
-    """What a store's history shows of its function if its timers followed one clock. Adds.
-
-    Attributes:
-        timeout_kind: the clock; None in the zero.
-        calls: what it shows.
-    """
+    """What a store's history shows of its function if its timers followed one clock. Adds."""
 
     timeout_kind: TimeoutKind | None = sum_by(either, None)
     calls: TimerCalls = field(default_factory=TimerCalls)
@@ -241,11 +236,7 @@ class TimerRuns:
         run.standing[:until] |= (np.cumsum(starts) > 0) & (times[:until] == reached)
 
     def _advance(
-        self,
-        kind: TimeoutKind,
-        records: TimerRecords,
-        put_before: Int64s,
-        at: tuple[int, Calls],
+        self, kind: TimeoutKind, records: TimerRecords, put_before: Int64s, at: tuple[int, Calls]
     ) -> None:
         """Lengthen the runs of timers that surely fired; end all others that were touched."""
         run, (step, calls) = self.by_kind[kind], at

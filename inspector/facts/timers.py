@@ -106,11 +106,7 @@ class TimerRecords:
 @fact("clock_evidence")
 @dataclass(frozen=True)
 class ClockEvidence(VersionSum):
-    """The clocks that a group state's timers cannot have followed in one batch. Adds.
-
-    Attributes:
-        against: those that records of the batch contradict.
-    """
+    """The clocks that a group state's timers cannot have followed in one batch. Adds."""
 
     against: frozenset[TimeoutKind] = sum_by(or_, frozenset())
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from inspector.arrays import Bools, Int64s, chunks, count_by, distinct, tally
+from inspector.arrays import Bools, Int64s, chunks, count_by, distinct, joined, tally
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.facts.join_counters import ROWS_AT_ONCE, WORD, least_size, number_rows, without_index
 from inspector.kernel.loader import kernel
@@ -250,15 +250,9 @@ class GroupingKeys:
         if not schema.fields or not whole.any():
             return numbers
         if not whole.all():
-            numbers[whole] = self._first(
-                schema,
-                b"".join(
-                    data[a : a + n]
-                    for a, n in zip(starts[whole].tolist(), lengths[whole].tolist(), strict=True)
-                ),
-                np.cumsum(lengths[whole]) - lengths[whole],
-                lengths[whole],
-            )
+            spans = zip(starts[whole].tolist(), lengths[whole].tolist(), strict=True)
+            structs = [data[start : start + length] for start, length in spans]
+            numbers[whole] = self._first(schema, *joined(structs))
             return numbers
         words = np.frombuffer(data, "<i8")
         bits = (len(schema.fields) + 63) // 64

@@ -275,11 +275,7 @@ def _entries_end(block: bytes) -> int:
 
 
 def _varint(block: bytes, start: int, end: int, bits: int = 32) -> tuple[int, int]:
-    """An integer of up to so many bits, and where it ends.
-
-    Raises:
-        _CorruptError: there is none.
-    """
+    """An integer of up to so many bits, and where it ends (_CorruptError: there is none)."""
     value = 0
     for at in range(start, min(start + bits // 7 + 1, end)):
         value |= (block[at] & 0x7F) << 7 * (at - start)
@@ -345,11 +341,7 @@ class _Entries:
     key: int = 0
 
     def take(self) -> None:
-        """Read the next entry.
-
-        Raises:
-            _CorruptError: its lengths are impossible.
-        """
+        """Read the next entry (_CorruptError: its lengths are impossible)."""
         shared, remainder = self._number(), self._number()
         length = 0 if self.delta else self._number()
         if shared > self.key:

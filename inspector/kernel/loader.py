@@ -65,11 +65,7 @@ def load(choice: str) -> Kernel:
 
 @functools.cache
 def kernel() -> Kernel:
-    """The kernel of this process; chosen at the first call.
-
-    Raises:
-        EngineError: the environment requests a kernel that is not there.
-    """
+    """The kernel of this process; chosen at the first call (EngineError)."""
     return load(os.environ.get(ENVIRONMENT, ""))
 
 

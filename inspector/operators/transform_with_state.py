@@ -28,14 +28,7 @@ from collections.abc import Collection, Mapping
 from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.state_schema import ColumnFamily, StateSchema
 from inspector.light_dataclasses import dataclass
-from inspector.operators.rule import (
-    Clock,
-    ExpiryField,
-    OperatorShape,
-    RowKind,
-    RowPart,
-    StoreRule,
-)
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowKind, RowPart, StoreRule
 from inspector.sparktypes import LONG, StructType
 from inspector.sparktypes.key_encoders import KeyEncoding
 

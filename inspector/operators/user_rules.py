@@ -73,11 +73,7 @@ class UserRules:
     def apply(
         self, operator_id: int, name: str, schemas: Schemas, rules: Mapping[str, StoreRule]
     ) -> dict[str, StoreRule]:
-        """An operator's rules with what the user said in their place.
-
-        Raises:
-            CheckpointError: a field is not in the schema, or holds no time.
-        """
+        """An operator's rules with what the user said in their place (CheckpointError)."""
         changed = dict(rules)
         for store in rules:
             of_store = self.operator_rules.get((operator_id, store))
@@ -115,11 +111,7 @@ class UserRules:
 
 
 def parse_duration(text: str) -> int:
-    """``1h``, ``90s``, ``1h30m``, ``250ms``, ``2d`` in milliseconds.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """``1h``, ``90s``, ``1h30m``, ``250ms``, ``2d`` in milliseconds (ValueError: it is none)."""
     compact = text.replace(" ", "")
     parts = _DURATION.findall(compact)
     if not parts or "".join(amount + unit for amount, unit in parts) != compact:

@@ -46,9 +46,7 @@ def binary(buffer: bytes, offsets: Int64s, lengths: Int64s) -> Any:
     data = kernel().gather(buffer, offsets, lengths)
     bits = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
     return pa.Array.from_buffers(
-        pa.binary(),
-        len(lengths),
-        [bits, pa.py_buffer(memoryview(ends)), pa.py_buffer(data)],
+        pa.binary(), len(lengths), [bits, pa.py_buffer(memoryview(ends)), pa.py_buffer(data)]
     )
 
 

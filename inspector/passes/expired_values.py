@@ -7,6 +7,7 @@ which entries go is written anew with them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -64,7 +65,7 @@ class ExpiredValues:
     ) -> None:
         self._values: dict[str, set[bytes]] = {}
         self._lists: dict[str, dict[bytes, _Entries]] = {}
-        self._rows_of_twins: dict[str, int] = {}
+        self._rows_of_twins: Counter[str] = Counter()
         for store in stores:
             if store.family is Family.LIST and leftovers.get(store.store_name):
                 buffer, spans = join_rows(list(leftovers[store.store_name]))
@@ -99,9 +100,7 @@ class ExpiredValues:
                 entries.rows[place] = row
                 entries.gone |= {place} if goes else set()
         elif store.family in _TWINS:
-            self._rows_of_twins[store.store_name] = len(records) + self._rows_of_twins.get(
-                store.store_name, 0
-            )
+            self._rows_of_twins[store.store_name] += len(records)
             for element, (key, value) in zip(_elements(store, block, rows), records, strict=True):
                 yield from self._twin(store, variable, element, key, value)
         else:
@@ -143,7 +142,7 @@ class ExpiredValues:
         lists = self._lists.get(variable, {}).values()
         expected = sum(bool(entries.gone) for entries in lists)
         expected += len(self._values.get(variable, ()))
-        return expected - self._rows_of_twins.get(store.store_name, 0)
+        return expected - self._rows_of_twins[store.store_name]
 
 
 def _number(eight_bytes: bytes) -> int:

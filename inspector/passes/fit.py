@@ -47,11 +47,8 @@ class Fit:
         self.sampled: dict[RowPart, RowBytes] = {}
         self._samples = 0
         self._schemas = {RowPart.KEY: key, RowPart.VALUE: value}
-        self._checks = [
-            (name, RowCheck(schema), name == "value")
-            for name, schema in (("key", key), ("value", value))
-            if schema is not None
-        ]
+        with_schema = {side: schema for side, schema in self._schemas.items() if schema is not None}
+        self._checks = {side: RowCheck(schema) for side, schema in with_schema.items()}
         self._reader = reader
         self._flag = None if value is None else matched_field(value)
         self.partners = None if self._flag is None else np.zeros(2, np.int64)
@@ -60,8 +57,8 @@ class Fit:
         """Pass the blocks through; report the rows that do not fit."""
         misfits = 0
         for number, block in enumerate(blocks):
-            for name, check, is_value in self._checks:
-                misfits += self._of_block(file, block, name, check, is_value, misfits)
+            for side in self._checks:
+                misfits += self._of_block(file, block, side, misfits)
             if not number and not misfits:
                 self._sample(block)
             self._count_partners(block)
@@ -79,11 +76,9 @@ class Fit:
             if (np.diff(small.raw_ends, prepend=0) > SAMPLED_BYTES * fewest)[records > 0].any():
                 return False
         try:
-            if any(
-                check.misfits(block.buffer, *(puts_of(block) if is_value else _keys(block))[1:])
-                for _, check, is_value in self._checks
-            ):
-                return False
+            for side, check in self._checks.items():
+                if check.misfits(block.buffer, *_part_of(block, side)[1:]):
+                    return False
         except LimitError:  # of all of them; each has fewer values
             return False
         self._count_partners(block)
@@ -101,29 +96,20 @@ class Fit:
             return  # most files, at no cost
         self._samples += 1
         for side, schema in self._schemas.items():
-            _, starts, lengths = puts_of(block) if side is RowPart.VALUE else _keys(block)
+            _, starts, lengths = _part_of(block, side)
             starts, lengths = starts[:SAMPLE_ROWS], lengths[:SAMPLE_ROWS]
             if schema is not None and lengths.sum() > SAMPLED_BYTES * len(lengths):
                 measured = measure_rows(schema, block.buffer, starts, lengths)
                 self.sampled[side] = self.sampled.get(side, RowBytes()) + measured
 
-    def _of_block(
-        self,
-        file: StoreFile,
-        block: RecordBlock,
-        name: str,
-        check: RowCheck,
-        is_value: bool,
-        before: int,
-    ) -> int:
-        rows, offsets, lengths = puts_of(block) if is_value else _keys(block)
-        misfits = check.misfits(block.buffer, offsets, lengths)
+    def _of_block(self, file: StoreFile, block: RecordBlock, side: RowPart, before: int) -> int:
+        rows, offsets, lengths = _part_of(block, side)
+        misfits = self._checks[side].misfits(block.buffer, offsets, lengths)
         for index, message in misfits[: max(0, MISFITS_LISTED - before)]:
             record = block.first_record + (index if rows is None else int(rows[index]))
             raw = block.raw_offset + int(offsets[index])
-            self._reader.report(
-                "bad-row", f"{name} of record {record} at raw byte {raw}: {message}", file
-            )
+            text = f"{side.value} of record {record} at raw byte {raw}: {message}"
+            self._reader.report("bad-row", text, file)
         return len(misfits)
 
 
@@ -131,7 +117,9 @@ _Part = tuple[Int64s | None, Int64s, Int64s]
 """Which records (None for all), and where a part of each starts and ends."""
 
 
-def _keys(block: RecordBlock) -> _Part:
+def _part_of(block: RecordBlock, side: RowPart) -> _Part:
+    if side is RowPart.VALUE:
+        return puts_of(block)
     return None, block.key_offset, block.key_length
 
 

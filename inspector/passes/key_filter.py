@@ -40,7 +40,8 @@ from inspector.passes.conditions import (
     conditions_of_object,
 )
 from inspector.passes.key_values import json_of
-from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
+from inspector.passes.tracked import schemas
+from inspector.sparktypes import StructType, widen_timeout
 
 FORMS = (
     "a field and its value (user=a), the value alone where the key has one column, a JSON object "
@@ -215,9 +216,7 @@ def filter_of(task: Task, store: StoreTask) -> BoundFilter | None:
     requested = KeyFilter(task.key, task.where)
     if not requested:
         return None
-    key = None if store.key_schema is None else parse_schema_json(store.key_schema)
-    value = None if store.value_schema is None else parse_schema_json(store.value_schema)
-    return bound_or_nothing(requested, key, None if value is None else widen_timeout(value))
+    return bound_or_nothing(requested, *schemas(store))
 
 
 def select_records(

@@ -49,20 +49,11 @@ _TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")
 _INTERVAL = re.compile(r"INTERVAL '([+-]?)([^']*)' (\w+)(?: TO (\w+))?", re.IGNORECASE)
 _MOST_SHIFT = 100  # digits that a number may be away from its scale
 _BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
-_UNIT_MICROS = {
-    "DAY": _DAY,
-    "HOUR": 3600 * MICROS,
-    "MINUTE": 60 * MICROS,
-    "SECOND": MICROS,
-}
+_UNIT_MICROS = {"DAY": _DAY, "HOUR": 3600 * MICROS, "MINUTE": 60 * MICROS, "SECOND": MICROS}
 
 
 def json_of(text: str) -> Any:
-    """A JSON document; its fractions as decimals, so that no digit is lost.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """A JSON document; its fractions as decimals, so that no digit is lost (ValueError)."""
     try:
         return json.loads(text, parse_float=Decimal)
     except RecursionError:

@@ -219,13 +219,8 @@ class StorePass:
 
     def advance(self, step: Step) -> Change | None:
         """Replay one step; None if its version could not be made."""
-        running = self.advancing(step)
-        try:
-            while True:
-                next(running)
-        except StopIteration as end:
-            change: Change | None = end.value
-            return change
+        (change,) = in_turns([self.advancing(step)])
+        return change
 
     def advancing(self, step: Step) -> _Running:
         """Replay one step, and pause behind each block; returns as :meth:`advance`."""

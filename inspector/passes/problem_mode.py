@@ -42,11 +42,7 @@ def problem_batches(
 
 
 def refuse(problems: Iterable[Problem]) -> None:
-    """Raise the first problem of which nothing could be read.
-
-    Raises:
-        InspectorError: there is one.
-    """
+    """Raise the first problem of which nothing could be read (InspectorError: there is one)."""
     for problem in problems:
         if problem.slug not in READABLE:
             message = (

@@ -62,11 +62,7 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
     """Facts on the variables and timers of a partition, from the maps of those that were read."""
     stores = [store for store in task.stores if meets_others(store)]
     keys = GroupingKeys()
-    read = {
-        name: read_store
-        for name, read_store in _read(keys, stores, states)
-        if read_store is not None
-    }
+    read = dict(_read(keys, stores, states))
     for store in stores:
         result = read.get(store.store_name)
         if result is not None and store.family in (Family.LIST, Family.MAP):
@@ -109,13 +105,12 @@ class _Read:
 
 def _read(
     keys: GroupingKeys, stores: Sequence[StoreTask], states: Mapping[str, StateMap]
-) -> Iterator[tuple[str, _Read | None]]:
+) -> Iterator[tuple[str, _Read]]:
+    """Those of some stores that could be read, by their names."""
     for store in stores:
         key, _ = schemas(store)
         state = states.get(store.store_name)
-        if key is None or state is None or store.family is None:
-            yield store.store_name, None
-        else:
+        if key is not None and state is not None and store.family is not None:
             owners = keys.owners(state, _PLACES[store.family], key)
             yield store.store_name, _Read(state, owners)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -28,12 +28,7 @@ Check = Callable[[Iterator[RecordBlock]], Iterable[RecordBlock]]
 
 
 class StoreReader:
-    """Reads the state files of one store by its provider, and keeps the problems it meets.
-
-    Attributes:
-        store: the store.
-        provider: the one that wrote the files. storage: where they lie. files: reads them.
-    """
+    """Reads the state files of one store by its provider, and keeps the problems it meets."""
 
     def __init__(self, task: Task, storage: Storage, store: StoreTask) -> None:
         self.storage = storage if isinstance(storage, TaskFiles) else TaskFiles(storage)
@@ -64,9 +59,11 @@ class StoreReader:
         """What was met, each once; the caller reports them."""
         return list(self._problems)
 
-    @problems.setter
-    def problems(self, problems: list[Problem]) -> None:
-        self._problems = dict.fromkeys(problems)
+    def leave_out(self, reported: Collection[tuple[str, str | None, int | None]]) -> None:
+        """Forget problems by slug, path and offset, which somebody has reported."""
+        self._problems = {
+            p: None for p in self._problems if (p.slug, p.path, p.offset) not in reported
+        }
 
     @property
     def checks(self) -> ChecksPassed:
@@ -149,16 +146,11 @@ class StoreReader:
     def add(self, problems: Iterable[Problem]) -> None:
         """Keep the problems of another reader of this store, less those of files that have one."""
         reported = {(result.slug, result.path) for result in self._problems}
-        self.problems += [
-            result for result in problems if (result.slug, result.path) not in reported
-        ]
+        new = (result for result in problems if (result.slug, result.path) not in reported)
+        self._problems.update(dict.fromkeys(new))
 
     def note_failure(self, error: Exception, file: StoreFile) -> None:
-        """Keep an error as a problem.
-
-        Raises:
-            Exception: the error itself, if it is none of reading.
-        """
+        """Keep an error as a problem (Exception: the error itself, if it is none of reading)."""
         if not isinstance(error, READ_ERRORS):
             raise error
         result = problem(error, file.path)
@@ -166,13 +158,7 @@ class StoreReader:
 
     def row(self, kind: str, version: int | None) -> dict[str, Any]:
         """The columns that every row about this store has."""
-        return {
-            "kind": kind,
-            "operator_id": self.store.operator_id,
-            "store_name": self.store.store_name,
-            "partition_id": self.store.partition_id,
-            "version": version,
-        }
+        return {"kind": kind, **vars(self.store), "version": version}
 
 
 def _key_put(store: StoreTask) -> StructType | None:

@@ -213,15 +213,9 @@ class _SharedProblems:
     def leave_out(self, store: StoreTask, reader: StoreReader) -> None:
         """Forget the problems of a store's reader that an earlier store had."""
         if store.column_family is not None:
-            reader.problems = [
-                problem
-                for problem in reader.problems
-                if problem.path is None
-                or (problem.slug, problem.path, problem.offset) not in self._told
-            ]
-            self._told |= {
-                (problem.slug, problem.path, problem.offset) for problem in reader.problems
-            }
+            reader.leave_out(self._told)
+            of_files = (problem for problem in reader.problems if problem.path is not None)
+            self._told |= {(problem.slug, problem.path, problem.offset) for problem in of_files}
 
 
 def _keep(task: Task, store: StoreTask, reader: StoreReader) -> None:

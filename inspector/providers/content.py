@@ -20,13 +20,7 @@ if TYPE_CHECKING:  # it imports what decodes rows
 
 @dataclass(frozen=True)
 class FolderVersion:
-    """One folder of state files, at one version.
-
-    Attributes:
-        storage: opened at the checkpoint's root.
-        files: all that lie in the folder.
-        chain: those that make the version.
-    """
+    """One folder of state files, at one version."""
 
     storage: Storage
     files: Sequence[StoreFile]

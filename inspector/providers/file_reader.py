@@ -226,11 +226,7 @@ class FileReader(ABC):
         return self._checks.rest(files)
 
     def check(self, file: StoreFile) -> None:
-        """Compare a file with its checksums without decoding it.
-
-        Raises:
-            OSError: it cannot be read.
-        """
+        """Compare a file with its checksums without decoding it (OSError: it cannot be read)."""
         for _ in self.chunks(file):
             pass
 

@@ -64,11 +64,7 @@ def _is_unknown(listing: Listing) -> bool:
 
 
 def provider_by_name(name: str) -> Provider:
-    """The provider of a task.
-
-    Raises:
-        UnsupportedProviderError: this process has no such provider.
-    """
+    """The provider of a task (UnsupportedProviderError: this process has no such provider)."""
     for provider in all_providers():
         if provider.name == name:
             return provider

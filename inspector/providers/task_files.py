@@ -218,11 +218,7 @@ class ReadAhead:
             self._todo = deque(file for file in small if file.path not in self._under_way)
 
     def chunks(self, file: StoreFile) -> Iterator[bytes]:
-        """A file from start to end.
-
-        Raises:
-            OSError: it cannot be read.
-        """
+        """A file from start to end (OSError: it cannot be read)."""
         self._fill()
         if file.size <= SMALL_BYTES:
             try:

@@ -77,8 +77,8 @@ def _add_rules(suite: _Suite, report: ReportData) -> None:
     for kind in report.rules or CATALOGUE:
         findings = [finding for finding in report.findings if finding.kind.id == kind.id]
         name = f"{kind.id} {kind.title}"
-        if any(id(finding) in failing for finding in findings):
-            bad = [finding for finding in findings if id(finding) in failing]
+        bad = [finding for finding in findings if id(finding) in failing]
+        if bad:
             suite.failed(name, bad[0].evidence, _text(findings), bad[0].severity.word)
         else:
             suite.passed(name, _text(findings))

@@ -18,7 +18,7 @@ from inspector.light_dataclasses import dataclass, field
 from inspector.plain_text import escape
 from inspector.render.report_data import ReportData
 
-SECONDS_PER_HOUR = 3600
+_PER_SECOND = 1 / 3600
 LABELS = ("checkpoint", "query_id")
 
 NAMES: dict[str, tuple[str, float]] = {
@@ -29,12 +29,9 @@ NAMES: dict[str, tuple[str, float]] = {
     "leftovers.rows": ("spark_state_leftover_rows", 1),
     "leftovers.bytes": ("spark_state_leftover_bytes", 1),
     "leftovers.ratio": ("spark_state_leftover_ratio", 1),
-    "growth.rows_per_hour": ("spark_state_growth_rows_per_second", 1 / SECONDS_PER_HOUR),
-    "growth.bytes_per_hour": ("spark_state_growth_bytes_per_second", 1 / SECONDS_PER_HOUR),
-    "growth.heap_bytes_per_hour": (
-        "spark_state_growth_heap_bytes_per_second",
-        1 / SECONDS_PER_HOUR,
-    ),
+    "growth.rows_per_hour": ("spark_state_growth_rows_per_second", _PER_SECOND),
+    "growth.bytes_per_hour": ("spark_state_growth_bytes_per_second", _PER_SECOND),
+    "growth.heap_bytes_per_hour": ("spark_state_growth_heap_bytes_per_second", _PER_SECOND),
     "watermark.lag_seconds": ("spark_state_watermark_lag_seconds", 1),
     "findings.errors": ("spark_state_errors", 1),
     "findings.warnings": ("spark_state_warnings", 1),
@@ -72,12 +69,8 @@ def observed(report: ReportData) -> Observed:
     counts = Counter((finding.kind.id, finding.severity.word) for finding in report.findings)
     if report.judged:
         ids = {finding.kind.id for finding in report.findings}
-        zeros = {
-            (kind.id, kind.severity.word): 0
-            for kind in report.rules or CATALOGUE
-            if kind.id not in ids
-        }
-        counts.update(zeros)
+        without = (kind for kind in report.rules or CATALOGUE if kind.id not in ids)
+        counts.update({(kind.id, kind.severity.word): 0 for kind in without})
     timestamp = summary.get("batch_timestamp_ms")
     return Observed(
         escape(report.checkpoint),
@@ -119,18 +112,11 @@ def prometheus_text(checkpoints: Sequence[Observed], now: float | None = None) -
         "1 if the metric is above the limit that was given with --max.",
         (*LABELS, "metric"),
     )
-    metrics = [
-        (
-            metric,
-            factor,
-            gauge(
-                name,
-                BY_NAME[metric].doc.replace("per hour", "per second")
-                + ("" if BY_NAME[metric].exact else " An estimate."),
-            ),
-        )
-        for metric, (name, factor) in NAMES.items()
-    ]
+    metrics = []
+    for metric, (name, factor) in NAMES.items():
+        doc = BY_NAME[metric].doc.replace("per hour", "per second")
+        estimate = "" if BY_NAME[metric].exact else " An estimate."
+        metrics.append((metric, factor, gauge(name, doc + estimate)))
     for checkpoint in checkpoints:
         labels = (checkpoint.checkpoint, checkpoint.query_id)
         level.labels(*labels).set(checkpoint.level.rank)

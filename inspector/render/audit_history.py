@@ -138,10 +138,7 @@ def place_of(checkpoint: str) -> str:
 
 def _is_about(finding: Any, store: tuple[int | None, str | None]) -> bool:
     """Whether a finding is about a store, or about something that it is a part of."""
-    given = finding.operator_id, finding.store_name
-    return all(
-        own_id is None or own_id == store_id for own_id, store_id in zip(given, store, strict=True)
-    )
+    return finding.operator_id in (None, store[0]) and finding.store_name in (None, store[1])
 
 
 def _time(value: int | None) -> datetime | None:

@@ -86,7 +86,6 @@ _LABELS = {
     "largest_partition_peak_estimate_bytes": "its peak heap in a batch",
     "median_partition_estimate_bytes": "median partition",
     "heap_needed_estimate_bytes": "executor heap needed",
-    "executors_needed": "executors needed",
     "batches_with_watermark": "batches with a watermark",
     "watermark_moves": "batches that advanced the watermark",
 }

@@ -17,6 +17,7 @@ from inspector.render import tabular as t
 from inspector.render.plain import AuditFindingRow
 from inspector.render.report import Report
 from inspector.render.report_data import SCHEMA_VERSION
+from inspector.sums import group_by
 
 LARGEST_BYTES = 64 << 20
 """Of a baseline; an audit of a checkpoint has some ten KB."""
@@ -33,7 +34,7 @@ class Baseline:
         by_path: path -> checkpoint.
     """
 
-    by_query: Mapping[str, tuple[Earlier, ...]]
+    by_query: Mapping[str, Sequence[Earlier]]
     by_path: Mapping[str, Earlier]
 
     def earlier(self, checkpoint: str, query_id: str | None) -> Earlier | None:
@@ -92,10 +93,8 @@ def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
         raise ValueError("its reports are not a list")  # noqa: TRY004 - a value of the file
     # What could not be read at all then says nothing of what was there.
     baseline = [earlier_of(r) for r in reports if not (isinstance(r, dict) and "error" in r)]
-    by_query: dict[str, tuple[Earlier, ...]] = {}
-    for earlier in baseline:
-        if earlier.query_id is not None:
-            by_query[earlier.query_id] = (*by_query.get(earlier.query_id, ()), earlier)
+    identified = (earlier for earlier in baseline if earlier.query_id is not None)
+    by_query = group_by(identified, lambda earlier: earlier.query_id or "")
     return Baseline(by_query, {_path(earlier.checkpoint): earlier for earlier in baseline})
 
 

@@ -79,14 +79,8 @@ def finding_row(finding: Finding) -> FindingRow:
 
 def problem_row(problem: Problem) -> ProblemRow:
     """A problem as a row."""
-    store = problem.store
-    return ProblemRow(
-        problem=problem.slug,
-        operator_id=store.operator_id if store else None,
-        store_name=store.store_name if store else None,
-        partition_id=store.partition_id if store else None,
-        **fields_of(problem, "path", "offset", "version", "message"),
-    )
+    row = problem.to_row()
+    return ProblemRow(problem=row.pop("slug"), **row)
 
 
 def plain_row(table: t.Table, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -126,14 +126,10 @@ class ReportData:
     @property
     def fails(self) -> bool:
         """Whether a gate fails for what was found; a checkpoint that was read in part aside."""
-        if (
-            self.nothing_done
-            or any(gate.passed is Passed.EXCEEDED for gate in self.gates)
-            or self.failing
-        ):
-            return True
+        exceeded = any(gate.passed is Passed.EXCEEDED for gate in self.gates)
         worse = self.comparison is not None and bool(self.comparison.worse_metrics)
-        return worse and self.fail_on is not None
+        of_findings = bool(self.failing) or (worse and self.fail_on is not None)
+        return self.nothing_done or exceeded or of_findings
 
     def __repr__(self) -> str:
         """One short line: what it is of, and what it holds."""

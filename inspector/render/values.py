@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from inspector.arrays import joined
 from inspector.decode.row_columns import RowDecoder
 from inspector.decode.row_hash import row_hash
 from inspector.decode.variant import Date, LocalTimestamp, Timestamp, json_value, variant_value
@@ -309,9 +310,6 @@ class RowWords:
             return ["***"] * len(rows)
         if self._decoder is None:
             return [None] * len(rows)
-        lengths = np.array([len(row) for row in rows], np.int64)
-        offsets = np.zeros(len(rows), np.int64)
-        np.cumsum(lengths[:-1], out=offsets[1:])
-        decoded = self._decoder.decode(b"".join(rows), offsets, lengths)
+        decoded = self._decoder.decode(*joined(rows))
         self.misfits += len(decoded.misfits)
         return to_json_values(decoded.array, self._schema)

@@ -71,11 +71,7 @@ class TableFunction:
     def __call__(
         self, spark: SparkSession, path: str, options: api.Options | None = None, **keywords: Any
     ) -> DataFrame:
-        """The table; ``own`` are its options.
-
-        Raises:
-            TypeError: it has no such option.
-        """
+        """The table; ``own`` are its options (TypeError: it has no such option)."""
         strange = sorted(keywords.keys() - self._own.keys())
         if strange:
             raise TypeError(f"{self.__name__}() got an unexpected keyword argument {strange[0]!r}")

@@ -164,11 +164,7 @@ class TouchedKeys:
 
 
 class Adder:
-    """The sums over the keys that a version touches, version after version.
-
-    Attributes:
-        sums, by_size: what the kernel adds to.
-    """
+    """The sums over the keys that a version touches, version after version."""
 
     def __init__(self) -> None:
         self.sums = np.zeros(len(SUMS), np.int64)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from inspector.arrays import Int64s, chunks, longer
+from inspector.arrays import Int64s, chunks, joined, longer
 from inspector.decode.records import REMOVED, RecordBlock
 from inspector.light_dataclasses import dataclass
 from inspector.state.replay import StateMap
@@ -62,11 +62,9 @@ _REMOVED_AT_ONCE = 1 << 16
 
 
 def _removals(state: StateMap, ids: Int64s) -> RecordBlock:
-    keys = state.keys(ids)
-    lengths = np.array([len(key) for key in keys], np.int64)
-    offsets = np.cumsum(lengths) - lengths
+    buffer, offsets, lengths = joined(state.keys(ids))
     removed = np.full(len(ids), REMOVED, np.int64)
-    return RecordBlock(b"".join(keys), 0, 0, offsets, lengths, np.zeros_like(removed), removed)
+    return RecordBlock(buffer, 0, 0, offsets, lengths, np.zeros_like(removed), removed)
 
 
 def compare_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> SnapshotDifference:

@@ -37,14 +37,7 @@ from inspector.kernel.record_layout import (
 )
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import NO_TIMEOUT
-from inspector.state.change import (
-    NO_LATER,
-    Adder,
-    Change,
-    Changes,
-    Moves,
-    TouchedKeys,
-)
+from inspector.state.change import NO_LATER, Adder, Change, Changes, Moves, TouchedKeys
 from inspector.state.key_range import RangeFilter
 
 if TYPE_CHECKING:

@@ -298,9 +298,7 @@ class _Copy:
     def _request(self) -> Request:
         """The facts that are needed: with the keys of all leftovers where they stay here."""
         listed = self._eviction is not None and self._eviction.expired
-        if listed and self._run.engine.in_process:
-            return replace(FACTS, leftover_limit=0)
-        return FACTS
+        return replace(FACTS, leftover_limit=0) if listed and self._run.engine.in_process else FACTS
 
     # -- before --------------------------------------------------------------------------------
 
@@ -341,21 +339,18 @@ class _Copy:
     def _check_whole(self, facts: Facts) -> None:
         """Refuse a state that Spark would not load, or not as written (SourceNotWholeError)."""
         damage = list(_damage(self._run, facts))
-        if damage:
-            more = (
-                f" (and {short_count_text(len(damage) - 1, 'more problem')})" if damage[1:] else ""
+        if not damage:
+            return
+        first, *others = damage
+        more = f" (and {short_count_text(len(others), 'more problem')})" if others else ""
+        to_do = "; nothing was written"
+        if first.slug not in (*UNSEEN, UNKNOWN_OPERATOR):
+            to_do += (
+                ". Copy a batch that can be restored (--batch); the command verify lists all that "
+                "is wrong"
             )
-            to_do = (
-                "; nothing was written"
-                if damage[0].slug in (*UNSEEN, UNKNOWN_OPERATOR)
-                else "; nothing was written. Copy a batch that can be restored (--batch); the "
-                "command verify lists all that is wrong"
-            )
-            raise SourceNotWholeError(
-                f"{damage[0].message}{more}{to_do}",
-                damage[0].path or self._checkpoint.root,
-                damage[0].offset,
-            )
+        path = first.path or self._checkpoint.root
+        raise SourceNotWholeError(f"{first.message}{more}{to_do}", path, first.offset)
 
     def _is_refused(self, name: StoreName) -> bool:
         return self._ways[name].effect.refused

@@ -409,12 +409,8 @@ def proof_window(judged: Judged) -> dict[str, Any]:
     logged = min(
         (batch for batch, c in checkpoint.logs.clocks.items() if c.timestamp_ms), default=0
     )
-    first = max(*result, logged) if len(result) > 1 else max(result[0], logged)
-    clock = checkpoint.clock(first + 1)
-    return {
-        "proof_from_batch": first,
-        "proof_from_ms": None if clock is None else clock.timestamp_ms,
-    }
+    first = max(*result, logged)
+    return {"proof_from_batch": first, "proof_from_ms": _time(checkpoint, first + 1)}
 
 
 def age_table(judged: Judged) -> t.Table:
@@ -438,7 +434,7 @@ def _age_rows(judged: Judged, name: StoreName, ages: Ages) -> Iterator[AgeRow]:
         base = [ages.window_version] if versions == [BEFORE_ALL] else versions
         yield AgeRow(
             **store_ids(checkpoint, name),
-            last_put=bucket,
+            last_put=AGE_WORDS[bucket],
             from_ms=None if versions == [BEFORE_ALL] else _time(checkpoint, min(base)),
             to_ms=_time(checkpoint, max(base)),
             rows=sum(ages.rows[put] for put in versions),
@@ -447,10 +443,11 @@ def _age_rows(judged: Judged, name: StoreName, ages: Ages) -> Iterator[AgeRow]:
         )
 
 
-def _bucket(version: int, put: int) -> str:
+def _bucket(version: int, put: int) -> int:
+    """The place in :data:`AGE_WORDS` of what happened in a version."""
     if put == BEFORE_ALL:
-        return BEFORE_WINDOW
-    return next(word for most, word in _BUCKETS if version - put <= most)
+        return len(_BUCKETS)
+    return next(i for i, (most, _) in enumerate(_BUCKETS) if version - put <= most)
 
 
 def _time(checkpoint: Checkpoint, version: int) -> int | None:
@@ -465,16 +462,14 @@ def leftover_ages(judged: Judged) -> t.Table:
     for observation in judged.facts.leftover_ages:
         expired = BEFORE_ALL if observation.fact.before_window else observation.fact.expired_version
         group = (*observation.store.name, observation.fact.leftover_class.value)
-        order = 10**18 if expired == BEFORE_ALL else version - expired
-        bucket = next(i for i, (most, _) in enumerate(_BUCKETS) if order <= most)
-        groups.setdefault((*group, bucket, _bucket(version, expired)), []).append(observation.fact)
+        groups.setdefault((*group, _bucket(version, expired)), []).append(observation.fact)
     return LeftoverAgeRow.table(
         "leftovers by age, in batches before the judged one",
         [
             LeftoverAgeRow(
                 **store_ids(judged.checkpoint, position[:2]),
                 class_=position[2],
-                expired=position[4],
+                expired=AGE_WORDS[position[3]],
                 keys=sum(fact.rows for fact in facts),
                 row_bytes=sum(fact.row_bytes for fact in facts),
             )

@@ -218,16 +218,15 @@ def _story(
     version, first = judged.version, events_of_key[0]
     by_version = group_by(events_of_key, lambda event: int(event["version"]))
 
+    names = ("operator_id", "operator_name", "store_name", "partition_id", "key")
+    ids = {name: first[name] for name in names}
+
     def line(
         version: int, event: str, clock_ms: int | None, threshold: int | None, meaning: str
     ) -> KeyStoryRow:
         return KeyStoryRow(
             batch_id=version - 1,
-            operator_id=first["operator_id"],
-            operator_name=first["operator_name"],
-            store_name=first["store_name"],
-            partition_id=first["partition_id"],
-            key=first["key"],
+            **ids,
             event=event,
             clock_ms=clock_ms,
             threshold_ms=threshold,

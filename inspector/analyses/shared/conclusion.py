@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 
 from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.judged import Judged
@@ -235,7 +236,9 @@ def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) 
     finding = main_finding(findings, sizes, state.size.bytes, growing=growing)
     if finding is None:
         return None
-    alike = [candidate for candidate in findings if _says_the_same(candidate, finding)]
+    # To a reader they are one: the same is the matter with stores of a join.
+    gist = attrgetter("kind", "cause", "operator_id")
+    alike = [candidate for candidate in findings if gist(candidate) == gist(finding)]
     cause = [of for of in (about[candidate] for candidate in alike) if of is not None]
     rows, size, heap = map(sum, zip(*cause, strict=True)) if cause else (None, None, None)
     total, operator = state.size, finding.operator_id
@@ -254,15 +257,6 @@ def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) 
         command=finding.command + chosen,
         operator_name=None if operator is None else operator_names(state.checkpoint).get(operator),
         store_name=finding.store_name if len(alike) == 1 else None,
-    )
-
-
-def _says_the_same(finding: Finding, second: Finding) -> bool:
-    """Whether two findings are one to a reader: the same is the matter with stores of a join."""
-    return (finding.kind, finding.cause, finding.operator_id) == (
-        second.kind,
-        second.cause,
-        second.operator_id,
     )
 
 

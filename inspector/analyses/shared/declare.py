@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 from inspector.analyses.shared.options import Group, Option, Parameter, parameter
 from inspector.discovery.tasks import Request
-from inspector.light_dataclasses import MISSING, dataclass, field, fields
+from inspector.light_dataclasses import dataclass, field, fields
 from inspector.model import ProblemMode
 from inspector.render.tabular import Row
 
@@ -203,15 +203,12 @@ class Analysis:
         if not isinstance(path, str) and options != path.options:
             raise TypeError(f"{self.name}() has no option 'options' where a run is given")
         accepted = {item.name.partition(".")[0] for item in self.shared}
-        for attribute in fields(options):
-            value = getattr(options, attribute.name)
-            default = (
-                attribute.default
-                if attribute.default_factory is MISSING
-                else attribute.default_factory()
-            )
-            if attribute.name not in accepted and getattr(value, "chooses_work", value != default):
-                raise TypeError(f"{self.name}() has no option {attribute.name!r}")
+        plain = type(options)()
+        for name in (attribute.name for attribute in fields(options)):
+            value = getattr(options, name)
+            chosen = getattr(value, "chooses_work", value != getattr(plain, name))
+            if name not in accepted and chosen:
+                raise TypeError(f"{self.name}() has no option {name!r}")
 
     @cached_property
     def _parameters(self) -> list[tuple[Parameter, Any]]:

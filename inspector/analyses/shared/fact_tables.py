@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from inspector import analyses
@@ -16,6 +15,7 @@ from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import narrowed
+from inspector.arrays import joined
 from inspector.codec import Message
 from inspector.decode.row_columns import RowDecoder
 from inspector.discovery.tasks import Request, Task
@@ -89,9 +89,7 @@ def _batch(
     if key_schema is None:
         return record_batch_of(schema, table.columns, rows)
     keys = [bytes.fromhex(row["key_hex"]) for row in rows]
-    lengths = np.array(list(map(len, keys)), np.int64)
-    offsets = np.cumsum(lengths) - lengths
-    structs = RowDecoder(parse_schema_json(key_schema)).decode(b"".join(keys), offsets, lengths)
+    structs = RowDecoder(parse_schema_json(key_schema)).decode(*joined(keys))
     position = schema.get_field_index(KEY)
     without = schema.remove(position)
     columns = [column for column in table.columns if column.name != KEY]

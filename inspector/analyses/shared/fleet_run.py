@@ -162,10 +162,8 @@ class _Fleet(Generic[T]):
     def __init__(
         self, engines: SharedEngines, options: Options, make: Callable[[Any], T], at_once: int
     ) -> None:
-        self._engines = engines
-        self._options = options
-        self._make = make
-        self._at_once = at_once
+        self._engines, self._options = engines, options
+        self._make, self._at_once = make, at_once
         self._done = self._found = self._total = 0
 
     def measure(self) -> Measure:

@@ -36,6 +36,7 @@ from inspector.operators.user_rules import UserRules
 from inspector.providers.registry import classify
 from inspector.quantities import short_count_text
 from inspector.render.report import Report
+from inspector.sums import group_by
 
 if TYPE_CHECKING:
     from inspector.analyses.shared.report_cache import ReportCache
@@ -45,7 +46,10 @@ OpenedT = TypeVar("OpenedT", bound="Opened")
 MORE_LOOKS = 3
 """Further looks at most."""
 
-OUTPACED = "the query removes versions faster than they can be read"
+OUTPACED = (
+    "the query removes versions faster than they can be read: different files had disappeared each "
+    f"of the {MORE_LOOKS + 1} times that the checkpoint was listed and read"
+)
 
 _LISTED_AGAIN = (
     "files changed while they were being listed; they were listed again, and the report is complete"
@@ -55,12 +59,12 @@ _VERBS = {DENIED_SLUG: "refused"}
 
 def fold_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Problems as reported, each once; of what the storage did not give, the first by reason."""
-    result: dict[object, list[Problem]] = {}
-    for problem in dict.fromkeys(problems):
+
+    def cause(problem: Problem) -> object:
         unseen = problem.slug in UNSEEN
-        key = (problem.slug, same_reason(problem.message)) if unseen else problem
-        result.setdefault(key, []).append(problem)
-    return tuple(_one(alike) for alike in result.values())
+        return (problem.slug, same_reason(problem.message)) if unseen else problem
+
+    return tuple(map(_one, group_by(dict.fromkeys(problems), cause).values()))
 
 
 def _one(alike: list[Problem]) -> Problem:
@@ -326,11 +330,7 @@ class Opened:
                 "being read"
             )
         else:
-            message = (
-                f"{OUTPACED}: different files had disappeared each of the {MORE_LOOKS + 1} times "
-                f"that the checkpoint was listed and read"
-                "; what depends on them is missing from the report"
-            )
+            message = f"{OUTPACED}; what depends on them is missing from the report"
         return Problem(OUTPACED_SLUG, message, self.checkpoint.root)
 
     def note(self, problem: Problem) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from inspector.checkpoint.urls import spell_root
 from inspector.engines.choose import AUTO, IO, LOCAL, NAMES, EngineOptions
 from inspector.exceptions import CheckpointError
-from inspector.light_dataclasses import dataclass, field, fields, hints_of, replace
+from inspector.light_dataclasses import dataclass, field, hints_of, replace
 from inspector.model import Redact, TimeoutKind
 
 
@@ -101,9 +101,7 @@ def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
     required = default is inspect.Parameter.empty
     value_type, many = _one(kind)
     if get_origin(value_type) is Literal:
-        choices = get_args(value_type)
-        values = {attribute.name: getattr(option, attribute.name) for attribute in fields(option)}
-        option = type(option)(**values | {"choices": tuple(choices)})
+        option = replace(option, choices=get_args(value_type))
         value_type = str
     return Parameter(name, value_type, option, None if required else default, many, required)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -63,21 +64,15 @@ class Run(Opened):
 
     def facts(self, request: Request = Request()) -> Facts:  # noqa: B008 - frozen
         """The facts of all versions."""
-
-        def read(tasks: Sequence[Task]) -> Iterator[pa.RecordBatch]:
-            return self._fact_batches(tasks, partitions=request.partitions)
-
-        return self._facts(lambda: split(self.tasks(request), self.engine, self.options), read)
+        read = partial(self._fact_batches, partitions=request.partitions)
+        return self._facts(lambda: self.tasks(request), read)
 
     def facts_by(self, function: BatchFunction, tasks_of: Callable[[], Iterable[Task]]) -> Facts:
         """The facts that a function of the passes makes of tasks, by what the run knows then."""
-        return self._facts(
-            lambda: split(tasks_of(), self.engine, self.options),
-            lambda tasks: self.map(function, tasks),
-        )
+        return self._facts(tasks_of, partial(self.map, function))
 
     def _facts(self, tasks_of: Callable[[], Iterable[Task]], read: Read) -> Facts:
-        return Facts(observed(self, tasks_of, read))
+        return Facts(observed(self, lambda: split(tasks_of(), self.engine, self.options), read))
 
     def tasks(self, request: Request) -> list[Task]:
         """The tasks that make the facts of a request."""
@@ -382,14 +377,11 @@ def bound_ranges(tasks: Sequence[Task], run: RunTasks) -> Sequence[Task]:
     timed = [task for task in tasks if needs_bounds(task)]
     if not timed:
         return tasks
-    result: dict[StoreId, dict[int, CallBounds]] = {}
+    bounds: dict[StoreId, dict[int, CallBounds]] = {}
     for batch in run(run_bounds, timed):
         for observation in facts_in(batch):
-            of_store = result.setdefault(observation.store, {})
-            of_store[observation.version] = (
-                of_store.get(observation.version, CallBounds()) + observation.fact
-            )
-    bounds: Mapping[StoreId, Mapping[int, CallBounds]] = result
+            of_store, version = bounds.setdefault(observation.store, {}), observation.version
+            of_store[version] = of_store.get(version, CallBounds()) + observation.fact
     return [with_bounds(task, bounds) if needs_bounds(task) else task for task in tasks]
 
 
@@ -432,11 +424,7 @@ def observed(
             tasks = [_newest_alone(task) for task in tasks]
         version = tasks[0].version if tasks else version
         before = before or version
-        new = list(
-            in_whole(
-                tasks, (observation for batch in read(tasks) for observation in facts_in(batch))
-            )
-        )
+        new = list(in_whole(tasks, chain.from_iterable(map(facts_in, read(tasks)))))
         again = doubted.see(new) if left else set()
         result += [fact for fact in new if _place(fact) not in again]
         if not again:
@@ -444,9 +432,7 @@ def observed(
         if run.look_again():
             result.clear()
             again = None
-    settled = doubted.places - {
-        _place(observation) for observation in result if _is_doubt(observation)
-    }
+    settled = doubted.places - {_place(fact) for fact in result if _is_doubt(fact)}
     if settled or before != version:
         run.note(_moved_problem(len(settled), before, version, shorter=shorter))
     return iter(_confirm(run, result, doubted.paths) if looks else result)
@@ -483,11 +469,8 @@ def _confirm(
 
     ``seen`` are paths of which the looks before had doubts too.
     """
-    new = {observation.fact.path for observation in observations if _is_doubt(observation)} - {
-        None,
-        *seen,
-    }
-    gone = run.gone(new)
+    doubtful = {observation.fact.path for observation in observations if _is_doubt(observation)}
+    gone = run.gone(doubtful - {None, *seen})
     if gone:
         run.note(run.outpaced_problem())
     return [

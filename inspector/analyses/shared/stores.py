@@ -42,6 +42,7 @@ from inspector.passes.typed_rows import (
 )
 from inspector.passes.worker import rows_of, tasks_in
 from inspector.schemas import problem_batch
+from inspector.sums import group_by
 
 T = TypeVar("T")
 TaskT = TypeVar("TaskT", bound=Message)
@@ -99,11 +100,9 @@ def table_name(store: StoreName) -> str:
 
 def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
     """Tasks of one store each, by operator and store name."""
-    result: dict[StoreName, list[Task]] = {}
-    for task in tasks:
-        for store in task.stores:
-            name = StoreName(task.operator_id, store.store_name)
-            result.setdefault(name, []).append(replace(task, stores=(store,)))
+    result = group_by(
+        _each_store(tasks), lambda task: StoreName(task.operator_id, task.stores[0].store_name)
+    )
     return dict(sorted(result.items()))
 
 

@@ -43,22 +43,14 @@ from inspector.light_dataclasses import dataclass
 
 
 class Source(Protocol):
-    """A file of known size that is read in pieces.
-
-    Attributes:
-        size: its bytes.
-    """
+    """A file of known size that is read in pieces."""
 
     @property
     def size(self) -> int:
         """Its bytes."""
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """The bytes at an offset; fewer than asked for where the file ends before.
-
-        Raises:
-            OSError: they cannot be read.
-        """
+        """The bytes at an offset; fewer than asked for where the file ends before (OSError)."""
 
 
 def read_exactly(source: Source, offset: int, length: int, noun: str) -> bytes:
@@ -99,11 +91,7 @@ class Varints:
         self._data, self._offset, self.place = data, offset, start
 
     def next(self, noun: str) -> int:
-        """The next varint, of at most 64 bits.
-
-        Raises:
-            RecordError: it does not end, or has more bits.
-        """
+        """The next varint, of at most 64 bits (RecordError: it does not end, or has more bits)."""
         data, start = self._data, self.place
         value = bits = 0
         for position in range(start, min(len(data), start + 10)):
@@ -117,11 +105,7 @@ class Varints:
         raise RecordError(f"{noun}: no integer of 64 bits", offset=self._offset + start)
 
     def bytes(self, length: int, noun: str) -> bytes:
-        """The next bytes.
-
-        Raises:
-            RecordError: fewer are left.
-        """
+        """The next bytes (RecordError: fewer are left)."""
         start = self.place
         if len(self._data) - start < length:
             raise RecordError(
@@ -175,11 +159,7 @@ class Handles:
 
     @classmethod
     def of(cls, handle: Handle) -> Handles:
-        """Of a single block.
-
-        Raises:
-            RecordError: no file is so large.
-        """
+        """Of a single block (RecordError: no file is so large)."""
         if max(handle.offset, handle.size) > _MOST:
             raise RecordError(f"a block of {handle.size} bytes at byte {handle.offset}")
         return cls(np.array([handle.offset], np.int64), np.array([handle.size], np.int64))

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, joined
 from inspector.decode.sst.entries import MERGE, EntryBlock, LiveBlock
 from inspector.decode.sst.table import RangeDeletion, Table
 from inspector.exceptions import DecodeError, RecordError
@@ -263,9 +263,8 @@ class Tombstones:
         """What these delete together."""
         ranges = list(_disjoint(deletions))
         bounds = [bound for item in ranges for bound in (item.start, item.end)]
-        length = np.array([len(bound) for bound in bounds], np.int64)
         sequence = np.array([item.sequence for item in ranges], np.int64)
-        return cls(b"".join(bounds), np.cumsum(length) - length, length, sequence)
+        return cls(*joined(bounds), sequence)
 
     def __len__(self) -> int:
         return len(self.sequence)

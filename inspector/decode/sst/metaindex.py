@@ -85,11 +85,7 @@ class TableProperties:
 
 
 class Metaindex:
-    """Where the meta blocks of a table lie.
-
-    Raises:
-        DecodeError: it cannot be read.
-    """
+    """Where the meta blocks of a table lie (DecodeError: it cannot be read)."""
 
     def __init__(self, blocks: Blocks, footer: Footer) -> None:
         self._blocks, self._footer = blocks, footer
@@ -107,11 +103,7 @@ class Metaindex:
         return self._handles.get(name)
 
     def properties(self) -> TableProperties:
-        """What the table says about itself.
-
-        Raises:
-            DecodeError: it says nothing, or it cannot be read.
-        """
+        """What the table says about itself (DecodeError: it says nothing, or it cannot be read)."""
         handle = self._handles.get(_PROPERTIES) or self._handles.get(_OLD_PROPERTIES)
         if handle is None:
             raise RecordError("a table without properties", offset=self._footer.metaindex.offset)

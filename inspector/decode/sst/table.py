@@ -42,11 +42,7 @@ _SMALLEST = 3  # bytes of an entry: two lengths and by how much a size is larger
 
 
 class Index:
-    """The index of a table.
-
-    Raises:
-        DecodeError: it is of a type that is not read.
-    """
+    """The index of a table (DecodeError: it is of a type that is not read)."""
 
     def __init__(self, blocks: Blocks, handle: Handle, properties: TableProperties) -> None:
         self._blocks, self._handle = blocks, handle
@@ -253,11 +249,7 @@ class Table:
             )
 
     def _check_readable(self) -> None:
-        """What only a change of the reader would make readable.
-
-        Raises:
-            DecodeError: the table has it.
-        """
+        """What only a change of the reader would make readable (DecodeError: the table has it)."""
         properties, position = self.properties, self._metaindex_offset
         if properties.comparator not in COMPARATORS:
             raise DecodeError(

@@ -16,12 +16,7 @@ from inspector.exceptions import InspectorError
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.common_names import classify_side_file
 from inspector.providers.provider import Listing, Provider
-from inspector.providers.rocksdb.file_names import (
-    PIECE_BYTES,
-    SPELLED,
-    folder_kind,
-    parse_name,
-)
+from inspector.providers.rocksdb.file_names import PIECE_BYTES, SPELLED, folder_kind, parse_name
 
 _CLASS = "RocksDB"
 

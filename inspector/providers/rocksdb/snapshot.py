@@ -225,11 +225,7 @@ class StorageSource:
         self._pieces: OrderedDict[int, bytes] = OrderedDict()
 
     def read(self, offset: int, length: int, /) -> bytes:
-        """The bytes at an offset; fewer where the file ends before.
-
-        Raises:
-            OSError: they cannot be read.
-        """
+        """The bytes at an offset; fewer where the file ends before (OSError)."""
         end = min(offset + length, self.size)
         if offset >= end:
             return b""

@@ -12,14 +12,7 @@ from markupsafe import Markup
 from inspector.light_dataclasses import dataclass
 from inspector.quantities import bytes_text, capitalise, duration_text
 from inspector.render.cells import NUMBERS, UNKNOWN, about, about_time, cell_text, summary_text
-from inspector.render.page.page_model import (
-    MOST_ROWS,
-    BarChart,
-    Block,
-    LineChart,
-    Scale,
-    Text,
-)
+from inspector.render.page.page_model import MOST_ROWS, BarChart, Block, LineChart, Scale, Text
 from inspector.render.tabular import Column, Table, Unit
 from inspector.time_text import time_ms_text
 
