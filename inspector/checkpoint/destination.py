@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from inspector.checkpoint.drivers import connect
 from inspector.checkpoint.patience import translate_error
 from inspector.checkpoint.storage import Storage
-from inspector.checkpoint.urls import absolute, is_local, join_path, translate
+from inspector.checkpoint.urls import absolute, is_local, join_path, lies_in, translate
 from inspector.exceptions import CheckpointError, InspectorError
 
 _SUFFIX = ".inspector-copy"
@@ -128,11 +128,7 @@ def check_new(url: str, options: Mapping[str, str], source: Storage) -> None:
     Raises:
         CheckpointError: says what is there.
     """
-    old, new = translate(source.url), translate(url)
-    targets = [old.target.rstrip("/"), new.target.rstrip("/")]
-    if is_local(url) and is_local(source.url):
-        targets = [os.path.realpath(target) for target in targets]
-    if old.protocol == new.protocol and f"{targets[1]}/".startswith(f"{targets[0]}/"):
+    if lies_in(url, source.url):
         raise CheckpointError(f"{url} lies in the checkpoint that is copied; name another place")
     location = Storage.open(url, options)
     entry = location.stat()

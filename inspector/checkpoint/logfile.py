@@ -32,13 +32,8 @@ OUTPACED_SLUG = "outpaced"
 
 DOUBTFUL = frozenset(
     {
-        *(
-            VANISHED_SLUG,
-            "missing-delta",
-            "missing-version",
-            "missing-partition",
-            "missing-operator",
-        ),
+        *(VANISHED_SLUG, "missing-delta", "missing-version"),
+        *("missing-partition", "missing-operator"),
         *("undecodable", "truncated", "bad-frame", "bad-record"),
         *("log-contradiction", "log-entry-lost", "sources-changed"),
     }

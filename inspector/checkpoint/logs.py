@@ -133,11 +133,8 @@ class Logs:
     @property
     def provider_class(self) -> str | None:
         """The state store provider that the newest entry records; None if none does."""
-        for batch in sorted(self.confs, reverse=True):
-            recorded = self.confs[batch].get(PROVIDER_CLASS)
-            if recorded is not None:
-                return recorded
-        return None
+        newest_first = (self.confs[batch].get(PROVIDER_CLASS) for batch in sorted(self.confs)[::-1])
+        return next((name for name in newest_first if name is not None), None)
 
 
 @dataclass(frozen=True)
@@ -365,10 +362,9 @@ class _Planned:
         key = entry.timestamp_ms, entry.watermark_ms, sources
         like = None if entry.timestamp_ms is None else self._planned.get(key)
         self._planned[key] = batch
-        counts = (
+        before, after = (
             self.confs.get(BatchId(n), {}).get(SHUFFLE_PARTITIONS) for n in (batch - 1, batch)
         )
-        before, after = counts
         divided = None not in (before, after) and before != after
         if like is not None and divided:
             self.repartitions[batch] = like

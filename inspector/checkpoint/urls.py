@@ -82,6 +82,16 @@ def is_local(url: str) -> bool:
     return url.startswith(f"{STAGED}:/") or translate(url).protocol == "file"
 
 
+def lies_in(url: str, root: str) -> bool:
+    """Whether a place is another one or lies below it; on a local disk wherever links lead."""
+    inner, outer = translate(url), translate(root)
+    targets = [inner.target, outer.target]
+    if is_local(url) and is_local(root):
+        targets = [os.path.realpath(target) for target in targets]
+    inside, around = (f"{target.rstrip('/')}/" for target in targets)
+    return inner.protocol == outer.protocol and inside.startswith(around)
+
+
 def absolute(url: str) -> str:
     """The same place, independent of the working folder, so that another process can open it."""
     return url if _SCHEME.fullmatch(url) else os.path.abspath(url)

@@ -129,11 +129,6 @@ def message_options() -> Iterator[click.Option]:
     )
 
 
-def arguments_of(analysis: Analysis, parsed: Mapping[str, Any]) -> list[Any]:
-    """The values of an analysis' arguments, in their order."""
-    return [parsed[argument.name] for argument in analysis.arguments]
-
-
 def own_options(analysis: Analysis, parsed: Mapping[str, Any]) -> dict[str, Any]:
     """The values of the options that are the analysis' own, by the names of its function."""
     return {option.name: _own(option, parsed) for option in analysis.options}

@@ -56,7 +56,7 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
     output, target = parsed["output"], parsed["output_file"]
     if output in analysis.formats and not target:
         raise click.UsageError(f"-o {output} needs a file: -O {analysis.name}.{output}")
-    arguments = click_options.arguments_of(analysis, parsed)
+    arguments = [parsed[argument.name] for argument in analysis.arguments]
     keywords = click_options.own_options(analysis, parsed)
     options = click_options.api_options(parsed, analysis.shared)
     if analysis.by_executors is not None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from inspector.analyses.shared.declare import Analysis
-from inspector.checkpoint.urls import is_local, translate
+from inspector.checkpoint.urls import lies_in
 from inspector.cli.exits import Exit
 from inspector.cli.partial_files import is_written_through, partial_file, real_target
 from inspector.cli.terminal import NEVER, display_of
@@ -36,14 +36,7 @@ if TYPE_CHECKING:
 
 def outside(checkpoint: str, output: str) -> None:
     """Refuse to write into a checkpoint (click.UsageError); the output may be a URL of Spark."""
-    root, target = translate(checkpoint), translate(output)
-    if root.protocol != target.protocol:
-        return
-    if is_local(output):
-        inside = Path(target.target).resolve().is_relative_to(Path(root.target).resolve())
-    else:
-        inside = f"{target.target}/".startswith(f"{root.target.rstrip('/')}/")
-    if inside:
+    if lies_in(output, checkpoint):
         raise click.UsageError(f"{output} is inside the checkpoint, which is never written to")
 
 

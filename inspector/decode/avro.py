@@ -315,10 +315,6 @@ def _decimal(data_type: DecimalType, cursor: _Cursor) -> bytes:
     )
 
 
-def _void(_cursor: _Cursor) -> None:
-    return None
-
-
 _PLAIN: Mapping[str, _Read] = {
     "boolean": _boolean,
     "byte": partial(_number, _INT_BITS, "<b"),
@@ -331,7 +327,7 @@ _PLAIN: Mapping[str, _Read] = {
     "float": lambda cursor: cursor.take(4),
     "double": lambda cursor: cursor.take(8),
     "binary": _bytes,
-    "void": _void,
+    "void": lambda _cursor: None,
 }
 _WIDENED: Mapping[tuple[str, str], _Read] = {
     ("integer", "long"): partial(_number, _INT_BITS, "<q"),

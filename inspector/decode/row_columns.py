@@ -206,10 +206,6 @@ def _boolean(page: Page, cells: Cells, arrow: ArrowType) -> Array:
     return pa.Array.from_buffers(arrow, len(cells), [validity(cells.present), memory(bits)])
 
 
-def _void(_page: Page, cells: Cells, _arrow: ArrowType) -> Array:
-    return pa.nulls(len(cells))
-
-
 def _narrow_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
     """Decimals up to 18 digits: the unscaled value is a long in the slot."""
     values = np.empty((len(cells), 2), "<i8")
@@ -316,7 +312,7 @@ def _variant(page: Page, cells: Cells, arrow: ArrowType) -> Array:
 
 _OTHERS = {
     "boolean": _boolean,
-    "void": _void,
+    "void": lambda _page, cells, _arrow: pa.nulls(len(cells)),
     "binary": _binary,
     "geometry": _binary,
     "geography": _binary,

@@ -92,20 +92,12 @@ class Facts:
             facts[place] = facts[place] + fact if place in facts else fact
         return facts
 
-    def stores(self) -> list[StoreName]:
-        """Every store with a version, sorted."""
-        return sorted({store.name for store, _ in self.versions})
-
     def by_store(self, version: int | None = None) -> dict[StoreName, dict[int, VersionFacts]]:
         """Facts summed over partitions: store -> version -> facts."""
+        merged = self._merged_versions
         if version is None:
-            return self._merged_versions
-        by_store = {name: of.get(version) for name, of in self._merged_versions.items()}
-        return {
-            name: {version: observation}
-            for name, observation in by_store.items()
-            if observation is not None
-        }
+            return merged
+        return {name: {version: of[version]} for name, of in merged.items() if version in of}
 
     def total(self, version: int) -> VersionFacts:
         """A version, summed over all stores and partitions that could be read."""

@@ -59,12 +59,8 @@ def fold_ranges(
         if not (
             isinstance(observation.fact, JudgedLeftover) and _is_contradicted(observation, clocks)
         ):
-            key = (
-                type(observation.fact),
-                observation.store,
-                observation.version,
-                _in_common(observation),
-            )
+            place = observation.store, observation.version
+            key = type(observation.fact), *place, _in_common(observation)
             held.setdefault(key, []).append(observation)
     for alike in held.values():
         store, version = alike[0].store, alike[0].version

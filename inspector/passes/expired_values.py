@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -51,7 +52,8 @@ class _Entries:
 
     def expiry(self) -> bytes:
         """The earliest of those that stay."""
-        return min((value[_EXPIRY] for value in self.rest), key=_number)
+        number = partial(int.from_bytes, byteorder="little", signed=True)
+        return min((value[_EXPIRY] for value in self.rest), key=number)
 
 
 class ExpiredValues:
@@ -143,10 +145,6 @@ class ExpiredValues:
         expected = sum(bool(entries.gone) for entries in lists)
         expected += len(self._values.get(variable, ()))
         return expected - self._rows_of_twins[store.store_name]
-
-
-def _number(eight_bytes: bytes) -> int:
-    return int.from_bytes(eight_bytes, "little", signed=True)
 
 
 def _columns(store: StoreTask, block: RecordBlock, rows: Int64s) -> list[Column]:

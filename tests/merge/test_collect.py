@@ -47,7 +47,7 @@ def test_versions_are_kept_by_store_and_summed_over_partitions() -> None:
     found = [version(0, 3, 5), version(1, 3, 7), version(1, 4, 9), version(0, 3, 100, operator=2)]
     for order in permutations(found):
         facts = collected(*order)
-        assert facts.stores() == [NAME, StoreName(2, "default")]
+        assert list(facts.by_store()) == [NAME, StoreName(2, "default")]
         assert facts.versions[StoreId(0, "default", 1), 4].rows == 9
         merged = facts.by_store()
         assert {v: one.rows for v, one in merged[NAME].items()} == {3: 12, 4: 9}

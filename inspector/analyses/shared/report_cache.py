@@ -25,7 +25,7 @@ from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.roots import STATE, is_root_with, resolve_root
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Tree
-from inspector.checkpoint.urls import is_local, translate
+from inspector.checkpoint.urls import lies_in
 from inspector.engines.engine import HADOOP
 from inspector.exceptions import EngineError, InspectorError
 from inspector.findings.catalogue import HOT_KEY, OVERSIZED_VALUE
@@ -150,11 +150,7 @@ class ReportCache:
 
 def check_outside(checkpoint: str, folder: str) -> None:
     """See that a cache does not lie in a checkpoint (CheckpointError)."""
-    root, target = translate(checkpoint), translate(folder)
-    places = [root.target.rstrip("/"), target.target.rstrip("/")]
-    if is_local(checkpoint) and is_local(folder):
-        places = [str(Path(place).resolve()) for place in places]
-    if root.protocol == target.protocol and f"{places[1]}/".startswith(f"{places[0]}/"):
+    if lies_in(folder, checkpoint):
         raise cache_inside(folder)
 
 

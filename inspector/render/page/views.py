@@ -155,15 +155,11 @@ def _rects(parts: Sequence[int], longest: int) -> Iterator[View]:
         x += width
 
 
-def _text_view(text: Text) -> View:
-    return View(kind="text", lines=text.lines, points=text.points)
-
-
 _VIEWS: Mapping[type, Callable[[Any], View]] = {
     Table: table_view,
     LineChart: chart_view,
     BarChart: bars_view,
-    Text: _text_view,
+    Text: lambda text: View(kind="text", **vars(text)),
 }
 
 # --- Lines as plain SVG: no script draws them, so that a notebook, paper and a phone show ---------
