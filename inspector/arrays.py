@@ -35,7 +35,7 @@ def chunks(array: ArrayT, most: int) -> Iterator[ArrayT]:
         yield array[start : start + most]  # type: ignore[misc]
 
 
-def joined(parts: Sequence[bytes]) -> tuple[bytes, Int64s, Int64s]:
+def concatenate(parts: Sequence[bytes]) -> tuple[bytes, Int64s, Int64s]:
     """Byte strings one behind the other, with the offset and the length of each."""
     lengths = np.fromiter(map(len, parts), np.int64, len(parts))
     return b"".join(parts), np.cumsum(lengths) - lengths, lengths

@@ -7,7 +7,15 @@ import mmap
 import numpy as np
 import pytest
 
-from inspector.arrays import GrowingArray, count_and_weigh, distinct, longer, median, tally
+from inspector.arrays import (
+    GrowingArray,
+    concatenate,
+    count_and_weigh,
+    distinct,
+    longer,
+    median,
+    tally,
+)
 
 
 @pytest.mark.parametrize("fill", [0, -1])
@@ -75,3 +83,10 @@ def test_numbers_are_counted_and_weighed_however_far_apart(numbers: list[int]) -
     assert sums.tolist() == [
         sum(10 * at for at, number in enumerate(numbers) if number == value) for value in values
     ]
+
+
+def test_byte_strings_become_one_with_the_place_of_each() -> None:
+    buffer, offsets, lengths = concatenate([b"ab", b"", b"cde"])
+    assert buffer == b"abcde"
+    assert (offsets.tolist(), lengths.tolist()) == ([0, 2, 2], [2, 0, 3])
+    assert [len(part) for part in concatenate([])] == [0, 0, 0]

@@ -23,7 +23,7 @@ from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import HashedKeys, live_batches, narrowed, of_one_version
-from inspector.arrays import joined
+from inspector.arrays import concatenate
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.tasks import Request, Task
 from inspector.exceptions import CheckpointError
@@ -69,7 +69,7 @@ def _of_task(
         keys = [leftover.fact.key for leftover in by_store.get(task.store_id(store), ())]
         if bound is None or not keys:
             continue
-        matches = bound.matching_keys(*joined(keys), np.arange(len(keys)))
+        matches = bound.matching_keys(*concatenate(keys), np.arange(len(keys)))
         by_value |= bound.values is not None and len(matches) > 0
         met |= {(task.store_id(store), keys[at]) for at in matches.tolist()}
     return _of_values(read(task), met) if by_value else met

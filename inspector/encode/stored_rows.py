@@ -8,7 +8,7 @@ from itertools import islice
 
 import numpy as np
 
-from inspector.arrays import joined
+from inspector.arrays import concatenate
 from inspector.decode.composed_rows import Column, columns_of, compose_rows
 from inspector.decode.encoded_rows import FAMILY_BYTES, Spans
 from inspector.encode.records import Record, row_checksum_of
@@ -92,7 +92,7 @@ class StoredRows:
 
 def join_rows(rows: Sequence[bytes]) -> tuple[bytes, Spans]:
     """Rows one after the other, and where each lies."""
-    buffer, *spans = joined(rows)
+    buffer, *spans = concatenate(rows)
     return buffer, Spans(*spans)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from inspector.arrays import Int64s, UInt64s, joined
+from inspector.arrays import Int64s, UInt64s, concatenate
 from inspector.decode.records import RecordBlock
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.kernel.loader import kernel
@@ -55,7 +55,7 @@ class RowPrints(StoreSum):
         """Those of some rows."""
         if not rows:
             return cls()
-        buffer, starts, lengths = joined([part for row in rows for part in row])
+        buffer, starts, lengths = concatenate([part for row in rows for part in row])
         keys, values = slice(0, None, 2), slice(1, None, 2)
         spans = (starts[keys], lengths[keys], starts[values], lengths[values])
         block = RecordBlock(buffer, 0, 0, *spans)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inspector.arrays import chunks, joined
+from inspector.arrays import chunks, concatenate
 from inspector.decode.row_columns import Int64Path
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.facts.join_counters import ROWS_AT_ONCE
@@ -61,7 +61,7 @@ class KeyTimeVotes(Sums, Fact):
         all_ids = np.flatnonzero(rows.live[: len(rows)])
         equal_rows = other_rows = covered = 0
         for chunk in chunks(all_ids, ROWS_AT_ONCE):
-            result, valid = path.read(*joined(rows.keys(chunk)))
+            result, valid = path.read(*concatenate(rows.keys(chunk)))
             values = np.where(valid, result, NO_CLOCK)
             if watermark_ms:
                 covered += int((valid & (result <= watermark_ms * field.per_ms)).sum())

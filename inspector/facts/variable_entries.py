@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from inspector.arrays import Bools, Int64s, chunks, count_by, distinct, joined, tally
+from inspector.arrays import Bools, Int64s, chunks, concatenate, count_by, distinct, tally
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.facts.join_counters import ROWS_AT_ONCE, WORD, least_size, number_rows, without_index
 from inspector.kernel.loader import kernel
@@ -252,7 +252,7 @@ class GroupingKeys:
         if not whole.all():
             spans = zip(starts[whole].tolist(), lengths[whole].tolist(), strict=True)
             structs = [data[start : start + length] for start, length in spans]
-            numbers[whole] = self._first(schema, *joined(structs))
+            numbers[whole] = self._first(schema, *concatenate(structs))
             return numbers
         words = np.frombuffer(data, "<i8")
         bits = (len(schema.fields) + 63) // 64

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from inspector.arrays import joined
+from inspector.arrays import concatenate
 from inspector.decode.row_columns import RowDecoder
 from inspector.decode.row_hash import row_hash
 from inspector.decode.variant import Date, LocalTimestamp, Timestamp, json_value, variant_value
@@ -310,6 +310,6 @@ class RowWords:
             return ["***"] * len(rows)
         if self._decoder is None:
             return [None] * len(rows)
-        decoded = self._decoder.decode(*joined(rows))
+        decoded = self._decoder.decode(*concatenate(rows))
         self.misfits += len(decoded.misfits)
         return to_json_values(decoded.array, self._schema)

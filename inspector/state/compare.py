@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from inspector.arrays import Int64s, chunks, joined, longer
+from inspector.arrays import Int64s, chunks, concatenate, longer
 from inspector.decode.records import REMOVED, RecordBlock
 from inspector.light_dataclasses import dataclass
 from inspector.state.replay import StateMap
@@ -62,7 +62,7 @@ _REMOVED_AT_ONCE = 1 << 16
 
 
 def _removals(state: StateMap, ids: Int64s) -> RecordBlock:
-    buffer, offsets, lengths = joined(state.keys(ids))
+    buffer, offsets, lengths = concatenate(state.keys(ids))
     removed = np.full(len(ids), REMOVED, np.int64)
     return RecordBlock(buffer, 0, 0, offsets, lengths, np.zeros_like(removed), removed)
 

@@ -15,7 +15,7 @@ from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import narrowed
-from inspector.arrays import joined
+from inspector.arrays import concatenate
 from inspector.codec import Message
 from inspector.decode.row_columns import RowDecoder
 from inspector.discovery.tasks import Request, Task
@@ -89,7 +89,7 @@ def _batch(
     if key_schema is None:
         return record_batch_of(schema, table.columns, rows)
     keys = [bytes.fromhex(row["key_hex"]) for row in rows]
-    structs = RowDecoder(parse_schema_json(key_schema)).decode(*joined(keys))
+    structs = RowDecoder(parse_schema_json(key_schema)).decode(*concatenate(keys))
     position = schema.get_field_index(KEY)
     without = schema.remove(position)
     columns = [column for column in table.columns if column.name != KEY]

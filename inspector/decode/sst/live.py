@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from inspector.arrays import Int64s, joined
+from inspector.arrays import Int64s, concatenate
 from inspector.decode.sst.entries import MERGE, EntryBlock, LiveBlock
 from inspector.decode.sst.table import RangeDeletion, Table
 from inspector.exceptions import DecodeError, RecordError
@@ -264,7 +264,7 @@ class Tombstones:
         ranges = list(_disjoint(deletions))
         bounds = [bound for item in ranges for bound in (item.start, item.end)]
         sequence = np.array([item.sequence for item in ranges], np.int64)
-        return cls(*joined(bounds), sequence)
+        return cls(*concatenate(bounds), sequence)
 
     def __len__(self) -> int:
         return len(self.sequence)
