@@ -164,7 +164,7 @@ class Following:
                 checkpoint = self._list()
                 self._pass_over(checkpoint)
             else:
-                raise OutpacedError(opening.OUTPACED, checkpoint.root)
+                raise OutpacedError(opening.OUTPACED_AGAIN, checkpoint.root)
 
     def check(self) -> None:
         """List it, so that what is no checkpoint yet says so (NotACheckpointError)."""

@@ -217,7 +217,7 @@ class Checkpoint:
         return dict(sorted(versions.items()))
 
     def check_selection(self) -> None:
-        """Refuse a selection that leaves nothing (CheckpointError)."""
+        """Refuse a selection that leaves nothing (CheckpointError: what there is)."""
         if self.selection == Selection() or any(o.layout.stores for o in self.operators):
             return
         entry = []

@@ -65,7 +65,7 @@ def load(choice: str) -> Kernel:
 
 @functools.cache
 def kernel() -> Kernel:
-    """The kernel of this process; chosen at the first call (EngineError)."""
+    """The kernel, chosen at the first call (EngineError: the environment's is not there)."""
     return load(os.environ.get(ENVIRONMENT, ""))
 
 

@@ -73,7 +73,11 @@ class UserRules:
     def apply(
         self, operator_id: int, name: str, schemas: Schemas, rules: Mapping[str, StoreRule]
     ) -> dict[str, StoreRule]:
-        """An operator's rules with what the user said in their place (CheckpointError)."""
+        """An operator's rules with what the user said in their place.
+
+        Raises:
+            CheckpointError: a field is not in the schema, or holds no time.
+        """
         changed = dict(rules)
         for store in rules:
             of_store = self.operator_rules.get((operator_id, store))

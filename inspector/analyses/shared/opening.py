@@ -46,9 +46,10 @@ OpenedT = TypeVar("OpenedT", bound="Opened")
 MORE_LOOKS = 3
 """Further looks at most."""
 
-OUTPACED = (
-    "the query removes versions faster than they can be read: different files had disappeared each "
-    f"of the {MORE_LOOKS + 1} times that the checkpoint was listed and read"
+OUTPACED = "the query removes versions faster than they can be read"
+OUTPACED_AGAIN = (
+    f"{OUTPACED}: different files had disappeared each of the {MORE_LOOKS + 1} times that the "
+    "checkpoint was listed and read"
 )
 
 _LISTED_AGAIN = (
@@ -330,7 +331,7 @@ class Opened:
                 "being read"
             )
         else:
-            message = f"{OUTPACED}; what depends on them is missing from the report"
+            message = f"{OUTPACED_AGAIN}; what depends on them is missing from the report"
         return Problem(OUTPACED_SLUG, message, self.checkpoint.root)
 
     def note(self, problem: Problem) -> None:
