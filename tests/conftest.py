@@ -64,8 +64,8 @@ SMOKE = {
 
 WHOLE_COMMANDS = (
     *("analyses/", "api/", "cli/", "merge/test_combine.py", "merge/test_ranges.py"),
-    *("checkpoint/test_storage.py", "discovery/test_verified_files.py", "facts/test_misplaced.py"),
-    *("facts/test_registry.py", "findings/test_every_id.py"),
+    *("checkpoint/test_storage.py", "discovery/", "estimates/test_price.py"),
+    *("facts/test_misplaced.py", "facts/test_registry.py", "findings/test_every_id.py"),
     *("providers/rocksdb/test_reader.py", "render/test_conversions.py", "render/test_notebook.py"),
     *("test_analyses.py", "test_api.py", "test_byte_damage.py", "test_credentials.py"),
     *("test_damage.py", "test_forms.py", "test_object_stores.py", "test_pairs.py"),

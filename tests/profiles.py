@@ -31,7 +31,7 @@ _ANY_MACHINE: dict[str, Any] = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow],
 }
-settings.register_profile(FEW, max_examples=15, **_ANY_MACHINE)
+settings.register_profile(FEW, max_examples=10, **_ANY_MACHINE)
 settings.register_profile(MANY, max_examples=60, **_ANY_MACHINE)
 settings.register_profile(MOST, max_examples=5_000, **_ANY_MACHINE)
 
@@ -47,7 +47,7 @@ def costly(test: Callable[..., None]) -> Callable[..., None]:
 
 
 def history(test: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a property whose examples are histories: 7, 30 in a full run, 500 at the most."""
+    """Decorate a property whose examples are histories: 5, 30 in a full run, 500 at the most."""
     count = min(500, settings().max_examples // 2)
     checks = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
     return settings(max_examples=count, suppress_health_check=checks)(test)

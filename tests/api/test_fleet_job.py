@@ -196,7 +196,7 @@ def test_no_secret_is_written_into_a_checkpoint(tmp_path: Path) -> None:
 
 def test_what_is_held_of_each_checkpoint_is_little() -> None:
     report = api.audit(FEW[0])
-    count = 500
+    count = 100
     for output in ("json", "table", "ndjson"):
         with Spool() as spool:
             form = Form("audit", output, Display(), details=False, keep=spool.keep)

@@ -15,6 +15,7 @@ from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from tests import cases
 from tests.cases import KERNELS, ObjectMap, Step, kernel_of, replay
 from tests.encode import Record
+from tests.profiles import crossed
 
 KEYS = (b"", b"a" * 8, b"b" * 8, b"c" * 16, b"d" * 24)
 VALUES = (b"", b"v" * 8, b"w" * 8, b"v" * 16, b"v" * 32)
@@ -65,8 +66,7 @@ def test_the_facts_of_any_history_are_those_of_the_objects(name: str, history: l
             assert facts.two_versions_bytes == objects.held_bytes()
 
 
-@pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize("timed", [False, True])
+@pytest.mark.parametrize(("name", "timed"), crossed(KERNELS, [False, True]))
 def test_tables_of_many_keys_grow_together(name: str, timed: bool) -> None:
     keys = [b"%08d" % number for number in range(20_000)]
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE) if timed else None
