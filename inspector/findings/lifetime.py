@@ -343,7 +343,7 @@ def _partial_removal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Fi
     )
 
 
-_FEW_GO = 0.25
+_FEW_GO = 0.1
 """Share of the keys that came below which those that a function removed are few."""
 _FEWEST_GONE = 10
 _BY_SCHEMA = "; by the schema, which does not show a withWatermark that a restart has added"
