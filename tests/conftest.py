@@ -49,6 +49,9 @@ FULL = {
     "test_bench.py": "measures for seconds, and judges no result",
     "test_cluster.py": "a cluster of its own processes and a Spark Connect server",
     "test_workloads.py": "compiles Scala, and runs queries on Spark",
+    "engines/test_workers.py": "starts a Python for each of its workers",
+    "test_executed_notebook.py": "executes a notebook in a process of its own",
+    "test_slow_reader.py": "each command, on a query that goes on",
 }
 """Test files, or tests, that are ``full`` as a whole, each with the reason."""
 
@@ -68,9 +71,9 @@ WHOLE_COMMANDS = (
     *("facts/test_misplaced.py", "facts/test_registry.py", "findings/test_every_id.py"),
     *("providers/rocksdb/test_reader.py", "render/test_conversions.py", "render/test_notebook.py"),
     *("test_analyses.py", "test_api.py", "test_byte_damage.py", "test_credentials.py"),
-    *("test_damage.py", "test_forms.py", "test_object_stores.py", "test_pairs.py"),
-    *("passes/test_follow.py", "spark/", "test_repartitioned.py", "test_rocksdb_fixtures.py"),
-    *("test_slow_reader.py", "test_spark.py", "test_unseen_files.py"),
+    *("test_damage.py", "test_forms.py", "test_injection.py", "test_object_stores.py"),
+    *("test_pairs.py", "passes/test_follow.py", "spark/", "test_repartitioned.py"),
+    *("test_rocksdb_fixtures.py", "test_spark.py", "test_unseen_files.py"),
 )
 """Rooms and files whose tests read a whole checkpoint, or run a command, for each parameter."""
 
