@@ -950,13 +950,15 @@ def _loss_by_data(
     if not sure and not most:
         return
     by_data = life.removals - calls.timeout_removed
+    gone = "no key was removed"
+    if life.removals:
+        gone = f"a timeout surely removed {calls.timeout_removed:,} of {life.removals:,} that went"
     keys = count_text(rows, "key")
     finding = _never_expires(
         life,
         thresholds,
         f"{keys} of {life.newest.rows:,} had a timeout in the window and have none; "
-        f"{calls.unarmed_by_data:,} calls for data set none; {life.removals:,} keys were removed, "
-        f"{calls.timeout_removed:,} of them surely by a timeout",
+        f"{calls.unarmed_by_data:,} calls for data set none; {gone}",
         rows,
         size or None,
         f"A call for new data took the timeout of {keys} away, as it set no new one: nothing "
