@@ -67,6 +67,7 @@ class Expiring(Sums, Fact):
         width: of the buckets.
         rows, bytes: by bucket, of rows that expire after the judged batch; bucket ``n`` begins at
             ``n * width`` in epoch ms.
+        lasting: of these rows, those that were there before the newer half of the window.
         due_rows, due_bytes: the clock of the judged batch had come so far, and they are there.
         endless_rows, endless_bytes: without a time: their field is null, or no timer is set.
         endless_new: of these rows, those that came in the newer half of the window.
@@ -76,6 +77,7 @@ class Expiring(Sums, Fact):
     width: Width = sum_by(max, Width.SECOND)
     rows: Counter[int] = field(default_factory=Counter)
     bytes: Counter[int] = field(default_factory=Counter)
+    lasting: int = 0
     due_rows: int = 0
     due_bytes: int = 0
     endless_rows: int = 0
@@ -134,12 +136,13 @@ class Expiring(Sums, Fact):
             timed = clock != NO_CLOCK
             if kind is not None:
                 timed &= clock != NO_TIMEOUT
-            clock, weights = rows_of((clock, sizes), timed)
+            clock, weights, since = rows_of((clock, sizes, born), timed)
             times = expiry_ms(clock, expiry)
             due = times <= now if now is not None else np.zeros(len(times), np.bool_)
             total += cls._of_times(
                 kind,
                 *rows_of((times, weights), ~due),
+                lasting=int((~due & (since < newer)).sum()),
                 due_rows=int(due.sum()),
                 due_bytes=int(weights[due].sum()),
                 endless_rows=int((~timed).sum()),

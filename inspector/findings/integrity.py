@@ -21,7 +21,7 @@ from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import COMPARED, LEFT, Problem, StoreId, StoreName
-from inspector.quantities import count_text, duration_text
+from inspector.quantities import capitalise, count_text, duration_text
 
 KIND_OF_PROBLEM: dict[str, Kind] = {
     "missing-delta": catalogue.MISSING_DELTA,
@@ -226,17 +226,18 @@ def judge_placement(
     total = sum(partitions.values(), MisplacedKeys())
     if not total.misplaced:
         return
-    where = sorted(
-        path_text for path_text, partition_facts in partitions.items() if partition_facts.misplaced
-    )
+    where = sorted(number for number, facts in partitions.items() if facts.misplaced)
     named = ", ".join(map(str, where[:PLACES_NAMED]))
     more = f" and {len(where) - PLACES_NAMED:,} more" if len(where) > PLACES_NAMED else ""
+    subject = f"partition{'s' * (len(where) > 1)} {named}{more}"
+    theirs = sum(partitions[number].checked for number in where)
     yield catalogue.WRONG_PARTITION.of_store(
         StoreName(operator_id, store_name),
         f"{total.misplaced:,} of {count_text(total.checked, 'key')} belong to another partition "
-        f"than the one that has them: partition{'s' * (len(where) > 1)} {named}{more}",
+        f"than the one that has them: {subject}",
         total.misplaced,
         total.misplaced_bytes,
-        f"The state has {count_text(total.misplaced, 'key')} in a partition where Spark does not "
-        f"look for {'it' if total.misplaced == 1 else 'them'}.",
+        f"{capitalise(subject)} {'has' if len(where) == 1 else 'have'} {total.misplaced:,} of "
+        f"{count_text(theirs, 'key')} that belong to another partition, where Spark looks for "
+        "them: were files copied from another one, or from a run with more or fewer partitions?",
     )

@@ -275,7 +275,7 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"{_BY_SCHEMA if life.watermark_possible else ''}",
         newest.rows,
         newest.row_bytes,
-        f"{capitalise(rule.never)}{_SETS if life.sets else _differs(life)}.",
+        f"{capitalise(rule.never)}{_SETS if life.sets else _differs(life)}{_elsewhere(life)}.",
         next_step=rule.advice,
         certainty=Certainty.INFERRED if life.watermark_possible else Certainty.PROVEN,
     )
@@ -297,6 +297,14 @@ def _small_share(life: StoreLifetime, thresholds: Thresholds) -> str:
         return ""
     share = share_text(life.removals / life.inserts)
     return f"it removed {life.removals:,} of {count_text(life.inserts, 'key')} that came ({share})"
+
+
+def _elsewhere(life: StoreLifetime) -> str:
+    """The watermark of the query, where no column in the key of an aggregation carries it."""
+    unsure = life.watermark_possible and not life.watermark_refuted
+    if not life.watermark_ms or unsure or life.operator_name not in AGGREGATIONS:
+        return ""
+    return f"; that of the query ({time_ms_text(life.watermark_ms)}) is on another column"
 
 
 def _partial_removal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -464,6 +472,8 @@ def _nearly_equal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
 
 
 _FEWEST_ALIKE = 5
+_GAPS = 4
+"""How many times the gap a session lasts, at least, for one that events prolong again and again."""
 
 
 def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -480,8 +490,8 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
                 f"No session has closed while the watermark moved by {moved}: new events prolong "
                 f"{'it' if rows == 1 else f'all {rows:,} sessions'} before the gap has passed."
             )
-        elif life.longest is not None:
-            yield from _long_session(life, life.longest, now)
+        else:
+            yield from _long_sessions(life, far, now, thresholds)
             return
     elif calls is not None:
         fired = calls.timeout_kept or calls.timeout_rearmed or calls.timeout_removed
@@ -511,11 +521,28 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     )
 
 
-def _long_session(life: StoreLifetime, longest: LongSession, now: int) -> Iterator[Finding]:
-    """One session of many that has been open for far longer than the others are."""
+def _long_sessions(
+    life: StoreLifetime, far: Expiring, now: int, thresholds: Thresholds
+) -> Iterator[Finding]:
+    """Most sessions, or one of many, that have been open for far longer than the others are."""
+    rows, gap, longest = far.lasting, life.reach_ms, life.longest
+    moved = life.all_moved_ms
+    if rows >= thresholds.hot_share * life.newest.rows and 0 < _GAPS * gap <= moved / 2:
+        yield catalogue.OPEN_SESSIONS.of_store(
+            life,
+            f"{rows:,} of {count_text(life.newest.rows, 'session')} were there before the newer "
+            f"half of {count_text(life.window, 'version')}; the gap is ~{duration_text(gap)}",
+            rows,
+            cause=f"{rows:,} of {count_text(life.newest.rows, 'session')} are open for half of the "
+            f"history or longer, in which the watermark moved by {duration_text(moved)}: new "
+            f"events prolong them before the gap of ~{duration_text(gap)} has passed.",
+        )
+        return
+    if longest is None:
+        return
     length = now - longest.start_ms
     # By Little's law, how long a row is there is how many there are by how many go.
-    usual = life.newest.rows * life.all_moved_ms / max(1, life.removals)
+    usual = life.newest.rows * moved / max(1, life.removals)
     if life.removals < _FEWEST_GONE or length < 3 * usual or 2 * longest.puts < life.window:
         return
     words = f"one session{longest.words} is open for {duration_text(length)} at least"
@@ -571,7 +598,7 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
             f"{count_text(rows, noun)}{variable}",
             duration_text(ahead),
             until if near else until.partition("T")[0],
-            "at" if near else "in",
+            "at" if near else "on",
         )
         + (_end_of_cause(life, (max(far.rows) + 1) * far.width - now) if alone else question),
         next_step="shorten the delay, gap, timeout or TTL if the query can do with less: until the "
@@ -628,7 +655,7 @@ def _far_beside(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
     limits = [
         ahead
         for near, ahead in pairwise(ends)
-        if ahead >= max(least, thresholds.far_spans * max(near, far.width))
+        if ahead >= max(least, 2 * thresholds.far_spans * max(near, far.width))
     ]
     if not limits:
         return

@@ -357,7 +357,8 @@ def _expiring(
         batch.watermark_ms if by_watermark else batch.timestamp_ms
     ]
     # Where timers may follow either clock, what is far ahead of the later one is of both.
-    now = max(clock or 0 for clock in clocks) if all(clocks) else None
+    # A watermark of 0 is none, which no timer waits for; one that is not known may be any.
+    now = None if None in clocks else max(map(int, filter(None, clocks)), default=None)
     return {"expiring": min(by_kind, key=lambda item: item.due_rows), "now_ms": now}
 
 

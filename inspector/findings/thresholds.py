@@ -37,7 +37,7 @@ class Thresholds:
     alike_share: float = 0.05
     far_days: float = 180.0
     far_warned: float = 730.0
-    far_spans: float = 10.0
+    far_spans: float = 5.0
     far_hours: float = 1.0
     far_share: float = 0.01
     short_delay_ms: int = 1_000

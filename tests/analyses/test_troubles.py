@@ -131,8 +131,8 @@ CAUSES: dict[str, str] = {
     "union_idle_source": r"The watermark stands still .*source 1.* since batch 2",
     "session_long_gap": r"The watermark has to advance by 399 d",
     "group_no_timeout": r"The query has no timeout, so a key goes only when the function removes",
-    "group_far_timeout": r"expiry of 160 timeouts lies 56,\d+ years ahead \(in \+58.*\): a wrong",
-    "group_years_timeout": r"expiry of 160 timeouts lies 5.5 years .*ahead \(in 2032.*\): a wrong",
+    "group_far_timeout": r"expiry of 160 timeouts lies 56,\d+ years ahead \(on \+58.*\): a wrong",
+    "group_years_timeout": r"expiry of 160 timeouts lies 5.5 years .*ahead \(on 2032.*\): a wrong",
     "group_unset_timeout": r"The function never set a timeout; 160 of 160 puts were of new keys",
     "group_ignored_timeout": r"timeout of \d+ keys fired .*did nothing about it",
     "group_rearmed": r"timeout of \d+ keys fired .*, and the function set a new one",
@@ -141,7 +141,7 @@ CAUSES: dict[str, str] = {
     "tws_list": r"The list state 'pages' of 20 keys only grows and has no TTL, up to 80",
     "tws_map": r"map state 'pages'",
     "tws_value_without_ttl": r"The variable 'pages' has no TTL and the query no timers",
-    "tws_far_ttl": r"The TTL of 160 values of 'pages' ends 10 years .*ahead \(in 20\d\d",
+    "tws_far_ttl": r"The TTL of 160 values of 'pages' ends 10 years .*ahead \(on 20\d\d",
     "tws_timers_gather": r"Timers only gather: 160 timers for 20 keys",
     "rocksdb_zips": r"Each batch uploads ~.* of RocksDB files to write ~.* of rows",
     "rocksdb_agg_no_watermark": r"no group is ever removed",
@@ -450,7 +450,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "exchanged_others": (
         "trouble_skew",
         _exchange("state/0/1", "state/0/2"),
-        r"Error: The state has 3 keys in a partition where Spark does not look for them",
+        r"Error: Partitions 1, 2 have 3 of \d+ keys that belong to another partition, where Spark",
     ),
     "stray_delta": (
         HDFS,

@@ -83,6 +83,14 @@ def test_rows_without_a_time_that_came_in_the_newer_half_are_counted() -> None:
     assert (found.endless_rows, found.endless_new) == (6, 3)
 
 
+def test_rows_that_last_are_those_from_before_the_newer_half() -> None:
+    track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
+    steps = [Step([(user(name), cases.micros(5_000_000))]) for name in "abcdef"]
+    state, _, _ = replay([*steps, Step([(user("a"), cases.micros(9_000_000))])], track)
+    assert Expiring.observe(state, MICROS, None).lasting == 3
+    assert Expiring.observe(state, MICROS, BatchClock(BatchId(1), 10**9, 5_000)).lasting == 1
+
+
 def test_a_timer_that_is_not_set_never_fires() -> None:
     track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     puts = [(user("a"), cases.micros(NO_TIMEOUT)), (user("b"), cases.micros(5000))]

@@ -155,8 +155,8 @@ def test_a_key_that_every_event_makes_anew_is_the_cause(
     ("changes", "found"),
     [
         ({}, True),
-        ({"span_ms": 6_000_000}, True),
-        ({"span_ms": 9_000_000}, False),
+        ({"span_ms": 12_000_000}, True),
+        ({"span_ms": 18_000_000}, False),
         ({"span_ms": None}, False),
         ({"removals": 1}, False),
         ({"growing": False}, False),
@@ -403,7 +403,7 @@ def test_a_long_delay_of_one_side_of_a_join_is_information() -> None:
         {"delays_ms": (5 * DAY,)},  # a source is late
         {"ages": Ages(oldest_ms=100 * DAY + HOUR // 2)},
         {"ages": Ages()},
-        {"span_ms": DAY},
+        {"span_ms": 2 * DAY},
         {"removals": 1},
         {"growing": False},
         {"watermark_ms": None},
@@ -540,6 +540,20 @@ def test_one_session_that_is_open_for_longer_than_the_others_are() -> None:
         assert judged(**many | change) == []
 
 
+def test_sessions_that_are_open_for_most_of_the_history_are_counted() -> None:
+    lasting = replace(expiring(m30=9), lasting=5)
+    many = OPEN | {"now_ms": 10 * DAY, "removals": 90, "expiring": lasting, "reach_ms": 1_800_000}
+    (found,) = judged(**many, all_moved_ms=4 * HOUR)
+    assert (found.kind.id, found.severity, found.rows) == ("SS224", Severity.INFO, 5)
+    assert "5 of 9 sessions are open for half of the history or longer" in found.cause
+    assert "the watermark moved by 4 h: new events prolong them before the gap of ~30 min" in (
+        found.cause
+    )
+    assert judged(**many, all_moved_ms=4 * HOUR - 1) == []
+    few = replace(lasting, lasting=4)
+    assert judged(**many | {"expiring": few}, all_moved_ms=4 * HOUR) == []
+
+
 def test_timeouts_that_each_call_sets_anew_never_fire() -> None:
     calls = TimerCalls(armed_by_data=70, armed_keys=9)
     group: dict[str, Any] = {
@@ -651,6 +665,27 @@ def test_the_column_that_no_two_keys_share_is_named() -> None:
     assert found.cause == "No column carries a watermark; 'id' differs in each of 200 keys."
 
 
+def test_that_the_watermark_is_on_another_column_is_said_of_groups() -> None:
+    groups = {
+        "operator_name": "stateStoreSave",
+        "rule": NEVER,
+        "watermark_ms": 3_600_000,
+        "inserts": 9,
+    }
+    words = "; that of the query (1970-01-01T01:00:00.000Z) is on another column."
+    (found,) = judged(**groups)
+    assert found.cause == "No column carries a watermark" + words
+    (found,) = judged(**groups, watermark_possible=True, watermark_refuted=True)
+    assert found.cause.endswith(words)
+    for change in (
+        {"watermark_ms": 0},
+        {"watermark_possible": True},
+        {"operator_name": "dedupe"},
+    ):
+        (found,) = judged(**groups | change)
+        assert found.cause == "No column carries a watermark."
+
+
 FAR = {
     "now_ms": 10 * DAY,
     "span_ms": HOUR,
@@ -671,7 +706,7 @@ def expiring(**rows: int) -> Expiring:
 def test_a_timeout_that_is_a_thousand_times_a_usual_one_is_asked_for_its_unit() -> None:
     (found,) = judged(**FAR, expiring=expiring(m29_990=4, m30_000=5))
     assert (found.kind.id, found.severity) == ("SS218", Severity.INFO)
-    assert "of 9 timeouts lies 20 d ahead (in 1970-01-31), a thousand times 30 min" in found.cause
+    assert "of 9 timeouts lies 20 d ahead (on 1970-01-31), a thousand times 30 min" in found.cause
     assert "no timeout is known to have fired, and 50 keys were removed" in found.cause
     (found,) = judged(**FAR, expiring=expiring(m43_200=9))
     assert "a thousand" not in found.cause
@@ -736,7 +771,7 @@ def test_the_variable_of_a_far_ttl_is_named() -> None:
     ttl = StoreRule(expiry=KEY_TIME, row_kind=RowKind.TTL_VALUE)
     case = FAR | {"operator_name": "transformWithStateExec", "calls": None, "removals": 0}
     (found,) = judged(**case | {"rule": ttl, "store_name": "seen"}, expiring=expiring(m43_200=9))
-    assert found.cause.startswith("The TTL of 9 values of 'seen' ends 30 d ahead (in 1970-02-10);")
+    assert found.cause.startswith("The TTL of 9 values of 'seen' ends 30 d ahead (on 1970-02-10);")
 
 
 def test_a_variable_without_a_ttl_is_named() -> None:
