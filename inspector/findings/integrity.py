@@ -239,5 +239,5 @@ def judge_placement(
         total.misplaced_bytes,
         f"{capitalise(subject)} {'has' if len(where) == 1 else 'have'} {total.misplaced:,} of "
         f"{count_text(theirs, 'key')} that belong to another partition, where Spark looks for "
-        "them: were files copied from another one, or from a run with more or fewer partitions?",
+        "them: so it is after files of another one, or of a run with more or fewer, are copied.",
     )
