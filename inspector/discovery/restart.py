@@ -251,6 +251,22 @@ class Restart:
         loaded = {(load.store.operator_id, load.store.partition_id) for load in self.loads}
         return location in loaded and location not in blocked
 
+    def remedy(self, name: str) -> str:
+        """What to do about the offset log or one of its entries, if not to restore it alone."""
+        if name == OFFSETS and not self.batch:
+            return (
+                "restore offsets and commits; without them begin a new checkpoint, or empty this "
+                "one, as nothing says up to where the sources have been read"
+            )
+        stops = any(obstacle.name == name for obstacle in self.obstacles)
+        if stops and self.wrote is False and name == f"{OFFSETS}/{self.batch}":
+            # OffsetSeqLog.add comes before anything of the batch runs.
+            return (
+                f"remove {name} and its checksum file while the query is stopped: nothing was "
+                f"written for batch {self.batch}, and Spark plans it again"
+            )
+        return ""
+
     def _files(self) -> str:
         """The snapshot and the number of deltas that the stores are loaded from."""
         if not self.loads:

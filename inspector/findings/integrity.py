@@ -11,7 +11,6 @@ from inspector.checkpoint.logfile import (
     STORAGE_SLUG,
     VANISHED_SLUG,
 )
-from inspector.checkpoint.logs import OFFSETS
 from inspector.discovery.listing import STRAY
 from inspector.discovery.lost_files import EXCHANGED
 from inspector.discovery.restart import Restart
@@ -112,21 +111,9 @@ def judge_problems(
 def _to_do(kind: Kind, severity: Severity, path: str, restart: Restart | None) -> str:
     if severity is not kind.severity:
         return MOVED_TO_DO if severity is Severity.INFO else _HARMLESS_TO_DO
-    if restart is not None and kind is catalogue.LOG_CONTRADICTION and not restart.batch:
-        return (
-            "restore offsets and commits; without them begin a new checkpoint, or empty this one, "
-            "as nothing says up to where the sources have been read"
-        )
-    if restart is None or kind not in _STOPPING:
-        return kind.to_do
-    if restart.again and restart.wrote is False and path == f"{OFFSETS}/{restart.batch}":
-        # OffsetSeqLog.add comes before anything of the batch runs.
-        return (
-            f"remove {path} and its checksum file while the query is stopped: nothing was written "
-            f"for batch {restart.batch}, and Spark plans it again"
-        )
-    if restart.back is None:
-        return kind.to_do
+    remedy = "" if restart is None else restart.remedy(path)
+    if remedy or restart is None or restart.back is None or kind not in _STOPPING:
+        return remedy or kind.to_do
     back = f"go back to batch {restart.back:,} in a copy (inspector copy --batch {restart.back})"
     restore = "" if kind is catalogue.NOT_RESTORABLE else f"{catalogue.UNDECODABLE_FILE.to_do}, or "
     return f"{restore}{back}, the newest as of which all is there"
