@@ -153,6 +153,27 @@ def later(minutes: int, since: int = 0) -> Feed:
     return feed
 
 
+def some_ahead(share: int) -> Feed:
+    """New users, one in so many of whom has a clock that is eight hours ahead."""
+
+    def feed(batch: int) -> list[Row]:
+        ahead = later(480, 0)(batch)
+        return [ahead[n] if n % share == 0 else row for n, row in enumerate(comers(batch))]
+
+    return feed
+
+
+def one_ahead(batch: int) -> list[Row]:
+    """New users, and in the fifth batch one event of years later."""
+    at = (START + timedelta(days=1900)).isoformat()
+    return comers(batch) + ([event(batch, 30, "far", ts=at, raw=at)] if batch == 4 else [])
+
+
+def backlog(batch: int) -> list[Row]:
+    """A first batch 150 times as large as those that follow."""
+    return regulars(batch)[:8] if batch else [event(0, n % 60, f"u{n}") for n in range(1200)]
+
+
 def old_after(batch: int) -> list[Row]:
     """A source that delivers the data of days ago from the fourth batch on."""
     return later(-4000)(batch) if batch > 3 else comers(batch)
@@ -459,6 +480,7 @@ BY_SESSION = grouped("session_window(ts, '2 minutes')", "user", late=LATENESS)
 BY_USER = Query(grouped(MINUTE, "user", late=LATENESS))
 SAME_USER = "user = other_user"
 SOON = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 1 MINUTE"
+SAME_ID = "id = other_id"
 OTHER_CASE = SOON.replace("other_user", "upper(other_user)")
 BEFORE = f"{SAME_USER} AND other_ts BETWEEN ts - INTERVAL 1 MINUTE AND ts - INTERVAL 1 SECOND"
 YEAR = f"{SAME_USER} AND other_ts BETWEEN ts - INTERVAL 365 DAYS AND ts + INTERVAL 365 DAYS"
@@ -1165,6 +1187,24 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
             conf=ROCKSDB,
             endless=True,
         ),
+    ),
+    "join_orders": (
+        Query(joined(SAME_ID, "10 minutes", "20 minutes"), mode="append"),
+        "join_no_watermark",
+    ),
+    "union_far_event": (Query(union_of(LATENESS), comers, one_ahead), "union_idle_source"),
+    "agg_backlog": (Query(BY_USER.build, backlog), "agg_window_no_watermark"),
+    "agg_some_ahead": (
+        Query(BY_USER.build, some_ahead(3)),
+        Query(BY_USER.build, some_ahead(1)),
+    ),
+    "union_max_policy": (
+        Query(union_of(LATENESS), comers, later(-60), conf=POLICY_MAX),
+        Query(union_of(LATENESS), conf=POLICY_MAX),
+    ),
+    "agg_ms_as_micros": (
+        Query(grouped(MINUTE, "user", late=LATENESS, at="timestamp_micros(unix_millis(ts))")),
+        "agg_window_no_watermark",
     ),
     "agg_time_key_week": (
         Query(grouped("ts", "user", late="7 days")),

@@ -326,5 +326,6 @@ ILL: dict[str, Ill] = {
     "SS311": Ill("4.3.0/agg_update", _killed_attempts),
     "SS312": Ill("4.3.0/agg_update", thresholds={"kept_versions": "5"}),
     "SS313": Ill("troubles/trouble_join_wide_payload"),
+    "SS314": Ill("troubles/trouble_agg_backlog"),
 }
 """Id of each finding -> a checkpoint on which exactly it is found."""

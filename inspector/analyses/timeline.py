@@ -21,7 +21,7 @@ from inspector.estimates.growth import Growth, sparkline
 from inspector.facts.expiring import Expiring, Width
 from inspector.facts.join_times import KeyTimeVotes
 from inspector.facts.versions import VersionFacts
-from inspector.findings.verdict import TOO_SHORT
+from inspector.findings.verdict import too_short
 from inspector.merge.collect import Facts
 from inspector.model import StoreName, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule
@@ -385,7 +385,11 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
         notes=(
             *common.appended_notes(checkpoint),
             *_capacity_notes(together, capacity, with_heap=bool(heaps)),
-            *([f"{capitalise(TOO_SHORT)}."] if together and not together.bytes.judged else []),
+            *(
+                [f"{capitalise(too_short(len(together.points)))}."]
+                if together and not together.bytes.judged
+                else []
+            ),
             *unknown_timers(judged),
         ),
         charts=growth_charts(judged),

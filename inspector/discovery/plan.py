@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from math import gcd
@@ -24,7 +25,7 @@ from inspector.discovery.unknown_watermarks import (
     operator_holding_back,
     sees_watermark,
 )
-from inspector.discovery.what_if import DEDUPLICATIONS, scenario_of
+from inspector.discovery.what_if import DEDUPLICATIONS, delays_of, scenario_of
 from inspector.model import Certainty, FileKind, TimeoutKind
 from inspector.operators import deduplicate_within_watermark
 from inspector.operators.aggregation import COMPLETE
@@ -194,6 +195,7 @@ def _store_task(
         reason=reason,
         event_time=rule.event_time,
         unmarked=_only_time(operator, name) if rule.never else None,
+        raised=dict(_rises(checkpoint, operator, rule, version)),
         by_key_time=bool(rule.key_times)
         and not rule.user_supplied
         and rule.expiry is None
@@ -223,6 +225,31 @@ def _store_task(
         several_values=schema is not None
         and is_list(operator.metadata, schema, operator.layout.store_names),
     )
+
+
+def _rises(
+    checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
+) -> Iterator[tuple[int, int]]:
+    """Watermarks that a batch raised far, ahead of its clock or by the fastest of the sources.
+
+    They are compared with expiry times, so with a delay where those have it.
+    """
+    followed = rule.expiry or rule.event_time
+    if followed is None or followed.clock is not Clock.WATERMARK:
+        return
+    by_fastest = checkpoint.conf(version, "multipleWatermarkPolicy") == "max"
+    within = operator.name in deduplicate_within_watermark.NAMES
+    delay_ms = max(delays_of(checkpoint), default=0) if within else 0
+    for batch, clock in checkpoint.logs.clocks.items():
+        before, after = clock.watermark_ms, clock.next_watermark_ms
+        if before is None or after is None or batch >= version or after - before < FAR_MS:
+            continue
+        if by_fastest or after - (clock.timestamp_ms or after) >= FAR_MS:
+            yield batch + 1, after + delay_ms
+
+
+FAR_MS = 1_800_000
+"""How far a watermark rises at once that leaves behind what comes with the same batch."""
 
 
 def _only_time(operator: Operator, store: str) -> ExpiryField | None:

@@ -85,6 +85,8 @@ class StoreTask:
             that cannot be said, or is not to be checked.
         number: field to be followed for another store's sake (the counters of a join).
         unmarked: the only time of its rows, where they never go as no schema marks it.
+        raised: watermarks, by the version whose batch made them, that rose far: how far behind them
+            the rows of the batch are is counted.
         empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
         call_bounds: by version, what the records of all keys show about who made them, where a task
             has a range of the keys (the fields of :class:`inspector.facts.timers.CallBounds`).
@@ -113,6 +115,7 @@ class StoreTask:
     event_time: ExpiryField | None = None
     number: ExpiryField | None = None
     unmarked: ExpiryField | None = None
+    raised: Mapping[int, int] = field(default_factory=dict)
     empty_size: int = -1
     session_fields: int = 0
     processing_versions: tuple[int, ...] = ()

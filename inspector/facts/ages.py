@@ -18,7 +18,7 @@ from inspector.facts.size_distributions import SizeCounts
 from inspector.light_dataclasses import dataclass, field
 from inspector.state.change import Change
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
-from inspector.sums import greatest, least, sum_by
+from inspector.sums import least, sum_by
 
 BEFORE = 0
 """In place of a version: put before the window, at the version of the snapshot or earlier."""
@@ -36,7 +36,8 @@ class Ages(StoreSum):
         untimed, untimed_new: where the rule has such a field, the rows in which it is null, and of
             these the ones that came in the newer half of the window.
         first_known: the newest of the oldest versions whose changes are known.
-        oldest_ms, newest_ms: of the rule's event-time field over all live rows; None without one.
+        oldest_ms: of the rule's event-time field over all live rows; None without one.
+        newest: the same, and the version of that row's last put, or BEFORE; empty without one.
     """
 
     rows: Counter[int] = field(default_factory=Counter)
@@ -44,7 +45,7 @@ class Ages(StoreSum):
     window_version: int = sum_by(max, 0)
     first_known: int = sum_by(max, 0)
     oldest_ms: int | None = sum_by(least, None)
-    newest_ms: int | None = sum_by(greatest, None)
+    newest: tuple[int, ...] = sum_by(max, ())
     keys: int = 0
     untimed: int = 0
     untimed_new: int = 0
@@ -59,14 +60,21 @@ class Ages(StoreSum):
             per_ms: units of the map's clock in one millisecond, where that is an event time.
         """
         base = state.versions[state.base_step]
-        times = None if per_ms is None else clock_range_ms(state, per_ms)
-        oldest, newest = times or (None, None)
+        times = () if per_ms is None else clock_range_ms(state, per_ms)
+        oldest = times[0] if times else None
         rows: Counter[int] = Counter()
         weights: Counter[int] = Counter()
         for version, count, size in measure_ages(state):
             rows[version], weights[version] = count, size
         untimed = (0, 0) if per_ms is None else _timeless_rows(state)
-        return cls(rows, weights, base, base + from_snapshot, oldest, newest, len(state), *untimed)
+        return cls(
+            rows, weights, base, base + from_snapshot, oldest, times[1:], len(state), *untimed
+        )
+
+    @property
+    def newest_ms(self) -> int | None:
+        """The newest event time over all live rows; None without one."""
+        return self.newest[0] if self.newest else None
 
     @property
     def total(self) -> tuple[int, int]:
@@ -90,16 +98,27 @@ def measure_ages(state: StateMap) -> Iterator[tuple[int, int, int]]:
         yield version, int(rows[at]), int(weights[at])
 
 
-def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, int] | None:
-    """Oldest and newest clock of the live rows in ms, rounded up; None where none has one."""
-    ends: list[int] = []
+def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:
+    """Oldest and newest clock of the live rows in ms, rounded up, and the version of the newest.
+
+    That is the version of its last put, or BEFORE; nothing where no row has a clock.
+    """
+    oldest: list[int] = []
+    newest: list[tuple[int, int]] = []
     for portion in state.portions():
-        clock = state.clock[portion]
+        clock, step = state.clock[portion], state.put_step[portion]
         is_known = state.live[portion] & (clock != NO_CLOCK)
         if is_known.any():
-            clock = clock if is_known.all() else clock[is_known]
-            ends += int(clock.min()), int(clock.max())
-    return (-(-min(ends) // per_ms), -(-max(ends) // per_ms)) if ends else None
+            if not is_known.all():
+                clock, step = clock[is_known], step[is_known]
+            oldest.append(int(clock.min()))
+            latest = int(clock.argmax())
+            newest.append((int(clock[latest]), int(step[latest])))
+    if not newest:
+        return ()
+    last, put = max(newest)
+    version = state.versions[put] if put > BEFORE_WINDOW else BEFORE
+    return -(-min(oldest) // per_ms), -(-last // per_ms), version
 
 
 def _timeless_rows(state: StateMap) -> tuple[int, int]:
@@ -134,7 +153,37 @@ class OldestEventTime(VersionSum):
     def observe(cls, state: StateMap, per_ms: int) -> OldestEventTime:
         """The oldest clock of the map, in units of which there are ``per_ms`` in a millisecond."""
         result = clock_range_ms(state, per_ms)
-        return cls(None if result is None else result[0])
+        return cls(result[0] if result else None)
+
+
+@fact("rows_behind")
+@dataclass(frozen=True)
+class RowsBehind(VersionSum):
+    """Rows that a batch put, by how far they are behind the watermark that it made. Adds.
+
+    Attributes:
+        digits: by the binary digits of the whole minutes, so that 6 is from 32 to 64 minutes;
+            AHEAD for those that it has not passed.
+    """
+
+    digits: Counter[int] = field(default_factory=Counter)
+
+    @classmethod
+    def observe(cls, state: StateMap, per_ms: int, watermark_ms: int) -> RowsBehind:
+        """Measure the version that was replayed last, whose clock has ``per_ms`` units in a ms."""
+        digits: Counter[int] = Counter()
+        for portion in state.portions():
+            clock, newest = state.clock[portion], len(state.versions) - 1
+            put = state.live[portion] & (state.put_step[portion] == newest) & (clock != NO_CLOCK)
+            minutes = (watermark_ms - clock[put] / per_ms) // 60_000
+            # The exponent of a whole number is how many digits it has.
+            lengths = np.where(minutes < 0, AHEAD, np.frexp(minutes)[1])
+            digits.update(lengths.tolist())
+        return cls(digits)
+
+
+AHEAD = -1
+"""In place of a number of digits: the watermark has not passed the row."""
 
 
 @fact("rewrites")

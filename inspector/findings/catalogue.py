@@ -22,6 +22,8 @@ def _severity(inference: Inference) -> Severity:
 
 
 _JOIN_SIDE, _JOIN_COPY = INFERENCES["join-side"], INFERENCES["join-copy"]
+LATE_ROWS = _severity(INFERENCES["late-rows"])
+"""Of findings that say which rows are dropped as late."""
 
 MISSING_DELTA = Kind(
     "SS101",
@@ -306,7 +308,7 @@ WATERMARK_AHEAD = Kind(
     "goes back, so data with correct times comes too late for it.",
     command="timeline",
     explains=Explains(
-        ("SS202", "SS206"),
+        ("SS202", "SS206", "SS218"),
         "a watermark in the future passes rows at once, and no data with correct times moves it",
     ),
 )
@@ -382,7 +384,8 @@ FAR_EXPIRY = Kind(
     explains=Explains(("SS204", "SS210"), "rows that are not yet due are not removed"),
 )
 UNFED = Kind(
-    *("SS220", Severity.INFO, "nothing is stored though data arrives", "numRowsDroppedByWatermark"),
+    *("SS220", Severity.INFO, "data arrives that is not stored", "numRowsDroppedByWatermark"),
+    certainties=_PROVEN_OR_INFERRED,
     to_do="compare the event times of the records with the watermark, and look at the filters "
     "before the operator; of a limit that is reached start the query anew, or stop it",
     cause="No row is stored, though data arrives.",
@@ -545,6 +548,15 @@ WIDE_COLUMN = Kind(
     "a larger error",
     cause="One column holds most of the bytes.",
     command="sizes",
+)
+BURST = Kind(
+    *("SS314", Severity.INFO, "one batch far larger than others", "maxOffsetsPerTrigger"),
+    to_do="limit what one batch reads: maxOffsetsPerTrigger (Kafka), maxFilesPerTrigger or "
+    "maxBytesPerTrigger (files). Such a batch takes long, may run out of memory, and runs again "
+    "whole if it fails",
+    cause="One batch wrote far more rows than others do.",
+    command="timeline",
+    concerns=Concerns.RECORDS,
 )
 WHOLE_UPLOADS = Kind(
     "SS310",

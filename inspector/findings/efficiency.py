@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import gcd
+from statistics import median
 
 from inspector.facts.versions import VersionFacts
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import Thresholds
 from inspector.light_dataclasses import dataclass
+from inspector.operators.join import COUNT_STORES
 from inspector.operators.registry import rewrite_advice
 from inspector.operators.transform_with_state import is_helper
 from inspector.quantities import bytes_text, capitalise, count_text, long_duration_text, share_text
@@ -123,7 +125,34 @@ def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         growing = list(_growing_values(costs, thresholds))
         yield from growing or (() if oversized else _wide_column(costs, thresholds))
     yield from _fan_out(costs, thresholds)
+    yield from _burst(costs, thresholds)
     yield from _whole_uploads(costs, thresholds)
+
+
+def _burst(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
+    """One batch that wrote far more than others do, as of a backlog that is read at once."""
+    written = {
+        version: facts.puts
+        for version, facts in costs.versions.items()
+        if facts.puts and not facts.rebased
+    }
+    counts = costs.store_name in COUNT_STORES or is_helper(costs.store_name)
+    if counts or len(written) <= thresholds.window_versions:
+        return
+    largest = max(written, key=lambda version: written[version])
+    most, usual = written.pop(largest), median(written.values())
+    if most < max(thresholds.burst_rows, thresholds.burst_ratio * usual):
+        return
+    words = (
+        f"batch {largest - 1} wrote {count_text(most, 'row')}, {most / usual:,.0f} times as many "
+        "as a batch usually does"
+    )
+    yield catalogue.BURST.of_store(
+        costs,
+        f"{words}: half of {len(written):,} others wrote {usual:,.0f} or fewer",
+        cause=f"{capitalise(words)}: a backlog was read at once, as at a first start or after a "
+        "stop, without a limit such as maxOffsetsPerTrigger.",
+    )
 
 
 def judge_format(operator_id: int, formats: Mapping[str, str]) -> Iterator[Finding]:

@@ -88,9 +88,33 @@ def judge_join(life: JoinLifetime, thresholds: Thresholds = DEFAULTS) -> Iterato
         if side.keeps_passed_rows:
             copied = life.covered.get(store) and not (opposite and opposite.removed)
             yield _judge_copy(life, store, side) if copied else _never(life, store, side, opposite)
+    yield from _no_removal(life, thresholds)
     for store, check in life.checks.items():
         yield from _counters(life, store, check)
     yield from _no_match(life, thresholds)
+
+
+def _no_removal(life: JoinLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """A join whose rows only come, all of them newer than the watermark so far."""
+    sides = life.sides.values()
+    if len(sides) < 2 or not all(
+        side.versions >= thresholds.window_versions
+        and side.newest.rows > side.first.rows
+        and not side.removed
+        and side.most_ms is not None
+        and side.most_ms <= 0
+        for side in sides
+    ):
+        return
+    least = duration_text(min(-(side.most_ms or 0) for side in sides))
+    yield JOIN_SIDE.of(
+        f"no row of either side was removed; the watermark has to advance by {least} before it "
+        "passes the first",
+        life.operator_id,
+        cause="No row of the join has been removed yet, as the watermark has passed none: if the "
+        "join condition has no time range, none ever will be.",
+        next_step=_BOUND_BOTH,
+    )
 
 
 def _no_match(life: JoinLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -112,6 +136,7 @@ def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention 
     if opposite is not None and opposite.removed:
         beside = f"; the other side removed {count_text(opposite.removed, 'row')}"
     is_mutual = opposite is not None and opposite.keeps_passed_rows
+    is_idle = opposite is not None and not opposite.removed
     return JOIN_SIDE.of_store(
         StoreName(life.operator_id, store),
         f"no row was removed in {count_text(side.versions, 'version')}, though the watermark moved "
@@ -122,9 +147,15 @@ def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention 
         _BOTH
         if is_mutual
         else f"The {_side(store)} side of the join removes no rows, though the watermark has "
-        "passed some: perhaps the time range is long, or has no bound on this side.",
-        next_step=_BOUND_BOTH if is_mutual else JOIN_SIDE.to_do,
+        f"passed some{_NEITHER if is_idle else _ONE}.",
+        next_step=_BOUND_BOTH if is_mutual or is_idle else JOIN_SIDE.to_do,
     )
+
+
+_NEITHER = (
+    ", and the other side none either: perhaps the join condition has no time range, or a long one"
+)
+_ONE = ": perhaps the time range is long, or has no bound on this side"
 
 
 _BOTH = (

@@ -26,6 +26,7 @@ from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
 from inspector.findings.rule_inputs import (
     join_lifetime,
+    late_batches,
     newest_times,
     span,
     store_lifetimes,
@@ -90,6 +91,7 @@ def judge(  # noqa: PLR0913 - what findings rest on
         dict(checkpoint.logs.sources.items()),
         delay_ms=max(delays_of(checkpoint), default=None),
         by_slowest=checkpoint.conf(version, "multipleWatermarkPolicy") != "max",
+        late=late_batches(facts),
         thresholds=thresholds,
     )
     findings += judge_heap(heap_bytes, thresholds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 from types import MappingProxyType
@@ -12,7 +13,7 @@ from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.plan import possible_times
 from inspector.discovery.what_if import delays_of
-from inspector.facts.ages import Ages
+from inspector.facts.ages import AHEAD, Ages, RowsBehind
 from inspector.facts.expiring import Expiring
 from inspector.facts.join_counters import JoinCheck, MatchedPuts, MatchedRows
 from inspector.facts.join_times import KeyTimeVotes, RemovedRows
@@ -468,13 +469,14 @@ class NewestTime(NamedTuple):
     Attributes:
         millis: epoch milliseconds. what: what kind of time it is: ``window end``.
         event_ms: the event time that some row had at the least; None where that is not known.
-        store_name: of the store.
+        store_name: of the store. version: that put the row last; 0 if not known.
     """
 
     millis: int
     what: str
     event_ms: int | None = None
     store_name: str = ""
+    version: int = 0
 
 
 def newest_times(
@@ -505,8 +507,52 @@ def newest_times(
                 what, newest = _what(field.name), ages.newest_ms
                 length = 0 if what == EVENT_TIME else lengths.get(name)
                 event = None if length is None else newest - length
-                result.append(NewestTime(newest, what, event, store))
+                result.append(NewestTime(newest, what, event, store, ages.newest[1]))
     return result
+
+
+class LateRows(NamedTuple):
+    """Rows that came with others, and that the watermark of the same batch left far behind.
+
+    Attributes:
+        batch: which. late, rows: of those that it put, the ones behind, and all.
+        least_ms: how far they are behind the watermark that it made, at the least; the furthest
+            less than four times as far.
+    """
+
+    batch: int
+    late: int
+    rows: int
+    least_ms: int
+
+
+def late_rows(batch: int, digits: Mapping[int, int]) -> LateRows | None:
+    """What of a batch came late, by :class:`inspector.facts.ages.RowsBehind`; None if nothing.
+
+    A source that was read from long ago on has rows of all ages. Where some are far behind and
+    none is half as far, they are of another source, or of another clock.
+    """
+    far = max(digits, default=AHEAD)
+    apart = not any(digits.get(far - n) for n in (2, 3)) and min(digits, default=far) < far - 3
+    if far < _FAR_DIGITS or not apart:
+        return None
+    late = sum(rows for digit, rows in digits.items() if digit >= far - 1)
+    nearest = min(digit for digit in digits if digit >= far - 1)
+    return LateRows(batch, late, sum(digits.values()), 60_000 << (nearest - 1))
+
+
+_FAR_DIGITS = 4
+"""Binary digits of 8 minutes."""
+
+
+def late_batches(facts: Facts) -> list[LateRows]:
+    """Rows that the watermark of their own batch left far behind, of all stores of an operator."""
+    digits: dict[tuple[int, int], Counter[int]] = {}
+    for name, versions in facts.merged(RowsBehind).items():
+        for version, behind in versions.items():
+            digits.setdefault((version - 1, name.operator_id), Counter()).update(behind.digits)
+    result = (late_rows(batch, of_batch) for (batch, _), of_batch in digits.items())
+    return [rows for rows in result if rows is not None]
 
 
 def _what(field_name: str) -> str:

@@ -60,6 +60,8 @@ class Thresholds:
     mean_value_bytes: int = 1024
     windows_per_event: int = 24
     rows_per_record: float = 10.0
+    burst_ratio: float = 30.0
+    burst_rows: int = 1_000
     zip_ratio: float = 2.0
     zip_bytes: int = 8_192
     same_value_share: float = 0.5

@@ -6,16 +6,22 @@ import enum
 from collections.abc import Mapping, Sequence
 
 from inspector.discovery.restart import Restart
+from inspector.estimates.growth import FEWEST, SHORTEST_MS
 from inspector.findings import catalogue
 from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
 from inspector.light_dataclasses import dataclass
 from inspector.model import READABLE, Problem
 from inspector.quantities import go_on_with
 
-TOO_SHORT = (
-    "too few batches can be read, or they are too close in time, to tell whether the state grows"
-)
-"""What is said of growth where no trend is judged."""
+
+def too_short(versions: int) -> str:
+    """What is said of growth where no trend is judged through so many versions."""
+    if versions < FEWEST:
+        return "too few batches can be read to tell whether the state grows"
+    return (
+        f"the {versions:,} batches that can be read began within {SHORTEST_MS // 1000} seconds, "
+        "too short a time to tell whether the state grows"
+    )
 
 
 class Level(enum.Enum):
@@ -39,6 +45,7 @@ class StateSize:
 
     Attributes:
         rows: live rows. bytes: their UnsafeRow bytes; both exact.
+        counters: those of the rows that only count the others, as a join's do.
         heap_bytes: what the versions that an executor retains by default take of its heap, all
             partitions together; an estimate. None where no executor keeps them on its heap.
     """
@@ -46,6 +53,7 @@ class StateSize:
     rows: int
     bytes: int
     heap_bytes: int | None
+    counters: int = 0
 
 
 @dataclass(frozen=True)

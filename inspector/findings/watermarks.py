@@ -11,12 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from inspector.checkpoint.log_entries import SourceOffset
-from inspector.findings.catalogue import WATERMARK_AHEAD, WATERMARK_FLAT, WATERMARK_OF_CLOCK
+from inspector.findings.catalogue import (
+    LATE_ROWS,
+    UNFED,
+    WATERMARK_AHEAD,
+    WATERMARK_FLAT,
+    WATERMARK_OF_CLOCK,
+)
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.rule_inputs import NewestTime, span
+from inspector.findings.rule_inputs import LateRows, NewestTime, span
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass
-from inspector.model import BatchClock
+from inspector.model import BatchClock, Certainty
 from inspector.quantities import count_text, duration_text
 from inspector.time_text import time_ms_text
 
@@ -24,9 +30,16 @@ MS_PER_HOUR = 3_600_000
 _NEAR_MS = 10 * 365 * 24 * MS_PER_HOUR
 """A watermark of another unit is that near to the clock when it is converted, as data is."""
 _WRONG_UNIT = (
-    "convert the event time with the function of its unit (timestamp_seconds, timestamp_millis), "
-    "and start from a new checkpoint: this one keeps its watermark"
+    "convert the event time with the function of its unit (timestamp_seconds, timestamp_millis, "
+    "timestamp_micros; a cast takes seconds), and start from a new checkpoint: this one keeps its "
+    "watermark"
 )
+_TOO_SMALL = {
+    1_000: "seconds were taken for milliseconds, or milliseconds for microseconds",
+    1_000_000: "seconds were taken for microseconds",
+}
+"""By what the watermark has to be multiplied to be near the clock."""
+_TOO_LARGE = "milliseconds were taken for seconds, or microseconds for milliseconds"
 SOURCES_NAMED = 3
 """Sources that are named; a query with more of one kind has its table in the log."""
 
@@ -82,6 +95,7 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     *,
     delay_ms: int | None = None,
     by_slowest: bool = True,
+    late: Sequence[LateRows] = (),
     thresholds: Thresholds = DEFAULTS,
 ) -> Iterator[Finding]:
     """What is wrong with the watermark of the query.
@@ -89,9 +103,12 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     ``newest`` is the newest time in each store whose rows go by the watermark; empty if no
     operator waits for it. ``delay_ms`` is the longest delay of withWatermark that is known.
     ``by_slowest``: of several the least counts (``spark.sql.streaming.multipleWatermarkPolicy``).
+    ``late``: rows of batches that raised the watermark far.
     """
-    ahead = list(_ahead(clocks, batch, thresholds))
+    ahead = list(_ahead(clocks, batch, delay_ms, late, thresholds))
     yield from ahead
+    if late and not ahead and not by_slowest and len((sources or {}).get(batch, ())) > 1:
+        yield _of_fastest(max(late, key=lambda rows: rows.late))
     yield from _of_clock(clocks, batch, thresholds) if newest else ()
     flat = flat_end(clocks, batch)
     if ahead or flat is None or not newest:
@@ -146,6 +163,9 @@ def _behind(
     watermark = last.next_watermark_ms
     if not watermark or latest - delay_ms - watermark < thresholds.behind_hours * MS_PER_HOUR:
         return
+    if latest - (last.timestamp_ms or latest) >= thresholds.ahead_hours * MS_PER_HOUR:
+        yield _of_future(max(events, key=lambda time: time.event_ms or 0), last)
+        return
     lag = duration_text(latest - delay_ms - watermark)
     far = latest - thresholds.behind_hours * MS_PER_HOUR
     sides = {t.store_name.partition("-")[0] for t in events if (t.event_ms or 0) <= far}
@@ -158,6 +178,24 @@ def _behind(
         "watermark is the least of theirs, so all state waits for the slowest one",
         cause=f"The watermark is {lag} behind the newest event times, less its delay: "
         f"{late or 'as a rule one source is late'}.",
+        severity=Severity.INFO,
+    )
+
+
+def _of_future(newest: NewestTime, last: BatchClock) -> Finding:
+    """An event far ahead of the clock, where a second source holds the watermark back."""
+    event_ms = newest.event_ms or 0
+    ahead = duration_text(event_ms - (last.timestamp_ms or 0))
+    of_batch = f" of batch {newest.version - 1}" if newest.version else ""
+    return WATERMARK_AHEAD.of(
+        f"the newest event time{of_batch} in {newest.store_name} is {time_ms_text(event_ms)}, "
+        f"{ahead} ahead of the batch clock, and the watermark is "
+        f"{time_ms_text(last.next_watermark_ms or 0)}",
+        next_step="filter rows whose event time is in the future out before withWatermark, such as "
+        "where(ts <= current_timestamp() + INTERVAL 1 HOUR), and restart the query: the watermark "
+        "of each source then begins anew at that of the query",
+        cause=f"An event{of_batch} lies {ahead} in the future ({time_ms_text(event_ms)}) and moved "
+        "the watermark of its source there; only a slower source holds that of the query back.",
         severity=Severity.INFO,
     )
 
@@ -237,7 +275,13 @@ def _of_clock(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Fi
     )
 
 
-def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Finding]:
+def _ahead(
+    clocks: Clocks,
+    batch: int,
+    delay_ms: int | None,
+    late: Sequence[LateRows],
+    thresholds: Thresholds,
+) -> Iterator[Finding]:
     """A watermark far from the batch clock: of the future, or of times in a wrong unit."""
     last = clocks.get(batch)
     if last is None or last.timestamp_ms is None:
@@ -245,16 +289,18 @@ def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Findi
     watermark = last.next_watermark_ms or last.watermark_ms or 0
     least = round(thresholds.ahead_hours * MS_PER_HOUR)
     ahead = watermark - last.timestamp_ms
-    is_other_unit = abs(ahead) >= _NEAR_MS
-    if is_other_unit and abs(watermark * 1000 - last.timestamp_ms) < _NEAR_MS:
-        yield WATERMARK_AHEAD.of(
-            f"the watermark is {time_ms_text(watermark)}, and a thousand times as long after 1970 "
-            f"is {time_ms_text(watermark * 1000)}, near the batch clock "
-            f"{time_ms_text(last.timestamp_ms)}",
-            next_step=_WRONG_UNIT,
-            cause=f"The watermark is {time_ms_text(watermark)}: seconds were taken for "
-            "milliseconds, so windows and delays last a thousand times as long.",
-        )
+    is_far = watermark > 0 and abs(ahead) >= _NEAR_MS
+    newest = watermark + (delay_ms or 0)
+    for factor in _TOO_SMALL if is_far else ():
+        if abs(newest * factor - last.timestamp_ms) < _NEAR_MS:
+            yield WATERMARK_AHEAD.of(
+                f"the watermark is {time_ms_text(watermark)}, and {factor:,} times as long after "
+                f"1970 is {time_ms_text(newest * factor)}, near the batch clock "
+                f"{time_ms_text(last.timestamp_ms)}",
+                next_step=_WRONG_UNIT,
+                cause=f"The watermark is {time_ms_text(watermark)}: {_TOO_SMALL[factor]}, so "
+                f"windows and delays last {factor:,} times as long.",
+            )
     noted = round(thresholds.ahead_noted * MS_PER_HOUR)
     if ahead <= noted:
         return
@@ -286,22 +332,57 @@ def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Findi
             f"{count_text(flat.with_data, 'batch', 'batches')} with new data since then did not "
             "move it"
         )
-    is_other_unit &= abs(watermark // 1000 - last.timestamp_ms) < _NEAR_MS
-    late = (
+    is_other_unit = is_far and abs(newest // 1000 - last.timestamp_ms) < _NEAR_MS
+    dropped = (
         "all data with correct times comes too late for it"
         if stuck
         else "data with correct times comes too late for it"
     )
+    # Those that are as far behind are of about the batch clock.
+    correct = [rows for rows in late if rows.least_ms <= ahead < 8 * rows.least_ms]
+    words += [
+        f"of the {rows.rows:,} rows that batch {rows.batch} put the watermark that it made was "
+        f"{duration_text(rows.least_ms)} or more ahead of {rows.late:,}"
+        for rows in correct
+    ]
     yield WATERMARK_AHEAD.of(
         "; ".join(words),
         next_step=_WRONG_UNIT if is_other_unit else WATERMARK_AHEAD.to_do,
-        cause=f"The watermark is {duration_text(ahead)} ahead of the batch clock: milliseconds "
-        "were taken for seconds, so windows and delays last a thousandth."
+        cause=f"The watermark is {duration_text(ahead)} ahead of the batch clock: "
+        f"{_TOO_LARGE}, so windows and delays last a thousandth."
         if is_other_unit
         else f"Event times in the future{' or of another time zone' if near else ''} moved the "
         f"watermark {duration_text(ahead)} ahead of the batch clock, and it never goes back, so "
-        f"{late}.",
-        severity=Severity(Severity.WARNING + stuck - near),
+        f"{dropped}."
+        if not near or not correct
+        else _of_two_clocks(ahead, correct[0]),
+        severity=max(
+            Severity(Severity.WARNING + stuck - near), LATE_ROWS if correct else Severity.INFO
+        ),
+    )
+
+
+def _of_two_clocks(ahead_ms: int, rows: LateRows) -> str:
+    return (
+        f"Some event times are in the future, by another time zone or clock, and moved the "
+        f"watermark {duration_text(ahead_ms)} ahead of the batch clock: rows like {rows.late:,} of "
+        f"the {rows.rows:,} of batch {rows.batch}, with correct times, are dropped as late since."
+    )
+
+
+def _of_fastest(rows: LateRows) -> Finding:
+    """Rows that a watermark left behind which is that of the fastest source."""
+    behind = duration_text(rows.least_ms)
+    words = f"{rows.late:,} of the {rows.rows:,} rows of batch {rows.batch}"
+    return UNFED.of(
+        f"{words} were {behind} or more behind the watermark that the batch made, and none half as "
+        "far; spark.sql.streaming.multipleWatermarkPolicy is max",
+        next_step="set spark.sql.streaming.multipleWatermarkPolicy to min (a new checkpoint is "
+        "needed), or make the delay of withWatermark longer than the slower source is late",
+        cause="By multipleWatermarkPolicy=max the fastest source sets the watermark: rows like "
+        f"{words}, {behind} or more behind it, are dropped as late since.",
+        severity=LATE_ROWS,
+        certainty=Certainty.INFERRED,
     )
 
 

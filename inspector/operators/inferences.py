@@ -54,6 +54,7 @@ INFERENCES: Mapping[str, Inference] = {
         Inference("unmarked-time", 33, 33),
         Inference("join-side", 134, 369),
         Inference("join-copy", 26, 34),
+        Inference("late-rows", 30, 30),
     )
 }
 """Every inference by its name."""

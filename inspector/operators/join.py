@@ -6,8 +6,9 @@ holds them under the key and their event time, and ``<side>-tsWithKey`` has an e
 which they are evicted; the rows go by the same times as before.
 
 A side is cleaned by a watermark on the join key, on both sides alike, or by one on its own value
-with the bound that the join condition gives; else never
-(``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``).
+with the bound that the join condition gives to a column of the other side that carries one, too;
+else never (``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``,
+``StreamingJoinHelper.getStateWatermarkFromLessThenPredicate``).
 
 * Join keys lose their metadata in the schema. That one carries the watermark is seen where the
   event time of every row of a side is one and the same field of its join key, and rows went when
@@ -95,10 +96,17 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         )
     key, value = shape.schemas[store]
     event_time = watermark_field(value, RowPart.VALUE)
-    if event_time is None and not time_fields(key):
+    sides = {
+        name: shape.schemas[name][1]
+        for name in value_stores(shape.schemas)
+        if name in shape.schemas
+    }
+    bare = [name for name, rows in sides.items() if watermark_field(rows, RowPart.VALUE) is None]
+    if bare and not time_fields(key):
+        # A range bounds the rows of one side by the watermark of a column of the other one.
         return StoreRule(
-            never=f"no column of the {store.partition('-')[0]} side that is in the state carries a "
-            "watermark and the join key holds no time, so none of its rows is ever removed",
+            never=f"no column of the {bare[0].partition('-')[0]} side that is in the state carries "
+            "a watermark and the join key holds no time, so no row of either side is ever removed",
             advice=_ADVICE,
             source=SOURCE,
         )

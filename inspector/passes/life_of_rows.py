@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.facts.ages import Ages, OldestEventTime
+from inspector.facts.ages import Ages, OldestEventTime, RowsBehind
 from inspector.facts.clocks import Clocks
 from inspector.facts.expired import UNLESS, WAITS, past_clock
 from inspector.facts.expiring import Expiring
@@ -68,7 +68,7 @@ class Lifetime:
     def looks_at_versions(self) -> bool:
         """Whether there are facts of each version: on its timers, or on the times of its rows."""
         of_times = self._store.event_time is not None or self._store.family is Family.TIMERS
-        return self._has_timers or of_times
+        return self._has_timers or of_times or bool(self._store.raised)
 
     def update(self, change: Change) -> Iterator[Observed[Any]]:
         """Apply one version's change; emit what belongs to the version alone."""
@@ -94,6 +94,10 @@ class Lifetime:
         if self._store.family is Family.TIMERS and expiry is not None and not self.disputed:
             removed = RemovedRows.observe(change, self._state, expiry, batch, before)
             yield self._observe(removed, change.version)
+        raised, followed = self._store.raised.get(change.version), expiry or event_time
+        if raised is not None and followed is not None and not change.rebased:
+            behind = RowsBehind.observe(self._state, followed.per_ms, raised)
+            yield self._observe(behind, change.version)
         if event_time is None:
             return
         oldest = OldestEventTime.observe(self._state, event_time.per_ms)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from inspector.findings.metrics import Passed
-from inspector.findings.verdict import TOO_SHORT, Cause, Level, StateGrowth, StateSize, Verdict
+from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict, too_short
 from inspector.quantities import (
     bytes_rate_text,
     bytes_text,
@@ -170,7 +170,8 @@ def _first(verdict: Verdict, report: ReportData) -> str:
     again = restart is not None and restart.again
     word = _WORDS[verdict.level]
     if again and restart is not None and verdict.level is not Level.OK:
-        word += f", batch {restart.batch} not finished"  # else the line before has said so
+        # Else the line before has said so.
+        word += f", batch {restart.batch} not finished (a restart runs it again)"
     if verdict.level is Level.UNREADABLE:
         word += f", {short_count_text(verdict.problems, 'problem')}"
     if cause is not None:
@@ -210,14 +211,17 @@ def _place(cause: Cause) -> str:
 
 
 def _size_text(size: StateSize) -> str:
-    return f"{short_count_text(size.rows, 'row')}, {bytes_text(size.bytes)}"
+    rows = short_count_text(size.rows, "row")
+    if size.counters:
+        rows += f", {size.counters:,} of them counters of join keys"
+    return f"{rows}, {bytes_text(size.bytes)}"
 
 
 def _standing(growth: StateGrowth | None, size: StateSize) -> str:
     if not size.rows:
         return "the state is empty"
     if growth is None or not growth.judged:
-        return f"{TOO_SHORT} ({_size_text(size)})"
+        return f"{too_short(growth.versions if growth else 0)} ({_size_text(size)})"
     return f"the state does not grow ({_size_text(size)})"
 
 
@@ -249,7 +253,7 @@ def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> st
         return "The state is empty."
     holds = f"It holds {_size_text(size)} now{read}."
     if growth is None or not growth.judged:
-        return f"{capitalise(TOO_SHORT)}. {holds}"
+        return f"{capitalise(too_short(growth.versions if growth else 0))}. {holds}"
     if not growth.growing:
         return f"The state does not grow. {holds}"
     since = f"since batch {growth.since_batch} ({time_ms_text(growth.since_ms)})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from inspector.facts.ages import BEFORE, Ages, clock_range_ms, measure_ages
+from inspector.facts.ages import AHEAD, BEFORE, Ages, RowsBehind, clock_range_ms, measure_ages
 from tests import cases
 from tests.cases import Step, replay, user
 
@@ -30,9 +30,36 @@ def test_what_a_snapshot_brought_was_put_before_the_window() -> None:
 def test_the_range_of_times_is_rounded_up_and_skips_what_has_none() -> None:
     track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
     state, _, _ = replay([Step([(A, ONE), (B, TWO), (C, cases.micros(None))])], track)
-    assert clock_range_ms(state, 1000) == (1501, 9000)
+    assert clock_range_ms(state, 1000) == (1501, 9000, 1)
     empty, _, _ = replay([Step([(C, cases.micros(None))])], track)
-    assert clock_range_ms(empty, 1000) is None
+    assert clock_range_ms(empty, 1000) == ()
+
+
+def test_the_newest_time_has_the_version_of_its_put() -> None:
+    track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
+    steps = [Step([(A, TWO)], rebase=True), Step([(B, ONE)]), Step([(A, ONE), (C, TWO)])]
+    state, _, _ = replay(steps[:2], track, first=7)
+    assert Ages.observe(state, from_snapshot=True, per_ms=1000).newest == (9000, BEFORE)
+    state, _, _ = replay(steps, track, first=7)
+    ages = Ages.observe(state, from_snapshot=True, per_ms=1000)
+    assert (ages.newest, ages.newest_ms) == ((9000, 9), 9000)
+    assert Ages().newest_ms is None
+
+
+def test_rows_of_the_newest_version_are_counted_by_how_far_the_watermark_has_passed_them() -> None:
+    track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
+    bare = cases.micros(None)
+    state, _, _ = replay([Step([(C, TWO)]), Step([(A, ONE), (B, TWO), (user("d"), bare)])], track)
+    minute = 60_000
+    for watermark, digits in (
+        (1_000, {AHEAD: 2}),
+        (9_000, {0: 2}),
+        (9_000 + minute, {1: 2}),
+        (9_000 + 2 * minute - 1, {1: 1, 2: 1}),
+        (9_000 + 63 * minute, {6: 2}),
+        (9_000 + 64 * minute, {7: 2}),
+    ):
+        assert RowsBehind.observe(state, 1000, watermark) == RowsBehind(Counter(digits))
 
 
 def test_keys_are_those_that_were_there_at_any_version() -> None:
@@ -53,8 +80,8 @@ def test_rows_without_a_time_are_counted_and_those_of_the_newer_half_too() -> No
 
 
 def test_ages_add() -> None:
-    one = Ages(Counter({3: 1}), Counter({3: 10}), 1, 1, 5, 9)
+    one = Ages(Counter({3: 1}), Counter({3: 10}), 1, 1, 5, (9, 3))
     two = Ages(Counter({3: 2, 4: 1}), Counter({3: 20, 4: 7}), 2, 3)
-    assert one + two == Ages(Counter({3: 3, 4: 1}), Counter({3: 30, 4: 7}), 2, 3, 5, 9)
+    assert one + two == Ages(Counter({3: 3, 4: 1}), Counter({3: 30, 4: 7}), 2, 3, 5, (9, 3))
     assert one + Ages() == one
     assert (one + two).total == (4, 37)

@@ -96,6 +96,7 @@ def test_ids_never_change_their_meaning() -> None:
             "SS311": "temporary files that were left",
             "SS312": "many old versions",
             "SS313": "one wide column",
+            "SS314": "one batch far larger than others",
         }.items()
     )
 

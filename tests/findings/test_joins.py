@@ -41,6 +41,24 @@ def test_both_sides_that_never_remove_say_the_same() -> None:
     ahead = replace(SIDE, behind_ms={9: -1})
     (alone,) = judge_join(JoinLifetime(3, {LEFT: SIDE, RIGHT: ahead}))
     assert alone.cause.startswith("The left side of the join removes no rows, ")
+    assert "and the other side none either: perhaps the join condition has no ti" in alone.cause
+    assert alone.next_step == left.next_step
+
+
+def test_of_a_join_that_is_young_the_time_range_is_asked_for() -> None:
+    young = replace(SIDE, behind_ms={2: -90_000, 9: -60_000})
+    (found,) = judge_join(JoinLifetime(3, {LEFT: young, RIGHT: young}))
+    assert (found.kind.id, found.severity, found.store_name) == ("SS205", Severity.INFO, None)
+    assert found.cause.endswith("if the join condition has no time range, none ever will be.")
+    assert "has to advance by 1 min before it passes the first" in found.evidence
+    for other in (
+        replace(young, removed=1),
+        replace(young, versions=4),
+        replace(young, first=young.newest),
+        replace(young, behind_ms={}),
+    ):
+        assert not list(judge_join(JoinLifetime(3, {LEFT: young, RIGHT: other})))
+    assert not list(judge_join(JoinLifetime(3, {LEFT: young})))
 
 
 def test_a_side_that_has_removed_nothing_is_told_for_information_only() -> None:

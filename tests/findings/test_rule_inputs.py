@@ -11,8 +11,15 @@ import pytest
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
+from inspector.facts.ages import AHEAD
 from inspector.facts.expired import LeftoverClass
-from inspector.findings.rule_inputs import join_lifetime, newest_times, store_lifetimes
+from inspector.findings.rule_inputs import (
+    LateRows,
+    join_lifetime,
+    late_rows,
+    newest_times,
+    store_lifetimes,
+)
 from inspector.model import TimeoutKind
 from inspector.sparktypes import VOID, StructField, StructType, parse_ddl
 from tests import cases
@@ -113,6 +120,27 @@ def test_the_first_timeout_of_keys_that_were_set_again_is_known() -> None:
     listed = [one.fact for one in run.facts(Request(leftover_limit=0)).leftovers]
     firsts = [one.first_expired_version for one in listed if one.first_expired_version]
     assert total.first_version == min(firsts) < total.oldest_version
+
+
+@pytest.mark.parametrize(
+    ("digits", "rows"),
+    [
+        ({AHEAD: 10, 9: 20}, LateRows(4, 20, 30, 256 * 60_000)),
+        ({AHEAD: 10, 8: 5, 9: 15}, LateRows(4, 20, 30, 128 * 60_000)),
+        ({AHEAD: 24, 4: 24}, LateRows(4, 24, 48, 8 * 60_000)),
+        ({0: 1, 9: 20}, LateRows(4, 20, 21, 256 * 60_000)),
+        ({AHEAD: 10, 3: 20}, None),  # four minutes are out of order
+        ({AHEAD: 10, 7: 1, 9: 20}, None),  # half as far: all that was there is read
+        ({AHEAD: 10, 6: 1, 9: 20}, None),
+        ({9: 20, 10: 1}, None),
+        ({AHEAD: 30}, None),
+        ({}, None),
+    ],
+)
+def test_rows_are_late_where_no_others_are_half_as_far_behind(
+    digits: dict[int, int], rows: LateRows | None
+) -> None:
+    assert late_rows(4, digits) == rows
 
 
 def test_a_watermark_whose_entry_is_lost_is_in_doubt(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from inspector.checkpoint.log_entries import OffsetEntry, SourceOffset, source_offsets
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.rule_inputs import NewestTime
+from inspector.findings.rule_inputs import LateRows, NewestTime
 from inspector.findings.thresholds import Thresholds
 from inspector.findings.watermarks import flat_end, judge_watermark
 from inspector.model import BatchClock, BatchId
@@ -224,6 +224,8 @@ def test_where_it_was_ahead_all_along_nothing_is_said_of_when() -> None:
     ("watermark", "words"),
     [
         (1_780_000_000, "The watermark is 1970-01-21T14:26:40.001Z: seconds were taken for milli"),
+        (1_780_000_000, "or milliseconds for microseconds, so windows and delays last 1,000 times"),
+        (1_780_000, "1970-01-01T00:29:40.001Z: seconds were taken for microseconds"),
         (1_780_000_000_000_000, "years ahead of the batch clock: milliseconds were taken for sec"),
     ],
 )
@@ -233,6 +235,53 @@ def test_a_watermark_of_another_unit_is_known_by_the_clock(watermark: int, words
     assert (finding.kind.id, finding.severity) == ("SS211", Severity.WARNING)
     assert words in finding.cause
     assert "timestamp_millis" in finding.next_step
+
+
+def test_a_unit_is_known_where_the_delay_is_most_of_the_event_time() -> None:
+    known = clocks(60_000, 60_001, start=1_790_000_000_000)
+    assert not list(judge_watermark(known, 1, EVENTS))
+    (finding,) = judge_watermark(known, 1, EVENTS, delay_ms=1_700_000)
+    assert "seconds were taken for microseconds" in finding.cause
+
+
+def test_an_event_of_the_future_that_a_slower_source_holds_back_is_named_by_its_batch() -> None:
+    known = {0: BatchClock(BatchId(0), 100 * HOUR, 99 * HOUR, True, True, 99 * HOUR)}
+    latest = NewestTime(5000 * HOUR, "event time", 5000 * HOUR, "default", 5)
+    (finding,) = judge_watermark(known, 0, [latest], delay_ms=HOUR)
+    assert (finding.kind.id, finding.severity) == ("SS211", Severity.INFO)
+    assert finding.cause.startswith("An event of batch 4 lies 204 d in the future (1970-07-28T")
+    near = latest._replace(millis=123 * HOUR, event_ms=123 * HOUR)
+    (behind,) = judge_watermark(known, 0, [near], delay_ms=HOUR)
+    assert "one source is late" in behind.cause
+
+
+LATE = LateRows(2, 20, 30, 256 * 60_000)
+
+
+@pytest.mark.parametrize(
+    ("late", "severity"),
+    [([LATE], Severity.WARNING), ([], Severity.INFO), ([LATE._replace(least_ms=60_000)], 0)],
+)
+def test_where_some_event_times_are_of_another_zone_the_others_are_lost(
+    late: list[LateRows], severity: int
+) -> None:
+    known = clocks(107 * HOUR, 108 * HOUR, 108 * HOUR, start=100 * HOUR)
+    (finding,) = judge_watermark(known, 2, EVENTS, late=late)
+    assert (finding.kind.id, finding.severity) == ("SS211", severity or Severity.INFO)
+    assert ("rows like 20 of the 30 of batch 2, with correct times" in finding.cause) == (
+        finding.severity is Severity.WARNING
+    )
+
+
+def test_what_the_fastest_source_leaves_behind_is_counted() -> None:
+    known, sources = clocks(0, 5000, 6000), offsets(["0", "0"], ["1", "1"], ["2", "2"])
+    more: Any = {"late": [LATE], "by_slowest": False}
+    (finding,) = judge_watermark(known, 2, EVENTS, sources, **more)
+    assert (finding.kind.id, finding.severity) == ("SS220", Severity.WARNING)
+    assert finding.cause.startswith("By multipleWatermarkPolicy=max the fastest source sets the wa")
+    assert "20 of the 30 rows of batch 2, 4 h 16 min or more behind it" in finding.cause
+    assert not list(judge_watermark(known, 2, EVENTS, offsets(["0"], ["1"], ["2"]), **more))
+    assert not list(judge_watermark(known, 2, EVENTS, sources, late=[LATE]))
 
 
 def test_where_there_is_no_watermark_yet_the_source_without_data_is_named() -> None:

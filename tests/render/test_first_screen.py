@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inspector.findings.metrics import apply_gates, parse_gates
-from inspector.findings.verdict import TOO_SHORT, Level, StateGrowth, StateSize, Verdict
+from inspector.findings.verdict import Level, StateGrowth, StateSize, Verdict, too_short
 from inspector.render.first_screen import Line, command_line, first_screen
 from inspector.render.report import Report
 from inspector.render.report_data import Part
@@ -72,11 +72,17 @@ def test_what_is_judged_by_nothing_has_no_first_screen() -> None:
         (growth(growing=False), StateSize(4, 2048, 0), "the state does not grow (4 rows, 2.0 KiB)"),
         (growth(growing=False), StateSize(1, 100, 0), "the state does not grow (1 row, 100 B)"),
         (growth(growing=False), StateSize(0, 0, 0), "the state is empty"),
-        (None, StateSize(2, 64, 0), f"{TOO_SHORT} (2 rows"),
         (
-            growth(growing=False, judged=False),
+            growth(growing=False),
+            StateSize(4, 64, 0, counters=2),
+            "the state does not grow (4 rows, 2 of them counters of join keys, 64 B)",
+        ),
+        (None, StateSize(2, 64, 0), f"{too_short(0)} (2 rows"),
+        (
+            growth(growing=False, judged=False, versions=13),
             StateSize(2, 64, 0),
-            f"{TOO_SHORT} (2 rows",
+            "the 13 batches that can be read began within 30 seconds, too short a time to tell "
+            "whether the state grows (2 rows",
         ),
     ],
 )

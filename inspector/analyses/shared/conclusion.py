@@ -155,7 +155,10 @@ class _State:
     def size(self) -> StateSize:
         """All stores together that could be read."""
         rows, row_bytes, heap = self._together(self.stores)
-        return StateSize(rows, row_bytes, heap if self.checkpoint.provider.keeps_maps else None)
+        counting = {name: of for name, of in self.stores.items() if name.store_name in COUNT_STORES}
+        has_heap = self.checkpoint.provider.keeps_maps
+        counters = self._together(counting)[0]
+        return StateSize(rows, row_bytes, heap if has_heap else None, counters)
 
     def _together(self, stores: Mapping[StoreName, VersionFacts]) -> tuple[int, int, int]:
         return (
