@@ -186,12 +186,12 @@ class Restart:
 
     @property
     def unfinished_text(self) -> str:
-        """``batch 4 was planned at ... and has no commit, so ...``: of one that runs again."""
+        """``batch 4 was planned at ... and has no commit, ...``: of one that runs again."""
         planned = "" if self.planned_ms is None else f" at {time_ms_text(self.planned_ms)}"
         since = "nothing" if self.committed is None else f"nothing after batch {self.committed}"
         return (
-            f"batch {self.batch} was planned{planned} and has no commit, so it is running or "
-            f"failed, and a restart runs it again; {since} has been committed."
+            f"batch {self.batch} was planned{planned} and has no commit, as it runs or failed: "
+            f"a restart runs it again; {since} has been committed."
             + ("" if self.wrote is not False else f" {NOTHING_WRITTEN}")
         )
 

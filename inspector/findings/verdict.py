@@ -257,15 +257,15 @@ def cause_sentence(
     findings: Sequence[Finding], main: Finding, sizes: Mapping[Finding, int], total: int
 ) -> str:
     """The cause of the main finding, and what else is the matter with most of the same rows."""
-    store = main.operator_id, main.store_name
     about = [
         finding
         for finding in findings
         if finding.kind.group is Group.EFFICIENCY
-        and (finding.operator_id, finding.store_name) == store
+        and finding.operator_id == main.operator_id
+        and main.store_name in (None, finding.store_name)
         and (finding.kind in _OF_MOST or sizes.get(finding, 0) >= _MOST * total)
     ]
-    if main.kind.group is not Group.LIFETIME or None in store or not about:
+    if main.kind.group is not Group.LIFETIME or main.operator_id is None or not about:
         return main.cause
     beside = max(about, key=lambda finding: (finding.severity, sizes.get(finding, 0)))
     # Of a join's side one key says more than that no row of it has gone yet.
