@@ -101,7 +101,8 @@ def measure_ages(state: StateMap) -> Iterator[tuple[int, int, int]]:
 def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:
     """Oldest and newest clock of the live rows in ms, rounded up, and the version of the newest.
 
-    That is the version of its last put, or BEFORE; nothing where no row has a clock.
+    That is the version of the last put of a row of that ms, or BEFORE; nothing where no row has a
+    clock.
     """
     oldest: list[int] = []
     newest: list[tuple[int, int]] = []
@@ -112,13 +113,13 @@ def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:
             if not is_known.all():
                 clock, step = clock[is_known], step[is_known]
             oldest.append(int(clock.min()))
-            latest = int(clock.argmax())
-            newest.append((int(clock[latest]), int(step[latest])))
+            last = -(-int(clock.max()) // per_ms)
+            newest.append((last, int(step[clock > (last - 1) * per_ms].max())))
     if not newest:
         return ()
     last, put = max(newest)
     version = state.versions[put] if put > BEFORE_WINDOW else BEFORE
-    return -(-min(oldest) // per_ms), -(-last // per_ms), version
+    return -(-min(oldest) // per_ms), last, version
 
 
 def _timeless_rows(state: StateMap) -> tuple[int, int]:
