@@ -131,7 +131,9 @@ def _expected_leftovers(case: Path) -> dict[str, dict[str, Any]]:
 def test_cases_have_the_findings_about_lifetimes_that_their_recipe_names(case: Path) -> None:
     findings = api.audit(str(checkpoint_of(case)), options_of(case)).findings
     found = {f.kind.id for f in findings if "SS201" <= f.kind.id <= "SS203"}
-    proven = {f.kind.id for f in findings if f.certainty is Certainty.PROVEN} & found
+    # For information many a function is told of keys whose timeout a call for data took away.
+    warned = [f for f in findings if f.severity is not api.Severity.INFO]
+    proven = {f.kind.id for f in warned if f.certainty is Certainty.PROVEN} & found
     recipe = (case / "recipe.md").read_text("utf-8")
     manifest = json.loads((case / "manifest.json").read_text("utf-8"))
     # A query without watermark and without timeouts has nothing by which a row could go; but one
