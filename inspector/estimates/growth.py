@@ -73,6 +73,8 @@ SHORTEST_MS = 30_000
 
 _RECORDS = 2
 _RISE = 1.1
+_FALLS = 2
+_FALLEN = 0.1
 _STANDARD_ERRORS = 3
 _Floats = npt.NDArray[np.float64]
 
@@ -110,7 +112,8 @@ def trend(times_ms: Sequence[int], values: Sequence[int]) -> Trend | None:
     expire. So a series grows only where its newest third does what none of that does: it reaches
     higher than all before it, stays above the lowest point before it and ends above the usual one,
     and the newest half sets more than one record. What fills up and levels off sets none at its
-    end; a sawtooth goes no higher than its teeth; one big batch is a single record. Chance does the
+    end; a sawtooth goes no higher than its teeth; one big batch is a single record. What rose with
+    hardly a fall, and since its last record falls again and again, is full too. Chance does the
     same now and then, so it also has to be more than chance: no step down in the newest half, or a
     rise by a tenth, or steps whose mean is three standard errors above 0. Of series that only
     fluctuate one in twenty to one in a thousand passes (the tests draw them), of those that only
@@ -136,12 +139,29 @@ def _grows(values: _Floats) -> bool:
     higher = newest.max() > before.max() and newest.min() > before.min()
     if not higher or values[-1] <= median(before) or records.sum() < _RECORDS:
         return False
+    if _is_full(values):
+        return False
     steps = np.diff(values)[half:]
     error = float(steps.std(ddof=1)) / len(steps) ** 0.5
     return bool(
         (steps >= 0).all()
         or newest.max() > _RISE * before.max()
         or steps.mean() > _STANDARD_ERRORS * error
+    )
+
+
+def _is_full(values: _Floats) -> bool:
+    """Whether it only rose until its last record, and has gone down and up since.
+
+    The rows of a window, or of the delay of a watermark, do so where the first of them have gone.
+    What falls all along is a sawtooth, of which the record says nothing.
+    """
+    last = int(values.argmax())
+    filling, full = np.diff(values[: last + 1]), np.diff(values[last:])
+    fallen = -filling.clip(max=0).sum()
+    falls = int((full < 0).sum())
+    return bool(
+        falls >= _FALLS and (full > 0).any() and fallen <= _FALLEN * filling.clip(min=0).sum()
     )
 
 

@@ -53,7 +53,6 @@ def store_costs(
     for name, versions in facts.by_store().items():
         operator = operators[name.operator_id]
         largest = _first(facts, name, TopBy.VALUE_BYTES)
-        zips, uploaded = _uploads(checkpoint, operator, name)
         windows = windows_of(operator, name, facts)
         yield StoreCosts(
             name.operator_id,
@@ -68,14 +67,12 @@ def store_costs(
             windows,
             *rows_and_records(checkpoint, operator, name, versions, windows),
             _wide_column(operator, name, facts, versions.get(version)),
-            zips,
-            uploaded,
             len(operator.layout.stores) > len(operator.layout.folders),
         )
 
 
-def file_costs(checkpoint: Checkpoint, operator: Operator) -> FileCosts:
-    """What lies in the folders of an operator."""
+def file_costs(checkpoint: Checkpoint, operator: Operator, facts: Facts) -> FileCosts:
+    """What lies in the folders of an operator, and what its versions changed."""
     folders = [
         (layout, checkpoint.store_files[layout.directory]) for layout in operator.layout.folders
     ]
@@ -93,6 +90,8 @@ def file_costs(checkpoint: Checkpoint, operator: Operator) -> FileCosts:
         sum(file.size for file in stored),
         sum(f.size for f in stored if (f.version or 0) < newest - USUAL_VERSIONS),
         len(checkpoint.logs.sources),
+        *_uploads(checkpoint, operator),
+        _changes(operator, facts),
     )
 
 
@@ -264,16 +263,10 @@ _KEPT = {
 """Names of buffers that Spark gives -> what they are of."""
 
 
-def _uploads(checkpoint: Checkpoint, operator: Operator, name: StoreName) -> tuple[int, int]:
-    """Versions at the end that have a snapshot alone, and bytes for each version that is kept.
-
-    Of stores that share their files the first one has them.
-    """
-    folders = operator.layout.folders
-    if not folders or name.store_name != min(layout.store.store_name for layout in folders):
-        return 0, 0
+def _uploads(checkpoint: Checkpoint, operator: Operator) -> tuple[int, int]:
+    """Versions at the end that have a snapshot alone, and bytes for each version that is kept."""
     fewest, kept, size = 0, 0, 0
-    for layout in folders:
+    for layout in operator.layout.folders:
         files = checkpoint.store_files[layout.directory]
         newest = files.newest
         alone = 0
@@ -285,3 +278,17 @@ def _uploads(checkpoint: Checkpoint, operator: Operator, name: StoreName) -> tup
         kept = max(kept, len(files.snapshots))
         size += sum(file.size for file in layout.files if file.kind in KINDS_OF_STATE)
     return fewest, size // max(1, kept)
+
+
+def _changes(operator: Operator, facts: Facts) -> tuple[VersionFacts, ...]:
+    """Facts of the versions of which it is known for all stores of an operator what they changed.
+
+    Column families share the files of their partition, so that no single one explains them.
+    """
+    by_version: dict[int, VersionFacts] = {}
+    for name, versions in facts.by_store().items():
+        if name.operator_id == operator.operator_id:
+            for version, of_store in versions.items():
+                by_version[version] = by_version.get(version, VersionFacts()) + of_store
+    stores = max((whole.stores for whole in by_version.values()), default=0)
+    return tuple(v for v in by_version.values() if v.stores == stores and not v.rebased)

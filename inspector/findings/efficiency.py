@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import gcd
 from statistics import median
 
@@ -33,8 +33,6 @@ class StoreCosts:
         written: rows that the store wrote, or gained, in batches whose sources count their
             records; records: those.
         column: the column with most of the bytes of large keys or values.
-        zips: versions without a changelog at the end, of a provider that writes either; uploaded:
-            bytes of the store's files for each version that is kept.
         shares_files: its changes lie in files that other stores of the partition write to, too.
     """
 
@@ -51,8 +49,6 @@ class StoreCosts:
     written: int = 0
     records: int = 0
     column: WideColumn | None = None
-    zips: int = 0
-    uploaded: int = 0
     shares_files: bool = False
 
 
@@ -126,7 +122,6 @@ def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         yield from growing or (() if oversized else _wide_column(costs, thresholds))
     yield from _fan_out(costs, thresholds)
     yield from _burst(costs, thresholds)
-    yield from _whole_uploads(costs, thresholds)
 
 
 def _burst(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
@@ -188,6 +183,9 @@ class FileCosts:
         versions: the most that a store has files of. logged: batches in the offset log, of which
             each one that starts removes all but ``minBatchesToRetain``.
         bytes, old_bytes: of its state files, and of those more than :data:`USUAL_VERSIONS` old.
+        zips: versions without a changelog at the end, of a provider that writes either; uploaded:
+            bytes of the files of all stores for each version that is kept.
+        changes: facts of each version whose changes are known, all stores together.
     """
 
     operator_id: int
@@ -198,6 +196,9 @@ class FileCosts:
     bytes: int
     old_bytes: int
     logged: int = 0
+    zips: int = 0
+    uploaded: int = 0
+    changes: Sequence[VersionFacts] = ()
 
 
 USUAL_VERSIONS = 100
@@ -205,7 +206,8 @@ USUAL_VERSIONS = 100
 
 
 def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """Files of an operator that no restart reads."""
+    """Files of an operator that no restart reads, and those that changelogs would save."""
+    yield from _whole_uploads(costs, thresholds)
     if costs.left >= max(thresholds.left_files, costs.stores + 1):
         number = f"{count_text(costs.left, 'temporary file')} ({bytes_text(costs.left_bytes)})"
         yield catalogue.LEFT_FILES.of(
@@ -439,27 +441,32 @@ def _wide_column(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]
     )
 
 
-def _whole_uploads(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """RocksDB without changelogs."""
+def _whole_uploads(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
+    """RocksDB without changelogs: what it uploads is of all column families together."""
     if costs.zips < thresholds.window_versions or costs.uploaded < thresholds.zip_bytes:
         return
-    facts = [version for version in costs.versions.values() if not version.rebased]
-    total = sum(facts, VersionFacts())
-    written = sum(
-        version.row_bytes - version.shared_key_bytes - version.shared_value_bytes
-        for version in facts
-    ) / max(1, len(facts))
+    written = sum(map(_put_bytes, costs.changes)) / max(1, len(costs.changes))
     if costs.uploaded < thresholds.zip_ratio * written:
         return
-    yield catalogue.WHOLE_UPLOADS.of_store(
-        costs,
+    puts = sum(version.puts for version in costs.changes)
+    yield catalogue.WHOLE_UPLOADS.of(
         f"the newest {count_text(costs.zips, 'version')} have a zip and no changelog in every "
         f"partition; the files are {bytes_text(costs.uploaded)} for each version that is kept, "
-        f"and {total.puts:,} puts in {count_text(len(facts), 'version')} wrote "
-        f"{bytes_text(written)} each",
+        f"and {puts:,} puts in {count_text(len(costs.changes), 'version')} wrote "
+        f"~{bytes_text(written)} each",
+        costs.operator_id,
         cause=f"Each batch uploads ~{bytes_text(costs.uploaded)} of RocksDB files to write "
         f"~{bytes_text(written)} of rows, as changelogs are off.",
     )
+
+
+def _put_bytes(version: VersionFacts) -> float:
+    """Key and value bytes that a version put, by the mean key where it put over a row.
+
+    Such a row has the key object of the version before, which is not among those that are new.
+    """
+    new = version.row_bytes - version.shared_key_bytes - version.shared_value_bytes
+    return new + version.updates * version.key_bytes / max(1, version.rows)
 
 
 def _rewrites(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:

@@ -63,7 +63,7 @@ def judge(  # noqa: PLR0913 - what findings rest on
     findings: list[Finding] = []
     unfit = {p.store.name for p in problems if p.slug == RowError.slug and p.store is not None}
     for operator in checkpoint.operators:
-        findings += judge_files(file_costs(checkpoint, operator), thresholds)
+        findings += judge_files(file_costs(checkpoint, operator, facts), thresholds)
         findings += judge_format(operator.operator_id, _formats(checkpoint, version, operator))
         for life in store_lifetimes(checkpoint, operator, version, facts, growing, key_words):
             if StoreName(life.operator_id, life.store_name) in unfit:

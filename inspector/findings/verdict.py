@@ -225,6 +225,8 @@ def main_finding(
     known not to grow, what it costs comes before rows that may outlive it. ``sizes`` are the bytes
     of the state that each is about, if it counts any, ``total`` is all of it.
     """
+    # Files that changelogs would save are no trouble of the state: they explain least of all.
+    findings = [f for f in findings if f.kind is not catalogue.WHOLE_UPLOADS] or findings
     ranks = RANKS if growing else (*RANKS[:-2], RANKS[-1], RANKS[-2])
     heavy = [
         finding
@@ -262,7 +264,7 @@ def cause_sentence(
         for finding in findings
         if finding.kind.group is Group.EFFICIENCY
         and finding.operator_id == main.operator_id
-        and main.store_name in (None, finding.store_name)
+        and (main.store_name is None or finding.store_name in (None, main.store_name))
         and (finding.kind in _OF_MOST or sizes.get(finding, 0) >= _MOST * total)
     ]
     if main.kind.group is not Group.LIFETIME or main.operator_id is None or not about:

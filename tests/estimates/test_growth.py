@@ -86,8 +86,13 @@ def judged(values: Iterable[float]) -> Trend:
         [44, 56, 65, 74, 83, 83, 92, 101, 101, 110, 119, 128, 128],
         [1_000_000 + i for i in range(100)],
         [500, 100, 600, 200, 700, 300, 800, 400, 900, 500, 1000, 600, 1100, 700, 1200, 800],
+        [*range(100, 1300, 50), 1250, 1300, 1350, 1340, 1330, 1400],
+        [*range(100, 1300, 50), 1000, 1050, 1100],
     ],
-    ids=["a line", "from nothing", "in steps", "a little, always", "a sawtooth that rises"],
+    ids=[
+        *("a line", "from nothing", "in steps", "a little, always", "a sawtooth that rises"),
+        *("a leak with a few removals", "a line that was cut"),
+    ],
 )
 def test_what_only_grows_grows(values: list[int]) -> None:
     found = judged(values)
@@ -109,11 +114,13 @@ def test_what_only_grows_grows(values: list[int]) -> None:
         [100] * 7 + [5000] * 3,
         [10, 20, 30, 40, 50],
         [50, 100, 150, 200, 300, 100],
+        [*range(100, 1300, 50), 1300, 1250, 1300, 1250],
+        [*range(100, 1300, 50), 1300, 1290, 1310, 1250, 1300, 1280],
     ],
     ids=[
         *("the same", "less", "teeth", "teeth that are cut", "a window that fills"),
         *("windows", "sessions", "one big batch", "one big batch before", "too few"),
-        "a tooth that is over",
+        *("a tooth that is over", "a delay that is full", "a delay and uneven batches"),
     ],
 )
 def test_what_comes_and_goes_does_not(values: list[int]) -> None:

@@ -10,9 +10,9 @@ import pytest
 from inspector.checkpoint.log_entries import SourceOffset
 from inspector.facts.fact import Observed
 from inspector.facts.versions import VersionFacts
-from inspector.findings.cost_inputs import columns_of, store_costs
+from inspector.findings.cost_inputs import columns_of, file_costs, store_costs
 from inspector.merge.collect import Facts
-from inspector.model import BatchId, StoreId
+from inspector.model import BatchId, FileKind, StoreId
 from inspector.sparktypes import parse_ddl
 from tests.encode import row
 
@@ -42,6 +42,34 @@ def test_rows_of_a_record_are_counted_unless_windows_make_them(
     facts = Facts([Observed(StoreId(0, "default", 0), 1, VersionFacts(puts=120))])
     (costs,) = store_costs(checkpoint, 1, facts, lambda _name, key: key.hex())
     assert (costs.written, costs.records) == counted
+
+
+def test_column_families_share_what_their_partition_uploads() -> None:
+    layouts = [
+        SimpleNamespace(
+            store=StoreId(0, "default", partition),
+            directory=f"0/{partition}",
+            files=[SimpleNamespace(kind=FileKind.SNAPSHOT, size=300)],
+        )
+        for partition in range(2)
+    ]
+    zips = {version: SimpleNamespace(version=version, size=300) for version in (2, 3)}
+    folder = SimpleNamespace(newest=3, snapshots=zips, deltas={}, compares=True)
+    operator: Any = SimpleNamespace(operator_id=0, layout=SimpleNamespace(folders=layouts))
+    checkpoint: Any = SimpleNamespace(
+        store_files={layout.directory: folder for layout in layouts},
+        logs=SimpleNamespace(sources={}),
+    )
+    stores = [StoreId(0, name, partition) for name in ("$idle", "busy") for partition in range(2)]
+    puts = [
+        Observed(store, version, VersionFacts(stores=1, puts=5 * (store.store_name == "busy")))
+        for store in stores
+        for version in (1, 2, 3)
+        if (version, store) != (1, stores[0])  # one that could not be read
+    ]
+    costs = file_costs(checkpoint, operator, Facts(puts))
+    assert (costs.zips, costs.uploaded) == (2, 300)
+    assert [version.puts for version in costs.changes] == [10, 10]
 
 
 def test_columns_of_a_key_are_as_they_lie_in_it() -> None:

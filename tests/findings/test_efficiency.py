@@ -24,6 +24,7 @@ from inspector.findings.efficiency import (
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 
+FILES = FileCosts(0, 1, 0, 0, 0, 0, 0)
 COSTS = StoreCosts(3, "symmetricHashJoin", "left-keyWithIndexToValue", {}, {})
 
 
@@ -195,9 +196,17 @@ def test_a_column_with_most_of_the_bytes(bytes_: int, share: float, *, found: bo
     ("zips", "uploaded", "found"), [(5, 20_000, True), (4, 20_000, False), (5, 8_000, False)]
 )
 def test_uploads_of_whole_files(zips: int, uploaded: int, *, found: bool) -> None:
-    versions = {n: VersionFacts(stores=1, rows=10, value_bytes=800) for n in range(1, 9)}
-    costs = replace(COSTS, versions=versions, zips=zips, uploaded=uploaded)
-    assert [one.kind.id for one in judge_costs(costs, Thresholds())] == ["SS310"] * found
+    versions = [VersionFacts(stores=1, rows=10, value_bytes=800)] * 8
+    costs = replace(FILES, zips=zips, uploaded=uploaded, changes=versions)
+    assert [one.kind.id for one in judge_files(costs, Thresholds())] == ["SS310"] * found
+
+
+def test_a_row_that_is_put_over_is_written_with_its_key() -> None:
+    over = VersionFacts(1, 0, 10, 9000, 1000, 10, updates=10, shared_key_bytes=9000)
+    costs = replace(FILES, zips=8, uploaded=20_001, changes=[over])
+    assert list(judge_files(costs, Thresholds(zip_ratio=2.1))) == []
+    (uploads,) = judge_files(costs, Thresholds(zip_ratio=2.0))
+    assert uploads.evidence.endswith("and 10 puts in 1 version wrote ~9.8 KiB each")
 
 
 @pytest.mark.parametrize(
@@ -217,7 +226,7 @@ def test_of_a_few_keys_one_has_to_have_nearly_all(sizes: dict[int, int], *, hot:
 
 @pytest.mark.parametrize(("logged", "found"), [(120, True), (119, False)])
 def test_old_versions_are_many_where_the_log_is_as_long(logged: int, *, found: bool) -> None:
-    costs = FileCosts(0, 1, 0, 0, 130, 1000, 300, logged)
+    costs = replace(FILES, versions=130, bytes=1000, old_bytes=300, logged=logged)
     assert [one.kind.id for one in judge_files(costs, Thresholds())] == ["SS312"] * found
 
 

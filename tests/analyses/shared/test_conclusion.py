@@ -76,8 +76,14 @@ def test_one_key_of_a_side_is_named_before_that_no_row_has_gone() -> None:
     side = found("SS205", cause="The side.")
     assert cause_sentence([hot, side], side, {}, 100) == "One key; the side."
     assert cause_sentence([hot, never], never, {}, 100) == "None goes; one key."
-    uploads = found("SS310", cause="Whole zips.")
+    uploads = found("SS310", cause="Whole zips.", store_name=None)
     assert cause_sentence([uploads, never], never, {}, 100) == "None goes; whole zips."
+
+
+def test_files_that_changelogs_would_save_explain_least() -> None:
+    uploads, never = found("SS310", store_name=None), found("SS201", severity=Severity.INFO)
+    assert main_finding([uploads, never], {}, growing=False) is never
+    assert main_finding([uploads], {}, growing=False) is uploads
 
 
 def test_every_kind_of_finding_has_a_rank() -> None:
