@@ -392,11 +392,11 @@ UNFED = Kind(
     command="timeline",
 )
 TIMERS_GATHER = Kind(
-    *("SS219", Severity.INFO, "timers that only gather", "StatefulProcessorHandle.registerTimer"),
+    *("SS219", Severity.INFO, "timers that gather", "StatefulProcessorHandle.registerTimer"),
     certainties=_INFERRED,
     to_do="delete the key's timers (listTimers, deleteTimer) before registerTimer, or register one "
     "only if the key has none; compare their expiry times with the clock",
-    cause="Timers are registered, and none fires or is deleted.",
+    cause="Keys have several timers each.",
     command="timeline",
 )
 SHORT_TTL = Kind(

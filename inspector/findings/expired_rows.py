@@ -97,8 +97,10 @@ class Place:
 
 def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverTotal]) -> Iterator[Finding]:
     """A finding for each class and certainty that there is."""
+    judgements = [of for of in leftovers if of.rows and of.certainty is not Certainty.UNDECIDED]
+    rearmed = [of for of in judgements if of.kind is LeftoverClass.REARMED]
     for total in leftovers:
-        if total.rows and total.certainty is not Certainty.UNDECIDED:
+        if total in judgements:
             kind = _KINDS[subject.row_kind] if total.kind in PAST else catalogue.TIMEOUT_KEPT
             words = _WORDS_OF.get(subject.row_kind)
             yield kind.of_store(
@@ -106,7 +108,11 @@ def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverTotal]) -> Itera
                 _evidence(subject, total),
                 total.rows,
                 total.bytes,
-                words(total) if words else _cause(total, removes=subject.removes),
+                words(total)
+                if words
+                else _rearmed_cause([of for of in rearmed if _severity(of) is _severity(total)])
+                if total.kind is LeftoverClass.REARMED
+                else _cause(total, removes=subject.removes),
                 certainty=total.certainty,
                 next_step=_advice(subject, total),
                 severity=_severity(total),
@@ -207,15 +213,24 @@ def _cause(total: LeftoverTotal, *, removes: bool) -> str:
             f"{likely} {keys} fired and the function did nothing about it, so that it fires "
             "again in every batch."
         )
-    if total.kind is LeftoverClass.REARMED:
-        often = f" (up to {total.fired:,} times in a row)" if total.fired > 1 else ""
-        return (
-            f"{likely} {keys} fired{often}, and the function set a new one instead of removing "
-            f"{pronoun}."
-        )
     return (
         f"{likely} {keys} fired and the function kept {pronoun} without a timeout, so nothing will "
         f"ever remove {pronoun}."
+    )
+
+
+def _rearmed_cause(totals: Sequence[LeftoverTotal]) -> str:
+    """What is proven and what is likely of keys of one store is one cause."""
+    rows = sum(total.rows for total in totals)
+    proven = sum(total.rows for total in totals if total.certainty is Certainty.PROVEN)
+    fired = max(total.fired for total in totals)
+    words = [f"up to {fired:,} times in a row"] if fired > 1 else []
+    words += [f"proven of {proven:,}"] if 0 < proven < rows else []
+    often = f" ({'; '.join(words)})" if words else ""
+    return (
+        f"{'The' if proven == rows else 'Most likely the'} timeout of {count_text(rows, 'key')} "
+        f"fired{often}, and the function set a new one instead "
+        f"of removing {'it' if rows == 1 else 'them'}."
     )
 
 

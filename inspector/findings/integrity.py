@@ -142,7 +142,7 @@ def _cause(
             "lost."
         )
     if kind is catalogue.MISSING_DELTA:
-        return f"{place}: {message}, so no version from it to the next snapshot can be loaded."
+        return f"{place}: {message}, so no version that needs it can be loaded."
     return f"{place}: {message}."
 
 
@@ -195,7 +195,7 @@ def judge_replay(
     store, most = max(deep.items(), key=lambda entry: (entry[1], entry[0]))
     partitions = len({key.partition_id for key in deep})
     yield catalogue.REPLAY_DEPTH.of(
-        f"{count_text(most, noun)} after the newest snapshot of store {store.store_name} in "
+        f"{count_text(most, noun)} to replay of store {store.store_name} in "
         f"partition {store.partition_id}; {count_text(partitions, 'partition')} of "
         f"{len({depth.partition_id for depth in depths})} "
         f"{'has' if partitions == 1 else 'have'} {least:,} or more",

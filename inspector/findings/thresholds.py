@@ -32,6 +32,7 @@ class Thresholds:
     entries_per_key: int = 64
     entries_warned: int = 1024
     timers_per_key: float = 3.0
+    many_timers_per_key: float = 10.0
     unique_puts: int = 100
     unique_share: float = 0.99
     alike_share: float = 0.05

@@ -71,20 +71,31 @@ def _without_state(life: VariableLife, without: TimersWithoutState) -> Finding:
 def _timer_growth(
     life: VariableLife, timers: TimersWithoutState, thresholds: Thresholds
 ) -> Iterator[Finding]:
-    least = max(thresholds.unique_puts, thresholds.timers_per_key * timers.owners)
-    if life.changed.removed_rows or not life.changed.inserts or timers.timers < least:
+    """Several timers of a key where none ends, or very many, as of one for each event."""
+    ended = life.changed.removed_rows
+    usual = thresholds.many_timers_per_key if ended else thresholds.timers_per_key
+    if not life.changed.inserts or timers.timers < max(
+        thresholds.unique_puts, usual * timers.owners
+    ):
         return
     if life.window < thresholds.window_versions:
         return
     number, keys = count_text(timers.timers, "timer"), count_text(timers.owners, "key")
+    share, window = timers.timers / timers.owners, count_text(life.window, "version")
+    ends = f"{ended:,} fired or {'was' if ended == 1 else 'were'} deleted"
+    cause = f"Timers only gather: {number} for {keys}, and none fired or was deleted in {window}."
+    if ended:
+        cause = (
+            f"Keys have ~{share:,.0f} timers each, {number} for {keys}: {life.changed.inserts:,} "
+            f"were registered in {window}, and {ends}."
+        )
     yield catalogue.TIMERS_GATHER.of_store(
         life,
-        f"{number} of {keys}, {timers.timers / timers.owners:,.1f} each; {life.changed.inserts:,} "
-        f"were registered in {count_text(life.window, 'version')}, and none fired or was deleted",
+        f"{number} of {keys}, {share:,.1f} each; {life.changed.inserts:,} "
+        f"were registered in {window}, and {ends if ended else 'none fired or was deleted'}",
         timers.timers,
         life.newest.row_bytes,
-        f"Timers only gather: {number} for {keys}, and none fired or was deleted in "
-        f"{count_text(life.window, 'version')}.",
+        cause,
     )
 
 

@@ -113,6 +113,18 @@ def test_keys_that_were_set_again_are_dated_by_their_first_timeout() -> None:
     assert found.evidence.endswith("the oldest since batch 8")
 
 
+def test_proven_and_likely_keys_that_were_set_again_are_one_cause() -> None:
+    idle = replace(total(REARMED), fired=4, by_change={"untouched": 3})
+    likely = replace(idle, certainty=INFERRED, rows=5, fired=5)
+    now_and_then = replace(total(REARMED, INFERRED, rows=9))
+    proven, inferred, other = judged(idle, likely, now_and_then)
+    assert proven.cause == inferred.cause
+    assert proven.cause.startswith(
+        "Most likely the timeout of 8 keys fired (up to 5 times in a row; proven of 3), and the "
+    )
+    assert other.cause.startswith("Most likely the timeout of 9 keys fired, and the function ")
+
+
 def test_the_advice_of_the_rule_is_the_next_step_where_it_helps() -> None:
     (kept,), (anew,) = judged(total(KEPT)), judged(total(REARMED))
     assert kept.next_step == "call state.remove()"

@@ -59,7 +59,7 @@ def test_the_cause_names_the_file_that_somebody_has_to_look_at() -> None:
     assert [one.cause for one in judged(*bad)] == ["At /c/1.delta (and 1 more): got 1."]
     gaps = [Problem("missing-delta", "got 1", f"/c/{n}", None, STORE, n) for n in (1, 2)]
     assert [one.cause for one in judged(gaps[0])] == [
-        "At /c/1: got 1, so no version from it to the next snapshot can be loaded."
+        "At /c/1: got 1, so no version that needs it can be loaded."
     ]
     assert judged(*gaps)[0].cause.startswith("At /c/1 (and 1 more): got 1, so ")
     assert judged(Problem(FrameError.slug, "got 1"))[0].cause == UNDECODABLE_FILE.cause
@@ -127,12 +127,12 @@ def test_a_chain_is_too_deep_from_a_number_of_deltas_on() -> None:
     assert (found.kind.id, found.operator_id) == ("SS103", 3)
     assert found.severity is Severity.WARNING
     assert found.evidence == (
-        f"{least} deltas after the newest snapshot of store default in partition 1; "
+        f"{least} deltas to replay of store default in partition 1; "
         f"1 partition of 2 has {noted} or more"
     )
     assert f"up to {least} deltas" in found.cause
     (found,) = judge_replay(3, {deep: least}, noun="changelog")
-    assert found.evidence.startswith(f"{least} changelogs after the newest snapshot")
+    assert found.evidence.startswith(f"{least} changelogs to replay")
     (found,) = judge_replay(3, {deep: least - 1})
     assert found.severity is Severity.INFO
 

@@ -65,7 +65,8 @@ def test_a_list_that_only_grows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "removed", "found"), [(40, 0, True), (60, 0, False), (40, 1, False)]
+    ("keys", "removed", "found"),
+    [(40, 0, True), (60, 0, False), (40, 1, False), (16, 1, True), (17, 1, False)],
 )
 def test_timers_that_only_gather(keys: int, removed: int, *, found: bool) -> None:
     timers = VariableLife(
@@ -74,7 +75,10 @@ def test_timers_that_only_gather(keys: int, removed: int, *, found: bool) -> Non
         changed=VersionFacts(inserts=160, removed_rows=removed),
         window=8,
     )
-    assert [one.kind.id for one in judge_variable(timers)] == ["SS219"] * found
+    findings = list(judge_variable(timers))
+    assert [one.kind.id for one in findings] == ["SS219"] * found
+    assert all(("none fired" in one.cause) == (not removed) for one in findings)
+    assert all(removed == 0 or "160 timers for 16 keys" in one.cause for one in findings)
 
 
 @pytest.mark.parametrize(
