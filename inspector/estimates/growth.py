@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import distinct, median
+from inspector.estimates import FEWEST, SHORTEST_MS
 from inspector.light_dataclasses import dataclass
 
 MOST_POINTS = 512
@@ -64,12 +65,6 @@ def growth(times_ms: Sequence[int], values: Sequence[int]) -> Growth | None:
     per_hour = median(slopes) * MS_PER_HOUR
     return Growth(per_hour, values[-1], times_ms[-1], len(times_ms))
 
-
-FEWEST = 6
-"""Points that a trend is judged by at the least: fewer may be one tooth of a saw."""
-
-SHORTEST_MS = 30_000
-"""Time that a trend is judged by at the least: the burst of a start makes any rate per hour."""
 
 _RECORDS = 2
 _RISE = 1.1

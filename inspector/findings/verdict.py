@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping, Sequence
 
 from inspector.discovery.restart import Restart
-from inspector.estimates.growth import FEWEST, SHORTEST_MS
+from inspector.estimates import FEWEST, SHORTEST_MS
 from inspector.findings import catalogue
 from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
 from inspector.light_dataclasses import dataclass
