@@ -14,7 +14,7 @@ from inspector.checkpoint.logfile import (
 from inspector.discovery.listing import STRAY
 from inspector.discovery.lost_files import EXCHANGED
 from inspector.discovery.restart import Restart
-from inspector.exceptions import NoSchemaError
+from inspector.exceptions import NoSchemaError, TruncatedError
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Kind, Severity
@@ -133,6 +133,8 @@ def _cause(
     message = first.message.rstrip(".")
     if len(message) > _SHORT:
         message = message.partition(", expected")[0]
+    if first.slug == TruncatedError.slug:
+        message = f"the data ends too early ({message})"
     if severity is Severity.WARNING and kind in (
         catalogue.MISSING_DELTA,
         catalogue.UNDECODABLE_FILE,

@@ -57,6 +57,10 @@ def test_the_cause_names_the_file_that_somebody_has_to_look_at() -> None:
     bad = [Problem(FrameError.slug, "got 1", f"/c/{n}.delta", 0, STORE, n) for n in (1, 2)]
     assert [one.cause for one in judged(bad[0])] == ["At /c/1.delta: got 1."]
     assert [one.cause for one in judged(*bad)] == ["At /c/1.delta (and 1 more): got 1."]
+    short = Problem(TruncatedError.slug, "LZ4 block: got 7, expected 9", "/c/1.delta", 0, STORE, 1)
+    assert [one.cause for one in judged(short)] == [
+        "At /c/1.delta: the data ends too early (LZ4 block: got 7, expected 9)."
+    ]
     gaps = [Problem("missing-delta", "got 1", f"/c/{n}", None, STORE, n) for n in (1, 2)]
     assert [one.cause for one in judged(gaps[0])] == [
         "At /c/1: got 1, so no version that needs it can be loaded."
