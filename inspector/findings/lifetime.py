@@ -438,7 +438,8 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         until = "timeout" if calls else "window ended"
         named = life.unique and life.operator_name in AGGREGATIONS
         also = f" ({life.unique} differs in each)" if named else " by a later batch"
-        reason = f"no key was met again before its {until}{also}"
+        few = "no" if life.inserts == life.puts else "hardly any"
+        reason = f"{few} key was met again before its {until}{also}"
         if life.reach_ms and not calls:
             never = f"keys come once in windows of {duration_text(life.reach_ms)}"
     yield catalogue.UNIQUE_KEYS.of_store(

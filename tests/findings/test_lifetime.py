@@ -637,6 +637,8 @@ def test_a_group_state_that_no_key_is_met_in_again_has_keys_unique_to_each_event
     (found,) = judged(**LOST)
     assert (found.kind.id, found.severity, found.certainty) == ("SS217", Severity.INFO, INFERRED)
     assert "no key was met again before its timeout" in found.cause
+    (found,) = judged(**LOST | {"inserts": 199})
+    assert "hardly any key was met again before its timeout" in found.cause
     by_data = TimerCalls(armed_keys=200, timeout_removed=75)
     assert all(found.kind.id != "SS217" for found in judged(**LOST, returns=100))
     assert judged(**LOST | {"calls": by_data}) == []
