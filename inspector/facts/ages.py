@@ -7,12 +7,13 @@ wrote, not of the last change. What a snapshot brought was put at its version or
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import longer, weigh
+from inspector.arrays import count_by, longer, rows_of, tally, weigh
 from inspector.facts.fact import StoreSum, VersionSum, fact
 from inspector.facts.size_distributions import SizeCounts
 from inspector.light_dataclasses import dataclass, field
@@ -106,20 +107,25 @@ def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:
     """
     oldest: list[int] = []
     newest: list[tuple[int, int]] = []
-    for portion in state.portions():
-        clock, step = state.clock[portion], state.put_step[portion]
-        is_known = state.live[portion] & (clock != NO_CLOCK)
-        if is_known.any():
-            if not is_known.all():
-                clock, step = clock[is_known], step[is_known]
-            oldest.append(int(clock.min()))
-            last = -(-int(clock.max()) // per_ms)
-            newest.append((last, int(step[clock > (last - 1) * per_ms].max())))
+    for clock, step in _timed_rows(state, state.clock, state.put_step):
+        oldest.append(int(clock.min()))
+        last = -(-int(clock.max()) // per_ms)
+        newest.append((last, int(step[clock > (last - 1) * per_ms].max())))
     if not newest:
         return ()
     last, put = max(newest)
     version = state.versions[put] if put > BEFORE_WINDOW else BEFORE
     return -(-min(oldest) // per_ms), last, version
+
+
+def _timed_rows(
+    state: StateMap, *columns: npt.NDArray[Any]
+) -> Iterator[Sequence[npt.NDArray[Any]]]:
+    """Some columns of the live rows that have a clock, portion by portion."""
+    for portion in state.portions():
+        timed = state.live[portion] & (state.clock[portion] != NO_CLOCK)
+        if timed.any():
+            yield rows_of([column[portion] for column in columns], timed)
 
 
 def _timeless_rows(state: StateMap) -> tuple[int, int]:
@@ -153,8 +159,9 @@ class OldestEventTime(VersionSum):
     @classmethod
     def observe(cls, state: StateMap, per_ms: int) -> OldestEventTime:
         """The oldest clock of the map, in units of which there are ``per_ms`` in a millisecond."""
-        result = clock_range_ms(state, per_ms)
-        return cls(result[0] if result else None)
+        oldest = (int(clock.min()) for (clock,) in _timed_rows(state, state.clock))
+        first = min(oldest, default=None)
+        return cls(None if first is None else -(-first // per_ms))
 
 
 @fact("rows_behind")
@@ -179,7 +186,7 @@ class RowsBehind(VersionSum):
             minutes = (watermark_ms - clock[put] / per_ms) // 60_000
             # The exponent of a whole number is how many digits it has.
             lengths = np.where(minutes < 0, AHEAD, np.frexp(minutes)[1])
-            digits.update(lengths.tolist())
+            digits += count_by(*tally(lengths))
         return cls(digits)
 
 

@@ -72,7 +72,8 @@ def store_costs(
 
 
 def file_costs(checkpoint: Checkpoint, operator: Operator, facts: Facts) -> FileCosts:
-    """What lies in the folders of an operator, and what its versions changed."""
+    """What lies in the folders of an operator; with zips at the end what the versions changed."""
+    zips, uploaded = _uploads(checkpoint, operator)
     folders = [
         (layout, checkpoint.store_files[layout.directory]) for layout in operator.layout.folders
     ]
@@ -90,8 +91,9 @@ def file_costs(checkpoint: Checkpoint, operator: Operator, facts: Facts) -> File
         sum(file.size for file in stored),
         sum(f.size for f in stored if (f.version or 0) < newest - USUAL_VERSIONS),
         len(checkpoint.logs.sources),
-        *_uploads(checkpoint, operator),
-        _changes(operator, facts),
+        zips,
+        uploaded,
+        _changes(operator, facts) if zips else (),
     )
 
 
