@@ -35,10 +35,7 @@ JOIN_SIDES = ("left", "right")
 
 
 def is_store(name: str, store: str) -> bool:
-    """Whether a user's name for a store means this one.
-
-    ``left`` and ``right`` are the stores of that side's rows, whatever the join's state format.
-    """
+    """Whether a user's store name means this one; ``left`` and ``right`` are a join side's rows."""
     return name == store or (
         name in JOIN_SIDES
         and store in (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES)
@@ -353,11 +350,7 @@ class Subset:
 
     @classmethod
     def parse(cls, text: str) -> Subset:
-        """A part that is spelled ``1/24``.
-
-        Raises:
-            ValueError: it is none, or there are more than :data:`MOST_SUBSETS`.
-        """
+        """A part that is spelled ``1/24``; ValueError if none, or above :data:`MOST_SUBSETS`."""
         number, _, count = text.partition("/")
         if not (number.isdecimal() and count.isdecimal()):
             raise ValueError(f"got the subset {text!r}, expected one such as 1/24")

@@ -30,10 +30,7 @@ _IRREGULAR = {"query": "queries", "entry": "entries", "has": "have", "is": "are"
 
 
 def bytes_of(text: str) -> int | None:
-    """The bytes of ``8GiB`` or ``512M``; units are powers of 1024, as Spark's.
-
-    None if it is no size.
-    """
+    """The bytes of ``8GiB`` or ``512M``, in Spark's powers of 1024; None if it is no size."""
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         return None

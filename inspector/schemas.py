@@ -90,11 +90,7 @@ there are and their bytes (kind ``count``), whether or not they are listed."""
 
 
 def record_batch(schema: pa.Schema, columns: Mapping[str, Any], rows: int) -> pa.RecordBatch:
-    """A batch of ``schema`` from columns by name; columns not given are null.
-
-    Raises:
-        KeyError: if a column is not in the schema: a misspelt name must not become a null.
-    """
+    """A batch of ``schema`` from columns by name, others null; KeyError: one that it has not."""
     unknown = set(columns) - set(schema.names)
     if unknown:
         raise KeyError(f"columns {sorted(unknown)} are not in the schema")

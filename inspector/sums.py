@@ -15,10 +15,7 @@ K = TypeVar("K")
 
 
 class Sums:
-    """A base for frozen dataclasses; without arguments they are the zero.
-
-    A field adds by ``+``, or as :func:`sum_by` declares it.
-    """
+    """A base for frozen dataclasses, zero without arguments; fields add by ``+`` or ``sum_by``."""
 
     def __add__(self: SumsT, second: SumsT) -> SumsT:
         # In the order of the fields, as a dataclass sets them; dataclasses.fields() takes longer.

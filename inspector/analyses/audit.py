@@ -283,10 +283,7 @@ def _changes(judged: Judged) -> t.Table:
 def _unbroken(
     checkpoint: Checkpoint, versions: Mapping[int, VersionFacts]
 ) -> dict[int, VersionFacts]:
-    """The newest versions in a row whose changes are known in every partition.
-
-    A sum that lacks a partition, or a version, would look like the whole.
-    """
+    """The newest versions in a row whose changes all partitions know, so that sums are whole."""
     whole = whole_stores(checkpoint, versions)
     unbroken: dict[int, VersionFacts] = {}
     for version in sorted(versions, reverse=True):

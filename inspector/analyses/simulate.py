@@ -281,10 +281,7 @@ _ROWS_OF = dict(zip(_FOLLOWERS, (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES), stri
 
 
 def _follow(store: str, rows: SimulatedRows) -> SimulatedRows:
-    """Counters of a join's rows, one for each join key; or its index by time, which has their keys.
-
-    Neither has more than a word in its values.
-    """
+    """A join's counters, one for each join key, or its index by time: a word of values at most."""
     if store in JOIN_COUNT_STORES:
         rows = replace(rows, rows=rows.join_keys, key_bytes=rows.join_key_bytes)
     return replace(rows, value_bytes=rows.rows * _LONG_BYTES)

@@ -47,11 +47,7 @@ class CacheFiles:
         self._writes = 0
 
     def read(self, name: str) -> bytes | None:
-        """What was kept under a name; None if nothing is, or something else than was written.
-
-        Raises:
-            OSError: the storage does not answer.
-        """
+        """What was kept under a name; None if nothing, or something else. OSError: no answer."""
         secret = self._known_secret()
         content = None if secret is None else self._read(_file_of(secret, name))
         if secret is None or content is None:
@@ -75,11 +71,7 @@ class CacheFiles:
         self._writes += 1
 
     def make_secret(self) -> None:
-        """Make the secret, if there is none: before processes that would each make one.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Make the secret, before processes that would each make one; OSError if it cannot be."""
         self._known_secret(new=True)
 
     def _known_secret(self, *, new: bool = False) -> bytes | None:

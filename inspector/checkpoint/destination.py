@@ -123,11 +123,7 @@ def new_folder(url: str, options: Mapping[str, str], source: Storage) -> Iterato
 
 
 def check_new(url: str, options: Mapping[str, str], source: Storage) -> None:
-    """Refuse a place where something is, or that lies in the checkpoint that is read.
-
-    Raises:
-        CheckpointError: says what is there.
-    """
+    """Refuse a place where something is, or in the checkpoint that is read (CheckpointError)."""
     if lies_in(url, source.url):
         raise CheckpointError(f"{url} lies in the checkpoint that is copied; name another place")
     location = Storage.open(url, options)

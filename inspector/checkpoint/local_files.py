@@ -43,11 +43,7 @@ def entry_at(path: str, relative: str) -> Entry:
 
 
 def read_at_most(path: str, most: int) -> tuple[bytes, int]:
-    """The first bytes of a file, and its size.
-
-    Raises:
-        OSError: it cannot be read, or is no regular file.
-    """
+    """The first bytes of a file, and its size; OSError if unreadable, or no regular file."""
     file = os.open(path, _FLAGS)  # a context manager would take as long as the open
     try:
         size = _size_of(file)
@@ -67,11 +63,7 @@ def read_at_most(path: str, most: int) -> tuple[bytes, int]:
 
 
 def read_range(path: str, start: int, end: int) -> bytes:
-    """The bytes of a file from one place to another; fewer where it ends before.
-
-    Raises:
-        OSError: it cannot be read, or is no regular file.
-    """
+    """The bytes from one place to another, or to the end; OSError as of :func:`read_at_most`."""
     file = os.open(path, _FLAGS)
     try:
         end = min(end, _size_of(file))
@@ -85,11 +77,7 @@ def read_range(path: str, start: int, end: int) -> bytes:
 
 
 def chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
-    """A file from start to end in chunks of at most so many bytes.
-
-    Raises:
-        OSError: at the chunk that cannot be read.
-    """
+    """A file in chunks of at most so many bytes; OSError at the chunk that cannot be read."""
     file = os.open(path, _FLAGS)
     try:
         left = _size_of(file)

@@ -65,11 +65,7 @@ class OffsetEntry:
 
 
 def parse_offsets(data: bytes) -> OffsetEntry:
-    """One entry of the offset log.
-
-    Raises:
-        DecodeError: it is not what Spark writes, or of a later format.
-    """
+    """One entry of the offset log; DecodeError: not what Spark writes, or of a later format."""
     version, lines = split_log(data, OFFSETS_NEWEST)
     header = lines[0].strip() if lines else ""
     fields = json_object(header) if header else {}
@@ -109,11 +105,7 @@ class CommitEntry:
 
 
 def parse_commit(data: bytes) -> CommitEntry:
-    """One entry of the commit log.
-
-    Raises:
-        DecodeError: it is not what Spark writes, or of a later format.
-    """
+    """One entry of the commit log; DecodeError: not what Spark writes, or of a later format."""
     _, lines = split_log(data, COMMITS_NEWEST)
     text = lines[0].strip() if lines else ""
     fields = json_object(text) if text else {}

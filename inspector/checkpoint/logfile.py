@@ -63,11 +63,7 @@ def problem(error: InspectorError | OSError, path: str) -> Problem:
 
 
 def text_of(data: bytes) -> str:
-    """The UTF-8 text of a file.
-
-    Raises:
-        DecodeError: with the offset of the first byte that is not UTF-8.
-    """
+    """The UTF-8 text of a file; DecodeError has the offset of the first byte that is not UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -95,11 +91,7 @@ def split_log(data: bytes, newest: int) -> tuple[int, list[str]]:
 
 
 def json_object(text: str) -> dict[str, object]:
-    """The JSON object that a text is.
-
-    Raises:
-        DecodeError: it is another value, no JSON, or nested too deeply.
-    """
+    """The JSON object that a text is; DecodeError: another value, no JSON, or nested too deeply."""
     try:
         value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:

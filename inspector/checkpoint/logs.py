@@ -112,10 +112,7 @@ class Logs:
         return frozenset(batch for item in ranges for batch in item)
 
     def conf_for(self, batch_id: int, key: str) -> ConfValue:
-        """The value that a conf (with or without ``spark.sql.``) had for a batch.
-
-        The files of state version V were written by batch V - 1.
-        """
+        """The value of a conf (with or without ``spark.sql.``) for a batch: version - 1."""
         name = full_key(key)
         batch = BatchId(batch_id)
         origin = "recorded"
@@ -232,10 +229,7 @@ class _Reader:
         self.formats: dict[str, int] = {}
 
     def list(self, folder: str) -> dict[BatchId, Entry] | None:
-        """The entries of a log by batch, in order, at most so many of the newest.
-
-        None if the folder cannot be listed, which is a problem.
-        """
+        """The entries of a log by batch, the newest so many; None, and a problem, if not listed."""
         try:
             entries = self._storage.list(folder, missing_ok=True)
         except OSError as error:

@@ -96,11 +96,7 @@ def _query_id(data: bytes) -> str:
 
 
 def parse_operator_metadata(data: bytes) -> OperatorMetadata:
-    """One file of operator metadata, v1 or v2.
-
-    Raises:
-        DecodeError: it is not what Spark writes, or of a later format.
-    """
+    """One file of operator metadata, v1 or v2; DecodeError: not Spark's, or of a later format."""
     version, lines = split_log(data, NEWEST_FORMAT)
     fields = json_object("\n".join(lines))
     info = object_field(fields, "operatorInfo")

@@ -103,11 +103,7 @@ class Storage:
         return full_path.removeprefix(self.root).lstrip("/")
 
     def stat(self, relative: str = "") -> Entry | None:
-        """The file or folder at a path, or None if nothing is there.
-
-        Raises:
-            OSError: the storage did not answer; that is not the same as absent.
-        """
+        """The file or folder at a path, None if absent; OSError if the storage did not answer."""
         try:
             with self._guard(relative):
                 if not self._is_remote:
@@ -186,11 +182,7 @@ class Storage:
             return None
 
     def walk(self, folders: Collection[str]) -> Tree:
-        """What the root holds, and all below some of its folders, listed folder by folder.
-
-        Raises:
-            OSError: a folder cannot be listed.
-        """
+        """What the root and all below some of its folders hold; OSError if one cannot be listed."""
         tree: dict[str, tuple[Entry, ...]] = {}
         level = [""]
         for _ in range(DEEPEST):
@@ -203,12 +195,7 @@ class Storage:
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> bytes:
-        """A whole small file; its size, if a listing has it, saves a request.
-
-        Raises:
-            LimitError: the file is larger than ``limit``.
-            OSError: it cannot be read.
-        """
+        """A whole small file, its size if listed; LimitError above ``limit``, else OSError."""
         return self.request(relative, limit, size=size)()
 
     def request(

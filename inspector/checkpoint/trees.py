@@ -114,11 +114,7 @@ class Tree:
 
 
 def tree_of(infos: Mapping[str, Any], base: str) -> Tree:
-    """The tree of a driver's ``find`` (path -> info), which may list folders or not.
-
-    Raises:
-        NotADirectoryError: the root is a file.
-    """
+    """The tree of a driver's ``find`` (path -> info); NotADirectoryError if the root is a file."""
     start = f"{base.strip('/')}/"
     folders: dict[str, dict[str, Entry]] = {"": {}}
     for info in infos.values():

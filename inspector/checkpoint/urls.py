@@ -202,11 +202,7 @@ def staged_name(url: str) -> str:
 
 
 def staged_folder(url: str) -> str:
-    """The folder behind a URL.
-
-    Raises:
-        EngineError: this process has no such copies: they belong to another one.
-    """
+    """The folder behind a URL; EngineError if the copies belong to another process."""
     name = staged_name(url)
     if name not in _folders:
         raise EngineError(

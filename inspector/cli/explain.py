@@ -108,11 +108,7 @@ def _is_checkpoint(word: str) -> bool:
 
 
 def _text(word: str) -> str:
-    """A word as it is, or what it names: stdin, or a file; of a long one the end, where causes are.
-
-    Raises:
-        click.UsageError: the file is none that can be read.
-    """
+    """A word, or the text of stdin or of a file that it names: its end, if long, has the causes."""
     if word == "-":
         return sys.stdin.read(_LONGEST)
     if not os.path.isfile(word):

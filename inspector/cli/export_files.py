@@ -171,11 +171,7 @@ def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
 
 @contextmanager
 def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
-    """Files to write, which get their names when the block has ended well.
-
-    Raises:
-        click.UsageError: one is there and ``force`` is not given, or none can be made there.
-    """
+    """Files to write, named when the block ends well; click.UsageError: one is there, or fails."""
     targets = [real_target(str(path)) for path in paths]
     for target in targets:
         if is_written_through(target):

@@ -118,10 +118,7 @@ def destination(path: str | None, *, force: bool) -> Iterator[TextIO]:
 
 
 def write(pieces: Iterable[str], file: TextIO) -> None:
-    """Write text piece by piece, without secrets that were given to reach the storage.
-
-    What the stream's encoding lacks is escaped as JSON does it.
-    """
+    """Write text piece by piece, without secrets; what the encoding lacks is escaped as in JSON."""
     encoding = getattr(file, "encoding", None) or "utf-8"
     for piece in map(mask_secrets, pieces):
         file.write(piece.encode(encoding, _JSON_ESCAPES).decode(encoding))

@@ -48,10 +48,7 @@ def shown(
     *,
     color: bool = False,
 ) -> Iterator[None]:
-    """Show how far something is while the block runs.
-
-    Nothing is shown before ``patience``, in seconds; the console is stderr by default.
-    """
+    """Show progress while the block runs, after ``patience`` seconds; on stderr by default."""
     ended = threading.Event()
     begin = time.monotonic()
 

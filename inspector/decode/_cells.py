@@ -95,11 +95,7 @@ class Page:
         return numbers_at(self.buffer, kind, at)
 
     def spend(self, cells: int) -> None:
-        """Count values, so that no input makes endless many of them.
-
-        Raises:
-            LimitError: above :data:`MOST_CELLS`.
-        """
+        """Count values, so that no input makes endless many (LimitError: :data:`MOST_CELLS`)."""
         self._cells += cells
         if self._cells > MOST_CELLS:
             raise LimitError(f"rows of more than {MOST_CELLS} values, decode fewer at once")

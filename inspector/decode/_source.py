@@ -70,11 +70,7 @@ class Source:
         return memoryview(joined)
 
     def take(self, size: int, noun: str) -> memoryview:
-        """Exactly the next ``size`` bytes.
-
-        Raises:
-            TruncatedError: the stream ends before; its offset is where the bytes should start.
-        """
+        """Exactly the next ``size`` bytes; TruncatedError, where they start, if they end before."""
         start = self.offset
         taken = self.up_to(size)
         if len(taken) < size:

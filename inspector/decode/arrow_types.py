@@ -85,12 +85,7 @@ _ATOMIC: Mapping[str, pa.DataType] = {
 
 
 def arrow_type(data_type: DataType, limits: Limits = LIMITS) -> pa.DataType:
-    """The Arrow type of a Spark type.
-
-    Raises:
-        DecodeError: a type whose layout is unknown, or types nested deeper than
-            ``limits.nesting``.
-    """
+    """The Arrow type of a Spark type; DecodeError: unknown layout, or nested too deeply."""
     return _arrow_type(data_type, limits.nesting)
 
 

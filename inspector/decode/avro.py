@@ -110,22 +110,13 @@ class AvroRows:
     def __init__(
         self, schema: StructType, written: StructType | None = None, *, limits: Limits = LIMITS
     ) -> None:
-        """Prepare a schema.
-
-        Raises:
-            DecodeError: a type that Spark does not write as Avro, or that the older schema's
-                cannot become.
-        """
+        """Prepare a schema; DecodeError: not as Spark writes Avro, or not to be evolved into."""
         self.schema = schema
         self._limits = limits
         self._read = _struct(written or schema, schema)
 
     def values(self, data: bytes) -> list[Any]:
-        """The fields of one record, in the form of :mod:`inspector.decode.unsafe_rows`.
-
-        Raises:
-            DecodeError: it is not a record of the schema.
-        """
+        """The fields of one record, as of :mod:`.unsafe_rows`; DecodeError: not of the schema."""
         if len(data) > self._limits.record_bytes:
             raise above_limit("record_bytes", f"an Avro row of {len(data)} bytes", self._limits)
         cursor = _Cursor(data)

@@ -58,11 +58,7 @@ class Spans(NamedTuple):
 
 
 def of_family(buffer: bytes, keys: Spans, family: int) -> Bools:
-    """Which keys begin with the id of a column family; :data:`NO_FAMILY` is that of none.
-
-    Raises:
-        RecordError: a key is too short to have one.
-    """
+    """Which keys begin with a family's id (:data:`NO_FAMILY`: none); RecordError: too short."""
     _require(keys.lengths >= FAMILY_BYTES, keys, "a key without a column family")
     if family == NO_FAMILY:
         return np.zeros(len(keys.offsets), np.bool_)
@@ -219,11 +215,7 @@ def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, before_size: in
 
 
 def sizes_at(buffer: bytes, spans: Spans) -> Int64s:
-    """The 4-byte size that each begins with; so much follows it.
-
-    Raises:
-        RecordError: there is none, or it is greater than what follows.
-    """
+    """The 4-byte size that each begins with; RecordError if none, or greater than what follows."""
     _require(spans.lengths >= _SIZE_BYTES, spans, "a part without a size")
     result: Int64s = numbers_at(buffer, "<u4", spans.offsets).astype(np.int64)
     _require(result <= spans.lengths - _SIZE_BYTES, spans, "a part longer than what it lies in")

@@ -55,11 +55,7 @@ def inflate(source: Source, _limits: Limits) -> Iterator[bytes]:
 
 
 def decompress(data: bytes, size: int) -> bytes:
-    """Decompress LZF data that holds exactly ``size`` bytes.
-
-    Raises:
-        ValueError: it holds another number of bytes, or refers to bytes that are not there.
-    """
+    """Decompress LZF data of exactly ``size`` bytes; ValueError: another size, a bad reference."""
     out = bytearray()
     position = 0
     while position < len(data):

@@ -106,12 +106,7 @@ class RowDecoder:
         self._fixed = fixed_bytes(len(schema.fields))
 
     def decode(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> DecodedRows:
-        """Decode rows that lie in a buffer.
-
-        Raises:
-            ValueError: a row outside of the buffer.
-            LimitError: more values than one call decodes.
-        """
+        """Decode rows in a buffer; ValueError: one outside of it. LimitError: too many values."""
         all_rows: Bools = np.ones(len(offsets), np.bool_)
         page = Page(buffer, len(offsets))
         check_spans(page, offsets, lengths)
@@ -507,11 +502,7 @@ class Int64Path:
 
 
 def check_spans(page: Page, offsets: Int64s, lengths: Int64s) -> None:
-    """Refuse rows that do not lie in the buffer: a mistake of the caller.
-
-    Raises:
-        ValueError: there is one, or the arrays differ in length.
-    """
+    """Refuse rows outside of the buffer, or arrays of several lengths: ValueError of callers."""
     if len(offsets) != len(lengths):
         raise ValueError("arrays differ in length")
     size = len(page.buffer)
@@ -523,10 +514,7 @@ def check_spans(page: Page, offsets: Int64s, lengths: Int64s) -> None:
 def count_flags(
     schema: StructType, ordinal: int, buffer: Any, offsets: Int64s, lengths: Int64s
 ) -> tuple[int, int]:
-    """How many rows in a buffer have true, and false, in a boolean field.
-
-    Null and misfits are neither.
-    """
+    """How many rows in a buffer have true, and false, in a boolean field; not null, nor misfits."""
     slot = fixed_slot_offset(schema, ordinal)
     starts = offsets[lengths >= slot + SLOT_BYTES]
     data = np.frombuffer(buffer, np.uint8)

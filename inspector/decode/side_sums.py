@@ -52,11 +52,7 @@ class SideSum(Protocol):
 
 
 class HadoopSum:
-    """``.NAME.crc`` of Hadoop's ``ChecksumFileSystem``: a CRC-32 for each part of the file.
-
-    Raises:
-        DecodeError: the side file is not one.
-    """
+    """``.NAME.crc`` of Hadoop's ``ChecksumFileSystem``: CRC-32 of each part; or DecodeError."""
 
     def __init__(self, side: bytes, limits: Limits = LIMITS) -> None:
         self._part, self._expected = hadoop_sums(side, limits)
@@ -127,11 +123,7 @@ class HadoopSum:
 
 
 class SparkSum:
-    """``NAME.crc`` of Spark 4.1: the CRC32C of the whole file.
-
-    Raises:
-        DecodeError: the side file is not one.
-    """
+    """``NAME.crc`` of Spark 4.1: the CRC32C of the whole file; DecodeError if it is none."""
 
     def __init__(self, side: bytes) -> None:
         import google_crc32c  # noqa: PLC0415 - Hadoop's sums, and `info`, do without

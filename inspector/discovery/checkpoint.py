@@ -429,11 +429,7 @@ def _commit_ids(logs: Logs, store: StoreId) -> dict[int, frozenset[str]]:
 
 
 def with_rules(checkpoint: Checkpoint, user_rules: UserRules) -> Checkpoint:
-    """The same checkpoint, judged by what the user said.
-
-    Raises:
-        CheckpointError: an operator or a field is not there.
-    """
+    """The same checkpoint by the user's rules; CheckpointError: no such operator or field."""
     if user_rules == UserRules():
         return checkpoint
     have = {operator.operator_id for operator in checkpoint.operators}

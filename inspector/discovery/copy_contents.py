@@ -208,11 +208,7 @@ def _plain(entry: Entry, folder: str) -> SmallFile:
 
 
 def with_unique_ids(commit: bytes, unique_ids: Mapping[str, str]) -> bytes:
-    """The entry of the commit log with other ids of the state's checkpoints.
-
-    Raises:
-        CheckpointError: it does not name one of those that are replaced.
-    """
+    """The commit log's entry with other ids of state checkpoints; CheckpointError: no such id."""
     if not unique_ids:
         return commit
     _, lines = split_log(commit, MAX_FORMAT)

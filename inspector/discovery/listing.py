@@ -120,10 +120,7 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
 
 
 def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
-    """A version above that of the newest batch, or several.
-
-    Batches that ran since the logs were read follow each other, and the log has them by now.
-    """
+    """Versions above the newest batch's; what ran while the logs were read is in them by now."""
     planned = checkpoint.logs.last_offset
     files = checkpoint.store_files[layout.directory]
     present = {*files.deltas, *files.snapshots}
@@ -163,10 +160,7 @@ UNFINISHED_ERROR = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 
 
 def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
-    """What is missing or too many among the folders of a checkpoint's state.
-
-    Before the first batch is committed nothing has to be there.
-    """
+    """What is missing or too many among the state's folders, once a batch is committed."""
     yield from _open_repartitioning(checkpoint)
     # No entries at all beside state; a copied folder ``state`` has none either.
     logs, names = checkpoint.logs, checkpoint.layout.root_names

@@ -54,10 +54,7 @@ FEW_READS = 1_000
 def plan(
     checkpoint: Checkpoint, version: int, request: Request = ALL_LEFTOVERS, *, history: bool = True
 ) -> list[Task]:
-    """The tasks of a run, by operator and partition.
-
-    ``history``: keys are followed through repartitionings.
-    """
+    """The tasks by operator and partition; ``history``: through repartitionings of their keys."""
     codecs, row_checksum = _confs(checkpoint, version)
     merge_operator = checkpoint.conf(version, "stateStore.rocksdb.mergeOperatorVersion")
     encoding = checkpoint.conf(version, "stateStore.encodingFormat")
@@ -400,10 +397,7 @@ def _idle_versions(checkpoint: Checkpoint, version: int) -> tuple[int, ...]:
 
 
 def _may_ask_always(operator: Operator) -> bool:
-    """Whether an operator may ask for batches whatever the watermark does.
-
-    Group state whose schema has no timer has no timeout, and asks for none.
-    """
+    """Whether an operator may ask for batches anyhow: not group state whose schema has no timer."""
     rules = operator.rules.values()
     if operator.name in GROUP_STATE and operator.schemas:
         return any(_has_timers(rule) or rule.user_supplied for rule in rules)

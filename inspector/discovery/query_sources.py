@@ -58,11 +58,7 @@ class QuerySource:
 
 
 def query_sources(storage: Storage, batch: int) -> tuple[QuerySource, ...]:
-    """The sources of a batch, in the order of its entry in the offset log.
-
-    Raises:
-        InspectorError, OSError: the entry cannot be read.
-    """
+    """The sources of a batch, in order of its offsets; InspectorError, OSError if unreadable."""
     entry = parse_offsets(storage.read(f"{OFFSETS}/{batch}"))
     sources = []
     for name, offset in entry.sources.items():

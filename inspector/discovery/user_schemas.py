@@ -36,11 +36,7 @@ class UserSchema:
 
     @classmethod
     def parse(cls, text: str) -> UserSchema:
-        """Read ``[OPERATOR[:STORE]=]SCHEMA``.
-
-        Raises:
-            CheckpointError: the schema is neither DDL nor JSON, or has a type that Spark has not.
-        """
+        """Read ``[OPERATOR[:STORE]=]SCHEMA``; CheckpointError: no DDL, JSON, or type of Spark's."""
         match = _PLACE.fullmatch(text)
         schema = text if match is None else match["schema"]
         read = parse_schema_json if schema.lstrip()[:1] == "{" else parse_ddl
@@ -71,11 +67,7 @@ class UserSchemas:
         return cls(tuple(map(UserSchema.parse, keys)), tuple(map(UserSchema.parse, values)))
 
     def of_stores(self, layout: Layout) -> Mapping[StoreName, SchemaPair]:
-        """Store -> its key and its value schema, as supplied.
-
-        Raises:
-            CheckpointError: one is for no store, or it is not said for which of several.
-        """
+        """Store -> its key and value schema; CheckpointError: one is for none, or several."""
         operators = layout.operators
         store_names = [
             StoreName(o.operator_id, store) for o in operators for store in o.store_names
@@ -92,11 +84,7 @@ class UserSchemas:
 def with_user_schemas(
     read: StateSchema | None, given: SchemaPair, store_name: StoreName
 ) -> StateSchema:
-    """A store's schema: the given one for what was given, the file's for the rest.
-
-    Raises:
-        CheckpointError: one half was given, and there is no file to have the other from.
-    """
+    """A store's schema: what was given, else the file's; CheckpointError if half of it lacks."""
     key, value = given
     if read is not None:
         return replace(read, version=GIVEN, key=key or read.key, value=value or read.value)

@@ -119,11 +119,7 @@ class VerifiedFiles(Storage):
         return ()
 
     def _listed_size(self, relative: str) -> int | None:
-        """The size of a file by the listing of all; None where there is none.
-
-        Raises:
-            FileNotFoundError, IsADirectoryError: it is no file by that listing.
-        """
+        """The size by the listing of all, or None; FileNotFoundError, IsADirectoryError by it."""
         tree = self.tree()
         if tree is None:
             return None

@@ -98,10 +98,7 @@ def delay_of(checkpoint: Checkpoint) -> int | None:
 
 
 def delays_of(checkpoint: Checkpoint) -> set[int]:
-    """The watermark delays, ms, that the schemas of the state give.
-
-    ``EventTimeWatermark`` writes each into the metadata of its column (2.1 to 4.3).
-    """
+    """The watermark delays, ms, that ``EventTimeWatermark`` wrote into columns (2.1 to 4.3)."""
     delays = (
         column.metadata[WATERMARK_KEY]
         for operator in checkpoint.query

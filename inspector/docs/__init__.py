@@ -202,11 +202,7 @@ class Entry(NamedTuple):
 
 @cache
 def entry(name: str) -> Entry:
-    """The entry of a finding, a rule of restarts, a premise and whatever else has one.
-
-    Raises:
-        IndexError: there is none of this name.
-    """
+    """The entry of a finding, restart rule, premise or other (IndexError: none of this name)."""
     heading, *lines = _plain(_entries_of_name(name.casefold())[0]).splitlines()
     said: dict[str, str] = {}
     for line in lines:
@@ -370,10 +366,7 @@ def _first_synonyms() -> dict[str, str]:
 
 
 def near(topic: str) -> list[str]:
-    """Topics that are spelt almost like one that there is not, begin so, or have some words of it.
-
-    The nearest come first.
-    """
+    """Topics spelt almost like an unknown one, beginning so, or with words of it; nearest first."""
     spelled = {name.casefold(): name for name in map(_stem, PAGES)}
     for page in PAGES:
         for names, _ in _entries_of(read_page(page)):
@@ -410,10 +403,7 @@ def contents() -> str:
 
 @cache
 def _entries() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Entries by each of their names in lower case: by those of their heading, and by the others.
-
-    Two may share one, such as a Spark conf.
-    """
+    """Entries by their names in lower case: of headings, and others, which two may share."""
     headed: dict[str, list[str]] = {}
     also: dict[str, list[str]] = {}
     for page in PAGES:

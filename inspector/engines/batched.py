@@ -138,10 +138,7 @@ def digest(spec: str) -> bytes:
 
 
 def tagging(function: BatchFunction, owners: dict[bytes, int]) -> BatchFunction:
-    """The same batch function with :data:`OWNERS` before its results' columns.
-
-    ``owners``: the digest of a task -> the number of those whose it is.
-    """
+    """The batch function with :data:`OWNERS` first; ``owners``: digest of a task -> its numbers."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -135,11 +135,7 @@ class TaskFile(NamedTuple):
 
 
 def files_of_task(spec: str, listings: Mapping[str, Listing]) -> list[TaskFile]:
-    """The files of a task, each once, whatever its kind: some hold other tasks as JSON texts.
-
-    Raises:
-        EngineError: the checkpoint was opened by another session, or is closed.
-    """
+    """The files of a task, and of tasks in it as JSON, each once; EngineError: closed, not ours."""
     task_files: dict[TaskFile, None] = {}
     for task, listing in _with_listings(spec, listings):
         for store in task["stores"]:
@@ -150,11 +146,7 @@ def files_of_task(spec: str, listings: Mapping[str, Listing]) -> list[TaskFile]:
 
 
 def listing_names(spec: str, listings: Mapping[str, Listing]) -> set[str]:
-    """The names of the checkpoints that a task is about, even if it reads no file of them.
-
-    Raises:
-        EngineError: as :func:`files_of_task`.
-    """
+    """The names of a task's checkpoints, even without files; EngineError: :func:`files_of_task`."""
     return {listing.name for _, listing in _with_listings(spec, listings)}
 
 

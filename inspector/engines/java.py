@@ -72,11 +72,7 @@ def java_note() -> str | None:
 
 @cache
 def packaged_home() -> Path:
-    """A folder to be ``JAVA_HOME``, before the package's runtime; it ends with this process.
-
-    Raises:
-        ImportError: the package is not installed.
-    """
+    """A folder to be ``JAVA_HOME`` while this process lives; ImportError: package not installed."""
     java = Path(import_module(PACKAGE).JAVA)
     home = Path(tempfile.mkdtemp(prefix="inspector-java-"))
     atexit.register(shutil.rmtree, home, ignore_errors=True)

@@ -132,11 +132,7 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
 
 
 def _check_request(session: SparkSession, request: Request) -> None:
-    """Whether a session that is running is the one that is requested.
-
-    Raises:
-        EngineError: it is not: the confs of a running session are not changed.
-    """
+    """Whether the running session is the requested one (EngineError): its confs are not changed."""
     started = scope_of(session).request or Request(None, {})
     if request.master in (None, started.master) and request.conf.items() <= started.conf.items():
         return
@@ -275,11 +271,7 @@ def to_frame(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Sche
 
 
 def check_driver() -> None:
-    """Whether this process can drive a Spark.
-
-    Raises:
-        EngineError: PySpark is too old, or what ``mapInArrow`` needs is not there.
-    """
+    """Whether this process can drive a Spark; EngineError: old PySpark, no ``mapInArrow``."""
     result = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:2])
     if result < OLDEST:
         raise EngineError(

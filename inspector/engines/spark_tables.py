@@ -44,11 +44,7 @@ class SparkTable:
         self._frame()  # before the work whose results are to be written
 
     def append(self, rows: pa.Table, partition: str) -> None:
-        """Add rows in one commit, partitioned by a column; a table that is not there is made.
-
-        Raises:
-            EngineError: Spark cannot write it.
-        """
+        """Add rows in one commit, partitioned by a column; EngineError if Spark cannot write."""
         schema = from_arrow_schema(rows.schema)
         frame = self._session.createDataFrame(rows.to_pylist(), schema).coalesce(1)
         writer = frame.write.format(self._form).mode("append").partitionBy(partition)

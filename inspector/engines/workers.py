@@ -35,10 +35,7 @@ VENV_PACK = (
 
 
 def probe(modules: tuple[str, ...] = REQUIRED_MODULES) -> Callable[[Any], str]:
-    """The function that a worker runs, where nothing may be installed.
-
-    It travels by value and uses modules of the standard library only.
-    """
+    """The function that a worker runs; it travels by value, with the standard library alone."""
 
     def answer(_number: Any) -> str:
         missing = []

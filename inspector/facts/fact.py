@@ -73,11 +73,7 @@ _TAKEN = ("kind", *(name for name, _ in STORE_COLUMNS))
 
 
 def fact(kind: str) -> Callable[[type[FactT]], type[FactT]]:
-    """Declare a frozen dataclass as a fact.
-
-    Raises:
-        ValueError: another fact has this kind, or a column that all facts have.
-    """
+    """Declare a frozen dataclass as a fact (ValueError: its kind or a column's name is taken)."""
 
     def declare(cls: type[FactT]) -> type[FactT]:
         if kind in FACT_TYPES or kind in _TAKEN:

@@ -152,11 +152,7 @@ def _batch(
 
 
 def facts_in(batch: pa.RecordBatch) -> Iterator[Observed[Any]]:
-    """The facts of a batch, kind by kind.
-
-    Raises:
-        UnknownFactError: of a kind that this version does not know.
-    """
+    """The facts of a batch, kind by kind; UnknownFactError of a kind this version does not know."""
     kinds: list[Any] = batch.column("kind").to_pylist()
     for kind in dict.fromkeys(kinds):
         of_kind: Any = batch

@@ -129,10 +129,7 @@ class _TimedOut:
         self._last = int(np.flatnonzero(clocks.ran).max(initial=-1))
 
     def ignored_timers(self) -> Iterator[Leftovers]:
-        """Timers that have run out and still stand: only applyInPandasWithState leaves them.
-
-        Such a timer fires again in every batch.
-        """
+        """Timers that ran out and stand, and fire in every batch: applyInPandasWithState's only."""
         state, last = self._state, self._last
         if last < 0 or self._view.premises.clears_timers or self._excluded[last]:
             return

@@ -206,10 +206,7 @@ def _sure_from(
 
 
 def due_before(records: TimerRecords, clock: BatchClock, kind: TimeoutKind) -> Bools:
-    """Whether the timer that each key had may have run out in the batch, by one clock.
-
-    By a batch whose clock is not known every timer may have.
-    """
+    """Whether each key's timer may have run out in the batch, by a clock; unknown: all may."""
     now = clock.time_ms(kind)
     return records.timed if now is None else records.timed & (records.before < now)
 

@@ -160,10 +160,7 @@ def compare(
     earlier: Earlier | None,
     tolerance: float = TOLERANCE,
 ) -> Comparison:
-    """Hold an audit against an earlier one.
-
-    A number may differ by ``tolerance`` of its earlier value and count as the same.
-    """
+    """Compare an audit with an earlier one; numbers within ``tolerance`` of it are the same."""
     now = amounts_of(
         (place_of(finding), Amount(finding.severity, finding.rows, finding.bytes))
         for finding in findings
@@ -243,10 +240,7 @@ def _trend_of_numbers(before: float, now: float, least: float) -> Trend:
 def failing(
     findings: Sequence[Finding], least: Severity | None, comparison: Comparison | None
 ) -> tuple[Finding, ...]:
-    """The findings that a gate fails for: from a severity on, None if none does.
-
-    With a baseline only what is new or worse counts.
-    """
+    """The findings that a gate fails for: from a severity on; of a baseline, new or worse ones."""
     if least is None:
         return ()
     return tuple(
@@ -257,11 +251,7 @@ def failing(
 
 
 def earlier_of(report: Mapping[str, Any]) -> Earlier:
-    """What the JSON report of an audit, the parsed envelope of one checkpoint, says of it.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """What the JSON report of an audit, one checkpoint's envelope, says; ValueError if none."""
     try:
         summary = report["summary"]
         result = amounts_of(_place_and_amount(finding) for finding in report["findings"])

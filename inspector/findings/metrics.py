@@ -63,11 +63,7 @@ class Metric:
         return _EXAMPLES[self.quantity]
 
     def parse(self, text: str) -> float:
-        """A value such as ``8GiB``, ``1%``, ``2h`` or ``1000``.
-
-        Raises:
-            ValueError: it is none.
-        """
+        """A value such as ``8GiB``, ``1%``, ``2h`` or ``1000``; ValueError if it is none."""
         text = text.strip().removesuffix("/h") if self._is_rate else text.strip()
         value = number_of(text) if self._has_unit(text) else None
         if value is None and self.quantity is Quantity.SECONDS:
@@ -157,11 +153,7 @@ BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
 
 
 def metric_of(name: str) -> Metric:
-    """The metric of a name.
-
-    Raises:
-        ValueError: there is none; lists them all, and the one that may have been meant.
-    """
+    """The metric of a name; ValueError lists all, and the one that may have been meant."""
     if name in BY_NAME:
         return BY_NAME[name]
     near = difflib.get_close_matches(name, BY_NAME, 1)
@@ -172,10 +164,7 @@ def metric_of(name: str) -> Metric:
 def values_of(
     verdict: Verdict, *, file_bytes: int, leftover_bytes: int, lag_ms: int | None
 ) -> dict[str, Value]:
-    """All metrics of a checkpoint, as its audit found them.
-
-    ``lag_ms`` is the batch clock less the watermark; None where one of them is unknown.
-    """
+    """All metrics of an audited checkpoint; ``lag_ms``: batch clock less watermark, or None."""
     size, growth = verdict.size, verdict.growth
     rows = None if size is None else size.rows
     return {
@@ -251,11 +240,7 @@ class Gate:
 
 
 def parse_gates(given: Mapping[str, str | float]) -> tuple[Gate, ...]:
-    """Gates without values: the name of a metric -> the most that it may be, such as ``8GiB``.
-
-    Raises:
-        ValueError: an unknown name, or a value that its metric cannot have.
-    """
+    """Gates: name of a metric -> its limit, such as ``8GiB``; ValueError: no such name or value."""
     metrics = {metric_of(name.strip()): limit for name, limit in given.items()}
     return tuple(Gate(metric, metric.parse(str(limit))) for metric, limit in metrics.items())
 

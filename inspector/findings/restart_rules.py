@@ -221,11 +221,7 @@ RULES: tuple[RestartRule, ...] = (
 
 
 def rule_of(about: str, release: str) -> RestartRule:
-    """The rule of one of :data:`RELEASES` about what is compared.
-
-    Raises:
-        LookupError: the release has no such rule.
-    """
+    """The rule of one of :data:`RELEASES` about what is compared (LookupError: it has none)."""
     place = RELEASES.index
     for rule in RULES:
         if rule.about == about and place(rule.since) <= place(release) <= place(rule.until):
@@ -234,11 +230,7 @@ def rule_of(about: str, release: str) -> RestartRule:
 
 
 def release_of(text: str | None) -> str:
-    """The release to judge by: ``4.3`` of ``4.3.0``; the newest that the rules know if None.
-
-    Raises:
-        CheckpointError: the rules do not know it.
-    """
+    """The release to judge by: ``4.3`` of ``4.3.0``, of None the newest; or CheckpointError."""
     if text is None:
         return RELEASES[-1]
     release = ".".join(text.split(".")[:2])

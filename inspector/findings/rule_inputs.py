@@ -482,10 +482,7 @@ class NewestTime(NamedTuple):
 def newest_times(
     checkpoint: Checkpoint, facts: Facts, lengths: Mapping[StoreName, int] = MappingProxyType({})
 ) -> list[NewestTime]:
-    """The newest time in each store whose rows go by the watermark, or may.
-
-    Of aggregations by windows ``lengths`` has their ms.
-    """
+    """The newest times of stores that go by the watermark, or may; ``lengths``: windows, in ms."""
     result: list[NewestTime] = []
     for operator in checkpoint.operators:
         for store, rule in operator.rules.items():

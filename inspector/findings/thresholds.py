@@ -76,11 +76,7 @@ class Thresholds:
 
     @classmethod
     def parse(cls, given: Mapping[str, str | float]) -> Thresholds:
-        """Those of a user, ``NAME=VALUE`` each, and the defaults of all others.
-
-        Raises:
-            ValueError: there is no such threshold, or the value is not a number for it.
-        """
+        """The user's ``NAME=VALUE`` over the defaults; ValueError: no such name, or no number."""
         result: dict[str, Any] = {}
         ids: dict[str, int] = {}
         numbers = {f.name: f for f in fields(cls) if f.name != "at_least"}
@@ -104,10 +100,7 @@ class Thresholds:
         return cls(**result, at_least=ids)
 
     def reports(self, id_: str, count: int | None) -> bool:
-        """Whether a finding about so many rows, or occurrences, is to be reported.
-
-        One that counts none (None) occurs once.
-        """
+        """Whether a finding of so many rows or occurrences is reported; None counts as once."""
         return (1 if count is None else count) >= self.at_least.get(id_, 0)
 
 

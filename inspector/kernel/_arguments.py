@@ -14,12 +14,7 @@ _MOST = (1 << 63) - 1
 
 
 def number(value: Any) -> int:
-    """A number of 64 bits, of any type that has an index.
-
-    Raises:
-        TypeError: it is none.
-        OverflowError: it has more bits.
-    """
+    """A number of 64 bits of a type with an index; TypeError if none, OverflowError if larger."""
     result = operator.index(value)
     if not -_MOST - 1 <= result <= _MOST:
         raise OverflowError("expected a number of 64 bits")

@@ -80,11 +80,7 @@ class Interner:
             return self._ids.get(self._stored_form(bytes(octets(key))), -1)
 
     def lengths(self, out: Any) -> None:
-        """Fill ``out`` with the length of every byte string, by number.
-
-        Raises:
-            ValueError: ``out`` does not have one place per byte string, or they are not kept.
-        """
+        """Fill ``out`` with each byte string's length; ValueError: wrong size, or none are kept."""
         with _Busy(self._busy):
             self._check_bytes()
             sizes = writable(out, np.int64)

@@ -90,12 +90,7 @@ def lz4_blocks(
 
 
 def _lz4_block(block: bytes, size: int) -> bytes:
-    """What a block holds.
-
-    Raises:
-        IndexError: it ends too early.
-        _CorruptError: it does not hold ``size`` bytes.
-    """
+    """What a block holds; IndexError: it ends too early. _CorruptError: not ``size`` bytes."""
     result = bytearray()
     position = 0
     while position < len(block):

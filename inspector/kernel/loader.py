@@ -47,11 +47,7 @@ _PYTHON_MODULE = "inspector.kernel._kernel_py"
 
 
 def load(choice: str) -> Kernel:
-    """One kernel by name, ``c`` or ``python``; for no name C where it was built.
-
-    Raises:
-        EngineError: no such kernel, or C is requested and was not built.
-    """
+    """The kernel ``c`` or ``python``, of None C if built; EngineError: no such one, not built."""
     if choice not in ("c", "python", ""):
         raise EngineError(f"{ENVIRONMENT} is {choice!r}, expected 'c' or 'python'")
     if choice != "python":

@@ -37,10 +37,7 @@ HELD = 1 << 13
 
 
 def combine(version: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Facts as fewer facts, of which an analysis makes the same.
-
-    Facts on the judged version, and on the one before, that are by partition stay apart.
-    """
+    """Facts as fewer, of which an analysis makes the same: the last two versions by partition."""
     return fact_batches(_merge(batches, version - 1))
 
 

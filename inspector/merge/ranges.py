@@ -84,10 +84,7 @@ def _contradictions(parts: Iterable[Observed[Any]]) -> _Clocks:
 
 
 def _is_contradicted(observation: Observed[JudgedLeftover], clocks: _Clocks) -> bool:
-    """Whether a leftover is one by a clock that another range contradicts.
-
-    A pass over all keys does not report it (:mod:`inspector.facts.timed_out`).
-    """
+    """Whether another range contradicts a leftover's clock (:mod:`inspector.facts.timed_out`)."""
     version, needs = observation.fact.clock_version, observation.fact.needs
     if version is None or needs is Needs.BEFORE_WINDOW:
         return False

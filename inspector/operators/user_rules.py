@@ -59,11 +59,7 @@ class UserRules:
         operator_rules: Iterable[str] = (),
         join_retention: Iterable[str] = (),
     ) -> UserRules:
-        """From the texts of the options.
-
-        Raises:
-            ValueError: a text is none of these; says what was expected.
-        """
+        """From the texts of the options; ValueError says what was expected of one."""
         return cls(
             dict(map(_event_time_field, event_time_fields)),
             dict(map(_operator_rule, operator_rules)),
@@ -73,11 +69,7 @@ class UserRules:
     def apply(
         self, operator_id: int, name: str, schemas: Schemas, rules: Mapping[str, StoreRule]
     ) -> dict[str, StoreRule]:
-        """An operator's rules with what the user said in their place.
-
-        Raises:
-            CheckpointError: a field is not in the schema, or holds no time.
-        """
+        """An operator's rules with the user's in place; CheckpointError: no such field, no time."""
         changed = dict(rules)
         for store in rules:
             of_store = self.operator_rules.get((operator_id, store))
@@ -206,11 +198,7 @@ def _with_event_time(
 
 
 def find_field(text: str, schemas: tuple[StructType, StructType]) -> ExpiryField | None:
-    """The field of that name as one to be held against a watermark; a window means its end.
-
-    Raises:
-        CheckpointError: it is neither a timestamp nor a long.
-    """
+    """The field of a name against a watermark (a window's end); CheckpointError: it has no time."""
     name, _, unit = text.strip().partition(":")
     side, _, remainder = name.partition(".")
     sides = (

@@ -101,11 +101,7 @@ class Term:
 
     @classmethod
     def parse(cls, text: str) -> Term:
-        """Read one; spaces around the comparison do not count where there is one before it.
-
-        Raises:
-            CheckpointError: it is none.
-        """
+        """Read one, with spaces on both sides of the comparison or none; CheckpointError: none."""
         match = _CONTAINS.fullmatch(text) or _TERM.fullmatch(text)
         if match is None:
             raise CheckpointError(
@@ -116,11 +112,7 @@ class Term:
         return cls(name, _SAME.get(sign, sign), value.strip() if space else value)
 
     def conditions(self, data_type: DataType, path: tuple[int, ...]) -> Iterator[Condition]:
-        """What it says of the field at ``path``.
-
-        Raises:
-            CheckpointError: no value of the field's type, one that has no order, or no text.
-        """
+        """What it says of the field at ``path``; CheckpointError: no such value, order, or text."""
         if self.compare in _TEXTS:
             yield self._of_text(data_type, path)
             return
@@ -180,11 +172,7 @@ def condition_of(
 def conditions_of_object(
     schema: StructType, requested: Mapping[str, Any], prefix: str = "", path: tuple[int, ...] = ()
 ) -> Iterator[Condition]:
-    """What a JSON object says of a row, field by field.
-
-    Raises:
-        CheckpointError: no such field, or no value of its type.
-    """
+    """What a JSON object says of a row, by field; CheckpointError: no such field, value of it."""
     names = unique_names(schema.fields)
     for name, value in requested.items():
         if name not in names:

@@ -134,10 +134,7 @@ class ExpiredValues:
                 yield [(key, entries.rest or None)], entries.new_rows()
 
     def missing(self, store: StoreTask) -> int:
-        """How many rows a store lacks, all of which were seen, of those that go with the evicted.
-
-        Below 0 it has more.
-        """
+        """How many rows a store lacks, all seen, of those of the evicted; below 0 it has more."""
         if store.family not in _TWINS:
             return 0
         variable = variable_of(store.store_name)

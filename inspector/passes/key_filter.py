@@ -233,11 +233,7 @@ def select_records(
 
 
 def check_filter(checkpoint: Checkpoint, requested: KeyFilter) -> None:
-    """Refuse a filter that fits no store of the checkpoint.
-
-    Raises:
-        CheckpointError: why, store by store where the reasons differ.
-    """
+    """Refuse a filter that fits no store (CheckpointError: why, by store where reasons differ)."""
     errors: dict[str, str] = {}
     for operator in checkpoint.operators:
         for store in operator.layout.store_names:

@@ -61,11 +61,7 @@ def json_of(text: str) -> Any:
 
 
 def plain_value(data_type: DataType, value: Any) -> Any:
-    """A value, as :func:`json_of` reads it, as pyarrow takes it for the type's Arrow type.
-
-    Raises:
-        ValueError: it is no value of the type; says what would be.
-    """
+    """A value by :func:`json_of` as pyarrow takes it for its type; ValueError: says what would."""
     if value is None:
         return None
     if isinstance(data_type, UserDefinedType):
@@ -85,11 +81,7 @@ def plain_value(data_type: DataType, value: Any) -> Any:
 
 
 def text_value(data_type: DataType, text: str) -> Any:
-    """The JSON value that a text on the command line stands for; ``null`` is null.
-
-    Raises:
-        ValueError: a nested type, and the text is not JSON.
-    """
+    """The JSON value of a text on the command line (``null``: null); ValueError: no JSON."""
     if text == "null":
         return None
     if isinstance(data_type, (StructType, ArrayType)):

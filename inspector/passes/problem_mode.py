@@ -24,11 +24,7 @@ def with_problems(columns: Sequence[tuple[str, pa.DataType]], mode: ProblemMode)
 def problem_batches(
     schema: pa.Schema, mode: ProblemMode, reported: Iterable[Problem]
 ) -> Iterator[pa.RecordBatch]:
-    """Problems as a table has them.
-
-    Raises:
-        InspectorError: the first of which nothing could be read, in mode ``failfast``.
-    """
+    """Problems as a table has them; the first unreadable one is raised in mode ``failfast``."""
     problems = list(reported)
     if mode is ProblemMode.FAILFAST:
         refuse(problems)

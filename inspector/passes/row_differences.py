@@ -129,10 +129,7 @@ class _Unit:
         return Differences.join(parts)
 
     def _learn(self, side: Compared, keys: TwoVersions) -> bool:
-        """Read a version; False if it cannot be restored.
-
-        A snapshot that cannot be read is passed over for an older chain of the same version.
-        """
+        """Read a version, by an older chain if a snapshot is unreadable; False if not restored."""
         while True:
             try:
                 files = [file for part in self._sides[side] for file in self._chain(part)]

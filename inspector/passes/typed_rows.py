@@ -78,11 +78,7 @@ class TypedTask(Message):
 
 
 def typed_schema(request: TypedTask) -> pa.Schema:
-    """The columns of what :func:`run_typed_rows` yields; the same for all partitions of a store.
-
-    Raises:
-        DecodeError: the state schema has a type that is not known.
-    """
+    """The columns of :func:`run_typed_rows`, by store; DecodeError: a type that is not known."""
     (store,) = request.task.stores
     key, value = (_Side(schema).type for schema in schemas(store))
     columns: list[tuple[str, pa.DataType]] = [

@@ -112,12 +112,7 @@ class StoreContent:
         return folder.with_side_files(folder.chain.files)
 
     def snapshot_format(self, storage: Storage, file: StoreFile) -> int:
-        """The number that a snapshot's version line has; 1 where it has none.
-
-        Raises:
-            InspectorError: it cannot be decoded.
-            OSError: it cannot be read.
-        """
+        """The number in a snapshot's version line, else 1; InspectorError, OSError: unreadable."""
         return 1
 
     def lineage(self, storage: Storage, file: StoreFile) -> Mapping[int, str]:

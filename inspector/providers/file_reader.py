@@ -196,10 +196,7 @@ class FileReader(ABC):
                     pass
 
     def resume_from(self, earlier: FileReader) -> None:  # noqa: B027 - most have nothing to take over
-        """Take over what another reader of the store knows of the version that it read last.
-
-        By default nothing: each file says all of itself.
-        """
+        """Take over what another reader knows of the store's last version; by default nothing."""
 
     def snapshot_rows(self, file: StoreFile) -> int | None:
         """How many rows a snapshot says that it has, with those of stores that share it.
@@ -213,12 +210,7 @@ class FileReader(ABC):
         return None
 
     def family(self, file: StoreFile) -> int | None:
-        """The number of the store's column family in a file; None if it has none.
-
-        Raises:
-            DecodeError: no snapshot says it.
-            OSError: it cannot be read.
-        """
+        """The store's column family in a file, or None; DecodeError: not said. OSError: unread."""
         return None
 
     def files_to_check(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:

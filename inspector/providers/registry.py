@@ -41,11 +41,7 @@ def classify(name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | No
 
 
 def provider_for(listing: Listing, root: str) -> Provider:
-    """The provider that wrote a checkpoint.
-
-    Raises:
-        UnsupportedProviderError: it is recognised, and cannot be read here; or none is recognised.
-    """
+    """The provider that wrote a checkpoint; UnsupportedProviderError: not read here, or unknown."""
     provider = next((item for item in all_providers() if item.detect(listing)), None)
     if provider is None or _is_unknown(listing):
         names = ", ".join(item.spark_class for item in all_providers())

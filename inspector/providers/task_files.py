@@ -72,10 +72,7 @@ _places: dict[str, _Upcoming] = {}
 
 @contextmanager
 def upcoming(storage: Storage, files: Iterable[StoreFile]) -> Iterator[None]:
-    """Let tasks of this process request what those after them read, as long as the block lasts.
-
-    Each file is read once, in the order of the tasks.
-    """
+    """Let tasks here request what those after them read, in order, once, while the block lasts."""
     if is_local(storage.url):
         yield
         return
@@ -231,12 +228,7 @@ class ReadAhead:
         yield from self._storage.stream(self._storage.relative(file.path), size=file.size)
 
     def whole(self, file: StoreFile) -> bytes:
-        """A small file.
-
-        Raises:
-            LimitError: it has more bytes than such a file may have.
-            OSError: it cannot be read.
-        """
+        """A small file; LimitError if it is larger than one may be, OSError if unreadable."""
         self._fill()
         try:
             return self._request(file)()

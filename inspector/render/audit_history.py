@@ -187,12 +187,7 @@ class HistoryTable:
             Destination(self.path, self._options).write(name, [content.getvalue()])
 
     def read(self) -> pa.Table | None:
-        """All rows; None if there is no audit yet.
-
-        Raises:
-            CheckpointError: there are files of something else.
-            EngineError, OSError: it cannot be read.
-        """
+        """All rows, None before the first; CheckpointError: other files. EngineError, OSError."""
         if self._spark is not None:
             return self._spark.read(schema())
         import pyarrow.dataset as ds  # noqa: PLC0415 - as above
@@ -259,12 +254,7 @@ class Proofs:
     def in_history(
         cls, history: str | HistoryTable, options: Mapping[str, str] | None = None
     ) -> Proofs:
-        """Those that a history has; none if there is no history yet.
-
-        Raises:
-            EngineError: no driver for the path.
-            OSError: it cannot be read.
-        """
+        """Those of a history, none before its first; EngineError: no driver. OSError: unread."""
         if isinstance(history, str):
             history = HistoryTable(history, options or {})
         path, table = history.path, history.read()

@@ -50,12 +50,7 @@ class Report(ReportData):
         return iter(self.primary.rows)
 
     def to_pandas(self, table: str | None = None) -> pd.DataFrame:
-        """The same as a DataFrame of pandas.
-
-        Raises:
-            KeyError: there is no such table.
-            EngineError: pandas is not installed.
-        """
+        """The same as a DataFrame of pandas; KeyError: no such table. EngineError: no pandas."""
         try:
             frame: pd.DataFrame = self.to_arrow(table).to_pandas()
         except ModuleNotFoundError as error:

@@ -150,11 +150,7 @@ def _declarations() -> dict[str, Parameter]:
 
 
 def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOptions]:
-    """The arguments of :func:`inspector.analyses.shared.data_tables.plan_table`.
-
-    Raises:
-        CheckpointError: an option is not known, or has no such value.
-    """
+    """The arguments of ``data_tables.plan_table``; CheckpointError: no such option, or value."""
     texts = _lower_names({k: v for k, v in options.items() if not k.lower().startswith(_STORAGE)})
     declared = _declarations()
     _check_names(texts, declared)

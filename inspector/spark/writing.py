@@ -94,10 +94,7 @@ def write_stores(  # noqa: PLR0913 - the options of a command
 
 
 def write_table(run: Opened, table: DataTable, output: str, form: str, *, force: bool) -> Written:
-    """All rows of a declared table; other arguments as :func:`write_stores`.
-
-    What cannot be read is left out: the report of the same run names it.
-    """
+    """All rows of a declared table, by :func:`write_stores`' arguments, but for unreadable ones."""
     return _write_plan(
         table.plan(run, run.options, TableOptions(json_keys=True)), output, form, force=force
     )
@@ -109,11 +106,7 @@ def _engine(run: Opened) -> SparkEngine:
 
 
 def _write_plan(plan: TablePlan, target: str, form: str, *, force: bool) -> Written:
-    """Write a table of one version, or nothing.
-
-    Raises:
-        OutpacedError: files of the version went while they were read.
-    """
+    """Write a table of one version, or nothing: OutpacedError if files of it went meanwhile."""
     engine = _engine(plan.run)
     plan.run.check_lasting()
     frame = engine.frame(plan.function, plan.schema, plan.work)
@@ -130,11 +123,7 @@ def _write_plan(plan: TablePlan, target: str, form: str, *, force: bool) -> Writ
 
 
 def _remove(session: Any, target: str) -> None:
-    """Remove a folder that Spark wrote.
-
-    Raises:
-        InspectorError: this is Spark Connect, which can do no more than to empty it.
-    """
+    """Remove a folder that Spark wrote; InspectorError: Spark Connect, which can only empty it."""
     try:
         path = session._jvm.org.apache.hadoop.fs.Path(target)
     except AttributeError:

@@ -407,11 +407,7 @@ class _Copy:
         return done
 
     def _write_small(self, place: Destination, files: Sequence[copy_contents.SmallFile]) -> None:
-        """Write them, and read them back: of most a query would use another content, or none.
-
-        Raises:
-            SourceNotWholeError: one holds something else.
-        """
+        """Write them, and read them back; SourceNotWholeError if one holds something else."""
         copy = Storage.open(place.url, self._options)
         for file in files:
             written, read = blake2b(), blake2b()

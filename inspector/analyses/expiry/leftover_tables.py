@@ -236,10 +236,7 @@ L = TypeVar("L", bound=LeftoverRow)
 
 
 class LeftoverWords:
-    """Facts :class:`Leftover` as rows of a report.
-
-    ``timestamps`` are the processing times of batches by version, in epoch milliseconds.
-    """
+    """Facts :class:`Leftover` as rows of a report; ``timestamps`` of batches by version, in ms."""
 
     def __init__(
         self,

@@ -38,10 +38,7 @@ RowsOfRun = Callable[[Opened], Iterable[Row]]
 def driver_table(
     kind: type[Row], doc: str, rows: RowsOfRun, *, options: tuple[str, ...] = ()
 ) -> DataTable:
-    """Declare a table whose rows are made on the driver, when it is planned.
-
-    ``options`` are those that count besides part and version.
-    """
+    """Declare a table of rows made on the driver, when planned; ``options`` beside its part."""
     columns = kind.columns()
     schema = pa.schema(columns_of(columns))
 

@@ -334,10 +334,7 @@ def _snapshot_rows(task: Task) -> int:
 
 
 def _kept_length(task: Task) -> int:
-    """Bytes of a key by the first block of a file, in stores whose keys are kept and not hashed.
-
-    The most that one of them says; 0 if none does.
-    """
+    """Bytes of a key by the first block of a file, in stores that keep keys: at most, or 0."""
     length = 0
     for store, reader in open_stores(_without_sums(task)):
         files = [] if shows_few(task, store) else replayed_files(task, store)

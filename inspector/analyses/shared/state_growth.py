@@ -126,10 +126,7 @@ def growth_of(points: Sequence[Point]) -> StoreGrowth | None:
 
 
 def growth_together(judged: Judged, heaps: HeapByVersion) -> StoreGrowth | None:
-    """The lines through all stores together; None if the versions that all have span no time.
-
-    The lines of the heap are flat without heaps.
-    """
+    """The lines through all stores together (flat heap without heaps); None without a span."""
     of_stores = [
         store_points(judged.checkpoint, versions, heaps.get(store, {}))
         for store, versions in judged.facts.by_store().items()

@@ -82,10 +82,7 @@ class StoreHeap:
 
 
 def heap_by_version(judged: Judged) -> HeapByVersion:
-    """The heap of the two versions that Spark retains by default, as of each version; estimates.
-
-    Takes the facts of each partition at every version.
-    """
+    """The heap of the two versions that Spark retains, by version, of each partition; estimates."""
     result: HeapByVersion = {}
     layout = usual_layout(judged.checkpoint, judged.version)
     for store in store_heaps(judged, layout, RETAINED_BY_DEFAULT):

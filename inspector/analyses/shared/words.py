@@ -152,10 +152,7 @@ def row_chunks(
 
 
 def add_problems(new: Iterable[Problem], problems: list[Problem]) -> None:
-    """Add what was found to ``problems`` that are known, each once.
-
-    The listing has reported already which versions have no chain of files.
-    """
+    """Add problems to those that are known, once, and no chain that the listing has reported."""
     for problem in new:
         places = ((known.slug, known.store) for known in problems)
         if problem.path is not None or (problem.slug, problem.store) not in places:

@@ -165,10 +165,7 @@ class Blocks:
 
 
 def _groups(ends: Int64s, most: int) -> Iterator[tuple[int, int]]:
-    """Neighbours that have together at most so many bytes, or one that has more.
-
-    The ``ends`` ascend from 0.
-    """
+    """Neighbours of at most so many bytes, or one that has more; ``ends`` ascend from 0."""
     first, before = 0, 0
     while first < len(ends):
         end = max(int(np.searchsorted(ends, before + most, "right")), first + 1)

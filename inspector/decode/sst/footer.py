@@ -54,11 +54,7 @@ class Source(Protocol):
 
 
 def read_exactly(source: Source, offset: int, length: int, noun: str) -> bytes:
-    """The bytes at an offset, all of them; the ``noun`` is for messages.
-
-    Raises:
-        TruncatedError: the file ends before; nothing was read.
-    """
+    """All bytes at an offset (``noun`` for messages); TruncatedError if the file ends before."""
     if offset < 0 or length < 0 or source.size < offset or source.size - offset < length:
         raise TruncatedError(
             f"{noun} of {length} bytes, the file has {source.size}", offset=max(offset, 0)

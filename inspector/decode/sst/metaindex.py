@@ -132,11 +132,7 @@ _UINT32 = struct.Struct("<I")
 
 
 def block_entries(block: bytes, offset: int) -> Iterator[tuple[bytes, bytes]]:
-    """The keys and values of a block that lies at an offset of the file, in its order.
-
-    Raises:
-        RecordError: its lengths are impossible.
-    """
+    """The keys and values of a block at an offset, in order; RecordError for impossible lengths."""
     varints = Varints(content(block, offset), offset)
     key = b""
     while varints.remaining:
@@ -150,11 +146,7 @@ def block_entries(block: bytes, offset: int) -> Iterator[tuple[bytes, bytes]]:
 
 
 def content(block: bytes, offset: int) -> bytes:
-    """The entries of a block, without the restarts behind them.
-
-    Raises:
-        RecordError: it has no room for its restarts.
-    """
+    """The entries of a block, without the restarts behind them; RecordError if those do not fit."""
     left = len(block) - _UINT32.size
     restarts = _UINT32.unpack_from(block, left)[0] if left >= 0 else 0
     if left < restarts * _UINT32.size:

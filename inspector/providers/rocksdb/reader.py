@@ -126,11 +126,7 @@ class RocksDbReader(FileReader):
 
     @cached_property
     def _encoding(self) -> Encoding:
-        """How the entries of the store are encoded, but for its column family in a file.
-
-        Raises:
-            DecodeError: in a way that is not read here.
-        """
+        """How the store's entries are encoded, but for a file's family; DecodeError: unknown."""
         options, form = self._options, self._options.form
         if form.key is None and self._has_families():
             raise NoSchemaError("column families cannot be read: the state schema is missing")
@@ -237,12 +233,7 @@ def live_blocks(
 
 
 def open_tables(storage: TaskFiles, file: StoreFile, snapshot: Snapshot) -> list[Table]:
-    """The table files that a snapshot names; no entry of them is read.
-
-    Raises:
-        DecodeError: as :func:`live_blocks`.
-        OSError: the storage does not answer.
-    """
+    """The table files of a snapshot, unread; DecodeError, OSError as :func:`live_blocks`."""
     folder = file.path.rpartition("/")[0]
     return [_open(storage, file, folder, table) for table in snapshot.tables]
 

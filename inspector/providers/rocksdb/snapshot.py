@@ -71,11 +71,7 @@ class Snapshot:
 
 
 def parse_snapshot(data: bytes) -> Snapshot:
-    """The entry ``metadata`` of a snapshot.
-
-    Raises:
-        DecodeError: it is not what Spark writes, or of a later format.
-    """
+    """The entry ``metadata`` of a snapshot; DecodeError: not Spark's, or of a later format."""
     version, lines = split_log(data, _NEWEST_METADATA)
     fields = json_object("\n".join(lines))
     keys = long_field(fields, "numKeys")
