@@ -339,11 +339,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Subset:
-    """A part of the state files, by the hash of their names.
-
-    Attributes:
-        number: which part, from 1 on. count: how many there are.
-    """
+    """A part of the state files, by the hash of their names: number from 1 on, and count."""
 
     number: int
     count: int
@@ -374,11 +370,7 @@ MOST_SUBSETS = 10_000
 
 @dataclass(frozen=True)
 class KeyRange:
-    """One range of the keys of a partition.
-
-    Attributes:
-        number: which, from 0 on. count: how many there are. seed: of the hash, the same for all.
-    """
+    """One range of a partition's keys: number from 0 on, count, and the seed of all hashes."""
 
     number: int
     count: int

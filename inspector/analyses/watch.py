@@ -62,11 +62,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class BatchSeen:
-    """A committed batch, judged as if it were the newest.
-
-    Attributes:
-        notes: what happened to the query, or the storage, since the batch before.
-    """
+    """A committed batch, judged as the newest; ``notes``: what happened to the query meanwhile."""
 
     run: Run
     facts: Facts

@@ -27,11 +27,7 @@ UNFINISHED: set[str] = set()
 
 
 class Destination:
-    """A folder that files are written into. Any process of the machine can open it by its URL.
-
-    Attributes:
-        url: where it is. options: of the storage's driver; they may hold credentials.
-    """
+    """A folder to write into, by its URL, and its driver's options, which may hold credentials."""
 
     def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
         self.url, self.options = absolute(url), dict(options or {})

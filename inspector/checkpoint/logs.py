@@ -136,11 +136,7 @@ class Logs:
 
 @dataclass(frozen=True)
 class Near:
-    """The entries that are read where only one batch is asked about: those next to it.
-
-    Attributes:
-        batch_id: the batch; None for the newest.
-    """
+    """The entries next to the one batch that is asked about, of None the newest."""
 
     batch_id: int | None = None
 

@@ -54,11 +54,7 @@ A storage that is down would hold a checkpoint of 80,000 files for hours otherwi
 
 @dataclass
 class Outage:
-    """Whether the storage is down, as far as the last requests of this process tell.
-
-    Attributes:
-        failed: requests in a row that failed at every attempt.
-    """
+    """Whether the storage is down: how many requests in a row failed at every attempt."""
 
     failed: int = 0
 

@@ -29,12 +29,7 @@ _EXPECTED = "expected a checkpoint folder with 'metadata', 'offsets', 'commits' 
 
 @dataclass(frozen=True)
 class Selection:
-    """The part of a checkpoint that a path below its root means; None stands for all.
-
-    Attributes:
-        store_name: the store, or the side of a join (:func:`~inspector.model.is_store`).
-        version: the state version of the file.
-    """
+    """The part that a path below the root means, None for all; a store may be a join's side."""
 
     operator_id: int | None = None
     partition_id: int | None = None

@@ -97,11 +97,7 @@ def _milliseconds(value: object) -> int | None:
 
 @dataclass(frozen=True)
 class Tree:
-    """What lies below a root.
-
-    Attributes:
-        folders: path -> what it holds, sorted by name; the root's path is empty.
-    """
+    """What lies below a root: path of a folder (empty for the root) -> what it holds, sorted."""
 
     folders: Mapping[str, tuple[Entry, ...]]
 

@@ -84,12 +84,7 @@ def plain_rows(buffer: bytes, encoded: Spans) -> Spans:
 
 @dataclass(frozen=True)
 class KeyDecoder:
-    """Restores the keys of one store.
-
-    Attributes:
-        schema: of the keys as operators put them.
-        encoder: how they are arranged.
-    """
+    """Restores the keys of one store: their schema as operators put them, and their encoder."""
 
     schema: StructType | None
     encoder: KeyEncoder

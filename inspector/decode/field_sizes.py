@@ -76,12 +76,7 @@ class RowBytes(Sums):
 
 
 class NestedField(NamedTuple):
-    """A field in a struct of a schema, however deep.
-
-    Attributes:
-        ordinal: of the top-level field that it is in.
-        name: its path: ``groupState.pages``. within: the path of the struct.
-    """
+    """A field in a struct: its top-level field, its path ``groupState.pages``, the struct's."""
 
     ordinal: int
     name: str

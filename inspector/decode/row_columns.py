@@ -81,23 +81,14 @@ _NUMPY: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class DecodedRows:
-    """Rows as Arrow.
-
-    Attributes:
-        array: one struct per row; null for a misfit.
-        misfits: index of each row that does not fit the schema, and why, in order.
-    """
+    """Rows as Arrow: a struct each, null for a misfit; index and reason of the misfits."""
 
     array: Array
     misfits: tuple[tuple[int, str], ...] = ()
 
 
 class RowDecoder:
-    """Decodes the rows of one schema.
-
-    Attributes:
-        arrow_type: the struct type of the result; repeated names are numbered.
-    """
+    """Decodes the rows of one schema; repeated names in its ``arrow_type`` are numbered."""
 
     def __init__(self, schema: StructType, *, limits: Limits = LIMITS) -> None:
         """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
@@ -462,12 +453,7 @@ def fixed_slot_offset(schema: StructType, ordinal: int) -> int:
 
 
 class Int64Path:
-    """Reads a long or timestamp field, also one of a nested struct.
-
-    Attributes:
-        path: ordinals from the row to the field; ``(0, 1)`` is the end of a window that is the
-            first field.
-    """
+    """Reads a long or timestamp field by ordinals, ``(0, 1)`` for the end of a first window."""
 
     def __init__(self, schema: StructType, path: tuple[int, ...]) -> None:
         """Find the field (DecodeError: the path does not lead to a field of 64 bits)."""

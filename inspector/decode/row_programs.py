@@ -189,11 +189,7 @@ def _order(data_type: DataType) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class RowHash:
-    """The hash of some fields of rows of one schema: the partition that a key belongs to.
-
-    Attributes:
-        program: for the kernel: what each of the fields is hashed as.
-    """
+    """The partition that a key belongs to: the hash of some fields, by the kernel's ``program``."""
 
     program: tuple[int, ...]
 

@@ -30,12 +30,7 @@ _PARTS_AT_ONCE = 1 << 12  # as many sums are held
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A main file and its checksums disagree.
-
-    Attributes:
-        message: got and expected; and when that proves nothing.
-        offset: of the first part of the main file that is not as summed; None for the whole.
-    """
+    """A main file and its checksums disagree: how, and from which part on (None: as a whole)."""
 
     message: str
     offset: int | None = None

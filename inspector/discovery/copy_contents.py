@@ -37,12 +37,7 @@ _LOG_OFFSET = re.compile(r'\{"logOffset":(\d{1,18})\}')
 
 @dataclass(frozen=True)
 class SmallFile:
-    """A file of the copy that holds no state.
-
-    Attributes:
-        path: below the root. size: of the source's file of this path.
-        content: what it holds, where that is not what the source holds.
-    """
+    """A file without state: path below the root, the source's size, and content if it differs."""
 
     path: str
     size: int = 0
@@ -87,11 +82,7 @@ def read_record(checkpoint: Checkpoint) -> CopyRecord | None:
 
 @dataclass(frozen=True)
 class SmallFiles:
-    """The files of a copy that hold no state, in the order in which they are written.
-
-    Attributes:
-        first: whatever a restart reads only with the rest. last: without which there is none.
-    """
+    """A copy's files without state: what a restart reads with the rest, and what it needs last."""
 
     first: tuple[SmallFile, ...]
     last: tuple[SmallFile, ...]

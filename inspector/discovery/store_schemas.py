@@ -23,12 +23,7 @@ from inspector.sparktypes import LONG, StructField, StructType
 
 @dataclass(frozen=True)
 class StoreSchemas:
-    """The schemas of all stores.
-
-    Attributes:
-        schemas: by store, where there is one to be read.
-        problems: by store as its folder is named, what could not be read.
-    """
+    """The schemas of all stores that can be read, and the problems of the others, by store."""
 
     schemas: Mapping[StoreName, StateSchema]
     problems: Mapping[StoreName, tuple[Problem, ...]]

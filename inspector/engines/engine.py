@@ -87,12 +87,7 @@ BYTES, TASKS, CHECKPOINTS = "bytes", "tasks", "checkpoints"
 
 @dataclass(frozen=True)
 class Measure:
-    """How far a run is.
-
-    Attributes:
-        done, total: of its units; a total of 0 is unknown.
-        unit: ``bytes``, or the plural of what is counted: ``tasks``.
-    """
+    """How far a run is: units done, of a total (0: unknown), ``bytes`` or the plural of a noun."""
 
     done: int
     total: int
@@ -125,11 +120,7 @@ class Reader(ABC):
 
 
 class Engine(ABC):
-    """Something that runs tasks. It has one verb.
-
-    Attributes:
-        in_process: it runs its tasks in this process, by threads.
-    """
+    """Something that runs tasks, by one verb; ``in_process``: in this process, by threads."""
 
     in_process: ClassVar[bool] = False
 

@@ -44,12 +44,7 @@ _SUMS = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
 @dataclass(frozen=True)
 class Work:
-    """What an audit requests and reads; works add.
-
-    Attributes:
-        lists: LIST requests; of folders, where the storage lists one folder at a time.
-        gets: GET and HEAD requests, which cost the same. files: that are read.
-    """
+    """What an audit requests: LISTs (by folder, where needed), GETs and HEADs, files; works add."""
 
     lists: int = 0
     gets: int = 0
@@ -272,11 +267,7 @@ _CODEC: Final = "zstd"
 
 @dataclass(frozen=True)
 class Pace:
-    """Processor seconds that an audit takes, by one core.
-
-    Attributes:
-        file: for a small file, whatever it holds. byte: for each byte on storage.
-    """
+    """Processor seconds of one core: for a small file, and for each byte on storage."""
 
     file: float
     byte: float

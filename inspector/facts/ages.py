@@ -148,11 +148,7 @@ def newer_half(state: StateMap) -> int:
 @fact("oldest_event_time")
 @dataclass(frozen=True)
 class OldestEventTime(VersionSum):
-    """The oldest event time of the live rows of a store at one version. Adds to the older.
-
-    Attributes:
-        oldest_ms: epoch milliseconds, rounded up; None, the zero, where no row has one.
-    """
+    """The oldest event time, ms rounded up, of a store's live rows, or None. Adds to the older."""
 
     oldest_ms: int | None = sum_by(least, None)
 

@@ -35,12 +35,7 @@ class ChecksPassed(StoreSum):
 @fact("snapshot_differs")
 @dataclass(frozen=True)
 class SnapshotDiffers(Fact):
-    """A snapshot that disagrees with its deltas on a range of the keys; of all it is a problem.
-
-    Attributes:
-        path: of the snapshot. file_version: its state version.
-        missing, extra, different: as in :class:`inspector.state.compare.SnapshotDifference`.
-    """
+    """A snapshot that disagrees with its deltas, in numbers of keys, on a range of the keys."""
 
     path: str
     file_version: int | None
@@ -57,12 +52,7 @@ class SnapshotDiffers(Fact):
 @fact("problem")
 @dataclass(frozen=True)
 class ReadProblem(Fact):
-    """A problem of a worker with the files of one store.
-
-    Attributes:
-        slug, message, path, offset: see :class:`inspector.model.Problem`.
-        file_version: state version of the file; None where the problem is of no single file.
-    """
+    """A :class:`~inspector.model.Problem` of a worker with a store's file of a version."""
 
     slug: str
     message: str

@@ -20,12 +20,7 @@ _MASK = (1 << 64) - 1
 @fact("row_prints")
 @dataclass(frozen=True)
 class RowPrints(StoreSum):
-    """The rows of a store by number, size and print. Adds, in whatever order the rows are read.
-
-    Attributes:
-        rows: how many. key_bytes, value_bytes: their UnsafeRow bytes.
-        print: sum over the rows of a hash of key and value, modulo 2 to the 64, signed.
-    """
+    """The rows of a store: number, UnsafeRow bytes, sum of hashes modulo 2 to the 64. Adds."""
 
     rows: int = 0
     key_bytes: int = 0
@@ -86,12 +81,7 @@ class WrittenFiles(StoreSum):
 @fact("evicted")
 @dataclass(frozen=True)
 class Evicted(Sums, Fact):
-    """Rows of a store that are evicted for one reason. Adds.
-
-    Attributes:
-        leftover_class: the reason: a class of leftovers, or that they were named.
-        rows: how many. key_bytes, value_bytes: their UnsafeRow bytes.
-    """
+    """Rows of a store that are evicted for one reason, a class of leftovers or by name. Adds."""
 
     leftover_class: str = sum_by(either, "")
     rows: int = 0
@@ -112,11 +102,7 @@ class Evicted(Sums, Fact):
 @fact("evicted_key")
 @dataclass(frozen=True)
 class EvictedKey(Fact):
-    """One of the keys that are evicted, as an example.
-
-    Attributes:
-        leftover_class: as in :class:`Evicted`. key: its UnsafeRow. value_bytes: of its value.
-    """
+    """The UnsafeRow of a key that is evicted, as an example, and the bytes of its value."""
 
     leftover_class: str
     key: bytes

@@ -75,11 +75,7 @@ class KeyTimeVotes(Sums, Fact):
 @fact("rows_timed_by_key")
 @dataclass(frozen=True)
 class RowsTimedByKey(StoreSum):
-    """How many live rows of a join's side have their event time in the join key. Adds.
-
-    Attributes:
-        rows: in each partition by the time of the key that equals most rows' event time.
-    """
+    """Live rows of a join's side, by partition, whose event time is that of the join key. Adds."""
 
     rows: int = 0
 
@@ -87,11 +83,7 @@ class RowsTimedByKey(StoreSum):
 @fact("rows_timed_in_range")
 @dataclass(frozen=True)
 class RowsTimedInRange(Fact):
-    """The same of a range of a partition's keys: the sums of all ranges say which time has most.
-
-    Attributes:
-        rows: of each time in the join key.
-    """
+    """The same of a range of keys, by each time in the join key; all ranges say which has most."""
 
     rows: tuple[int, ...] = ()
 

@@ -18,11 +18,7 @@ KEYS_AT_ONCE = 65_536
 
 @dataclass(frozen=True)
 class Placement:
-    """Where the keys of a store belong.
-
-    Attributes:
-        hash: of their grouping columns. partitions: of the state. partition_id: the store's own.
-    """
+    """Where the keys of a store belong: hash of their grouping columns, partitions, its own one."""
 
     hash: RowHash
     partitions: int
@@ -42,12 +38,7 @@ UNKNOWN, HERE, ELSEWHERE = np.arange(3, dtype=np.uint8)
 @fact("misplaced_keys")
 @dataclass(frozen=True)
 class MisplacedKeys(VersionSum):
-    """Live keys of a store by whether they belong to its partition. Adds; the zero is empty.
-
-    Attributes:
-        checked: keys whose partition is known. misplaced: those that belong to another.
-        misplaced_bytes: key and value bytes of these.
-    """
+    """Live keys of known partitions, and keys and bytes of those that belong elsewhere. Adds."""
 
     by_partition = True
 

@@ -109,12 +109,7 @@ def _add(counter: Counter[int], more: Mapping[int, int]) -> None:
 @fact("field_sizes")
 @dataclass(frozen=True)
 class FieldSizes(Sums, Fact):
-    """Where the bytes of the keys, or of the values, of the live rows are. Adds.
-
-    Attributes:
-        side: keys or values; None in the zero.
-        rows: what they take, field by field.
-    """
+    """Where the bytes of the live rows' keys, or values, are, field by field. Adds."""
 
     side: RowPart | None = sum_by(either, None)
     rows: RowBytes = field(default_factory=RowBytes)

@@ -56,11 +56,7 @@ class TopKey(Fact):
 @fact("sampled_key")
 @dataclass(frozen=True)
 class SampledKey(Fact):
-    """One of the live keys of a partition that were put last; never added.
-
-    Attributes:
-        key: its UnsafeRow. order: more comes first: by the last put, then by who appeared first.
-    """
+    """One of a partition's keys that were put last: its UnsafeRow, and a rank. Never added."""
 
     key: bytes
     order: int

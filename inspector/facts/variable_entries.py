@@ -53,12 +53,7 @@ class TimersWithoutState(StoreSum):
 @fact("fired_keys")
 @dataclass(frozen=True)
 class FiredKeys(StoreSum):
-    """Keys of which timers were due, and none is there any more. Adds; the zero is empty.
-
-    Attributes:
-        keys: their number: their timers fired, or were deleted before they could.
-        kept: of these, keys with a row in the store, which is one of a variable.
-    """
+    """Keys whose timers fired, or were deleted when due, and of these those with a row. Adds."""
 
     keys: int = 0
     kept: int = 0

@@ -91,11 +91,7 @@ class WideColumn:
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows of an aggregation.
-
-    Attributes:
-        length_ms: of one. ends_ms: of the live windows, in part.
-    """
+    """The length of an aggregation's windows, and the ends of live ones, in part."""
 
     length_ms: int
     ends_ms: frozenset[int]

@@ -35,11 +35,7 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True)
 class LongSession:
-    """The session that was written in most versions.
-
-    Attributes:
-        start_ms: when it began, by its key. puts: versions that wrote it. words: for its key.
-    """
+    """The session that most versions wrote: when it began, in how many, and words for its key."""
 
     start_ms: int
     puts: int

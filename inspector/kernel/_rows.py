@@ -71,11 +71,7 @@ class Program:
 
 
 class Parts:
-    """A row, struct or array, by its fields or elements.
-
-    Attributes:
-        fits: there is room for their null bits and slots.
-    """
+    """A row, struct or array, by its fields or elements; ``fits``: with room for bits and slots."""
 
     __slots__ = ("_budget", "_data", "_fixed", "_nulls", "_values", "_width", "fits")
 

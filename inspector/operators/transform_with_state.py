@@ -96,13 +96,7 @@ _KINDS = {"ValueState": Family.VALUE, "ListState": Family.LIST, "MapState": Fami
 
 @dataclass(frozen=True)
 class Variable:
-    """A state variable as the operator's metadata has it.
-
-    Attributes:
-        name: as the processor calls it.
-        kind: value, list, map, or timers.
-        has_ttl: whether its values expire.
-    """
+    """A state variable by the operator's metadata: value, list, map or timers; whether with TTL."""
 
     name: str
     kind: Family

@@ -40,11 +40,7 @@ class _End:
 
 
 class _Maker(Generic[T]):
-    """The thread that makes the items.
-
-    Attributes:
-        made: those that wait for their turn, and an end behind the last.
-    """
+    """The thread that makes the items: those that wait for their turn, and an end behind."""
 
     def __init__(self, items: Iterable[T], most: int) -> None:
         self._items = items

@@ -61,12 +61,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class FolderCopy:
-    """One folder of state files.
-
-    Attributes:
-        directory: relative to the root. files: all that lie in it, up to the version.
-        stores: that lie in it. unique_id: of the checkpoint that is appended (format 2).
-    """
+    """One folder of state files, up to a version, its stores, and the appended checkpoint's id."""
 
     directory: str
     files: tuple[StoreFile, ...]

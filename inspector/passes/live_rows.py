@@ -85,11 +85,7 @@ def _locate(version: int, files: StoreFiles, puts: _Puts) -> tuple[Chain, Positi
 
 
 class _Puts(NamedTuple):
-    """Learns where the live rows of a version lie, one range of the keys after the other.
-
-    Attributes:
-        key_filter: other keys are not learnt.
-    """
+    """Learns where the live rows of a version lie, range after range, for the keys of a filter."""
 
     reader: StoreReader
     passes: Sequence[RangeFilter | None]

@@ -40,12 +40,7 @@ _HELD = 128
 
 @dataclass(frozen=True)
 class DiffTask(Message):
-    """Two versions of a store, or of one partition of it.
-
-    Attributes:
-        old, new: the partitions of each version, each task with this one store.
-        limit: rows that are reported at most; 0 for all.
-    """
+    """Two versions of a store, or of its partition; ``limit``: rows reported at most, 0 for all."""
 
     old: tuple[Task, ...]
     new: tuple[Task, ...]

@@ -60,11 +60,7 @@ def _codec(recorded: str, seen: str | None) -> str:
 
 @dataclass(frozen=True)
 class Checked:
-    """What a reader has read to its end and found to be as it should.
-
-    Attributes:
-        files: that could be decoded. file_checksums: checksum files beside them.
-    """
+    """What a reader read to the end, sound: files decoded, and checksum files beside them."""
 
     files: int
     file_checksums: int
@@ -245,12 +241,7 @@ SLUG = "file-checksum"
 
 
 class SideChecks:
-    """The checksum files of one store, but those whose main file is not there.
-
-    Attributes:
-        passed: checksum files that hold the checksum of their file.
-        vouched: paths of the files that one of them vouches for.
-    """
+    """The checksum files with main files: how many hold, and the paths that they vouch for."""
 
     def __init__(
         self, read: Callable[[StoreFile], bytes], sides: Iterable[StoreFile], report: Report

@@ -22,12 +22,7 @@ if TYPE_CHECKING:  # it imports what decodes rows: `info` and `files` start with
 
 @dataclass(frozen=True)
 class Listing:
-    """What a provider is recognised by.
-
-    Attributes:
-        provider_class: the class that the offset log records, None where it records none.
-        files: every file in the folders of the stores, classified by all providers together.
-    """
+    """What a provider is recognised by: the class in the offset log or None, and all files."""
 
     provider_class: str | None
     files: tuple[StoreFile, ...]

@@ -240,12 +240,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Proofs:
-    """When each part of the state files of each checkpoint was last verified without a problem.
-
-    Attributes:
-        times: checkpoint -> subset -> when.
-        place: the history that remembers it; None if nothing does.
-    """
+    """When each subset of each checkpoint's state was last verified; ``place``: their history."""
 
     times: Mapping[str, Mapping[Subset, datetime]] = field(default_factory=dict)
     place: str | None = None

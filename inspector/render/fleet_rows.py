@@ -124,11 +124,7 @@ def _unit(name: str, value: Any) -> Unit:
 
 @dataclass(frozen=True)
 class CauseGroup:
-    """Checkpoints of one cause.
-
-    Attributes:
-        cause: a sentence; where theirs differ in numbers only, it has the least and the greatest.
-    """
+    """Checkpoints of one cause: a sentence, with the least and greatest where numbers differ."""
 
     level: str
     cause: str

@@ -27,12 +27,7 @@ _COMMAND = "audit"
 
 @dataclass(frozen=True)
 class Baseline:
-    """What an earlier run found, by what its checkpoints are recognised by.
-
-    Attributes:
-        by_query: query id -> checkpoint. A checkpoint may move, and its copy has the same id.
-        by_path: path -> checkpoint.
-    """
+    """What an earlier run found: by query id, which moves and copies keep, and by path."""
 
     by_query: Mapping[str, Sequence[Earlier]]
     by_path: Mapping[str, Earlier]
@@ -132,11 +127,7 @@ class ComparisonRow(t.Row, table="comparison", empty="no change exceeds --tolera
 
 @dataclass(frozen=True)
 class AuditCriteria:
-    """What an audit is held against.
-
-    Attributes:
-        tolerance: by how much of its earlier value a number may differ and count as the same.
-    """
+    """What an audit is compared with; ``tolerance``: of earlier numbers that counts as the same."""
 
     gates: tuple[Gate, ...] = ()
     baseline: Baseline | None = None

@@ -37,13 +37,7 @@ _TIMES = {
 
 @dataclass(frozen=True)
 class Written:
-    """A table that Spark has written.
-
-    Attributes:
-        place: its folder.
-        rows: how many; None where this Spark does not count them.
-        problems: what is left out because it could not be read.
-    """
+    """A table that Spark has written: folder, rows if it counts them, and problems."""
 
     place: str
     rows: int | None

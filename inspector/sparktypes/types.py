@@ -111,12 +111,7 @@ class DecimalType(DataType):
 
 @dataclass(frozen=True)
 class StringType(DataType):
-    """UTF-8 text.
-
-    Attributes:
-        collation: how Spark compares it (4.0+); the bytes are the same.
-        declared: ``string``, or ``char(n)`` / ``varchar(n)``, which are stored alike.
-    """
+    """UTF-8 text: ``string``, ``char(n)`` or ``varchar(n)``; no collation changes bytes."""
 
     collation: str = BINARY_COLLATION
     declared: str = "string"
@@ -165,12 +160,7 @@ class StructType(DataType):
 
 @dataclass(frozen=True)
 class UserDefinedType(DataType):
-    """A type of the user's; stored as ``sql_type``.
-
-    Attributes:
-        sql_type: the type of the stored value.
-        definition: the JSON object as Spark wrote it, for its class names.
-    """
+    """A type of the user's: the SQL type that is stored, and the JSON with its class names."""
 
     sql_type: DataType
     definition: Mapping[str, Any] = field(default_factory=dict, hash=False)

@@ -29,11 +29,7 @@ _SMALL = 1 << 14
 
 
 class Moves(NamedTuple):
-    """Live rows that several versions have more, or less, than the version before.
-
-    Attributes:
-        at: place of the version among them. key_size, value_size: bytes. rows: 1, or -1.
-    """
+    """Live rows more (1), or less (-1), than in the version before: its place, and sizes."""
 
     at: Int64s
     key_size: Int64s

@@ -15,12 +15,7 @@ from inspector.sums import Sums
 
 @dataclass(frozen=True)
 class SnapshotDifference(Sums):
-    """Keys in which a snapshot and the replay of its deltas disagree.
-
-    Attributes:
-        missing: in the replay, not in the snapshot. extra: the other way round.
-        different: in both, with another value.
-    """
+    """Keys in which a snapshot and the replay differ: missing in the former, extra, different."""
 
     missing: int
     extra: int

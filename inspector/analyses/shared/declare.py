@@ -47,11 +47,7 @@ SECTIONS = ("\nArgs:", "\nReturns:", "\nRaises:")
 
 @dataclass(frozen=True)
 class TableOptions:
-    """Options of tables of data, besides those of all analyses.
-
-    Attributes:
-        json_keys: keys of facts as JSON, as the files of reports have them, and never as structs.
-    """
+    """Options of tables of data; ``json_keys``: keys of facts as JSON and never as structs."""
 
     from_batch: Annotated[
         int, Option("Skip changes before this batch.", minimum=0, source="changeStartBatchId")

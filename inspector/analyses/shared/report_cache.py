@@ -47,11 +47,7 @@ _NOT_OF_REPORT = ("storage_options", "cache", "workers", "memory_limit", "engine
 
 
 class ReportCache:
-    """The kept report of one audit: of a checkpoint, by some options.
-
-    Attributes:
-        is_root: whether the path is known to be the root.
-    """
+    """The kept report of one audit, by some options; ``is_root``: the path is known to be one."""
 
     def __init__(self, path: str, options: Options, *, is_root: bool = False) -> None:
         assert options.cache is not None

@@ -42,12 +42,7 @@ _MESSAGES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LiveBlock:
-    """Some consecutive live keys with their values.
-
-    Attributes:
-        buffer: what the spans count from.
-        spans: four rows: key offsets, key lengths, value offsets, value lengths.
-    """
+    """Some consecutive live keys with their values; ``spans``: offset and length of both."""
 
     buffer: bytes
     spans: Int64s

@@ -109,12 +109,7 @@ _PIECES = 4  # bytes read at once, for each one that is held decompressed
 
 @dataclass(frozen=True)
 class RangeDeletion:
-    """What is older than a sequence number is deleted, from a key on to before another.
-
-    Attributes:
-        start: the first key that is deleted. end: the first one that is not any more.
-        sequence: entries below it are deleted.
-    """
+    """Entries below a sequence number are deleted, from a key on to before another."""
 
     start: bytes
     end: bytes
@@ -122,12 +117,7 @@ class RangeDeletion:
 
 
 class Table:
-    """An open table file; made by :func:`open_table`.
-
-    Attributes:
-        path: of the file, for messages; None if it is not known.
-        properties: what the table says about itself; no entry was decoded for it.
-    """
+    """An open table file, made by :func:`open_table`, with what its properties say about it."""
 
     def __init__(self, source: Source, path: str | None, limits: Limits) -> None:
         self.path = path

@@ -38,11 +38,7 @@ _BAD_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, R
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file that a snapshot shares with others.
-
-    Attributes:
-        name: below the store's folder. size: bytes that it must have; None if that is not said.
-    """
+    """A file that snapshots share: name below the store's folder; size, None if unknown."""
 
     name: str
     size: int | None
@@ -266,11 +262,7 @@ def shared_files(storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
 
 
 class _Usage:
-    """Reads snapshots and the properties of tables, each once.
-
-    Attributes:
-        problems: what could not be read.
-    """
+    """Reads snapshots and the properties of tables, each once, and notes what it could not."""
 
     def __init__(self, storage: Storage, files: Sequence[StoreFile]) -> None:
         self._storage = storage

@@ -22,11 +22,7 @@ class Scale(enum.Enum):
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a chart.
-
-    Attributes:
-        values: one for each batch of the chart; None where it is not known.
-    """
+    """One line of a chart: a value for each batch, None where it is not known."""
 
     name: str
     values: Sequence[int | None]
