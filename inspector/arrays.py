@@ -79,8 +79,7 @@ def weigh(positions: npt.NDArray[Any], weights: npt.NDArray[Any], length: int) -
     return np.bincount(positions, weights, length).astype(np.int64)
 
 
-_NEAR = 1 << 12
-"""Numbers that lie no further apart are counted without sorting them."""
+_NEAR = 1 << 12  # numbers that lie no further apart are counted without sorting them
 
 
 def count_and_weigh(numbers: Int64s, weights: Int64s) -> tuple[Int64s, Int64s, Int64s]:

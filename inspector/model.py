@@ -18,8 +18,7 @@ from inspector.light_dataclasses import dataclass
 Version = NewType("Version", int)
 BatchId = NewType("BatchId", int)
 
-DEFAULT_STORE = "default"
-"""Name of the store whose files lie directly in the partition's folder."""
+DEFAULT_STORE = "default"  # name of the store whose files lie directly in the partition's folder
 
 JOIN_COUNT_STORES = ("left-keyToNumValues", "right-keyToNumValues")
 JOIN_ROW_STORES = ("left-keyWithIndexToValue", "right-keyWithIndexToValue")
@@ -43,8 +42,7 @@ def is_store(name: str, store: str) -> bool:
     )
 
 
-NO_TIMEOUT = -1
-"""``timeoutTimestamp`` of a group state without an armed timer (``GroupStateImpl``)."""
+NO_TIMEOUT = -1  # ``timeoutTimestamp`` of a group state without an armed timer (``GroupStateImpl``)
 
 
 class FileKind(enum.Enum):
@@ -68,8 +66,7 @@ class FileKind(enum.Enum):
     OTHER = "other"
 
 
-KINDS_OF_STATE = (FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE)
-"""The files that state lies in."""
+KINDS_OF_STATE = (FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE)  # the files that state lies in
 
 
 class StoreName(NamedTuple):
@@ -281,8 +278,7 @@ class Redact(enum.Enum):
 COMPARED = "compared"
 """Slug of what is no fault: changes are known by comparing snapshots, for there are no deltas."""
 
-LEFT = "operator-left"
-"""Slug of what an operator left that the query no longer has."""
+LEFT = "operator-left"  # slug of what an operator left that the query no longer has
 
 NO_FAULT = ("moved", COMPARED, LEFT)
 """Slugs of what is a note to whoever reads a report, and no problem of its checkpoint."""

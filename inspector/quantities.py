@@ -17,12 +17,9 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEP = 1024
 _MILLIS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
 _YEAR_MS = 365.25 * 86_400_000
-_ONE_UNIT = 10
-"""From so many of its largest unit on a duration, or a rate, has no smaller one."""
-_YEARS = 2
-"""Durations from here on are in years."""
-_ALL_DIGITS = 1_000_000
-"""Counts from which on a person reads millions."""
+_ONE_UNIT = 10  # from so many of its largest unit on a duration, or a rate, has no smaller one
+_YEARS = 2  # durations from here on are in years
+_ALL_DIGITS = 1_000_000  # counts from which on a person reads millions
 _IRREGULAR = {"query": "queries", "entry": "entries", "has": "have", "is": "are", "was": "were"}
 
 

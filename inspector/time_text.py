@@ -7,8 +7,7 @@ whatever lies in a damaged file does.
 from __future__ import annotations
 
 _US_PER_DAY = 86_400_000_000
-_DAYS_TO_CIVIL = 719_468
-"""Days from 0000-03-01 to 1970-01-01."""
+_DAYS_TO_CIVIL = 719_468  # days from 0000-03-01 to 1970-01-01
 
 
 def timestamp_text(micros: int, zone: str = "Z") -> str:

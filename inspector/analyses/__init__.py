@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from inspector.analyses.shared.declare import Analysis, DataTable
 
-ROOMS = ("expiry", "page", "shared")
-"""Packages that are no analyses."""
+ROOMS = ("expiry", "page", "shared")  # packages that are no analyses
 
 
 def names() -> list[str]:

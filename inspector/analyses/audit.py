@@ -33,8 +33,7 @@ from inspector.render.report import Report
 AUDIT_KEYS = 5
 """Leftover keys that an audit lists per store and class; ``leftovers`` lists them all."""
 
-COMPARED_KEYS = 1024
-"""Keys of a store that are compared with each other, those that were put last."""
+COMPARED_KEYS = 1024  # keys of a store that are compared with each other, those that were put last
 
 
 _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")

@@ -72,8 +72,7 @@ class SnapshotRow(t.Row, table="snapshots", empty="no snapshots"):
     ]
 
 
-Shared = Mapping[str, SharedFiles]
-"""What snapshots share, by the folder that they lie in."""
+Shared = Mapping[str, SharedFiles]  # what snapshots share, by the folder that they lie in
 
 
 NOT_HERE = (

@@ -28,8 +28,7 @@ from inspector.render.plain import fields_of
 from inspector.render.report import Report
 from inspector.sums import group_by, sum_by_key, sum_of
 
-Place = tuple[int, str, int]
-"""Operator id, store name, partition id; "" and -1 for all."""
+Place = tuple[int, str, int]  # operator id, store name, partition id; "" and -1 for all
 
 PLACES = {"operator": ("store_name", "partition_id"), "store": ("partition_id",), "partition": ()}
 """What a line stands for -> the columns that it does not have."""

@@ -32,8 +32,7 @@ from inspector.render.report import Report
 from inspector.sums import group_by, sum_or_none
 from inspector.time_text import time_ms_text
 
-MOST_LINES = 72
-"""Buckets of one store that are listed: three days of hours."""
+MOST_LINES = 72  # buckets of one store that are listed: three days of hours
 
 _MOST_OF = 0.05
 """Share of the rows at either end whose times do not decide on the width: one clock may be wrong"""

@@ -20,11 +20,8 @@ from inspector.render.page import page_model as page
 from inspector.render.report import Report
 
 DAYS = 30
-MOST_LINES = 5
-"""Checkpoints of a chart over audits; a page has six colours."""
-
-MOST_BARS = 10
-"""Checkpoints of a chart in which each is a bar."""
+MOST_LINES = 5  # checkpoints of a chart over audits; a page has six colours
+MOST_BARS = 10  # checkpoints of a chart in which each is a bar
 
 _STORE = ["checkpoint", "operator_id", "store_name"]
 _MS_PER_DAY = 86_400_000

@@ -88,14 +88,12 @@ def audit_many(
 
 # --- by executors --------------------------------------------------------------------------------
 
-AT_ONCE = 256
-"""Checkpoints of one job; the driver holds their reports."""
+AT_ONCE = 256  # checkpoints of one job; the driver holds their reports
 
 WHOLE_COST = 64 << 20
 """Bytes, with those that files count as, up to which a checkpoint is always audited whole."""
 
-SHARES = 64
-"""A checkpoint that is more than such a share of a job's work is not."""
+SHARES = 64  # a checkpoint that is more than such a share of a job's work is not
 
 _columns: list[tuple[str, pa.DataType]] = [
     ("number", pa.int64()),

@@ -49,8 +49,7 @@ _SAME = (("batch", "state_version"), ("state_version", "batch"))
 """Two names for one thing: the one that is given replaces the other."""
 
 _CUT_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?!/)")
-_SINGLE_SLASH = ("dbfs", "file")
-"""Schemes that Spark spells with one slash."""
+_SINGLE_SLASH = ("dbfs", "file")  # schemes that Spark spells with one slash
 
 
 def open_checkpoint(path: Path, **options: Unpack[OpenOptions]) -> OpenCheckpoint:

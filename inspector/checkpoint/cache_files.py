@@ -21,17 +21,10 @@ from inspector.checkpoint.destination import Destination
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import LimitError
 
-SECRET = "secret"
-"""Name of the file that holds the secret."""
-
-MOST_BYTES = 1 << 30
-"""Bytes of all files; above it the oldest go."""
-
-MOST_FILE_BYTES = 16 << 20
-"""Bytes of one file, compressed or not; what is longer is not kept."""
-
-TRIM_EVERY = 500
-"""Files that are written between two looks at how many bytes there are."""
+SECRET = "secret"  # name of the file that holds the secret
+MOST_BYTES = 1 << 30  # bytes of all files; above it the oldest go
+MOST_FILE_BYTES = 16 << 20  # bytes of one file, compressed or not; what is longer is not kept
+TRIM_EVERY = 500  # files that are written between two looks at how many bytes there are
 
 _BYTES = 32
 _NAME = re.compile(r"[0-9a-f]{64}\.kept(\.[0-9a-f]{32}\.tmp)?")

@@ -21,8 +21,7 @@ from inspector.light_dataclasses import dataclass
 
 S3_CONNECTIONS = 64
 
-MOST_KEPT = 8
-"""Connections that are kept for whoever reads from the same place next."""
+MOST_KEPT = 8  # connections that are kept for whoever reads from the same place next
 
 
 @dataclass

@@ -29,8 +29,7 @@ from inspector.model import DEFAULT_STORE, JOIN_STORES, FileKind, Problem, Store
 _METADATA = "_metadata"
 _SPARKS_OWN = frozenset({_METADATA, "_stateSchema"})
 
-FOREIGN = "foreign-folder"
-"""Slug of a problem that is a folder among the stores which is none."""
+FOREIGN = "foreign-folder"  # slug of a problem that is a folder among the stores which is none
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,7 @@ _CLOCKS = frozenset({"batchWatermarkMs", "batchTimestampMs"})
 OFFSETS_NEWEST = 2
 COMMITS_NEWEST = 3
 _CONTROL = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f]")
-VOID = "-"
-"""A source without an offset (``OffsetSeqLog.SERIALIZED_VOID_OFFSET``)."""
+VOID = "-"  # a source without an offset (``OffsetSeqLog.SERIALIZED_VOID_OFFSET``)
 
 
 @dataclass(frozen=True)
@@ -154,11 +153,8 @@ def _sources(version: int, lines: Iterable[str]) -> dict[str, str | None]:
     return sources
 
 
-OFFSET_CHARS = 120
-"""Characters kept of an offset, for people to recognise it by."""
-
-NAME_CHARS = 80
-"""Characters kept of a source's name."""
+OFFSET_CHARS = 120  # characters kept of an offset, for people to recognise it by
+NAME_CHARS = 80  # characters kept of a source's name
 
 _JSON = re.compile(r'\s*(?:-?\d+(?:\.\d+)?|\{.*\}|\[.*\]|".*"|true|false|null)\s*')
 _KAFKA = re.compile(r'\{"([^"\\]{1,80})":\{"\d+":-?\d+[,}]')
@@ -167,8 +163,7 @@ _KAFKA = re.compile(r'\{"([^"\\]{1,80})":\{"\d+":-?\d+[,}]')
 _RATE = re.compile(r'\{"offset":(\d{1,18}),"timestamp":\d+\}')
 """``RatePerMicroBatchStreamOffset`` (3.3 to 4.3)."""
 
-MOST_SOURCES = 64
-"""Sources kept of an entry; a query has a few."""
+MOST_SOURCES = 64  # sources kept of an entry; a query has a few
 
 
 @dataclass(frozen=True)

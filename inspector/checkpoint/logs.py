@@ -39,19 +39,13 @@ T = TypeVar("T")
 
 OFFSETS, COMMITS = "offsets", "commits"
 
-MOST_ENTRIES = 10_000
-"""Entries of each log that are read; Spark keeps some 100 by default."""
-
-MAX_FORMAT = 999_999_999
-"""Above every version that the first line of an entry can name."""
-
-AT_ONCE = 64
-"""Entries that are in memory at once."""
+MOST_ENTRIES = 10_000  # entries of each log that are read; Spark keeps some 100 by default
+MAX_FORMAT = 999_999_999  # above every version that the first line of an entry can name
+AT_ONCE = 64  # entries that are in memory at once
 
 _GONE = "the entry was listed, but had been removed when it was read; it is ignored"
 
-NEAR = 10
-"""Entries on each side of a batch that say what held for it, where the rest is not needed."""
+NEAR = 10  # entries on each side of a batch that say what held for it, where the rest is not needed
 
 
 class ConfValue(NamedTuple):

@@ -40,8 +40,7 @@ T = TypeVar("T")
 LOG = logging.getLogger("inspector.storage")
 """Python writes its warnings to stderr, unless whoever imports this package says otherwise."""
 
-WORD_AFTER_S = 10.0
-"""Seconds of silence after which it is said what is waited for."""
+WORD_AFTER_S = 10.0  # seconds of silence after which it is said what is waited for
 
 FIRST_PAUSE_S = 0.5
 
@@ -271,8 +270,7 @@ def _statuses(error: BaseException) -> Iterator[int]:
 
 R = TypeVar("R")
 
-THREADS = 32
-"""Requests under way at once."""
+THREADS = 32  # requests under way at once
 
 
 def in_parallel(

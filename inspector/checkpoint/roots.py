@@ -19,8 +19,7 @@ from inspector.model import DEFAULT_STORE, Version, is_store
 STATE = "state"
 MARKS = ("metadata", "offsets", "commits", "sources", STATE)
 
-_DEEPEST = 5
-"""Steps from ``state/<operator>/<partition>/<store>/<file>`` up to the root."""
+_DEEPEST = 5  # steps from ``state/<operator>/<partition>/<store>/<file>`` up to the root
 
 _SHOWN = 8
 _LOOKED_INTO = 100

@@ -23,20 +23,11 @@ from inspector.checkpoint.urls import is_local, translate
 from inspector.exceptions import InspectorError, LimitError, NotACheckpointError
 from inspector.light_dataclasses import dataclass, field
 
-ANY_FOLDERS = "**"
-"""The part of a pattern that stands for any number of folders, also for none."""
-
-DEEPEST = 32
-"""Folders below the one where the search begins."""
-
-MOST_FOLDERS = 100_000
-"""Folders that are listed at most."""
-
-_AT_ONCE = 64
-"""Folders listed between two answers: an interrupt waits for no more than these."""
-
-_MAGIC = re.compile(r"[*[]|\?(?![\w.-]+=)")
-"""Not the ``?`` before the parameters of a URL."""
+ANY_FOLDERS = "**"  # the part of a pattern that stands for any number of folders, also for none
+DEEPEST = 32  # folders below the one where the search begins
+MOST_FOLDERS = 100_000  # folders that are listed at most
+_AT_ONCE = 64  # folders listed between two answers: an interrupt waits for no more than these
+_MAGIC = re.compile(r"[*[]|\?(?![\w.-]+=)")  # not the ``?`` before the parameters of a URL
 
 _HOLD_NO_CHECKPOINT = frozenset({"_delta_log", "_spark_metadata", "_temporary", "__pycache__"})
 """Folders with very many files, in which no query has its checkpoint."""
@@ -106,8 +97,7 @@ def _split(url: str) -> tuple[str, list[str]]:
     return base or ("/" if first else "."), parts[first:]
 
 
-Reached: TypeAlias = frozenset[int]
-"""Indexes of a pattern that a folder may stand at."""
+Reached: TypeAlias = frozenset[int]  # indexes of a pattern that a folder may stand at
 
 
 @dataclass

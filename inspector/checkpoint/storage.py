@@ -40,8 +40,7 @@ SMALL_BYTES = 256 << 10
 DEEPEST = 8
 """Levels of folders that a walk lists: Spark makes five, and a link may lead in a circle."""
 
-CHUNKS_AHEAD = 3
-"""Chunks of a large file that are under way while one is read."""
+CHUNKS_AHEAD = 3  # chunks of a large file that are under way while one is read
 
 
 class Storage:
@@ -433,5 +432,4 @@ class Meter:
         return self._bytes
 
 
-READ = Meter()
-"""Bytes of all storages, since the process began."""
+READ = Meter()  # bytes of all storages, since the process began

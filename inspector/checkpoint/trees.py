@@ -19,8 +19,7 @@ from inspector.model import Problem
 NOT_A_FILE = "not-a-file"
 """Slug of a problem that is something else under the name of a file that Spark writes."""
 
-PLAIN = ("file", "directory")
-"""The types that fsspec gives what can be read or listed."""
+PLAIN = ("file", "directory")  # the types that fsspec gives what can be read or listed
 
 _TIME_NAMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 """Names that drivers give the time of last change; the first that is there counts."""

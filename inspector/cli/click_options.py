@@ -22,8 +22,7 @@ from inspector.quantities import bytes_of
 from inspector.render.renderers import FORMATS, SUFFIXES
 
 FAIL_ON = (*(severity.word for severity in reversed(Severity)), NEVER)
-PEOPLE = ("table", "markdown", "html")
-"""Formats that a person reads."""
+PEOPLE = ("table", "markdown", "html")  # formats that a person reads
 
 _ENGINE = "engine."
 

@@ -30,15 +30,13 @@ from inspector.plain_text import escape
 
 PROJECT = "pyproject.toml"
 REDACT = "redact"
-LARGEST_BYTES = 1 << 20
-"""Of a file of options."""
+LARGEST_BYTES = 1 << 20  # of a file of options
 
 _NOT_IN_FILES = frozenset({"config", "help", "verbose"})
 _MESSAGES = "inspector.config_file"
 """Where a context keeps what is to be said about its files: (it is a warning, the text)."""
 
-_MOST_LINKS = 40
-"""Symbolic links that lead to a file at the most, as Linux has it."""
+_MOST_LINKS = 40  # symbolic links that lead to a file at the most, as Linux has it
 
 
 def config_options() -> Iterator[click.Option]:

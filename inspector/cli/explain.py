@@ -23,8 +23,7 @@ from inspector.plain_text import escape
 from inspector.render.first_screen import first_screen
 from inspector.render.text import markdown_text
 
-_MOST_WORDS = 3
-"""A topic has not more; anything longer is a message."""
+_MOST_WORDS = 3  # a topic has not more; anything longer is a message
 _SHOWN = 80
 _LONGEST = 1 << 20
 _PATH = re.compile(r"[.~]{0,2}/\S{1,4000}")

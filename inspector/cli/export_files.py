@@ -143,8 +143,7 @@ def _format(output: str, given: str | None) -> str:
 SUFFIXES: Mapping[str, str] = {form: f".{form}" for form in ("parquet", "arrow", "csv", "ndjson")}
 """Formats of data files, and how their names end."""
 
-TYPED = ("parquet", "arrow")
-"""Formats that keep types; the others hold what ``rows -o`` writes."""
+TYPED = ("parquet", "arrow")  # formats that keep types; the others hold what ``rows -o`` writes
 
 _GROUP_ROWS = 1 << 17
 _GROUP_BYTES = 32 << 20

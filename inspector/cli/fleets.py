@@ -41,8 +41,7 @@ from inspector.render.gating import read_baseline
 
 _IN_MEMORY = 1 << 20
 _PIECE = 1 << 16
-_ENCODING = ("utf-8", "surrogatepass")
-"""Names of files may hold bytes that are no UTF-8."""
+_ENCODING = ("utf-8", "surrogatepass")  # names of files may hold bytes that are no UTF-8
 
 
 def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:

@@ -24,8 +24,7 @@ from inspector.plain_text import escape, escape_lines
 _COLLECT_AFTER = 100_000
 """Objects made until the garbage collector looks for cycles; Python's own 700 are soon imported."""
 
-EXPLAIN = "explain"
-"""The one command that is no analysis: it prints documentation."""
+EXPLAIN = "explain"  # the one command that is no analysis: it prints documentation
 
 HELP_ORDER = (
     *("audit", "info", "files", "verify", "sizes", "sharing", "memory", "leftovers"),

@@ -15,14 +15,12 @@ from types import FrameType
 
 import click
 
-_PARTIAL: set[Path] = set()
-"""Files under way, and folders that were made for them, in this process."""
+_PARTIAL: set[Path] = set()  # files under way, and folders that were made for them, in this process
 
 _CREATING = threading.RLock()
 """Held while a file is created; who ends the process never gives it back."""
 
-_CREATION_SECONDS = 0.5
-"""A storage that takes longer to create a file keeps no process from ending."""
+_CREATION_SECONDS = 0.5  # a storage that takes longer to create a file keeps no process from ending
 
 _REMOVALS = 20
 

@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-PATIENCE_SECONDS = 1.0
-"""What takes less shows nothing."""
+PATIENCE_SECONDS = 1.0  # what takes less shows nothing
 
 REFRESH_SECONDS = 0.2
 
-ROOM_FOR_BAR = 60
-"""A narrower terminal has room for the numbers alone."""
+ROOM_FOR_BAR = 60  # a narrower terminal has room for the numbers alone
 
 
 def watch_of(parsed: Mapping[str, Any]) -> Watch:

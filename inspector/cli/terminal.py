@@ -13,10 +13,8 @@ from inspector.render.display import Display
 
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
 UNKNOWN_WIDTH = 80
-PIPED_WIDTH = 100
-"""Of what is piped or written to a file: CI logs and tickets are read by people."""
-DUMB = ("dumb", "unknown")
-"""Values of TERM that mean a terminal without colours."""
+PIPED_WIDTH = 100  # of what is piped or written to a file: CI logs and tickets are read by people
+DUMB = ("dumb", "unknown")  # values of TERM that mean a terminal without colours
 
 
 class ViewOption(click.Option):

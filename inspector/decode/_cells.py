@@ -17,8 +17,7 @@ from inspector.exceptions import LimitError
 from inspector.light_dataclasses import dataclass, replace
 from inspector.sparktypes import AtomicType, DataType, DecimalType, storage_type
 
-WORD = 8
-"""Bytes of a slot, and of a word of null bits."""
+WORD = 8  # bytes of a slot, and of a word of null bits
 
 _RESERVED = 16
 _RESERVING = ("interval", "timestamp_nanos", "timestamp_ntz_nanos")

@@ -37,8 +37,7 @@ _CODECS: Mapping[str, _Codec] = {
     "snappy": _Codec(snappy_java.MAGIC, snappy_java.inflate, "SnappyCompressionCodec"),
     "zstd": _Codec(zstd.MAGIC, zstd.inflate, "ZStdCompressionCodec"),
 }
-CODECS = tuple(_CODECS)
-"""Short names, as in the conf."""
+CODECS = tuple(_CODECS)  # short names, as in the conf
 
 DEFAULT_CODEC = "lz4"
 """What Spark assumes where no codec is recorded (``StateStoreConf``, all versions)."""

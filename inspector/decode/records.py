@@ -26,8 +26,7 @@ from inspector.kernel.record_layout import BAD_KEY_LENGTH, BAD_KIND, FULL, MORE,
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import LIMITS, Limits, above_limit
 
-REMOVED = -1
-"""Value length of a removal."""
+REMOVED = -1  # value length of a removal
 
 _ROOM = 1 << 16  # records per block at most, so that the table of spans stays small
 _ROOM_TOGETHER = 1 << 13  # records of the small deltas that are read together

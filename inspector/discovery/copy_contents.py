@@ -27,8 +27,7 @@ from inspector.light_dataclasses import dataclass, field
 from inspector.model import DEFAULT_STORE, BatchId
 from inspector.providers.common_names import hadoop_sums_name
 
-RECORD = "_inspector.json"
-"""Where a copy says how it was made; Spark reads no file of this name."""
+RECORD = "_inspector.json"  # where a copy says how it was made; Spark reads no file of this name
 
 SOURCES = "sources"
 _LOG_OFFSET = re.compile(r'\{"logOffset":(\d{1,18})\}')

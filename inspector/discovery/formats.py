@@ -11,8 +11,7 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind
 from inspector.operators.join import VALUE_STORES
 
-_HEAD = 16
-"""Bytes by which a codec is recognised."""
+_HEAD = 16  # bytes by which a codec is recognised
 
 _TRANSFORM = "transformWithState"
 _FIRST_ROCKSDB_JOIN = 3

@@ -32,8 +32,7 @@ EXCHANGED = "exchanged-partitions"
 SINCE_3_1 = "spark.sql.streaming.stateStore.compression.codec"
 SINCE_4_0 = "spark.sql.streaming.stateStore.encodingFormat"
 
-_FIRST = 1
-"""The state version that batch 0 writes."""
+_FIRST = 1  # the state version that batch 0 writes
 
 
 def lost_files(

@@ -47,8 +47,7 @@ SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
 
 MOST_READS = 8
 """Chains of files of older partitions that a task reads, on average, for its keys' history."""
-FEW_READS = 1_000
-"""As many may be read in any case."""
+FEW_READS = 1_000  # as many may be read in any case
 
 
 def plan(

@@ -84,8 +84,7 @@ def _with_families(operator: OperatorLayout, families: Mapping[str, list[str]]) 
     return replace(operator.map_stores(of_families), expected_stores=tuple(expected))
 
 
-UNKNOWN_OPERATOR = "unknown-operator"
-"""Slug of a problem that is an operator without rules."""
+UNKNOWN_OPERATOR = "unknown-operator"  # slug of a problem that is an operator without rules
 
 
 def unknown_operators(storage: Storage, operators: Iterable[OperatorLayout]) -> Iterator[Problem]:

@@ -246,8 +246,7 @@ _specs: WeakValueDictionary[str, Task] = WeakValueDictionary()
 
 # --- ranges of keys: where a partition is too large for its memory or for one core ---------------
 
-MOST_RANGES = 4096
-"""Ranges of one partition: each reads all of its files."""
+MOST_RANGES = 4096  # ranges of one partition: each reads all of its files
 
 
 def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:

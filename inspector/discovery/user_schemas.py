@@ -17,8 +17,7 @@ from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import StoreName
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json, unknown_type
 
-GIVEN = 0
-"""In place of the format of a schema file, for a schema that the user gave."""
+GIVEN = 0  # in place of the format of a schema file, for a schema that the user gave
 
 SchemaPair = tuple["StructType | None", "StructType | None"]
 """Key and value schema of a store, as far as the user supplied them."""

@@ -54,19 +54,16 @@ _NO_TEXT = re.compile(r"^(?:<!--.*-->|In words: .*\n?)\n", re.MULTILINE)
 _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )?(.+)")
 """A line of text, and the words before it: in bold, or before a colon."""
 _CODE = re.compile(r"`([^`]+)`")
-_ALSO = "In Spark: "
-"""How a line of an entry begins whose code words are names of the entry too."""
+_ALSO = "In Spark: "  # how a line of an entry begins whose code words are names of the entry too
 _MESSAGES = "In messages: "
 """The same of words in messages, of releases without classes too; ``...`` stands for anything."""
-_WORDS = "In words: "
-"""The same of what people call it, which in a log would be found everywhere."""
+_WORDS = "In words: "  # the same of what people call it, which in a log would be found everywhere
 _SYMPTOMS = "reference/symptoms"
 _TO_DO = "**What to do.**"
 _GUESS = "No symptom is known in these words. The nearest by single words:\n"
 _MOST_WORDS = 30
 """What a person says of a trouble is not longer; anything longer is a message or a log."""
-_BETWEEN = 300
-"""Characters that ``...`` stands for at most."""
+_BETWEEN = 300  # characters that ``...`` stands for at most
 _CAUSE = "caused by:"
 _MOST_ENTRIES = 3
 _CLASS = re.compile(r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z][A-Z0-9_]*)?|SS\d{3})\b")
@@ -95,16 +92,12 @@ _LEAST_SCORE = 0.6
 were said; rare ones weigh more."""
 _ENOUGH = 9.0
 """Of longer texts no more weight than this has to be shared: who tells a story says more words."""
-_HINT_SCORE = 0.3
-"""The same of an entry that is named as a hint."""
-_ALMOST = 0.8
-"""The part of the best score that others have which are answers too."""
+_HINT_SCORE = 0.3  # the same of an entry that is named as a hint
+_ALMOST = 0.8  # the part of the best score that others have which are answers too
 _IN_TEXT = 0.3
 """The weight of a word that only the text of an entry has, beside those that people say."""
-_IN_ORDER = 0.25
-"""What a phrase adds that was said as people say it."""
-_UNKNOWN = 20
-"""The symptoms that a word counts as having which none has: it says little."""
+_IN_ORDER = 0.25  # what a phrase adds that was said as people say it
+_UNKNOWN = 20  # the symptoms that a word counts as having which none has: it says little
 _ENDING = re.compile(r"(?:ing|ed|es|s|e)$")
 _DOUBLED = re.compile(r"(.)\1$")
 _STEM = 6

@@ -20,13 +20,9 @@ from inspector.light_dataclasses import dataclass
 END = b"\xff\xff\xff\xff"
 """The end mark of a delta, a snapshot, and a changelog without kinds of records."""
 
-Record = tuple[bytes, bytes | None]
-"""A key and its value; None removes the key."""
-
-WITH_KINDS = (2, 4)
-"""Versions of changelogs of which each record begins with its kind."""
-WITH_LINEAGE = (3, 4)
-"""Versions of changelogs that say what they are based on."""
+Record = tuple[bytes, bytes | None]  # a key and its value; None removes the key
+WITH_KINDS = (2, 4)  # versions of changelogs of which each record begins with its kind
+WITH_LINEAGE = (3, 4)  # versions of changelogs that say what they are based on
 
 _AT_ONCE = 4096
 

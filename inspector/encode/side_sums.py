@@ -9,8 +9,7 @@ import zlib
 
 import google_crc32c
 
-_PART_BYTES = 512
-"""Of one checksum: Hadoop's default (``file.bytes-per-checksum``)."""
+_PART_BYTES = 512  # of one checksum: Hadoop's default (``file.bytes-per-checksum``)
 
 
 class SideSums:

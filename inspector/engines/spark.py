@@ -41,11 +41,8 @@ from inspector.engines.session_scope import scope_of
 from inspector.engines.staging import on_staged_files
 from inspector.exceptions import EngineError
 
-_PROBES = 8
-"""Spark tasks by which the workers of a cluster are asked what they have."""
-
-_MERGERS = 16
-"""Spark tasks that merge results before they reach the driver."""
+_PROBES = 8  # Spark tasks by which the workers of a cluster are asked what they have
+_MERGERS = 16  # Spark tasks that merge results before they reach the driver
 
 _OTHER_PYTHON = "set PYSPARK_PYTHON or spark.pyspark.python to one like the driver's"
 

@@ -20,8 +20,7 @@ from inspector.checkpoint.urls import stage_folder
 from inspector.engines.engine import BatchFunction
 from inspector.schemas import task_batch
 
-CHUNK_BYTES = 1 << 20
-"""Bytes of a file in one row, at most."""
+CHUNK_BYTES = 1 << 20  # bytes of a file in one row, at most
 
 _columns: list[tuple[str, pa.DataType]] = [
     ("task_id", pa.int64()),

@@ -15,8 +15,7 @@ from inspector.arrays import distinct, median
 from inspector.estimates import FEWEST, SHORTEST_MS
 from inspector.light_dataclasses import dataclass
 
-MOST_POINTS = 512
-"""Points that are used: the pairs are squared. More are thinned out evenly."""
+MOST_POINTS = 512  # points that are used: the pairs are squared. More are thinned out evenly.
 
 MS_PER_HOUR = 3_600_000
 LAST_MS = 253_402_300_799_999

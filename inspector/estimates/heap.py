@@ -175,8 +175,7 @@ def set_slots(size: int) -> int:
 
 # --- what a store has ---------------------------------------------------------------------------
 
-RETAINED_BY_DEFAULT = 2
-"""``spark.sql.streaming.maxBatchesToRetainInMemory`` (Spark 2.4 and later)."""
+RETAINED_BY_DEFAULT = 2  # ``spark.sql.streaming.maxBatchesToRetainInMemory`` (Spark 2.4 and later)
 
 READ_AND_WRITE = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 """Operators whose restore half copies the map to read it, beside the copy that is written.
@@ -309,8 +308,7 @@ class HeapFacts(Sums):
         return self.values * fields_bytes // self.keys if self.keys else 0
 
 
-Versions = Mapping[int, VersionFacts]
-"""Facts of one store in one partition, by state version."""
+Versions = Mapping[int, VersionFacts]  # facts of one store in one partition, by state version
 
 Prefixes = Mapping[int, PrefixFacts]
 """The same of a session window's prefixes; empty for every other operator."""

@@ -71,8 +71,7 @@ class Prices:
     core_hour: float = 0.05
 
 
-PRICES_OF = "2026-06"
-"""Year and month of the prices in :data:`CLOUDS`."""
+PRICES_OF = "2026-06"  # year and month of the prices in :data:`CLOUDS`
 
 CLOUDS: Mapping[str, Prices] = {
     "aws": Prices(list=0.005, get=0.0004),  # S3 Standard, us-east-1

@@ -13,11 +13,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-RESERVED_BYTES = 300 << 20
-"""``UnifiedMemoryManager.RESERVED_SYSTEM_MEMORY_BYTES``."""
-
-MANAGED_PERCENT = 60
-"""``spark.memory.fraction`` by default (Spark 2.0 and later)."""
+RESERVED_BYTES = 300 << 20  # ``UnifiedMemoryManager.RESERVED_SYSTEM_MEMORY_BYTES``
+MANAGED_PERCENT = 60  # ``spark.memory.fraction`` by default (Spark 2.0 and later)
 
 _ALL = 100
 

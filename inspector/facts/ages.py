@@ -186,8 +186,7 @@ class RowsBehind(VersionSum):
         return cls(digits)
 
 
-AHEAD = -1
-"""In place of a number of digits: the watermark has not passed the row."""
+AHEAD = -1  # in place of a number of digits: the watermark has not passed the row
 
 
 @fact("rewrites")

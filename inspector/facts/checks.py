@@ -7,8 +7,7 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import Problem, StoreId
 from inspector.state.compare import SnapshotDifference
 
-SNAPSHOT_DIFFERS = "snapshot-differs"
-"""Slug of the problem."""
+SNAPSHOT_DIFFERS = "snapshot-differs"  # slug of the problem
 
 
 @fact("checks_passed")

@@ -26,8 +26,7 @@ from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import NO_CLOCK, StateMap
 from inspector.sums import Sums, either, sum_by
 
-MOST_BUCKETS = 1024
-"""Buckets of one fact: 42 days of hours."""
+MOST_BUCKETS = 1024  # buckets of one fact: 42 days of hours
 
 _LATEST = int(np.iinfo(np.int64).max)
 _DAY = 86_400_000

@@ -17,8 +17,7 @@ from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS
 from inspector.sums import Sums, sum_of
 
-ALL_PARTITIONS = -1
-"""The partition of facts that are sums over partitions."""
+ALL_PARTITIONS = -1  # the partition of facts that are sums over partitions
 
 
 class Fact:

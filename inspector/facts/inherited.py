@@ -18,10 +18,8 @@ from inspector.facts.timers import EVENT, PROCESSING, Calls
 from inspector.model import BatchClock, TimeoutKind
 from inspector.state.replay import BEFORE_WINDOW, StateMap
 
-SURE = 1
-"""Bit of ``StateMap.record`` of an inherited put: a timeout made it."""
-MAYBE = {EVENT: 2, PROCESSING: 4}
-"""Bits of the same: by that clock a timeout may have made it."""
+SURE = 1  # bit of ``StateMap.record`` of an inherited put: a timeout made it
+MAYBE = {EVENT: 2, PROCESSING: 4}  # bits of the same: by that clock a timeout may have made it
 
 _KEYS_AT_ONCE = 1 << 16
 _COLUMNS = ("put_step", "born_step", "puts", "record", "put_same_state")

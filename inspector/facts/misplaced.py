@@ -31,8 +31,7 @@ class Placement:
         return np.where(is_known, np.where(where == self.partition_id, HERE, ELSEWHERE), UNKNOWN)
 
 
-UNKNOWN, HERE, ELSEWHERE = np.arange(3, dtype=np.uint8)
-"""Marks of keys: where they belong."""
+UNKNOWN, HERE, ELSEWHERE = np.arange(3, dtype=np.uint8)  # marks of keys: where they belong
 
 
 @fact("misplaced_keys")

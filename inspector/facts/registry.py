@@ -46,14 +46,9 @@ for _module in pkgutil.iter_modules(inspector.facts.__path__):
     if _module.name != "registry":
         importlib.import_module(f"inspector.facts.{_module.name}")
 
-BATCH_ROWS = 4096
-"""Facts per batch: they are small, and a leftover's key is bounded by its file."""
-
-TOGETHER = 512
-"""Versions of :class:`FactColumns` at most."""
-
-BATCH_BYTES = 4 << 20
-"""Key bytes per batch of facts."""
+BATCH_ROWS = 4096  # facts per batch: they are small, and a leftover's key is bounded by its file
+TOGETHER = 512  # versions of :class:`FactColumns` at most
+BATCH_BYTES = 4 << 20  # key bytes per batch of facts
 
 
 def facts_schema() -> pa.Schema:

@@ -65,8 +65,7 @@ class CallsByClock(Sums, Fact):
         return (self.timeout_kind,)
 
 
-Runs = tuple[Int64s, Int64s]
-"""How often the timers of some keys fired, and the first step of it."""
+Runs = tuple[Int64s, Int64s]  # how often the timers of some keys fired, and the first step of it
 
 
 @dataclass

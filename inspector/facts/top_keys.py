@@ -62,11 +62,8 @@ class SampledKey(Fact):
     order: int
 
 
-_SHORT = 1024
-"""Bytes of keys that are given to be compared: of long ones there are none to spell."""
-
-_LONG = BEFORE_WINDOW - 1
-"""In place of the step of one that is longer."""
+_SHORT = 1024  # bytes of keys that are given to be compared: of long ones there are none to spell
+_LONG = BEFORE_WINDOW - 1  # in place of the step of one that is longer
 
 
 def newest_keys(state: StateMap, most: int) -> Iterator[SampledKey]:

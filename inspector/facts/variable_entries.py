@@ -26,8 +26,7 @@ from inspector.sparktypes import StructType
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from inspector.sums import least, sum_by
 
-LISTED = 10
-"""Keys with the most entries that each partition lists."""
+LISTED = 10  # keys with the most entries that each partition lists
 
 
 @fact("timers_without_state")
@@ -184,8 +183,7 @@ def _largest_keys(
         )
 
 
-NOBODY = -1
-"""In place of an id: the row is not of its schema."""
+NOBODY = -1  # in place of an id: the row is not of its schema
 
 
 class KeyPlace(enum.Enum):

@@ -19,8 +19,7 @@ runs is never twice the same."""
 USUAL_GROWTH = 0.01
 """Growth that differs by less than so much of the state per hour is the same growth."""
 
-USUAL_LAG_SECONDS = 600
-"""A watermark's lag goes up and down by minutes with the batches."""
+USUAL_LAG_SECONDS = 600  # a watermark's lag goes up and down by minutes with the batches
 
 _GROWS = {
     "growth.rows_per_hour": "state.rows",

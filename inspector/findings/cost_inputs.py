@@ -113,8 +113,7 @@ def _buffer_text(operator: Operator, name: StoreName) -> str:
     )
 
 
-_BUFFERS = ("buf",)
-"""``TypedImperativeAggregate`` names its serialized buffer so (2.4 to 4.3)."""
+_BUFFERS = ("buf",)  # ``TypedImperativeAggregate`` names its serialized buffer so (2.4 to 4.3)
 
 
 def _hot(facts: Facts, version: int, name: StoreName, key_words: KeyWords) -> HotKey | None:

@@ -197,8 +197,7 @@ class FileCosts:
     changes: Sequence[VersionFacts] = ()
 
 
-USUAL_VERSIONS = 100
-"""``spark.sql.streaming.minBatchesToRetain``, where nobody sets it."""
+USUAL_VERSIONS = 100  # ``spark.sql.streaming.minBatchesToRetain``, where nobody sets it
 
 
 def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
@@ -521,10 +520,8 @@ def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     )
 
 
-_FEWEST_ROWS = 10
-"""Rows of a store of which one can be said to hold most."""
-_FEW_ROWS, _SHARE_OF_FEW = 3, 0.75
-"""As few rows do, where one has so much of their bytes."""
+_FEWEST_ROWS = 10  # rows of a store of which one can be said to hold most
+_FEW_ROWS, _SHARE_OF_FEW = 3, 0.75  # as few rows do, where one has so much of their bytes
 
 
 def _span(versions: Iterable[int]) -> str:

@@ -50,8 +50,7 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
 }
 
 
-PLACES_NAMED = 5
-"""Partitions that a finding names."""
+PLACES_NAMED = 5  # partitions that a finding names
 
 MOVED_CAUSE = (
     "The query went on while it was being read, and what moved was read again; nothing is missing."

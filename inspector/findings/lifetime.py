@@ -347,8 +347,7 @@ def _partial_removal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Fi
     )
 
 
-_FEW_GO = 0.1
-"""Share of the keys that came below which those that a function removed are few."""
+_FEW_GO = 0.1  # share of the keys that came below which those that a function removed are few
 _FEWEST_GONE = 10
 _BY_SCHEMA = "; by the schema, which does not show a withWatermark that a restart has added"
 _SETS = "; cube, rollup or grouping sets write each event to a group of every set"
@@ -635,8 +634,7 @@ def _thousandfold(life: StoreLifetime, longest: int) -> str:
 
 _USUAL_MS = [60_000 * n for n in (1, 2, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240, 360, 480)]
 """Usual lengths of a timeout."""
-_NEAR = 0.002
-"""Share of a timeout by which what is read of it may be off: events come late."""
+_NEAR = 0.002  # share of a timeout by which what is read of it may be off: events come late
 
 
 def _far_beside(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:

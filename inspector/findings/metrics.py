@@ -16,8 +16,7 @@ from inspector.operators.user_rules import parse_duration
 from inspector.quantities import bytes_text, long_duration_text, number_of
 
 Value = float | int | None
-Values = Mapping[str, Value]
-"""Name of a metric -> its value."""
+Values = Mapping[str, Value]  # name of a metric -> its value
 
 
 class Quantity(enum.Enum):

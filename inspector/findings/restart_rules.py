@@ -17,8 +17,7 @@ from inspector.findings.finding import Kind, Severity
 from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty
 
-RELEASES = ("3.5", "4.0", "4.1", "4.2", "4.3")
-"""The releases that the rules know, oldest first."""
+RELEASES = ("3.5", "4.0", "4.1", "4.2", "4.3")  # the releases that the rules know, oldest first
 
 
 class Restarts(enum.Enum):

@@ -310,8 +310,7 @@ def _alike(
             yield f"{how}was read, duplicates are not seen", alike
 
 
-_FEWEST_KEYS = 20
-"""Keys of which a column without equal values is worth a name."""
+_FEWEST_KEYS = 20  # keys of which a column without equal values is worth a name
 
 
 def _unique(keys: Sequence[bytes], fields: Sequence[StructField]) -> str:
@@ -538,8 +537,7 @@ def late_rows(batch: int, digits: Mapping[int, int]) -> LateRows | None:
     return LateRows(batch, late, sum(digits.values()), 60_000 << (nearest - 1))
 
 
-_FAR_DIGITS = 4
-"""Binary digits of 8 minutes."""
+_FAR_DIGITS = 4  # binary digits of 8 minutes
 
 
 def late_batches(facts: Facts) -> list[LateRows]:

@@ -110,5 +110,4 @@ def _whole(name: str, value: object, amount: float | None) -> float:
     return amount
 
 
-DEFAULTS = Thresholds()
-"""What is compared with where nobody sets anything."""
+DEFAULTS = Thresholds()  # what is compared with where nobody sets anything

@@ -206,10 +206,8 @@ RANKS = (
 of two that are as grave the one about more bytes."""
 
 
-_INFORMATION = 3
-"""The first of them that is information alone."""
-_MOST = 0.5
-"""Share of all bytes that few rows have for them to be what is at stake."""
+_INFORMATION = 3  # the first of them that is information alone
+_MOST = 0.5  # share of all bytes that few rows have for them to be what is at stake
 
 
 def main_finding(

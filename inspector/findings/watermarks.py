@@ -40,8 +40,7 @@ _TOO_SMALL = {
 }
 """By what the watermark has to be multiplied to be near the clock."""
 _TOO_LARGE = "milliseconds were taken for seconds, or microseconds for milliseconds"
-SOURCES_NAMED = 3
-"""Sources that are named; a query with more of one kind has its table in the log."""
+SOURCES_NAMED = 3  # sources that are named; a query with more of one kind has its table in the log
 
 Clocks = Mapping[int, BatchClock]
 Sources = Mapping[int, Sequence[SourceOffset]]

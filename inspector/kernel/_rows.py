@@ -32,14 +32,10 @@ from inspector.kernel.programs import (
     UNUSED,
 )
 
-WORD = 8
-"""Bytes of a slot, and of a word of null bits."""
-DEEPEST = 64
-"""Structs and arrays within each other."""
-SEED = 42
-"""Of ``HashPartitioning`` and of the SQL function ``hash``."""
-MOST_BYTES = 4096
-"""Bytes of one field that are hashed: longer ones take a step for each word."""
+WORD = 8  # bytes of a slot, and of a word of null bits
+DEEPEST = 64  # structs and arrays within each other
+SEED = 42  # of ``HashPartitioning`` and of the SQL function ``hash``
+MOST_BYTES = 4096  # bytes of one field that are hashed: longer ones take a step for each word
 
 _MOST_FIELDS = (1 << 31) - 1
 _LONG = 8

@@ -12,8 +12,7 @@ import xxhash
 
 from inspector.kernel._arguments import checked_spans, integers, number, same_length, writable
 
-_WORD = 8
-"""Bytes of a slot of an UnsafeRow: what does not count with ``skip``."""
+_WORD = 8  # bytes of a slot of an UnsafeRow: what does not count with ``skip``
 _HALF = 32  # bits of a hash that say the range
 _MOST = 1 << 31
 _ALL_BITS = (1 << 64) - 1

@@ -44,8 +44,7 @@ _LONG = 15
 _LEAST_MATCH = 4
 _LAST_ROOM, _LAST_BYTES, _LAST_LITERALS = 12, 8, 5
 """Of what LZ4_decompress_safe takes for the end: a block ends with literals."""
-_MOST = 1 << 61
-"""Of an offset or a size."""
+_MOST = 1 << 61  # of an offset or a size
 _UINT32 = struct.Struct("<I")
 _UINT16 = struct.Struct("<H")
 _UINT64 = struct.Struct("<Q")

@@ -12,22 +12,14 @@ import numpy as np
 
 from inspector.light_dataclasses import dataclass, fields
 
-MORE = 0
-"""The buffer ends within or right after a record; ``stop`` is where that record starts."""
-FULL = 1
-"""No room for another record; ``stop`` is where it starts."""
-END = 2
-"""The end mark was read; ``stop`` is the byte after it."""
-BAD_KEY_LENGTH = 3
-"""A key length below -1 at ``stop``."""
-OVER_LIMIT = 4
-"""A key or value length above ``max_length`` at ``stop``."""
-BAD_BLOCK = 5
-"""A block of a table whose restarts have no room in it."""
-BAD_ENTRY = 6
-"""An entry of a table whose lengths are impossible."""
-BAD_ORDER = 7
-"""An entry of a table that is not above the one before it."""
+MORE = 0  # the buffer ends within or right after a record; ``stop`` is where that record starts
+FULL = 1  # no room for another record; ``stop`` is where it starts
+END = 2  # the end mark was read; ``stop`` is the byte after it
+BAD_KEY_LENGTH = 3  # a key length below -1 at ``stop``
+OVER_LIMIT = 4  # a key or value length above ``max_length`` at ``stop``
+BAD_BLOCK = 5  # a block of a table whose restarts have no room in it
+BAD_ENTRY = 6  # an entry of a table whose lengths are impossible
+BAD_ORDER = 7  # an entry of a table that is not above the one before it
 
 BAD_KIND = 8
 """At ``stop`` begins a record of an unknown kind, or one whose value does not fit its kind."""
@@ -41,10 +33,8 @@ ENTRY = 5
 """Columns of the entries of a table: key offset, key length (without the 8 bytes of an internal
 key), value offset, value length, and those 8 bytes as a number."""
 
-NO_CLOCK = -(1 << 63)
-"""In place of a clock that is null, unreadable or not there."""
-BEFORE_WINDOW = -1
-"""Step of a put that came before the oldest version that can be restored."""
+NO_CLOCK = -(1 << 63)  # in place of a clock that is null, unreadable or not there
+BEFORE_WINDOW = -1  # step of a put that came before the oldest version that can be restored
 ROW = np.dtype(
     [
         ("value_hash", "<u8"),
@@ -106,8 +96,7 @@ class RecordCounts:
     absent_removals: int = 0
 
 
-COUNTS = tuple(column.name for column in fields(RecordCounts))
-"""What ``apply`` counts."""
+COUNTS = tuple(column.name for column in fields(RecordCounts))  # what ``apply`` counts
 NUMBERS = ("ids", "key_size", "was_size", "now_size", "was_clock")
 """Columns of numbers of a change; see :class:`inspector.state.change.TouchedKeys`."""
 OUTCOMES = ("was_live", "now_live", "written", "reborn", "same_state", "same_value")
@@ -145,11 +134,8 @@ class ChangeSums(NamedTuple):
     more_by_size: Mapping[str, Mapping[int, int]]
 
 
-SUMS = ChangeSums._fields[:-1]
-"""What ``tally`` adds up."""
-SIZES = ("key", "value", "row")
-"""Of what ``tally`` counts the sizes."""
+SUMS = ChangeSums._fields[:-1]  # what ``tally`` adds up
+SIZES = ("key", "value", "row")  # of what ``tally`` counts the sizes
 REBASED = 1
 """Flag of a version: its records are a snapshot's, so that no put is one of this version."""
-TIMED = 2
-"""Flag of a version: clocks are left out of the hashes, and compared apart."""
+TIMED = 2  # flag of a version: clocks are left out of the hashes, and compared apart

@@ -22,8 +22,7 @@ from inspector.facts.top_keys import SampledKey, TopKey, first_keys
 from inspector.model import Problem, StoreId, TimeoutKind
 from inspector.sums import least, sum_or_none
 
-Place = tuple[int, int]
-"""Operator and partition."""
+Place = tuple[int, int]  # operator and partition
 
 
 class Listed(NamedTuple):

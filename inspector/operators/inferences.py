@@ -14,8 +14,7 @@ from collections.abc import Mapping
 from inspector.light_dataclasses import dataclass
 from inspector.model import Certainty
 
-WARNS = 0.95
-"""Share of right ones from which on an inference is worth a warning."""
+WARNS = 0.95  # share of right ones from which on an inference is worth a warning
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,7 @@ REWRITES = "call update, put or updateValue only when the value has changed"
 
 TTL_FIELD = "ttlExpirationMs"
 TIMER_FIELD = "expiryTimestampMs"
-GROUPING_KEY = "key"
-"""Field of a map's and a timer's key that is the grouping key."""
+GROUPING_KEY = "key"  # field of a map's and a timer's key that is the grouping key
 
 _PROC_TIMERS, _EVENT_TIMERS = "$procTimers", "$eventTimers"
 _BY_KEY, _BY_TIME = "_keyToTimestamp", "_timestampToKey"
@@ -88,8 +87,7 @@ _HELPERS: Mapping[str, Family] = {
     "$min_": Family.MIN_EXPIRY,
     "$count_": Family.ENTRY_COUNT,
 }
-ENTRY_COUNTS = ("$rowCounter_", "$count_")
-"""Indexes that only lists have."""
+ENTRY_COUNTS = ("$rowCounter_", "$count_")  # indexes that only lists have
 
 _KINDS = {"ValueState": Family.VALUE, "ListState": Family.LIST, "MapState": Family.MAP}
 

@@ -13,11 +13,8 @@ from inspector.model import StoreFile
 
 T = TypeVar("T")
 
-MOST_AHEAD = 2
-"""Blocks that are made before their turn; each is a megabyte or so."""
-
-LARGE = 1 << 20
-"""Bytes of a file whose decoding is worth a thread, where there is a core for it."""
+MOST_AHEAD = 2  # blocks that are made before their turn; each is a megabyte or so
+LARGE = 1 << 20  # bytes of a file whose decoding is worth a thread, where there is a core for it
 
 _PATIENCE_S = 0.1
 """After so long a thread that waits to give its item looks whether anybody still wants it."""

@@ -24,8 +24,7 @@ from inspector.schemas import compute
 from inspector.sparktypes import DataType, StructType, storage_type, to_ddl, unique_names
 
 KEY, VALUE = "key", "value"
-SHOWN = 60
-"""Characters of what a user typed that an error repeats."""
+SHOWN = 60  # characters of what a user typed that an error repeats
 
 _LISTED = 24
 _DEEPEST = 4

@@ -35,8 +35,7 @@ from inspector.providers.reader_options import ReadOptions
 from inspector.providers.registry import provider_by_name
 from inspector.sparktypes import parse_schema_json
 
-KEYS_SHOWN = 5
-"""Evicted keys of each store and class that a plan shows."""
+KEYS_SHOWN = 5  # evicted keys of each store and class that a plan shows
 
 TWINS = (
     "{store} has {missing} rows fewer than Spark keeps beside the values that are evicted, so that "

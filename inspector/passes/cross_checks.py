@@ -34,11 +34,8 @@ from inspector.kernel.record_layout import NO_CLOCK
 from inspector.model import BatchClock
 from inspector.state.change import NO_LATER, Change, Changes
 
-ABSENT = "absent-removals"
-"""Slug of removals of keys that are not there."""
-
-FOREIGN_RECORDS = "foreign-records"
-"""Slug of other records that their batch cannot have written."""
+ABSENT = "absent-removals"  # slug of removals of keys that are not there
+FOREIGN_RECORDS = "foreign-records"  # slug of other records that their batch cannot have written
 
 
 class Wrong(NamedTuple):

@@ -24,11 +24,8 @@ from inspector.passes.binary_columns import records_of
 from inspector.sparktypes import DataType, parse_schema_json
 
 Rows = list[tuple[bytes, bytes]]
-Changes = tuple[Sequence[Entry], Rows]
-"""What is written, and the rows of the store that it makes."""
-
-_LONG = slice(8, 16)
-"""The only field of a counter, or of an earliest expiry."""
+Changes = tuple[Sequence[Entry], Rows]  # what is written, and the rows of the store that it makes
+_LONG = slice(8, 16)  # the only field of a counter, or of an earliest expiry
 _EXPIRY = slice(16, 24)
 _TWINS = (Family.TTL_INDEX, Family.MIN_EXPIRY, Family.ENTRY_COUNT)
 

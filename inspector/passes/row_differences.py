@@ -34,8 +34,7 @@ from inspector.state.live_records import Compared, Differences, Places, TwoVersi
 PAIRING_BYTES = 64 << 20
 """Old values that wait for their new ones, at most; one longer value is held whole."""
 
-_HELD = 128
-"""What a held value costs beside its bytes."""
+_HELD = 128  # what a held value costs beside its bytes
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ from inspector.sparktypes import StructType, parse_schema_json
 READ_ERRORS = (InspectorError, OSError)
 """What reading a file may raise; anything else is a fault of this package."""
 
-Check = Callable[[Iterator[RecordBlock]], Iterable[RecordBlock]]
-"""Passes on the blocks of a file."""
+Check = Callable[[Iterator[RecordBlock]], Iterable[RecordBlock]]  # passes on the blocks of a file
 
 
 class StoreReader:

@@ -236,8 +236,7 @@ class FileReader(ABC):
         return self._checks.watch(file, self._ahead.chunks(file))
 
 
-SLUG = "file-checksum"
-"""A checksum file that does not match; the file itself may well be readable."""
+SLUG = "file-checksum"  # a checksum file that does not match; the file itself may well be readable
 
 
 class SideChecks:

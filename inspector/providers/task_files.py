@@ -27,11 +27,8 @@ from inspector.exceptions import LimitError
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import LIMITS, StoreFile
 
-AHEAD = 32
-"""Files of one store that are under way at most, each of at most ``SMALL_BYTES``."""
-
-IN_MEMORY_BYTES = 16 << 20
-"""Bytes of kept files in memory; what is more goes to a temporary file."""
+AHEAD = 32  # files of one store that are under way at most, each of at most ``SMALL_BYTES``
+IN_MEMORY_BYTES = 16 << 20  # bytes of kept files in memory; what is more goes to a temporary file
 
 MOST_SHARED_BYTES = 1 << 30
 """Bytes of tables that a task keeps, because several snapshots may name them; then none more."""

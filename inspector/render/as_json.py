@@ -25,8 +25,7 @@ from inspector.render.report_data import SCHEMA_VERSION, ReportData
 from inspector.render.tabular import values
 from inspector.time_text import time_ms_text
 
-LISTED = ("findings", "problems")
-"""Tables that every envelope has under their own name."""
+LISTED = ("findings", "problems")  # tables that every envelope has under their own name
 
 
 def render_json(report: ReportData) -> Iterator[str]:

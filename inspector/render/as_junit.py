@@ -19,8 +19,7 @@ from inspector.render.report_data import ReportData
 from inspector.render.text import problem_line
 
 PREFIX = "inspector"
-MOST_PROBLEMS = 20
-"""Problems that are listed; how many there are is always said."""
+MOST_PROBLEMS = 20  # problems that are listed; how many there are is always said
 
 
 def render_junit(report: ReportData) -> Iterator[str]:

@@ -30,14 +30,9 @@ if TYPE_CHECKING:
     from inspector.engines.choose import EngineOptions
     from inspector.engines.spark_tables import SparkTable
 
-DAY = "day"
-"""The column by which the files are partitioned, in UTC."""
-
-PARQUET = "parquet"
-"""The format of a history that this process writes."""
-
-UNREADABLE = "failed"
-"""The level of a checkpoint of which nothing could be read."""
+DAY = "day"  # the column by which the files are partitioned, in UTC
+PARQUET = "parquet"  # the format of a history that this process writes
+UNREADABLE = "failed"  # the level of a checkpoint of which nothing could be read
 
 _SELECTED = (None, None, None, None)  # of a part: no operator, store, partition and file
 _SHOWN = 12  # numbers of parts in a sentence

@@ -17,8 +17,7 @@ NUMBERS = (
 )
 """Units of columns that stand to the right."""
 
-UNKNOWN = "-"
-"""What stands for null."""
+UNKNOWN = "-"  # what stands for null
 
 _WORDS: dict[Unit, Callable[[Any], str]] = {
     Unit.COUNT: lambda value: f"{value:,}",

@@ -17,8 +17,7 @@ from inspector.plain_text import escape
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-NO_LIMIT = 1_000_000
-"""A width that nothing reaches."""
+NO_LIMIT = 1_000_000  # a width that nothing reaches
 
 STYLES = {
     "error": "bold red",

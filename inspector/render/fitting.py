@@ -20,11 +20,8 @@ from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.display import STYLES, Display, break_names
 from inspector.render.tabular import Column, Table, Unit
 
-GAP = 2
-"""Spaces between columns."""
-
-WORDS = 3
-"""A column of words gives way to others down to the terminal's width divided by this."""
+GAP = 2  # spaces between columns
+WORDS = 3  # a column of words gives way to others down to the terminal's width divided by this
 
 FOLDED = (Unit.TEXT, Unit.VALUE)
 """Units of columns whose cells may take several lines; a number stays on one."""

@@ -46,8 +46,7 @@ RANKS = {name: rank for rank, name in enumerate((*_IMPORTANT.split(), "message")
 
 WIDE = frozenset(column.name for column in JUDGED) - RANKS.keys()
 
-OPTIONAL = ("gates_exceeded", "new_or_worse")
-"""Columns that are there if a checkpoint has a value."""
+OPTIONAL = ("gates_exceeded", "new_or_worse")  # columns that are there if a checkpoint has a value
 
 _UNITS = {"ms": Unit.TIME_MS, "bytes": Unit.BYTES, "id": Unit.ID, "version": Unit.ID}
 

@@ -19,8 +19,7 @@ from inspector.render.report import Report
 from inspector.render.report_data import SCHEMA_VERSION
 from inspector.sums import group_by
 
-LARGEST_BYTES = 64 << 20
-"""Of a baseline; an audit of a checkpoint has some ten KB."""
+LARGEST_BYTES = 64 << 20  # of a baseline; an audit of a checkpoint has some ten KB
 
 _COMMAND = "audit"
 

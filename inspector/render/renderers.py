@@ -36,11 +36,8 @@ _PEOPLE: dict[str, Callable[[ReportData, Display], Iterator[str]]] = {
     "markdown": render_markdown,
     "html": _html,
 }
-FORMATS = ("table", "json", "ndjson", "csv", "markdown", "html")
-"""The formats of every report."""
-
-OF_VERDICTS = ("junit", "prometheus")
-"""Formats of reports with a verdict."""
+FORMATS = ("table", "json", "ndjson", "csv", "markdown", "html")  # the formats of every report
+OF_VERDICTS = ("junit", "prometheus")  # formats of reports with a verdict
 
 SUFFIXES = {
     "json": "json",

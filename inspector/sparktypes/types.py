@@ -13,14 +13,12 @@ from typing import Any
 from inspector.exceptions import DecodeError
 from inspector.light_dataclasses import dataclass, field, replace
 
-SLOT_BYTES = 8
-"""Every field of an UnsafeRow has a slot of this many bytes."""
+SLOT_BYTES = 8  # every field of an UnsafeRow has a slot of this many bytes
 
 LONG_DIGITS = 18
 """Decimals up to this precision are a long in their slot (``Decimal.MAX_LONG_DIGITS``)."""
 
-MAX_DIGITS = 38
-"""``DecimalType.MAX_PRECISION``."""
+MAX_DIGITS = 38  # ``DecimalType.MAX_PRECISION``
 
 BINARY_COLLATION = "UTF8_BINARY"
 
@@ -80,8 +78,7 @@ KINDS: Mapping[str, int | None] = {
 
 INT64_KINDS = ("long", "timestamp", "timestamp_ntz", "time", "day_time")
 
-UNKNOWN = "unknown"
-"""Kind of a type that no release has."""
+UNKNOWN = "unknown"  # kind of a type that no release has
 
 
 def _plain(name: str) -> AtomicType:

@@ -38,8 +38,7 @@ class Event(enum.IntEnum):
         return self.name.lower()
 
 
-WORDS = tuple(event.word for event in Event)
-"""The word of each event, by its number."""
+WORDS = tuple(event.word for event in Event)  # the word of each event, by its number
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,7 @@ class Tracking:
 _MOST_RECORD = (1 << 31) - 1
 _WORD = 8
 
-_PORTION = 1 << 14
-"""Keys of a portion: 768 KiB of the table."""
+_PORTION = 1 << 14  # keys of a portion: 768 KiB of the table
 
 _LARGEST_KEPT = 1 << 24
 """Bytes of the largest array of a version that malloc is to keep, and twice that altogether."""

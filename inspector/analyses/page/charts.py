@@ -20,11 +20,8 @@ from inspector.render.tabular import Table
 from inspector.sparktypes import unique_names, widen_timeout
 from inspector.sums import sum_by_key, sum_or_none
 
-MOST_STORES = 4
-"""Stores up to which a chart has a line for each besides their sum."""
-
-MOST_FIELDS = 12
-"""Fields that have a bar each; the others have one together."""
+MOST_STORES = 4  # stores up to which a chart has a line for each besides their sum
+MOST_FIELDS = 12  # fields that have a bar each; the others have one together
 
 GAPS = "Gaps are versions that not every partition can restore."
 _OVERHEAD = "null bits"

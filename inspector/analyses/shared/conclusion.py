@@ -70,8 +70,7 @@ def _column(name: str) -> str:
     return re.sub(r"^field(\d+)$", lambda match: f"key column {int(match[1]) + 1}", name)
 
 
-_KEY_TEXT = 40
-"""Characters of a key that a finding shows."""
+_KEY_TEXT = 40  # characters of a key that a finding shows
 
 
 def verdict_of(judged: Judged, findings: Sequence[Finding]) -> Verdict:

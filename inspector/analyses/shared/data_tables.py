@@ -29,8 +29,7 @@ from inspector.render.as_arrow import columns_of, record_batch_of
 from inspector.render.tabular import Column, Row, values
 from inspector.schemas import specs_in
 
-_ROWS = 1 << 14
-"""Rows of one task."""
+_ROWS = 1 << 14  # rows of one task
 
 RowsOfRun = Callable[[Opened], Iterable[Row]]
 

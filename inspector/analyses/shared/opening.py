@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 
 OpenedT = TypeVar("OpenedT", bound="Opened")
 
-MORE_LOOKS = 3
-"""Further looks at most."""
+MORE_LOOKS = 3  # further looks at most
 
 OUTPACED = "the query removes versions faster than they can be read"
 OUTPACED_AGAIN = (

@@ -86,8 +86,7 @@ class Parameter:
         return self.option.choices
 
 
-Group = tuple[Parameter, ...]
-"""Options that belong together and that several analyses share."""
+Group = tuple[Parameter, ...]  # options that belong together and that several analyses share
 
 
 def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
@@ -119,8 +118,7 @@ def _one(kind: Any) -> tuple[Any, bool]:
     return kind, False
 
 
-FOR_PEOPLE = 100
-"""Rows in a table for people unless told otherwise; machine formats get all."""
+FOR_PEOPLE = 100  # rows in a table for people unless told otherwise; machine formats get all
 
 RAW = View("Add the columns key_hex and value_hex with the UnsafeRow bytes.")
 LIMIT = View(
@@ -342,11 +340,8 @@ ENGINE: Group = (
 HERE = _group("workers")
 MEMORY = _group("memory_limit")
 WORK: Group = (*HERE, *MEMORY, *ENGINE)
-STATE: Group = (*SCHEMAS, *PART, *AT_VERSION)
-"""Which state is read, and by which schemas."""
-
-REPLAY: Group = (*WORK, *STATE)
-"""The same, and how it is replayed."""
+STATE: Group = (*SCHEMAS, *PART, *AT_VERSION)  # which state is read, and by which schemas
+REPLAY: Group = (*WORK, *STATE)  # the same, and how it is replayed
 
 
 def redacting(default: Redact) -> Group:

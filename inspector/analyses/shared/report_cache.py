@@ -36,8 +36,7 @@ from inspector.render.report import Report
 from inspector.render.stored import report_from_json, report_json
 from inspector.time_text import time_ms_text
 
-FORMAT = 1
-"""Of a kept report; grows when its form changes."""
+FORMAT = 1  # of a kept report; grows when its form changes
 
 RACY_MS = 2_000
 """A file that changed so short a time before it was listed may change again without a trace."""

@@ -53,8 +53,7 @@ from inspector.quantities import count_text
 NEWEST_ALONE = 2
 """So many further looks, the last ones, leave out the versions before the one that is judged."""
 
-Place: TypeAlias = tuple[int, int]
-"""Operator and partition: what a task is about."""
+Place: TypeAlias = tuple[int, int]  # operator and partition: what a task is about
 
 Read: TypeAlias = Callable[[Sequence[Task]], Iterable[pa.RecordBatch]]
 
@@ -173,17 +172,13 @@ START_BYTES = 120_000_000
 READING_BYTES = 30_000_000
 """Memory of one task beside its keys: blocks of records, compressed and raw."""
 
-KEY_BYTES = 110
-"""Memory of one key at the most, as the bounds of ``explanation/performance`` say."""
-
-SPLIT_BYTES = 64 << 20
-"""File bytes of a task that is worth several, on cores that would idle."""
+KEY_BYTES = 110  # memory of one key at the most, as the bounds of ``explanation/performance`` say
+SPLIT_BYTES = 64 << 20  # file bytes of a task that is worth several, on cores that would idle
 
 LONELY = 1.5
 """Cores that a task's share of all bytes comes to, from which on some would idle beside it."""
 
-CLUSTER_BYTES = 1 << 30
-"""File bytes of one range on a cluster whose cores are not known."""
+CLUSTER_BYTES = 1 << 30  # file bytes of one range on a cluster whose cores are not known
 
 MOST_FOR_CORES = 8
 """Ranges of a partition for the sake of cores: half of the work is done in each of them."""
@@ -191,8 +186,7 @@ MOST_FOR_CORES = 8
 SAMPLE_BYTES = 4 << 20
 """Size of the file by which the records of a store are counted, if there is such a one."""
 
-ESTIMATE_SLACK = 1.25
-"""By how much there may be more keys than a sample says."""
+ESTIMATE_SLACK = 1.25  # by how much there may be more keys than a sample says
 
 
 def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]:

@@ -28,11 +28,8 @@ from inspector.sums import sum_by_key
 HeapByVersion = dict[StoreName, dict[int, int]]
 """Operator id and store name -> state version -> bytes."""
 
-NEWEST = "4.3.0"
-"""The Spark that is taken to run a query of which the checkpoint shows none."""
-
-JDK = 17
-"""The Java that executors are taken to have."""
+NEWEST = "4.3.0"  # the Spark that is taken to run a query of which the checkpoint shows none
+JDK = 17  # the Java that executors are taken to have
 
 _RECORDED_SINCE = (
     ("4.3.0", "dropDuplicates.deterministicKeyOrder.enabled"),

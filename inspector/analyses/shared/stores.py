@@ -89,8 +89,7 @@ class HashedKeys:
         self._notes[position:] = [note, *self._notes[position + 1 :]]
 
 
-HELD_BYTES = 32 << 20
-"""Rows that are held back until their version is seen to last, at most."""
+HELD_BYTES = 32 << 20  # rows that are held back until their version is seen to last, at most
 
 
 def table_name(store: StoreName) -> str:

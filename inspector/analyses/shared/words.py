@@ -55,8 +55,7 @@ def change_rows(
     subject.problems.extend(words.misfits())
 
 
-CHUNK = 1024
-"""Rows decoded at once: a row becomes many Python objects."""
+CHUNK = 1024  # rows decoded at once: a row becomes many Python objects
 
 
 class StoreWords:

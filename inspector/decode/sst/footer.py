@@ -117,11 +117,8 @@ class Varints:
         return len(self._data) - self.place
 
 
-SIZE = 53
-"""Bytes of the footer, of every format version."""
-
-TRAILER = 5
-"""Bytes behind each block: its compression and its checksum."""
+SIZE = 53  # bytes of the footer, of every format version
+TRAILER = 5  # bytes behind each block: its compression and its checksum
 
 _MAGIC = 0x88E241B785F4CFF7
 _OTHER_TABLES = {
@@ -246,8 +243,7 @@ _MASK = 0xFFFFFFFF
 _CRC_DELTA = 0xA282EAD8
 _LAST_BYTE = 0x6B9083D9
 
-Checksum = Callable[[memoryview, int], int]
-"""Takes a block and its last byte."""
+Checksum = Callable[[memoryview, int], int]  # takes a block and its last byte
 
 
 def _crc32c(block: memoryview, last: int) -> int:
@@ -268,8 +264,7 @@ def _xxh3(block: memoryview, last: int) -> int:
 
 
 _FUNCTIONS: Mapping[int, Checksum] = {1: _crc32c, 2: _xxh32, 3: _xxh64, 4: _xxh3}
-CHECKSUMS = (NO_CHECKSUM, *_FUNCTIONS)
-"""The types that a footer may name."""
+CHECKSUMS = (NO_CHECKSUM, *_FUNCTIONS)  # the types that a footer may name
 
 
 def checksum(kind: int, block: bytes | memoryview, last: int) -> int:

@@ -28,8 +28,7 @@ SPELLED = FileNames(
 )
 """How messages name a file that is not there."""
 
-PIECE_BYTES = 1 << 20
-"""Bytes of one request; what was read is kept for the next few."""
+PIECE_BYTES = 1 << 20  # bytes of one request; what was read is kept for the next few
 
 TABLES, LOGS = "SSTs", "logs"
 _STATE = re.compile(r"([0-9]+)(?:_([0-9A-Za-z-]+))?\.(zip|changelog)")

@@ -43,8 +43,7 @@ MOST_FLEET_BYTES = 8_000_000
 _SCRIPTS = (("uplot.LICENSE", "uplot.min.js"), ("", "page.js"))
 _STYLES = (("uplot.LICENSE", "uplot.min.css"), ("", "page.css"))
 
-_NOT_SHOWN = ("checkpoint",)
-"""Of a summary: the heading says it."""
+_NOT_SHOWN = ("checkpoint",)  # of a summary: the heading says it
 
 _FLEET_NUMBERS = ("rows", "row bytes", "heap", "growth per hour", "leftovers")
 """What the table of a fleet has columns for, besides the counts of findings."""

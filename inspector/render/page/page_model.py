@@ -82,8 +82,7 @@ class Text:
     points: bool = False
 
 
-Block = Table | LineChart | BarChart | Text
-"""What a section consists of."""
+Block = Table | LineChart | BarChart | Text  # what a section consists of
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from inspector.render.page.page_model import MOST_ROWS, BarChart, Block, LineCha
 from inspector.render.tabular import Column, Table, Unit
 from inspector.time_text import time_ms_text
 
-_LEAST_BAR = 0.4
-"""Percent that a bar of anything but zero is drawn wide, so that one sees it."""
+_LEAST_BAR = 0.4  # percent that a bar of anything but zero is drawn wide, so that one sees it
 
 
 View = SimpleNamespace
@@ -165,8 +164,7 @@ _VIEWS: Mapping[type, Callable[[Any], View]] = {
 # --- Lines as plain SVG: no script draws them, so that a notebook, paper and a phone show ---------
 
 WIDTH, HEIGHT = 300, 60
-MOST_POINTS = 120
-"""Points of a line; of more batches the newest of each few is drawn."""
+MOST_POINTS = 120  # points of a line; of more batches the newest of each few is drawn
 
 
 def growth_of(charts: Sequence[LineChart]) -> Iterator[View]:
