@@ -130,7 +130,7 @@ class TimerRuns:
                 run.calls += _habits(records, calls, kind)
             cleared = records.put & records.timed & ~records.armed
             run.lost[records.ids[cleared | records.armed | ~records.put]] = False
-            run.lost[records.ids[cleared & _by_data(records, calls, kind)]] = True
+            run.lost[records.ids[cleared & self._surely_by_data(records, calls, kind)]] = True
         put = records.ids[records.put]
         self._put[put] = BEFORE_WINDOW if rebased else step
         self.ever_armed[put[records.after[records.put] != NO_TIMEOUT]] = True
@@ -207,6 +207,15 @@ class TimerRuns:
             _lengthen(run, "fired", room, 0)
             _lengthen(run, "first", room, 0)
             _lengthen(run, "lost", room, False)
+
+    def _surely_by_data(self, records: TimerRecords, calls: Calls, kind: TimeoutKind) -> Bools:
+        """Records that data made by this clock, where the batch shows it, and else by either.
+
+        A restart may have changed the clock (premise ``one-clock`` speaks of one batch).
+        """
+        is_shown = kind.other in calls.against and kind not in calls.against
+        kinds = {kind} if is_shown else {kind} | (self.by_kind.keys() & {kind.other})
+        return np.logical_and.reduce([_by_data(records, calls, of) for of in kinds])
 
     def _mark_standing(self, kind: TimeoutKind, timers: Int64s, since: Int64s, until: int) -> None:
         """Note the steps that a timer outlived though it had run out by this clock.

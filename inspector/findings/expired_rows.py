@@ -214,8 +214,8 @@ def _cause(total: LeftoverTotal, *, removes: bool) -> str:
             "again in every batch."
         )
     return (
-        f"{likely} {keys} fired and the function kept {pronoun} without a timeout, so nothing will "
-        f"ever remove {pronoun}."
+        f"{likely} {keys} fired and the function kept {pronoun} without a timeout, so nothing but "
+        f"new data can have {pronoun} removed."
     )
 
 

@@ -940,7 +940,8 @@ def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
         f"({count_text(life.window, 'version')}); only new data for them can call the function",
         rows,
         size,
-        f"The function never set a timeout for {count_text(rows, 'key')}, so {clause}.",
+        f"The function set no timeout for {count_text(rows, 'key')} in "
+        f"{count_text(life.window, 'version')}, so {clause}.",
         certainty=certainty,
         next_step=_SET_ALWAYS,
     )

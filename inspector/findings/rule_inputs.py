@@ -569,8 +569,8 @@ def _calls(facts: Facts, name: StoreName) -> TimerCalls | None:
     calls = [facts.calls[name, kind] for kind in kinds if (name, kind) in facts.calls]
     if not calls:
         return None
-    # By whichever clock they follow, so many at the least.
-    sure = min(calls, key=lambda of: of.lost_rows)
+    # Those by either clock are sure.
+    sure = max(calls, key=lambda of: of.lost_rows)
     return replace(calls[0], lost_rows=sure.lost_rows, lost_bytes=sure.lost_bytes)
 
 

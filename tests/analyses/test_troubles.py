@@ -150,7 +150,7 @@ CAUSES: dict[str, str] = {
     "maintenance_off": r"A restart has to replay up to 10\d deltas .*no snapshot was made",
     "rocksdb_dedup_no_watermark": r"None of the columns of dropDuplicates carries a watermark",
     "group_text": r"values grow with the updates, from .* to 2.9 KiB",
-    "group_half_timeouts": r"The function never set a timeout for 80 keys",
+    "group_half_timeouts": r"The function set no timeout for 80 keys in ",
     "dedup_uuid": r"None of the columns of dropDuplicates carries a watermark",
     "join_year_range": r"Neither side of the join removes rows.* no time range, or a long",
     "join_month_range": r"left side of the join removes no rows.*perhaps the time range",

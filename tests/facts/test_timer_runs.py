@@ -121,6 +121,16 @@ def test_a_timer_that_a_timeout_may_have_taken_is_not_lost_and_one_set_anew_neit
         assert [fact.calls.lost_rows for fact in runs.observe(state)] == [lost, lost]
 
 
+def test_a_restart_may_have_changed_the_clock_by_which_data_took_a_timer() -> None:
+    clocks = [clock(1, 0, 10_000), clock(2, 100, 20_000)]
+    armed = Step([put(B, 5000)])  # which shows that the timers follow event time
+    # The second batch may follow processing time, by which the timer of B had run out.
+    for timer, lost in ((NO_TIMER, 0), (6000, 1)):
+        state, _, runs = follow([armed, Step([put(A, timer), put(B, NO_TIMER)])], clocks)
+        by_event, by_processing = (fact.calls for fact in runs.observe(state))
+        assert (by_event.lost_rows, by_processing.lost_rows) == (lost, 0)
+
+
 def test_each_clock_has_its_own_count_of_what_data_made() -> None:
     steps = [Step([put(A, 1500)]), Step([put(A, 9000)])]
     clocks = [clock(1, 10), clock(2, 20)]

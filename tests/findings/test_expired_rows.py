@@ -84,8 +84,8 @@ def test_only_what_is_proven_to_be_stuck_is_an_error(
 def test_one_key_is_said_in_the_singular() -> None:
     (found,) = judged(total(KEPT, rows=1))
     assert found.cause == (
-        "The timeout of 1 key fired and the function kept it without a timeout, so nothing will "
-        "ever remove it."
+        "The timeout of 1 key fired and the function kept it without a timeout, so nothing but "
+        "new data can have it removed."
     )
     assert found.evidence.startswith("1 key: ")
 

@@ -763,8 +763,8 @@ def test_a_function_that_sets_no_timeout_and_removes_few_keys_is_information() -
     (found,) = judged(rule=TIMERS, calls=calls, removals=10, inserts=200)
     assert (found.kind.id, found.severity, found.certainty) == ("SS201", Severity.INFO, PROVEN)
     assert found.cause == (
-        "The function never set a timeout for 9 keys, so a key goes only when the function "
-        "removes it: it removed 10 of 200 keys that came (5 %)."
+        "The function set no timeout for 9 keys in 7 versions, so a key goes only when the "
+        "function removes it: it removed 10 of 200 keys that came (5 %)."
     )
     assert judged(rule=TIMERS, calls=calls, removals=21, inserts=200) == []
 
