@@ -215,7 +215,8 @@ class TimerRuns:
         """
         is_shown = kind.other in calls.against and kind not in calls.against
         kinds = {kind} if is_shown else {kind} | (self.by_kind.keys() & {kind.other})
-        return np.logical_and.reduce([_by_data(records, calls, of) for of in kinds])
+        sure: Bools = np.all([_by_data(records, calls, of) for of in kinds], axis=0)
+        return sure
 
     def _mark_standing(self, kind: TimeoutKind, timers: Int64s, since: Int64s, until: int) -> None:
         """Note the steps that a timer outlived though it had run out by this clock.

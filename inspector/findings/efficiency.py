@@ -141,8 +141,8 @@ def _burst(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     yield catalogue.BURST.of_store(
         costs,
         f"{words}: half of {len(written):,} others wrote {usual:,.0f} or fewer",
-        cause=f"{capitalise(words)}: a backlog was read at once, as at a first start or after a "
-        "stop, without a limit such as maxOffsetsPerTrigger.",
+        cause=f"{capitalise(words)}: most likely a backlog was read at once, as at a first "
+        "start or after a stop, without a limit such as maxOffsetsPerTrigger.",
     )
 
 

@@ -244,7 +244,7 @@ CAUSES: dict[str, str] = {
     "agg_ms_as_micros": r"The watermark is 1970-01-21.*, or milliseconds for microseconds, so",
     "join_orders": r"as the watermark has passed none: if the join condition has no time range, no",
     "union_far_event": r"Warning: An event of batch 4 lies 5.2 years in the future .* of its sour",
-    "agg_backlog": r"Batch 0 wrote 1,200 rows, 150 times as many .*: a backlog was read at once",
+    "agg_backlog": r"Batch 0 wrote 1,200 rows, 150 times as many .*: most likely a backlog",
     "agg_some_ahead": r"Warning: Some event times are in the future, by another time zone .*: rows",
     "union_max_policy": r"Warning: By multipleWatermarkPolicy=max .* rows like 20 of the 40 rows o",
 }
