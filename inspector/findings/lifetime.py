@@ -977,11 +977,12 @@ def _loss_by_data(
     if life.removals:
         gone = f"a timeout surely removed {calls.timeout_removed:,} of {life.removals:,} that went"
     keys = count_text(rows, "key")
+    # By one clock, which a restart may have changed: no exact number.
+    unset = "" if sure else f"~{calls.unarmed_by_data:,} calls for data set none; "
     finding = _never_expires(
         life,
         thresholds,
-        f"{keys} of {life.newest.rows:,} had a timeout in the window and have none; "
-        f"{calls.unarmed_by_data:,} calls for data set none; {gone}",
+        f"{keys} of {life.newest.rows:,} had a timeout in the window and have none; {unset}{gone}",
         rows,
         size or None,
         f"A call for new data took the timeout of {keys} away, as it set no new one: nothing "
