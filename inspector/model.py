@@ -96,9 +96,7 @@ class StoreFile:
 
     Attributes:
         path: full path, as the storage spells it.
-        kind: what it is.
         version: state version in its name; None where the name has none.
-        size: bytes on storage.
         modified_ms: time of last change, epoch milliseconds; None where the storage has none.
         continues: of the snapshot of a batch that no query ran (:attr:`BatchClock.appended`),
             whether it goes on from the version before in its folder, which after a repartitioning
@@ -299,8 +297,6 @@ class Problem:
     Attributes:
         slug: class of the trouble (see :mod:`inspector.exceptions`).
         message: what was got and what was expected, without the place.
-        path: file or folder.
-        offset: byte offset in it, or None.
         store: the store it belongs to, or None for the checkpoint as a whole.
         version: state version it belongs to, or None.
     """

@@ -172,7 +172,6 @@ def _looking(old: Run, new: Run) -> BatchFunction:
 
 
 def _below(run: Run, paths: Iterable[str]) -> list[str]:
-    """The paths that are of one of two checkpoints."""
     state = run.checkpoint.storage.full_path("state")
     return [path for path in paths if path.startswith(state)]
 

@@ -500,7 +500,6 @@ def _all_reach(
 def _capacity_notes(
     growth: state_growth.StoreGrowth | None, capacity: int | None, *, with_heap: bool
 ) -> Iterator[str]:
-    """The same in words."""
     if capacity is None:
         return
     size = bytes_text(capacity)

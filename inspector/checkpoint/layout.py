@@ -118,7 +118,6 @@ class Layout:
     Attributes:
         root: the checkpoint, as the user spelled it.
         operators: by number; empty for a query without state.
-        has_state: whether there is a ``state`` folder.
         others: relative paths in ``state`` that are none of Spark's.
         root_names: of the files and folders beside ``state``, and its own.
         problems: folders that could not be listed, metadata that could not be read, and folders

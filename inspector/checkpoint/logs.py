@@ -76,7 +76,6 @@ class Logs:
         control_batches: batch -> kind, for batches that changed the checkpoint and ran no data.
         sources: where the sources stood, of every batch whose offset entry could be read.
         problems: entries that could not be read, were too many to, or contradict each other.
-        query_id: the query's id from ``metadata``.
         unique_ids: of each committed batch and operator, for each partition, the ids of the
             checkpoints of its stores (checkpoint format 2).
         formats: log -> version of the format of its newest entry, where that could be read.

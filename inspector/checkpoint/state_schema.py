@@ -52,8 +52,6 @@ class ColumnFamily:
     Attributes:
         key_encoder: how RocksDB arranges the key, as Spark wrote it; see :attr:`encoder`.
         user_key: schema of the user's key in a map state, or None.
-        key_schema_id: number of the key's schema.
-        value_schema_id: number of the value's schema.
         older_values: schemas that its values had before, by their numbers.
     """
 
@@ -79,7 +77,6 @@ class StateSchema:
     Attributes:
         version: format of the file, 1 to 3.
         key: schema of the keys (v3: of the default family, or of the first).
-        value: schema of the values (v3: likewise).
         column_families: v3: all families, in order; empty otherwise.
     """
 
@@ -173,7 +170,6 @@ class _Cursor:
         return _modified_utf8(self._take(size), start)
 
     def chunked(self) -> str:
-        """A text in chunks."""
         count = self.count(least_bytes=2)
         return "".join([self.utf() for _ in range(count)])
 
@@ -191,7 +187,6 @@ class _Cursor:
         return count
 
     def integer(self, size: int, *, signed: bool = False) -> int:
-        """A big-endian integer."""
         return int.from_bytes(self._take(size), "big", signed=signed)
 
     def _take(self, size: int) -> bytes:

@@ -135,7 +135,6 @@ def tree_of(infos: Mapping[str, Any], base: str) -> Tree:
 
 
 def _add_folder(folders: dict[str, dict[str, Entry]], path: str) -> None:
-    """Add a folder and those above it."""
     missing = []
     while path not in folders:
         missing.append(path)

@@ -243,7 +243,6 @@ def _defaults(command: click.Command, content: Mapping[str, Any]) -> dict[str, A
 
 
 def _is_of_another(name: str, setting: Any) -> bool:
-    """Whether it is an option, or the table, of another command."""
     if isinstance(setting, dict) and name in analyses.names():
         return True
     loaded = map(analyses.load, analyses.names())

@@ -106,7 +106,6 @@ class Containers:
 
     Attributes:
         base: where each starts; the offsets within it count from there.
-        size: its bytes.
         fixed: bytes of its part before the variable one.
         budget: bytes of its variable part that no cell has claimed yet. Values never share bytes,
             so a claim beyond it is a forgery that could otherwise multiply the output.
@@ -150,14 +149,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """The variable parts that cells refer to, one per cell; without a value both are 0.
-
-    Attributes:
-        start: offset in the buffer.
-        size: bytes.
-        row: as in :class:`Cells`.
-        path: as in :class:`Cells`.
-    """
+    """The variable parts that cells refer to, one per cell; without a value both are 0."""
 
     start: Int64s
     size: Int64s

@@ -93,7 +93,6 @@ class _Cursor:
         raise RowError(f"got an Avro number of more than {bits} bits", offset=start)
 
     def size(self) -> int:
-        """The length of a string or of bytes."""
         start, size = self.at, self.number()
         if size < 0:
             raise RowError(f"got {size} as the length of an Avro value", offset=start)

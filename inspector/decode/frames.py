@@ -19,8 +19,6 @@ class _Codec(NamedTuple):
     """What a codec's files begin with, how they are read, and what Spark calls it.
 
     Attributes:
-        magic: the first bytes of a file.
-        inflate: raw blocks of a source.
         spark_class: the class in ``org.apache.spark.io`` that the conf may name in full.
         has_checksums: whether its blocks carry checksums of their raw bytes, as Spark writes them.
     """

@@ -45,7 +45,6 @@ class RecordBlock:
         first_record: ordinal of the first of these records in the file.
         raw_offset: offset of ``buffer[0]`` in the decompressed file.
         key_offset: where each key starts, without its row checksum.
-        key_length: bytes of each key.
         value_offset: where each value starts, without its row checksum.
         value_length: bytes of each value, a multiple of 8; -1 for a removal.
         checksum_mismatches: records of this block (by index) whose row checksum is wrong.

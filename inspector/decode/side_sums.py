@@ -169,7 +169,6 @@ class SparkChecksum:
     """What Spark 4.1's ``NAME.crc`` says of its main file (``ChecksumCheckpointFileManager``).
 
     Attributes:
-        algorithm: ``CRC32C``.
         value: the checksum, unsigned.
         size: bytes of the main file; None if not recorded.
     """

@@ -47,12 +47,10 @@ class Operator:
     """One stateful operator of the query.
 
     Attributes:
-        layout: its partitions, stores and files.
         name: as Spark's metadata has it, or recognised by its schemas.
         name_from: ``metadata`` or ``schemas``.
         metadata: Spark's own, None up to 3.5.
         schemas: by store name, where there is a file.
-        rules: by store name.
         upstream: the operators that may feed it, those nearest to the sources first.
     """
 
@@ -109,7 +107,6 @@ class Checkpoint:
     Attributes:
         storage: opened at its root. selection: the part.
         layout, logs: what lies in it. operators: by id, those selected.
-        provider: wrote its state.
         problems: small files that could not be read.
         query: every operator of the query, selected or not, with the rules that its files show.
         small_files: logs, metadata and schemas that were read.

@@ -226,7 +226,6 @@ def with_unique_ids(commit: bytes, unique_ids: Mapping[str, str]) -> bytes:
 
 
 def _tree(storage: Storage, folder: str) -> Iterator[SmallFile]:
-    """All files below a folder."""
     for entry in storage.list(folder, missing_ok=True):
         if entry.is_dir:
             yield from _tree(storage, entry.path)

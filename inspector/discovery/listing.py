@@ -319,7 +319,6 @@ def _absent(have: Collection[int], count: int) -> list[tuple[int, int]]:
 
 
 def _holes(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """The runs of numbers between some."""
     return [(a + 1, b - 1) for a, b in pairwise(numbers) if b > a + 1]
 
 

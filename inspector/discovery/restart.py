@@ -142,7 +142,6 @@ class Restart:
             release that ran the newest batch.
         later: what keeps releases from which that batch may have been older.
         unknown: files that it reads and that could not be judged here.
-        names: how the provider spells its files.
         repairs: the release that ran the newest batch goes back to older snapshots.
         wrote: some store has files of the version that a batch which runs again makes; None where
             there are no stores.
@@ -474,7 +473,6 @@ def _is_needed(checkpoint: Checkpoint, name: str) -> bool:
 def _stores(
     checkpoint: Checkpoint, operator: Operator, version: int, damage: _Damage
 ) -> Iterator[Load | Obstacle]:
-    """Each store of an operator, and the partitions that it should have."""
     names = checkpoint.file_names
     present = {partition.partition_id for partition in operator.layout.partitions}
     count = 1 if operator.single_partition else partition_count(checkpoint, version)

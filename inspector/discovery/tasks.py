@@ -69,7 +69,6 @@ class StoreTask:
     """One store of a task.
 
     Attributes:
-        files: its deltas and snapshots.
         side_files: checksum files to hold them against.
         key_schema, value_schema: StructType JSON; None where there is none.
         expiry: the rule by which its rows should go, if one is known.
@@ -146,7 +145,6 @@ class Task(Message):
         clocks: the batches in the log.
         codecs: compression by version, where it is recorded; ``row_checksum``: values carry one.
         merge_delimiter: rows that the provider merges into one value are parted by a byte.
-        encoding: of the provider's rows.
         request: the facts that are requested of it.
         key, where: only these rows (:class:`inspector.passes.key_filter.KeyFilter`), where a
             task is about rows.

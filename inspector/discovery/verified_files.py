@@ -178,7 +178,6 @@ class RememberedFiles(VerifiedFiles):
         return data
 
     def _entry_of(self, relative: str) -> Entry | None:
-        """A file as it was listed."""
         folder, _, name = relative.rpartition("/")
         entry = self._inside(folder).get(name)
         return None if entry is None or entry.is_dir else entry

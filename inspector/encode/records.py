@@ -87,7 +87,6 @@ class DeltaForm:
     """How the delta of a new version is written.
 
     Attributes:
-        codec: of its compression.
         row_checksum: the records of a delta carry checksums.
         changelog: version of a changelog's format; 0 for a delta or snapshot of the HDFS-backed
             provider.

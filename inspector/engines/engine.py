@@ -34,7 +34,6 @@ class Work:
         weight: bytes of its files.
         partition_id: the partition that it reads, if it reads one.
         in_python: most of it is Python's own work, for which threads of one process take turns.
-        files: how many it reads.
         kept: what the spec is a word for, if only this process can run it.
     """
 
@@ -69,9 +68,6 @@ class Job:
     """Tasks, and what is mapped over them.
 
     Attributes:
-        function: takes batches of :data:`inspector.schemas.TASKS`.
-        schema: of the batches that it yields.
-        work: the tasks.
         merge: makes fewer of the results, where they come from, if they are many.
     """
 

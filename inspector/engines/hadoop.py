@@ -207,7 +207,6 @@ class HadoopFiles(Reader):
         return files
 
     def _fetch(self, files: Sequence[TaskFile], folder: StagingFolder) -> None:
-        """Write files to a folder of this process."""
         for file in files:
             if file.listed_file.uri is None:
                 folder.write(file.listing.name, file.path, 0, b"")

@@ -27,7 +27,6 @@ class LocalEngine(Engine):
         workers: partitions read at the same time; if None the number of cores, or one if threads
             would only wait for each other. Memory grows with it: each holds the keys of one
             partition.
-        in_process: tasks run where they are planned.
     """
 
     workers: int | None = None

@@ -39,7 +39,6 @@ class Layout:
     """Sizes in bytes of one instance of each class, in one kind of JVM under one Spark.
 
     Attributes:
-        name: the kind of JVM, for people.
         unsafe_row: ``UnsafeRow`` without its ``byte[]``.
         array_header: of any array. reference: one slot of an array of objects.
         node: ``ConcurrentHashMap$Node``.

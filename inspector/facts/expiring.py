@@ -63,7 +63,6 @@ class Expiring(Sums, Fact):
     Attributes:
         timeout_kind: the clock that the timers of a group state are taken to follow; None for
             rules without timers.
-        width: of the buckets.
         rows, bytes: by bucket, of rows that expire after the judged batch; bucket ``n`` begins at
             ``n * width`` in epoch ms.
         lasting: of these rows, those that were there before the newer half of the window.

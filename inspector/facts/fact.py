@@ -109,8 +109,6 @@ class FactColumns:
     """Facts of one type on several versions of a store, as columns.
 
     Attributes:
-        type: of the facts.
-        store, versions: what they are about.
         columns: by the names of their fields: an array, a number for all, or, of counts by size,
             what :meth:`inspector.facts.size_distributions.LiveSizes.follow` gives.
     """

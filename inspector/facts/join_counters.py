@@ -34,7 +34,6 @@ class JoinCheck(StoreSum):
         missing_rows: indices below a counter that no row has.
         counters_without_rows: counters above zero of keys without any row.
         dangling_rows: rows at or above their key's counter, or of keys without one.
-        rows: live rows.
     """
 
     missing_rows: int = 0

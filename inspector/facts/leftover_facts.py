@@ -121,7 +121,6 @@ class Leftover(TimedLeftover):
     """One leftover key that is listed.
 
     Attributes:
-        key: its UnsafeRow.
         puts: puts of the key in the window. last_put_version: None if that was before the window.
         clock_ms: the field that expired; None where it is not known any more.
         threshold_ms: what it was held against.
@@ -160,7 +159,6 @@ class LeftoverCount(TimedLeftover):
     Not added over partitions: the clock that all of these show may cut the runs of each.
 
     Attributes:
-        rows: how many.
         untouched, changed, empty: keys by what the call that answered the timeout did with their
             state; None for rules without a timer.
     """
@@ -242,7 +240,6 @@ class _Observer:
         return judgement
 
     def _by_condition(self) -> Iterator[Int64s]:
-        """The leftovers by all that :meth:`_judgement` says of them."""
         leftovers = self._leftovers
         if leftovers.kind_step is None or leftovers.either is None:
             yield np.arange(len(leftovers.ids))

@@ -176,7 +176,6 @@ class Column(NamedTuple):
     """How values of one Python type travel in Arrow.
 
     Attributes:
-        type: the Arrow type.
         array: values, None among them, to an array of that type.
         values: the inverse of ``array``.
     """

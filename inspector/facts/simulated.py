@@ -186,7 +186,6 @@ class Simulation:
         return more
 
     def _join_numbers(self, ids: Int64s, state: StateMap) -> Int64s:
-        """The numbers of the join keys of rows."""
         numbers = np.full(len(ids), _NO_JOIN, np.int64)
         if self._key is None or not len(ids):
             return numbers

@@ -76,7 +76,6 @@ class Run:
         fired: at least how many; 0 after what may be a call for data. first: step of the first.
         lost: keys whose timer a call for data took away.
         standing: by step, whether a timer outlived it that had run out by this clock.
-        calls: the habits.
     """
 
     fired: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))

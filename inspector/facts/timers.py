@@ -55,9 +55,7 @@ class TimerRecords:
     """The records of one version as far as timers go: one, the last, of each key it names.
 
     Attributes:
-        change: the version's change.
         ids: the keys. put: those that it put and that are there.
-        positions: of the records in the delta.
         before: the timer that the key had: NO_TIMEOUT for none, NO_CLOCK where there was no row or
             the timer cannot be read. after: the one that the put left; NO_CLOCK for a removal.
         same_state: puts that left the state as it was, but for the timer.

@@ -89,7 +89,6 @@ class KeyEntries(Fact):
     """A grouping key of a list or map that has many entries; never added.
 
     Attributes:
-        key: its UnsafeRow.
         entries: live ones. row_bytes: their key and value bytes.
         added: of these, those that came in the window.
         removed: entries of the key that were there in the window and are not any more.

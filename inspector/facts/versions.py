@@ -36,7 +36,6 @@ class VersionFacts(VersionSum):
         empty_deltas: deltas that put and removed nothing.
         delta_bytes, snapshot_bytes: file bytes of the version. raw_bytes: of the file that was
             replayed, decompressed.
-        key_sizes, value_sizes, row_sizes: distributions over the live rows.
     """
 
     by_partition = True

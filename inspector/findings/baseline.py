@@ -58,9 +58,7 @@ class Earlier:
 
     Attributes:
         checkpoint, query_id: by which it is recognised.
-        batch_id: that was judged.
         complete: whether everything could be read; if not, what is new may have been there.
-        metrics: by name.
         findings: by place: severity, rows and bytes of each, summed where there are several.
     """
 

@@ -22,14 +22,12 @@ class StoreCosts:
     """What is known of one store.
 
     Attributes:
-        operator_id, operator_name, store_name: which.
         partitions: facts of the judged version by partition.
         versions: facts of every version, all partitions together.
         single: Spark runs its operator in one partition.
         largest: words for the key with the largest value; empty if it is not known.
         kept: what the values keep, where their operator shows it.
         hot: the key with most rows of a join's side, or most entries of a list or map.
-        windows: of an aggregation by window.
         written: rows that the store wrote, or gained, in batches whose sources count their
             records; records: those.
         column: the column with most of the bytes of large keys or values.
@@ -248,7 +246,6 @@ def _judge_skew(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
 
 
 def _judge_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """A value far larger than the usual one."""
     total = sum(costs.partitions.values(), VersionFacts())
     sizes = total.value_sizes
     largest, median = sizes.max, sizes.quantile(0.5)
@@ -343,7 +340,6 @@ def _forms(noun: str) -> tuple[str, str]:
 
 
 def _side(store: str) -> str:
-    """A join's side, or a variable."""
     side = store.partition("-")[0]
     return f"the join's {side} side" if side in ("left", "right") else f"the state {store!r}"
 

@@ -82,7 +82,6 @@ class Place:
     """Where leftovers are, and what their user can do.
 
     Attributes:
-        operator_id, store_name: which store.
         advice: what helps against leftovers of its rule; empty if that is not known.
         row_kind: what its rows are.
         removes: whether it removed rows in the history, and in complete output mode would not.

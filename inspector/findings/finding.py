@@ -63,10 +63,7 @@ class Kind:
     Attributes:
         id: ``SSnnn``; never changes its meaning.
         severity: how much it matters, where the finding says nothing else.
-        title: a few words.
         spark: the error class, conf, metric or method to look for in Spark.
-        certainties: the ones that it can have.
-        to_do: what its user can do.
         cause: what is the matter, in one plain sentence, where the finding says nothing narrower.
         command: the command that shows more, without the program's name and path.
         explains: the findings that it is the reason of. concerns: what its rows and bytes count.
@@ -125,10 +122,7 @@ class Finding:
     """One judged statement about a checkpoint.
 
     Attributes:
-        kind: catalogue entry.
         certainty: proven from bytes, inferred, or undecided.
-        evidence: the numbers that show it.
-        next_step: what its user can do.
         operator_id, store_name: what it is about; None for the checkpoint.
         rows, bytes: rows concerned and their UnsafeRow bytes, exact; None where none are counted.
         cause: what is the matter, in one plain sentence; that of the kind if none is given.

@@ -27,7 +27,6 @@ class Retention:
     Attributes:
         behind_ms: watermark of the version's batch less the oldest event time in the side's rows,
             by version; only versions with both.
-        watermarks: those watermarks.
         removed: rows removed over the window. newest, first: facts at its two ends.
         versions: versions whose changes are known.
     """

@@ -47,17 +47,12 @@ class StoreLifetime:
     """What is known of the life of one store's rows, all partitions together.
 
     Attributes:
-        operator_id, operator_name, store_name: which store.
-        rule: its operator's rule.
-        newest: facts of the judged version.
         removals: removed rows over the whole window; window: versions in it whose change is known.
         puts: the same of puts.
-        leftovers: by class and certainty.
         watermark_ms: of the judged version's batch, or, as long as that had none, the one that it
             made for the next; None if not recorded.
         first: facts of the oldest version of the window.
         calls: what is known of a group state's timers; None for other operators.
-        ages: when the rows were last put.
         data_batches: batches that brought new data, up to the judged one.
         inserts: puts of keys that were not there, over the window.
         quiet: versions at its end that put rows, and none of a new key.

@@ -46,8 +46,6 @@ class Metric:
 
     Attributes:
         name: in options, JSON and comparisons.
-        quantity: what it measures.
-        doc: what it means.
         exact: counted from bytes; False for an estimate.
     """
 

@@ -143,7 +143,6 @@ class SameRows:
     """State that the old query made of the rows of which NEW was made, held against NEW's.
 
     Attributes:
-        old: the checkpoint of the old query.
         rows: by operator and store, how many rows the old query made.
         keys, values: by the same, how many keys one state has alone, and how many have another
             value in each.

@@ -59,7 +59,6 @@ class RestartRule:
     Attributes:
         id: ``SS4nn``; never changes its meaning.
         about: what is compared; rules of several releases share it.
-        verdict: what becomes of a restart.
         since, until: the first and the last of :data:`RELEASES` that do so.
         informs: it is of every comparison of files, and so no finding against this one: an
             information, whatever its verdict.

@@ -19,10 +19,8 @@ class VariableLife:
     """What is known of one store of a transformWithState, all partitions together.
 
     Attributes:
-        operator_id, store_name: which.
         family: what it holds.
         declared: whether the newest run declares it; None if that is not known.
-        newest: facts of the judged version.
         deleted: of an index, the variable that it was of, which is neither declared nor there.
         timers: of a store of timers, those whose key has no state.
         entries: of a list or map, by key.

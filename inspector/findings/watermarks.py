@@ -200,7 +200,6 @@ def _of_future(newest: NewestTime, last: BatchClock) -> Finding:
 
 
 def _advice(standing: Sequence[Standing], has_watermark: bool) -> tuple[str, str]:
-    """The next step and the cause."""
     if not standing:
         return (
             "look at the event times of the new data: none is newer than those before. Data that "

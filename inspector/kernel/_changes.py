@@ -31,7 +31,6 @@ _MOST = (1 << 31) - 1
 
 
 def _put_step(step: int, flags: int) -> int:
-    """The step that the puts of a version have in the table."""
     return BEFORE_WINDOW if flags & REBASED else step
 
 

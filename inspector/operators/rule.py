@@ -39,12 +39,10 @@ class ExpiryField:
     """The field that says when a row should go.
 
     Attributes:
-        clock: what it is compared with.
         part, path: where it lies: ordinals from the row inwards.
         per_ms: units of the field in one millisecond (1000 for Spark timestamps, else 1).
         inclusive: gone when ``field <= clock`` (watermark predicates) or ``field < clock``
             (timeouts).
-        name: its name, for people.
         delay_ms: how far behind the clock the rule goes (the retention of a join's side).
         previous_bound: the batch may evict by the watermark of the batch before it; only what that
             one covers is sure to go.
@@ -83,7 +81,6 @@ class StoreRule:
         source: the Spark class that says so, or the option that gave the rule.
         doubt: why a row that the rule covers may stay lawfully; its leftovers are then inferred.
         event_time: where the rows' event time lies, if the rule itself is not known.
-        user_supplied: the rule comes from an option.
         needs_none: it lacks nothing without a rule: its rows are few, or go with another store's.
         key_times: fields of the key one of which may carry the watermark, where nothing but the
             rows can show which; if one does, no row outlives it, so that it never makes a leftover.

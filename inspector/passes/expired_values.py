@@ -39,16 +39,13 @@ class _Entries:
 
     @property
     def rest(self) -> list[bytes]:
-        """The values that stay."""
         return [value for at, (_, value) in sorted(self.rows.items()) if at not in self.gone]
 
     def new_rows(self) -> Rows:
-        """The rows that they make."""
         keys = [key for _, (key, _) in sorted(self.rows.items())]
         return list(zip(keys, self.rest, strict=False))
 
     def expiry(self) -> bytes:
-        """The earliest of those that stay."""
         number = partial(int.from_bytes, byteorder="little", signed=True)
         return min((value[_EXPIRY] for value in self.rest), key=number)
 

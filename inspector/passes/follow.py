@@ -43,7 +43,6 @@ class _Kept:
         store: the task it was opened by, without its files.
         pass_: its map and what follows it.
         facts: of the versions that it passed, oldest first.
-        problems: what was met on the way.
         reached: the version of the last step. last: the file that it applied.
         keys: distinct keys when it was opened.
     """
@@ -118,7 +117,6 @@ class Followed:
         return kept
 
     def _advance(self, kept: _Kept, steps: list[Step], reader: StoreReader) -> None:
-        """Take the steps that are new."""
         steps = [step for step in steps if step.version > kept.reached]
         applied = [step.base or step.delta or step.compared for step in steps]
         reader.files.expect([file for file in applied if file is not None])

@@ -71,7 +71,6 @@ class KeyFilter:
     where: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether there is any condition."""
         return bool(self.key or self.where)
 
     @property

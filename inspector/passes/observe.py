@@ -161,9 +161,7 @@ class StorePass:
             more, and the few that are shown are read again from their files.
 
     Attributes:
-        state: the map so far.
         whole: the map is that of the last step; False after a file that could not be read.
-        life: follows the life of its rows.
     """
 
     def __init__(

@@ -99,7 +99,6 @@ class _Read:
 
     @property
     def live_owners(self) -> Int64s:
-        """Of each live row."""
         return self.owners[self.state.live[: len(self.state)]]
 
 

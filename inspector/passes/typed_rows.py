@@ -64,7 +64,6 @@ class TypedTask(Message):
         changes: every change, else the rows of the task's version.
         first_version: changes of older versions are left out.
         raw: with the UnsafeRow bytes beside the decoded key and value.
-        mode: error handling.
         listed: problems that the listing shows; emitted with the task's own.
     """
 

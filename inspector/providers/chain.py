@@ -37,7 +37,6 @@ class StoreFiles:
     """The state files of one store by version, and how their provider spells them.
 
     Attributes:
-        names: how their provider spells them.
         compares: the provider may write snapshots alone: what a version changed is then how its
             snapshot differs from the one before.
     """
@@ -92,7 +91,6 @@ class Step:
     """One version of a replay.
 
     Attributes:
-        version: the version that the step makes.
         base: snapshot to start anew from; None to go on from the version before.
         delta: changes since the version before. With a base they are not applied (the version
             before is unknown).

@@ -58,7 +58,6 @@ class SnapshotFiles:
     """The files that a snapshot consists of.
 
     Attributes:
-        file: the snapshot itself.
         tables: files that it names. table_bytes: of them, as the snapshot says.
         new_tables: those that no older snapshot names which is there; None for the oldest one, of
             which nobody knows what was there before.

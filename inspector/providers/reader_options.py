@@ -20,7 +20,6 @@ class StoreForm:
     Attributes:
         column_family: the part of the files that is this store; None if they are its own.
         key: schema of its keys, as operators put them; None if it is not known.
-        key_encoder: how the keys are arranged.
         several_values: a value holds several rows; each is a record, and its key has one more
             column, the place of the row (:data:`INDEX_COLUMN`).
         value: schema of its values; None if it is not known.
@@ -49,9 +48,7 @@ class ReadOptions:
 
     Attributes:
         codecs: compression by version; a version that is not there has Spark's default.
-        row_checksum: each record carries a checksum.
         merge_delimiter: rows that were merged into one value are parted by a byte.
-        encoding: of rows.
     """
 
     codecs: Mapping[int, str] = field(default_factory=dict)

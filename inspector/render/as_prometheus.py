@@ -47,7 +47,6 @@ class Observed:
     """What is exported of one checkpoint: few numbers, so that many can be held.
 
     Attributes:
-        values: metric -> value.
         batch_id, batch_seconds: of the judged version; epoch seconds.
         findings: rule and severity -> how many; 0 for rules that found nothing.
         gates: name and limit of metrics -> whether the limit is exceeded.

@@ -57,7 +57,6 @@ class Display:
 
     Attributes:
         width: columns of the terminal; None where there is none, and nothing is wrapped.
-        color: whether severities and headings have colours.
         wide: whether tables keep every column, at any width.
     """
 

@@ -50,7 +50,6 @@ class Line(NamedTuple):
         kind: ``part``, ``verdict``, ``gates``, ``restart``, ``growth``, ``share``,
             ``to_do`` or ``more``.
         text: one or two whole sentences; that of ``more`` ends with a command line.
-        code: that command line.
     """
 
     kind: str

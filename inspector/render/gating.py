@@ -240,7 +240,6 @@ def _title(comparison: Comparison) -> str:
 
 
 def _row(report: Report, gate: Gate) -> AuditFindingRow:
-    """A gate that is exceeded, as a row among the findings."""
     return AuditFindingRow(
         checkpoint=report.checkpoint,
         id=GATE,

@@ -96,7 +96,6 @@ class _Reader(DataSourceReader):
         return [_Part(i, item.spec) for i, item in enumerate(self._work)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one task."""
         if not isinstance(partition, _Part):
             return  # Spark's own, where there are no tasks
         tasks = task_batch(partition.spec, partition.number)

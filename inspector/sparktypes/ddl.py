@@ -171,7 +171,6 @@ class _DdlParser:
         return StructField(name, data_type, nullable, metadata)
 
     def data_type(self) -> DataType:
-        """One type."""
         word = self.peek().lower()
         if not word.isidentifier():
             raise self.error("a type")

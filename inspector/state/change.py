@@ -53,7 +53,6 @@ class Change:
     """What one version changed.
 
     Attributes:
-        version: the version that it made.
         rebased: the map was loaded from a snapshot, so that nothing is known of the change.
         sums: over the keys that it touched. counts: over its records.
         first_descent: position of the first record whose key is below the one before it in its
@@ -79,7 +78,6 @@ class Changes(NamedTuple):
     """What several versions changed, one after the other; arrays have a number for each of them.
 
     Attributes:
-        versions: the versions that they made.
         sums, counts: as of :class:`Change`, with arrays in place of numbers and without sizes.
         rows, key_bytes, value_bytes: of the map behind each version.
         earliest_put, latest_removal: as of :class:`Change`; NO_LATER and NO_CLOCK for none.

@@ -46,7 +46,6 @@ class BlockEvents:
     """The events of one block of records, in order of the file.
 
     Attributes:
-        events: one :class:`Event` for each record.
         old_sizes: bytes of the value that the key held, -1 where it held none or it is unknown.
         old_values: that value, None where it held none or it is unknown; empty unless they are
             kept.

@@ -265,7 +265,6 @@ class _Copy:
         self._compact = compact or (self._erases and can_compact)
 
     def report(self, *, plan: bool) -> Report:
-        """Do it, and say what was done."""
         self._check_source()
         check_new(self._dest, self._options, self._checkpoint.storage)
         facts = self._run.facts(self._request())

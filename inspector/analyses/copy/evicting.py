@@ -123,7 +123,6 @@ class EvictTask(Message):
     """One partition of a copy.
 
     Attributes:
-        copy: what is copied.
         stores: from which rows are evicted, by name. refused: those of them whose rows are only
             counted, as they must stay. classes: of leftovers; none for the rows that the task
             names. certainties: of the leftovers.

@@ -152,7 +152,6 @@ class _State:
 
     @property
     def size(self) -> StateSize:
-        """All stores together that could be read."""
         rows, row_bytes, heap = self._together(self.stores)
         counting = {name: of for name, of in self.stores.items() if name.store_name in COUNT_STORES}
         has_heap = self.checkpoint.provider.keeps_maps

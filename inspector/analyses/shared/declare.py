@@ -108,7 +108,6 @@ class Analysis:
     """A declared analysis.
 
     Attributes:
-        function: what computes it.
         uses: the groups of shared options that it accepts.
         tables: the rows of all that its reports may have; the first is its own.
         facts: what it reads of the state; None if it reads listings and small files only,

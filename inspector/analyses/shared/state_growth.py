@@ -22,7 +22,6 @@ class Point:
     """What some stores hold at one version, with the clock of its batch.
 
     Attributes:
-        version, time_ms: which, and when.
         rows, bytes: live rows and their row bytes; exact. heap_bytes: an estimate.
         new_rows, removed_rows: since the version before; None if that is unknown.
     """

@@ -37,9 +37,6 @@ class RawBlocks:
     """Some consecutive blocks, decompressed.
 
     Attributes:
-        buffer: what the offsets count from.
-        offset: where each block starts.
-        length: its bytes.
         place: where each lies in the file, for messages.
     """
 
@@ -56,9 +53,7 @@ class _Packed:
     Attributes:
         kind: type of the compression of each.
         start: where in the piece what is compressed begins.
-        length: its bytes.
         size: what it holds.
-        place: of the block in the file.
     """
 
     kind: Int64s
@@ -68,7 +63,6 @@ class _Packed:
     place: Int64s
 
     def rows(self, start: int, end: int) -> _Packed:
-        """Some of them."""
         item = (self.kind, self.start, self.length, self.size, self.place)
         return _Packed(*(column[start:end] for column in item))
 

@@ -97,9 +97,6 @@ class EntryReader:
         limits: ``record_bytes`` for a key or value; ``block_bytes``, what is held at once.
         types: of entries that may be there.
         held_bytes: what is held at once instead.
-
-    Attributes:
-        count: entries found so far.
     """
 
     def __init__(

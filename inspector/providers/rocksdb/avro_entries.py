@@ -46,7 +46,6 @@ class AvroEntries:
 
     Attributes:
         key: schema of its keys, as they are stored.
-        encoder: how its keys are arranged.
         written_values: schemas by which values were written, by id; the newest is ``value``.
         delimiter_bytes: between rows that were merged; None where a value has one row.
         checksum_bytes: before each value and merged row.
@@ -157,7 +156,6 @@ class AvroEntries:
         return bytes(result)
 
     def _piece(self, data: bytes) -> bytes:
-        """One row of a list, with what lies before it."""
         if not self.checksum_bytes:
             row = self._row(data)
             return len(row).to_bytes(_SIZE_BYTES, "little") + row
@@ -181,7 +179,6 @@ class AvroEntries:
 
 
 def _record(data: bytes, *, has_id: bool) -> bytes:
-    """The Avro of an encoded row."""
     head = 1 + has_id * _ID_BYTES
     if len(data) < head:
         raise RecordError("a row without a version of its encoding")

@@ -41,7 +41,6 @@ class StateName(NamedTuple):
 
     Attributes:
         version: that it is of. unique_id: of its checkpoint; None in format 1.
-        kind: delta or snapshot.
     """
 
     version: Version

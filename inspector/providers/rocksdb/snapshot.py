@@ -206,9 +206,6 @@ class StorageSource:
 
     A table file is read from its end (index, properties) and then from start to end in blocks of
     some kilobytes: each piece of the file is requested once or twice.
-
-    Attributes:
-        size: its bytes.
     """
 
     def __init__(self, storage: Storage, file: StoreFile) -> None:

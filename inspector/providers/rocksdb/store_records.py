@@ -40,10 +40,8 @@ class Encoding:
     """How the entries of one store are encoded.
 
     Attributes:
-        keys: how its keys are arranged.
         family: number of its column family; None if the store has none.
         row_checksum: each value, and the key of a removal, begins with a checksum.
-        several_values: a value holds several rows.
         delimiter_bytes: between rows that were merged into one value.
         avro: reads the rows, where they are not UnsafeRows.
     """
@@ -183,7 +181,6 @@ def _matches(buffer: bytes, sum_at: int, *covered: tuple[int, int]) -> bool:
 def _rows(
     scanned: Scanned, first_record: int, entries: _Entries, encoding: Encoding
 ) -> RecordBlock:
-    """A record for each entry."""
     value_at, value_size = _plain_values(scanned.buffer, entries)
     if encoding.keys.in_place:
         keys = plain_rows(scanned.buffer, entries.keys)
