@@ -66,21 +66,18 @@ class OffHeapRow(t.Row, table="off_heap"):
 
 @dataclass(frozen=True)
 class RocksDbMemory:
-    """The confs below :data:`PREFIX` that decide about memory, by their names and defaults.
-
-    Attributes:
-        writeBufferSizeMB, maxWriteBufferNumber: of each store; -1 for RocksDB's own.
-        boundedMemoryUsage: whether all stores of an executor share one cache, which write buffers,
-            indexes and filters are charged to.
-        maxMemoryUsageMB: of that one. writeBufferCacheRatio: share of it that write buffers may
-            have.
-    """
+    """The confs below :data:`PREFIX` that decide about memory, by their names and defaults."""
 
     blockCacheSizeMB: int = 8  # noqa: N815 - as the confs are spelled
+    # writeBufferSizeMB, maxWriteBufferNumber: of each store; -1 for RocksDB's own
     writeBufferSizeMB: int = -1  # noqa: N815
     maxWriteBufferNumber: int = -1  # noqa: N815
+    # whether all stores of an executor share one cache, which write buffers, indexes and filters
+    # are charged to
     boundedMemoryUsage: bool = False  # noqa: N815
+    # of that one
     maxMemoryUsageMB: int = 500  # noqa: N815
+    # share of it that write buffers may have
     writeBufferCacheRatio: float = 0.5  # noqa: N815
 
     @classmethod
@@ -217,22 +214,15 @@ class ShapeRow(t.Row, table="shapes"):
 
 @dataclass(frozen=True)
 class MemoryOptions:
-    """The executors that hold the state.
+    """The executors that hold the state."""
 
-    Attributes:
-        retain: versions in memory (``spark.sql.streaming.maxBatchesToRetainInMemory``).
-        executors: that share the partitions; None if unknown. cores: tasks of each at a time.
-        heap_bytes: maximal heap of an executor; None if unknown.
-        jdk: its Java. spark: the Spark that runs the query; None: as the checkpoint shows.
-        state_percent: how much of a heap the state may take; None: what Spark's defaults leave.
-    """
-
-    retain: int = 2
-    executors: int | None = None
-    cores: int = 1
-    heap_bytes: int | None = None
-    jdk: int = JDK
-    spark: str | None = None
+    retain: int = 2  # versions in memory (``spark.sql.streaming.maxBatchesToRetainInMemory``)
+    executors: int | None = None  # that share the partitions; None if unknown
+    cores: int = 1  # tasks of each at a time
+    heap_bytes: int | None = None  # maximal heap of an executor; None if unknown
+    jdk: int = JDK  # its Java
+    spark: str | None = None  # the Spark that runs the query; None: as the checkpoint shows
+    # how much of a heap the state may take; None: what Spark's defaults leave
     state_percent: int | None = None
     rocksdb: RocksDbMemory = field(default_factory=RocksDbMemory)
 
@@ -242,19 +232,15 @@ _TYPICAL = Shape(8 << 30, 4)
 
 @dataclass(frozen=True)
 class Sizing:
-    """A state's load on executors, as far as it is known.
+    """A state's load on executors, as far as it is known."""
 
-    Attributes:
-        load: by partition, for heaps of a size. The JVM makes larger objects in heaps that are
-            not below 32 GiB.
-        usual, most: heap of each partition of an operator between batches and in one, in bytes.
-        options: what its user said of the executors.
-    """
-
+    # by partition, for heaps of a size. The JVM makes larger objects in heaps that are not below 32
+    # GiB.
     load: Callable[[int | None], Load]
+    # usual, most: heap of each partition of an operator between batches and in one, in bytes
     usual: Sequence[int]
     most: Sequence[int]
-    options: MemoryOptions
+    options: MemoryOptions  # what its user said of the executors
 
     @classmethod
     def of(

@@ -34,17 +34,13 @@ FOREIGN = "foreign-folder"  # slug of a problem that is a folder among the store
 
 @dataclass(frozen=True)
 class StoreLayout:
-    """One state store and its files.
-
-    Attributes:
-        directory: its folder, relative to the root.
-        files: all its files, by version and then name; those without a version last.
-        column_family: the part of the files that is this store; None if they are its own.
-    """
+    """One state store and its files."""
 
     store: StoreId
-    directory: str
+    directory: str  # its folder, relative to the root
+    # all its files, by version and then name; those without a version last
     files: tuple[StoreFile, ...] = ()
+    # the part of the files that is this store; None if they are its own
     column_family: str | None = None
 
     def of_kind(self, *kinds: FileKind) -> tuple[StoreFile, ...]:
@@ -67,25 +63,16 @@ class PartitionLayout:
 
 @dataclass(frozen=True)
 class OperatorLayout:
-    """One stateful operator.
+    """One stateful operator."""
 
-    Attributes:
-        operator_id: Spark's number: 0 is the operator closest to the sink.
-        directory: its folder, relative to the root.
-        partitions: by number, those that exist.
-        metadata: what Spark wrote about it (4.0 and later); None if there is none to be read.
-        expected_stores: names of the stores that each of its partitions has.
-        has_state_schema: whether there is a ``_stateSchema`` folder (schema format 3).
-        others: relative paths in its folder that are none of Spark's.
-    """
-
-    operator_id: int
-    directory: str
-    partitions: tuple[PartitionLayout, ...] = ()
+    operator_id: int  # Spark's number: 0 is the operator closest to the sink
+    directory: str  # its folder, relative to the root
+    partitions: tuple[PartitionLayout, ...] = ()  # by number, those that exist
+    # what Spark wrote about it (4.0 and later); None if there is none to be read
     metadata: OperatorMetadata | None = None
-    expected_stores: tuple[str, ...] = ()
-    has_state_schema: bool = False
-    others: tuple[str, ...] = ()
+    expected_stores: tuple[str, ...] = ()  # names of the stores that each of its partitions has
+    has_state_schema: bool = False  # whether there is a ``_stateSchema`` folder (schema format 3)
+    others: tuple[str, ...] = ()  # relative paths in its folder that are none of Spark's
 
     @property
     def stores(self) -> tuple[StoreLayout, ...]:
@@ -113,22 +100,16 @@ class OperatorLayout:
 
 @dataclass(frozen=True)
 class Layout:
-    """What lies in a checkpoint's ``state`` folder.
+    """What lies in a checkpoint's ``state`` folder."""
 
-    Attributes:
-        root: the checkpoint, as the user spelled it.
-        operators: by number; empty for a query without state.
-        others: relative paths in ``state`` that are none of Spark's.
-        root_names: of the files and folders beside ``state``, and its own.
-        problems: folders that could not be listed, metadata that could not be read, and folders
-            that are no store's.
-    """
-
-    root: str
-    operators: tuple[OperatorLayout, ...] = ()
+    root: str  # the checkpoint, as the user spelled it
+    operators: tuple[OperatorLayout, ...] = ()  # by number; empty for a query without state
     has_state: bool = False
-    others: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()  # relative paths in ``state`` that are none of Spark's
+    # of the files and folders beside ``state``, and its own
     root_names: frozenset[str] = frozenset()
+    # folders that could not be listed, metadata that could not be read, and folders that are no
+    # store's
     problems: tuple[Problem, ...] = ()
 
     @property

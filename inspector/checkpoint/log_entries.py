@@ -38,22 +38,17 @@ VOID = "-"  # a source without an offset (``OffsetSeqLog.SERIALIZED_VOID_OFFSET`
 
 @dataclass(frozen=True)
 class OffsetEntry:
-    """One entry of the offset log.
+    """One entry of the offset log."""
 
-    Attributes:
-        watermark_ms: ``batchWatermarkMs``, None if absent.
-        timestamp_ms: ``batchTimestampMs``, None if absent.
-        conf: the confs that Spark records, by full key.
-        sources: source id -> offset as Spark wrote it, None for none; v1 numbers the sources.
-        control: kind of a control batch (``controlBatchInfo``, v2), such as a repartitioning.
-        providers: source id -> the name of its provider (``sourceMetadataInfo``, v2).
-    """
-
-    watermark_ms: int | None = None
-    timestamp_ms: int | None = None
+    watermark_ms: int | None = None  # ``batchWatermarkMs``, None if absent
+    timestamp_ms: int | None = None  # ``batchTimestampMs``, None if absent
+    # the confs that Spark records, by full key
     conf: Mapping[str, str] = field(default_factory=dict)
+    # source id -> offset as Spark wrote it, None for none; v1 numbers the sources
     sources: Mapping[str, str | None] = field(default_factory=dict)
+    # kind of a control batch (``controlBatchInfo``, v2), such as a repartitioning
     control: str | None = None
+    # source id -> the name of its provider (``sourceMetadataInfo``, v2)
     providers: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -91,15 +86,11 @@ def parse_offsets(data: bytes) -> OffsetEntry:
 
 @dataclass(frozen=True)
 class CommitEntry:
-    """One entry of the commit log.
+    """One entry of the commit log."""
 
-    Attributes:
-        next_watermark_ms: ``nextBatchWatermarkMs``; None if absent (Spark 2.3).
-        unique_ids: ``stateUniqueIds`` of checkpoint format 2 (4.0 on): of each operator, for each
-            partition, the ids of the checkpoints that its stores committed.
-    """
-
-    next_watermark_ms: int | None = None
+    next_watermark_ms: int | None = None  # ``nextBatchWatermarkMs``; None if absent (Spark 2.3)
+    # ``stateUniqueIds`` of checkpoint format 2 (4.0 on): of each operator, for each partition, the
+    # ids of the checkpoints that its stores committed
     unique_ids: Mapping[int, tuple[frozenset[str], ...]] = field(default_factory=dict)
 
 
@@ -168,21 +159,17 @@ MOST_SOURCES = 64  # sources kept of an entry; a query has a few
 
 @dataclass(frozen=True)
 class SourceOffset:
-    """Where one source stood when a batch began to read up to it.
+    """Where one source stood when a batch began to read up to it."""
 
-    Attributes:
-        name: its place among the query's sources (from 0), or the name that
-            ``DataStreamReader.name`` gave it (Spark 4.2 and later).
-        offset: the beginning of its offset as Spark wrote it; None as long as it has none.
-        moved: whether the whole offset differs from that of the batch before; None if the entry of
-            the batch before is not in the log.
-        records: that the batch reads, where both offsets count them (Kafka, rate-micro-batch); None
-            of other sources, and where Kafka has partitions that it had not.
-    """
-
+    # its place among the query's sources (from 0), or the name that ``DataStreamReader.name`` gave
+    # it (Spark 4.2 and later)
     name: str
-    offset: str | None
+    offset: str | None  # the beginning of its offset as Spark wrote it; None as long as it has none
+    # whether the whole offset differs from that of the batch before; None if the entry of the batch
+    # before is not in the log
     moved: bool | None
+    # that the batch reads, where both offsets count them (Kafka, rate-micro-batch); None of other
+    # sources, and where Kafka has partitions that it had not
     records: int | None = None
 
     @property

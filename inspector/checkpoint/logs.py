@@ -49,53 +49,47 @@ NEAR = 10  # entries on each side of a batch that say what held for it, where th
 
 
 class ConfValue(NamedTuple):
-    """A conf as it held for a batch.
+    """A conf as it held for a batch."""
 
-    Attributes:
-        value: its value; None where Spark would have used the session's, which is not recorded.
-        origin: ``recorded``, ``nearest`` (recorded by another batch, this one's entry is gone) or
-            ``default`` (the entry lacks the key: what Spark then assumes).
-        batch_id: the batch whose entry was requested; None if there are no entries at all.
-    """
-
+    # its value; None where Spark would have used the session's, which is not recorded
     value: str | None
+    # ``recorded``, ``nearest`` (recorded by another batch, this one's entry is gone) or ``default``
+    # (the entry lacks the key: what Spark then assumes)
     origin: str
+    # the batch whose entry was requested; None if there are no entries at all
     batch_id: BatchId | None
 
 
 @dataclass(frozen=True)
 class Logs:
-    """Both logs of a checkpoint.
+    """Both logs of a checkpoint."""
 
-    Attributes:
-        clocks: every batch that has an entry in either log, in order.
-        confs: recorded confs of every batch whose offset entry could be read, in order.
-        last_committed: newest batch with an entry in ``commits``; its state is complete.
-        last_offset: newest batch with an entry in ``offsets``; it may be unfinished.
-        has_commits_dir: whether there is a ``commits`` folder (Spark 2.1 and older had none).
-        control_batches: batch -> kind, for batches that changed the checkpoint and ran no data.
-        sources: where the sources stood, of every batch whose offset entry could be read.
-        problems: entries that could not be read, were too many to, or contradict each other.
-        unique_ids: of each committed batch and operator, for each partition, the ids of the
-            checkpoints of its stores (checkpoint format 2).
-        formats: log -> version of the format of its newest entry, where that could be read.
-        repartitions: of each batch that gave the state another number of partitions, the one whose
-            state it divided anew: that before, unless batches that had failed were given up.
-    """
-
+    # every batch that has an entry in either log, in order
     clocks: Mapping[BatchId, BatchClock] = field(default_factory=dict)
+    # recorded confs of every batch whose offset entry could be read, in order
     confs: Mapping[BatchId, Mapping[str, str]] = field(default_factory=dict)
+    # newest batch with an entry in ``commits``; its state is complete
     last_committed: BatchId | None = None
+    # newest batch with an entry in ``offsets``; it may be unfinished
     last_offset: BatchId | None = None
+    # whether there is a ``commits`` folder (Spark 2.1 and older had none)
     has_commits_dir: bool = False
+    # batch -> kind, for batches that changed the checkpoint and ran no data
     control_batches: Mapping[BatchId, str] = field(default_factory=dict)
+    # where the sources stood, of every batch whose offset entry could be read
     sources: Mapping[BatchId, tuple[SourceOffset, ...]] = field(default_factory=dict)
+    # entries that could not be read, were too many to, or contradict each other
     problems: tuple[Problem, ...] = ()
     query_id: str | None = None
+    # of each committed batch and operator, for each partition, the ids of the checkpoints of its
+    # stores (checkpoint format 2)
     unique_ids: Mapping[BatchId, Mapping[int, tuple[frozenset[str], ...]]] = field(
         default_factory=dict
     )
+    # log -> version of the format of its newest entry, where that could be read
     formats: Mapping[str, int] = field(default_factory=dict)
+    # of each batch that gave the state another number of partitions, the one whose state it divided
+    # anew: that before, unless batches that had failed were given up
     repartitions: Mapping[BatchId, BatchId] = field(default_factory=dict)
 
     @property

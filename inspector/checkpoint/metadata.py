@@ -41,37 +41,26 @@ NEWEST_FORMAT = 2
 
 @dataclass(frozen=True)
 class StoreInfo:
-    """What operator metadata says about one store.
-
-    Attributes:
-        num_cols_prefix_key: leading key columns by which Spark scans; 0 for none.
-        num_partitions: partitions when the metadata was written; None if absent.
-        schema_paths: where Spark put its schemas (v2), oldest first; absolute, as of then.
-    """
+    """What operator metadata says about one store."""
 
     store_name: str
-    num_cols_prefix_key: int = 0
-    num_partitions: int | None = None
+    num_cols_prefix_key: int = 0  # leading key columns by which Spark scans; 0 for none
+    num_partitions: int | None = None  # partitions when the metadata was written; None if absent
+    # where Spark put its schemas (v2), oldest first; absolute, as of then
     schema_paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class OperatorMetadata:
-    """What Spark wrote about one stateful operator.
-
-    Attributes:
-        operator_name: Spark's short name, such as ``stateStoreSave``.
-        properties: v2: what the operator adds (time mode, output mode, state variables).
-        format: 1 or 2.
-        batch_id: v2: the batch that wrote it.
-    """
+    """What Spark wrote about one stateful operator."""
 
     operator_id: int
-    operator_name: str
+    operator_name: str  # Spark's short name, such as ``stateStoreSave``
     stores: tuple[StoreInfo, ...] = ()
+    # v2: what the operator adds (time mode, output mode, state variables)
     properties: Mapping[str, object] = field(default_factory=dict)
-    format: int = 1
-    batch_id: BatchId | None = None
+    format: int = 1  # 1 or 2
+    batch_id: BatchId | None = None  # v2: the batch that wrote it
 
 
 def read_query_id(storage: Storage) -> tuple[str | None, tuple[Problem, ...]]:

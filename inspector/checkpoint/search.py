@@ -35,16 +35,12 @@ _HOLD_NO_CHECKPOINT = frozenset({"_delta_log", "_spark_metadata", "_temporary", 
 
 @dataclass(frozen=True)
 class Found:
-    """A checkpoint, or a place where the search failed.
+    """A checkpoint, or a place where the search failed."""
 
-    Attributes:
-        path: as the user would spell it.
-        error: why nothing is known of it; None for a checkpoint.
-        is_root: a listing has shown that it is a checkpoint's root; no other is made for that.
-    """
-
-    path: str
+    path: str  # as the user would spell it
+    # why nothing is known of it; None for a checkpoint
     error: OSError | InspectorError | None = None
+    # a listing has shown that it is a checkpoint's root; no other is made for that
     is_root: bool = False
 
 

@@ -47,21 +47,17 @@ _MAX_ASTRAL = 0xEF
 
 @dataclass(frozen=True)
 class ColumnFamily:
-    """One column family of a store (v3).
-
-    Attributes:
-        key_encoder: how RocksDB arranges the key, as Spark wrote it; see :attr:`encoder`.
-        user_key: schema of the user's key in a map state, or None.
-        older_values: schemas that its values had before, by their numbers.
-    """
+    """One column family of a store (v3)."""
 
     name: str
     key: StructType
     value: StructType
+    # how RocksDB arranges the key, as Spark wrote it; see :attr:`encoder`
     key_encoder: Mapping[str, object] = field(default_factory=dict)
-    user_key: StructType | None = None
+    user_key: StructType | None = None  # schema of the user's key in a map state, or None
     key_schema_id: int = 0
     value_schema_id: int = 0
+    # schemas that its values had before, by their numbers
     older_values: Mapping[int, StructType] = field(default_factory=dict)
 
     @property
@@ -72,18 +68,12 @@ class ColumnFamily:
 
 @dataclass(frozen=True)
 class StateSchema:
-    """The schema of one store.
+    """The schema of one store."""
 
-    Attributes:
-        version: format of the file, 1 to 3.
-        key: schema of the keys (v3: of the default family, or of the first).
-        column_families: v3: all families, in order; empty otherwise.
-    """
-
-    version: int
-    key: StructType
+    version: int  # format of the file, 1 to 3
+    key: StructType  # schema of the keys (v3: of the default family, or of the first)
     value: StructType
-    column_families: tuple[ColumnFamily, ...] = ()
+    column_families: tuple[ColumnFamily, ...] = ()  # v3: all families, in order; empty otherwise
 
 
 def parse_state_schema(data: bytes) -> StateSchema:

@@ -30,26 +30,19 @@ _ETAG_NAMES = ("ETag", "etag", "generation")
 
 @dataclass(frozen=True)
 class Entry:
-    """A file or folder in a listing.
+    """A file or folder in a listing."""
 
-    Attributes:
-        name: last part of its path.
-        path: its path relative to the storage's root.
-        is_dir: whether it is a folder (or an object store's prefix).
-        size: bytes; 0 for a folder.
-        modified_ms: time of last change, epoch milliseconds; None where the storage has none.
-        is_special: whether it is neither file nor folder: a pipe, a device, a link that leads
-            nowhere. It is named and never opened.
-        etag: what is another one once the content was written anew: an object store's own; of a
-            local file its times in ns and its inode; None where there is none.
-    """
-
-    name: str
-    path: str
-    is_dir: bool
-    size: int
+    name: str  # last part of its path
+    path: str  # its path relative to the storage's root
+    is_dir: bool  # whether it is a folder (or an object store's prefix)
+    size: int  # bytes; 0 for a folder
+    # time of last change, epoch milliseconds; None where the storage has none
     modified_ms: int | None = None
+    # whether it is neither file nor folder: a pipe, a device, a link that leads nowhere. It is
+    # named and never opened.
     is_special: bool = False
+    # what is another one once the content was written anew: an object store's own; of a local file
+    # its times in ns and its inode; None where there is none
     etag: str | tuple[int, ...] | None = field(default=None, compare=False)
 
     @property

@@ -52,16 +52,11 @@ _folders: dict[str, str] = {}
 
 @dataclass(frozen=True)
 class Address:
-    """A place as fsspec wants it.
+    """A place as fsspec wants it."""
 
-    Attributes:
-        protocol: fsspec's name of the driver.
-        target: what the driver's ``_strip_protocol`` gets; for ``file`` an absolute path.
-        options: driver options that the address itself holds, such as the storage account.
-    """
-
-    protocol: str
-    target: str
+    protocol: str  # fsspec's name of the driver
+    target: str  # what the driver's ``_strip_protocol`` gets; for ``file`` an absolute path
+    # driver options that the address itself holds, such as the storage account
     options: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -102,42 +102,28 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Containers:
-    """Rows or arrays: what cells lie in.
+    """Rows or arrays: what cells lie in."""
 
-    Attributes:
-        base: where each starts; the offsets within it count from there.
-        fixed: bytes of its part before the variable one.
-        budget: bytes of its variable part that no cell has claimed yet. Values never share bytes,
-            so a claim beyond it is a forgery that could otherwise multiply the output.
-    """
-
-    base: Int64s
+    base: Int64s  # where each starts; the offsets within it count from there
     size: Int64s
-    fixed: Int64s
+    fixed: Int64s  # bytes of its part before the variable one
+    # bytes of its variable part that no cell has claimed yet. Values never share bytes, so a claim
+    # beyond it is a forgery that could otherwise multiply the output.
     budget: Int64s
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The values of one column.
+    """The values of one column."""
 
-    Attributes:
-        at: where each value's slot starts (in an array of narrow values: where the value lies).
-        owner: which of ``within`` it belongs to.
-        within: the rows or arrays.
-        present: whether there is a value: neither null nor within something that is not there.
-        row: the row of the call that it is part of, for misfits.
-        path: the column in words, for misfits.
-        slotted: whether a narrow value has a slot of 8 bytes to itself.
-    """
-
+    # where each value's slot starts (in an array of narrow values: where the value lies)
     at: Int64s
-    owner: Int64s
-    within: Containers
-    present: Bools
-    row: Int64s
-    path: str
-    slotted: bool = True
+    owner: Int64s  # which of ``within`` it belongs to
+    within: Containers  # the rows or arrays
+    present: Bools  # whether there is a value: neither null nor within something that is not there
+    row: Int64s  # the row of the call that it is part of, for misfits
+    path: str  # the column in words, for misfits
+    slotted: bool = True  # whether a narrow value has a slot of 8 bytes to itself
 
     def __len__(self) -> int:
         return len(self.at)

@@ -48,18 +48,12 @@ class LineageItem:
 
 @dataclass(frozen=True)
 class ChangelogHead:
-    """What a changelog begins with.
+    """What a changelog begins with."""
 
-    Attributes:
-        version: of its format, 1 to 4.
-        lineage: the versions that it is based on, oldest first as Spark writes them; empty in
-            versions 1 and 2.
-        size: raw bytes before the first record.
-    """
-
-    version: int = 1
+    version: int = 1  # of its format, 1 to 4
+    # the versions that it is based on, oldest first as Spark writes them; empty in versions 1 and 2
     lineage: tuple[LineageItem, ...] = ()
-    size: int = 0
+    size: int = 0  # raw bytes before the first record
 
 
 def read_changelog(

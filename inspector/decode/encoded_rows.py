@@ -166,15 +166,10 @@ _TIMED = (KeyEncoding.TIMESTAMP_FIRST, KeyEncoding.TIMESTAMP_LAST)
 
 
 class Pieces(NamedTuple):
-    """What lists consist of, in the order of the lists.
+    """What lists consist of, in the order of the lists."""
 
-    Attributes:
-        owners: index of the list that each piece belongs to.
-        pieces: where each lies, without its size and without what precedes that.
-    """
-
-    owners: Int64s
-    pieces: Spans
+    owners: Int64s  # index of the list that each piece belongs to
+    pieces: Spans  # where each lies, without its size and without what precedes that
 
 
 def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, before_size: int = 0) -> Pieces:

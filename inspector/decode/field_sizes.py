@@ -24,18 +24,12 @@ from inspector.sums import Sums, sum_by
 
 @dataclass(frozen=True)
 class FieldBytes(Sums):
-    """What one field takes in some rows. Adds.
+    """What one field takes in some rows. Adds."""
 
-    Attributes:
-        nulls: rows in which it is null. word_bytes: its words.
-        variable_bytes: its variable parts, nested rows and arrays with all that is in them.
-        padding_bytes: zeros behind them, and what is reserved for nulls.
-    """
-
-    nulls: int = 0
-    word_bytes: int = 0
-    variable_bytes: int = 0
-    padding_bytes: int = 0
+    nulls: int = 0  # rows in which it is null
+    word_bytes: int = 0  # its words
+    variable_bytes: int = 0  # its variable parts, nested rows and arrays with all that is in them
+    padding_bytes: int = 0  # zeros behind them, and what is reserved for nulls
 
     @property
     def bytes(self) -> int:
@@ -53,19 +47,14 @@ def _add(
 
 @dataclass(frozen=True)
 class RowBytes(Sums):
-    """What some rows of one schema take. Adds; the zero has no fields.
+    """What some rows of one schema take. Adds; the zero has no fields."""
 
-    Attributes:
-        rows: that were measured. null_bit_bytes: of their bit sets. fields: by ordinal.
-        other_bytes: of rows too short for the schema, and what no field accounts for.
-        nested: what the fields in structs take, by :func:`nested_fields`; these bytes are among the
-            variable parts of the top-level fields.
-    """
-
-    rows: int = 0
-    null_bit_bytes: int = 0
-    fields: tuple[FieldBytes, ...] = sum_by(_add, ())
-    other_bytes: int = 0
+    rows: int = 0  # that were measured
+    null_bit_bytes: int = 0  # of their bit sets
+    fields: tuple[FieldBytes, ...] = sum_by(_add, ())  # by ordinal
+    other_bytes: int = 0  # of rows too short for the schema, and what no field accounts for
+    # what the fields in structs take, by :func:`nested_fields`; these bytes are among the variable
+    # parts of the top-level fields
     nested: tuple[FieldBytes, ...] = sum_by(_add, ())
 
     @classmethod

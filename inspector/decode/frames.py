@@ -16,16 +16,12 @@ from inspector.model import LIMITS, Limits, above_limit
 
 
 class _Codec(NamedTuple):
-    """What a codec's files begin with, how they are read, and what Spark calls it.
-
-    Attributes:
-        spark_class: the class in ``org.apache.spark.io`` that the conf may name in full.
-        has_checksums: whether its blocks carry checksums of their raw bytes, as Spark writes them.
-    """
+    """What a codec's files begin with, how they are read, and what Spark calls it."""
 
     magic: bytes
     inflate: Callable[[Source, Limits], Iterator[bytes]]
-    spark_class: str
+    spark_class: str  # the class in ``org.apache.spark.io`` that the conf may name in full
+    # whether its blocks carry checksums of their raw bytes, as Spark writes them
     has_checksums: bool = False
 
 

@@ -38,32 +38,21 @@ _OF_A_RANGE = "a removal of a range, which no operator of Spark writes and which
 
 @dataclass(slots=True, eq=False)  # nobody changes one; frozen, it takes five times as long to make
 class RecordBlock:
-    """Some consecutive records of a file.
+    """Some consecutive records of a file."""
 
-    Attributes:
-        buffer: what the offsets below count from; several blocks may share it.
-        first_record: ordinal of the first of these records in the file.
-        raw_offset: offset of ``buffer[0]`` in the decompressed file.
-        key_offset: where each key starts, without its row checksum.
-        value_offset: where each value starts, without its row checksum.
-        value_length: bytes of each value, a multiple of 8; -1 for a removal.
-        checksum_mismatches: records of this block (by index) whose row checksum is wrong.
-        puts_only: none of them is a removal; False also where nobody has looked.
-        chosen: places of these records among consecutive ones, of which they are a part; None if
-            they are all.
-        places: where each key lies in the decompressed file, if that is not told by its offset.
-    """
-
-    buffer: bytes
-    first_record: int
-    raw_offset: int
-    key_offset: Int64s
+    buffer: bytes  # what the offsets below count from; several blocks may share it
+    first_record: int  # ordinal of the first of these records in the file
+    raw_offset: int  # offset of ``buffer[0]`` in the decompressed file
+    key_offset: Int64s  # where each key starts, without its row checksum
     key_length: Int64s
-    value_offset: Int64s
-    value_length: Int64s
+    value_offset: Int64s  # where each value starts, without its row checksum
+    value_length: Int64s  # bytes of each value, a multiple of 8; -1 for a removal
+    # records of this block (by index) whose row checksum is wrong
     checksum_mismatches: tuple[int, ...] = ()
-    puts_only: bool = False
+    puts_only: bool = False  # none of them is a removal; False also where nobody has looked
+    # places of these records among consecutive ones, of which they are a part; None if they are all
     chosen: Int64s | None = None
+    # where each key lies in the decompressed file, if that is not told by its offset
     places: Int64s | None = None
 
     @classmethod
@@ -138,16 +127,11 @@ def read_records(
 
 
 class SmallDeltas(NamedTuple):
-    """Small deltas that were read together.
+    """Small deltas that were read together."""
 
-    Attributes:
-        block: the records of all of them, file after file.
-        ends: of each file, how many records these are up to its end. raw_ends: and raw bytes.
-    """
-
-    block: RecordBlock
-    ends: Int64s
-    raw_ends: Int64s
+    block: RecordBlock  # the records of all of them, file after file
+    ends: Int64s  # of each file, how many records these are up to its end
+    raw_ends: Int64s  # and raw bytes
 
     def of_file(self, at: int) -> RecordBlock:
         """The records of one of them."""
@@ -181,19 +165,13 @@ def read_small_deltas(contents: Sequence[bytes], limits: Limits = LIMITS) -> Sma
 
 
 class Scanned(NamedTuple):
-    """Where some consecutive records of a file lie.
+    """Where some consecutive records of a file lie."""
 
-    Attributes:
-        buffer: what the spans count from. raw_offset: of its start in the decompressed file.
-        first_record: ordinal of the first of them.
-        spans: four rows: key offsets, key lengths, value offsets, value lengths (-1: none).
-        kinds: of each record, as it begins; None where records have no kind.
-    """
-
-    buffer: bytes
-    raw_offset: int
-    first_record: int
-    spans: Int64s
+    buffer: bytes  # what the spans count from
+    raw_offset: int  # of its start in the decompressed file
+    first_record: int  # ordinal of the first of them
+    spans: Int64s  # four rows: key offsets, key lengths, value offsets, value lengths (-1: none)
+    # of each record, as it begins; None where records have no kind
     kinds: npt.NDArray[np.uint8] | None
 
     @property
@@ -234,17 +212,12 @@ def scan_blocks(
 
 @dataclass(slots=True)
 class _Place:
-    """How far a file was read.
+    """How far a file was read."""
 
-    Attributes:
-        raw: where the rest starts. records: how many were before it. rest: what is left over.
-        each: bytes of a record, about: by those that were found last.
-    """
-
-    raw: int = 0
-    records: int = 0
-    rest: bytes = b""
-    each: int = 64
+    raw: int = 0  # where the rest starts
+    records: int = 0  # how many were before it
+    rest: bytes = b""  # what is left over
+    each: int = 64  # bytes of a record, about: by those that were found last
 
     def room(self, size: int) -> int:
         """How many records so many bytes may have: about, and one at least."""

@@ -166,16 +166,11 @@ def hadoop_sums(crc: bytes, limits: Limits = LIMITS) -> tuple[int, memoryview]:
 
 @dataclass(frozen=True)
 class SparkChecksum:
-    """What Spark 4.1's ``NAME.crc`` says of its main file (``ChecksumCheckpointFileManager``).
-
-    Attributes:
-        value: the checksum, unsigned.
-        size: bytes of the main file; None if not recorded.
-    """
+    """What Spark 4.1's ``NAME.crc`` says of its main file (``ChecksumCheckpointFileManager``)."""
 
     algorithm: str
-    value: int
-    size: int | None = None
+    value: int  # the checksum, unsigned
+    size: int | None = None  # bytes of the main file; None if not recorded
 
 
 def parse_spark_checksum(data: bytes) -> SparkChecksum:

@@ -44,22 +44,15 @@ CONF = "streaming."
 
 @dataclass(frozen=True)
 class Operator:
-    """One stateful operator of the query.
-
-    Attributes:
-        name: as Spark's metadata has it, or recognised by its schemas.
-        name_from: ``metadata`` or ``schemas``.
-        metadata: Spark's own, None up to 3.5.
-        schemas: by store name, where there is a file.
-        upstream: the operators that may feed it, those nearest to the sources first.
-    """
+    """One stateful operator of the query."""
 
     layout: OperatorLayout
-    name: str
-    name_from: str
-    metadata: OperatorMetadata | None
-    schemas: Mapping[str, StateSchema]
+    name: str  # as Spark's metadata has it, or recognised by its schemas
+    name_from: str  # ``metadata`` or ``schemas``
+    metadata: OperatorMetadata | None  # Spark's own, None up to 3.5
+    schemas: Mapping[str, StateSchema]  # by store name, where there is a file
     rules: Mapping[str, StoreRule]
+    # the operators that may feed it, those nearest to the sources first
     upstream: tuple[PhysicalOperator, ...] = ()
 
     @property

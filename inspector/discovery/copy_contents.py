@@ -51,21 +51,15 @@ class SmallFile:
 
 @dataclass(frozen=True)
 class CopyRecord(Message):
-    """How a copy was made.
+    """How a copy was made."""
 
-    Attributes:
-        source: the checkpoint that it was made of, without secrets. query_id: of its query.
-        batch: that was copied. appended_batch: that was added to it; None if none was.
-        made_ms: when, epoch milliseconds. made_by: the version of this package.
-        evicted: of each operator, store, reason and way the number of rows, in words.
-    """
-
-    source: str
-    query_id: str | None
-    batch: int
-    appended_batch: int | None
-    made_ms: int
-    made_by: str
+    source: str  # the checkpoint that it was made of, without secrets
+    query_id: str | None  # of its query
+    batch: int  # that was copied
+    appended_batch: int | None  # that was added to it; None if none was
+    made_ms: int  # when, epoch milliseconds
+    made_by: str  # the version of this package
+    # of each operator, store, reason and way the number of rows, in words
     evicted: tuple[str, ...] = ()
 
 

@@ -19,17 +19,14 @@ _FIRST_ROCKSDB_JOIN = 3
 
 @dataclass(frozen=True)
 class SeenBytes:
-    """What was seen.
+    """What was seen."""
 
-    Attributes:
-        codec: of the newest state file; None if there is none, or it is none of Spark's.
-        codec_file, codec_version: that file, below the root, and the state version in its name.
-        offset_log_format, commit_log_format: of the newest entry of each; None without one.
-    """
-
+    # of the newest state file; None if there is none, or it is none of Spark's
     codec: str | None = None
+    # codec_file, codec_version: that file, below the root, and the state version in its name
     codec_file: str | None = None
     codec_version: int = 0
+    # offset_log_format, commit_log_format: of the newest entry of each; None without one
     offset_log_format: int | None = None
     commit_log_format: int | None = None
 

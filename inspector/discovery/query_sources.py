@@ -27,20 +27,14 @@ _COMPACT = ".compact"
 
 @dataclass(frozen=True)
 class QuerySource:
-    """One source of a query.
+    """One source of a query."""
 
-    Attributes:
-        name: its place among the sources, from 0, or its name in offset log v2.
-        kind: class as Spark recorded it, or what the form of its offset shows.
-        place: what it reads, as far as the files show it: Kafka topics, or the folder of the
-            newest files; None if they do not.
-        offset: its newest offset, as Spark wrote it; None if it has none.
-    """
-
-    name: str
-    kind: str
+    name: str  # its place among the sources, from 0, or its name in offset log v2
+    kind: str  # class as Spark recorded it, or what the form of its offset shows
+    # what it reads, as far as the files show it: Kafka topics, or the folder of the newest files;
+    # None if they do not
     place: str | None
-    offset: str | None
+    offset: str | None  # its newest offset, as Spark wrote it; None if it has none
 
     @property
     def place_name(self) -> str:

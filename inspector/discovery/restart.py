@@ -75,26 +75,16 @@ _NO_VERDICT = (*UNSEEN, LimitError.slug, RowError.slug)
 
 @dataclass(frozen=True)
 class Obstacle:
-    """What Spark reads to restart and is missing or unreadable, or what it refuses.
+    """What Spark reads to restart and is missing or unreadable, or what it refuses."""
 
-    Attributes:
-        name: of the file: ``3.delta``, ``offsets/12``. error: Spark's error class.
-        store: whose file it is; None for an entry of the logs.
-        instead_of: the snapshot that cannot be read, so that the file is needed; or no text.
-        missing: it is not there, rather than unreadable.
-        verb: what Spark does with it.
-        since: the first release of which this holds; no text if it holds of all.
-        files: how many of its store are missing or unreadable, this one among them.
-    """
-
-    name: str
-    error: str
-    store: StoreId | None = None
-    instead_of: str = ""
-    missing: bool = True
-    verb: str = "needs"
-    since: str = ""
-    files: int = 1
+    name: str  # of the file: ``3.delta``, ``offsets/12``
+    error: str  # Spark's error class
+    store: StoreId | None = None  # whose file it is; None for an entry of the logs
+    instead_of: str = ""  # the snapshot that cannot be read, so that the file is needed; or no text
+    missing: bool = True  # it is not there, rather than unreadable
+    verb: str = "needs"  # what Spark does with it
+    since: str = ""  # the first release of which this holds; no text if it holds of all
+    files: int = 1  # how many of its store are missing or unreadable, this one among them
 
     @property
     def is_listed(self) -> bool:
@@ -116,54 +106,39 @@ class Obstacle:
 
 @dataclass(frozen=True)
 class Load:
-    """What one store is loaded from.
+    """What one store is loaded from."""
 
-    Attributes:
-        store: which. base: version of the snapshot; 0 for the empty state. deltas: after it.
-        skipped: name of a newer snapshot that cannot be read; Spark before 4.2 fails at it.
-    """
-
-    store: StoreId
-    base: int
-    deltas: int
-    skipped: str = ""
+    store: StoreId  # which
+    base: int  # version of the snapshot; 0 for the empty state
+    deltas: int  # after it
+    skipped: str = ""  # name of a newer snapshot that cannot be read; Spark before 4.2 fails at it
 
 
 @dataclass(frozen=True)
 class Restart:
-    """How a query restarts.
+    """How a query restarts."""
 
-    Attributes:
-        batch: the one that runs first; it loads the state version of the same number.
-        again: it was planned before, and has no commit.
-        planned_ms: when it was planned, epoch ms; None if it was not, or no clock is recorded.
-        committed: newest committed batch; None if there is none.
-        loads: of the stores that Spark can load. obstacles: what keeps it from the others, in the
-            release that ran the newest batch.
-        later: what keeps releases from which that batch may have been older.
-        unknown: files that it reads and that could not be judged here.
-        repairs: the release that ran the newest batch goes back to older snapshots.
-        wrote: some store has files of the version that a batch which runs again makes; None where
-            there are no stores.
-        has_state: whether there is a folder for state, as a query without state has none.
-        back: where it does not restart, the newest batch as of which a copy would; None if there
-            is none, or nothing stands in its way.
-        end: the version at which the files of every partition end, where the logs are newer.
-    """
-
-    batch: int
-    again: bool
+    batch: int  # the one that runs first; it loads the state version of the same number
+    again: bool  # it was planned before, and has no commit
+    # when it was planned, epoch ms; None if it was not, or no clock is recorded
     planned_ms: int | None
-    committed: int | None
-    loads: tuple[Load, ...]
+    committed: int | None  # newest committed batch; None if there is none
+    loads: tuple[Load, ...]  # of the stores that Spark can load
+    # what keeps it from the others, in the release that ran the newest batch
     obstacles: tuple[Obstacle, ...]
-    unknown: int
+    unknown: int  # files that it reads and that could not be judged here
     names: FileNames
-    repairs: bool = False
+    repairs: bool = False  # the release that ran the newest batch goes back to older snapshots
+    # some store has files of the version that a batch which runs again makes; None where there are
+    # no stores
     wrote: bool | None = None
+    # what keeps releases from which that batch may have been older
     later: tuple[Obstacle, ...] = ()
-    has_state: bool = True
+    has_state: bool = True  # whether there is a folder for state, as a query without state has none
+    # where it does not restart, the newest batch as of which a copy would; None if there is none,
+    # or nothing stands in its way
     back: int | None = None
+    # the version at which the files of every partition end, where the logs are newer
     end: int | None = None
 
     @property

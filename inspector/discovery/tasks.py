@@ -27,36 +27,25 @@ SMALL_FILE_BYTES = 32 << 10
 
 @dataclass(frozen=True)
 class Request:
-    """The facts that an analysis needs besides those of each version.
+    """The facts that an analysis needs besides those of each version."""
 
-    Attributes:
-        fit: compare every row with its schema, and every file with its checksums, also those that
-            no version needs.
-        leftover_limit: leftover keys listed per store and class; 0 for all.
-        top: keys listed by each ranking; 0 for none.
-        sampled: keys of all partitions, those put last, that are compared; 0 for none.
-        rewrites: count the live rows by how many versions in a row put them.
-        matched: count the rows of a join that have found a partner.
-        fields: measure what each field of the live rows takes.
-        expiring: count the live rows by when they expire.
-        partitions: facts of single partitions are needed for older versions too, not only sums.
-        timeout_kind: which clock the timers of group state follow, if the user said so.
-        subset: decode and check the files of this part alone, each for itself: no version is
-            replayed.
-        what_if: a change of the query, whose rows are counted version by version.
-    """
-
+    # compare every row with its schema, and every file with its checksums, also those that no
+    # version needs
     fit: bool = False
-    leftover_limit: int = 1
-    top: int = 0
-    sampled: int = 0
-    rewrites: bool = False
-    matched: bool = False
-    fields: bool = False
-    expiring: bool = False
+    leftover_limit: int = 1  # leftover keys listed per store and class; 0 for all
+    top: int = 0  # keys listed by each ranking; 0 for none
+    sampled: int = 0  # keys of all partitions, those put last, that are compared; 0 for none
+    rewrites: bool = False  # count the live rows by how many versions in a row put them
+    matched: bool = False  # count the rows of a join that have found a partner
+    fields: bool = False  # measure what each field of the live rows takes
+    expiring: bool = False  # count the live rows by when they expire
+    # facts of single partitions are needed for older versions too, not only sums
     partitions: bool = False
+    # which clock the timers of group state follow, if the user said so
     timeout_kind: TimeoutKind | None = None
+    # decode and check the files of this part alone, each for itself: no version is replayed
     subset: Subset | None = None
+    # a change of the query, whose rows are counted version by version
     what_if: WhatIf | None = None
 
 
@@ -66,70 +55,58 @@ ALL_LEFTOVERS = Request(leftover_limit=0)
 
 @dataclass(frozen=True)
 class StoreTask:
-    """One store of a task.
-
-    Attributes:
-        side_files: checksum files to hold them against.
-        key_schema, value_schema: StructType JSON; None where there is none.
-        expiry: the rule by which its rows should go, if one is known.
-        certainty: of the clock that the rule sees.
-        timeout_kinds: the clocks that a group state's timers may follow.
-        processing_versions: versions whose batches the log shows to have used processing time.
-        timers_always_clear: no timer that has run out outlives its batch (Scala and Java).
-        only_sources_feed: only new data of the sources can reach the operator.
-        reason: what a judgement rests on, if not on the operator's own rule alone.
-        event_time: field to be followed where the rule is not known.
-        by_key_time: a join's rows may go by a time in their key; only the rows show by which.
-        hashed_fields: fields of the key by whose hash Spark sends a row to its partition; 0 where
-            that cannot be said, or is not to be checked.
-        number: field to be followed for another store's sake (the counters of a join).
-        unmarked: the only time of its rows, where they never go as no schema marks it.
-        raised: watermarks, by the version whose batch made them, that rose far: how far behind them
-            the rows of the batch are is counted.
-        empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
-        call_bounds: by version, what the records of all keys show about who made them, where a task
-            has a range of the keys (the fields of :class:`inspector.facts.timers.CallBounds`).
-        session_fields: fields of a session window's key, by whose prefix Spark keeps a second map;
-            0 for every other operator.
-        family: what a store of transformWithState holds; None for every other operator.
-        written_values: schemas by which its values may have been written, by number.
-        column_family: the part of the files that is this store; None if they are its own.
-        counts_files: the bytes of the files are counted with this store, and with no other that
-            shares them.
-        key_encoder: how the provider arranges its keys. several_values: a value holds several rows.
-        cross_checks: what its batches cannot have written
-            (:mod:`inspector.passes.cross_checks`).
-        scenarios: what the requested change of the query is to its rows, by each possible clock.
-    """
+    """One store of a task."""
 
     store_name: str
     files: tuple[StoreFile, ...]
+    # key_schema, value_schema: StructType JSON; None where there is none
     key_schema: str | None = None
     value_schema: str | None = None
-    expiry: ExpiryField | None = None
-    certainty: Certainty = Certainty.PROVEN
-    timeout_kinds: tuple[TimeoutKind, ...] = ()
+    expiry: ExpiryField | None = None  # the rule by which its rows should go, if one is known
+    certainty: Certainty = Certainty.PROVEN  # of the clock that the rule sees
+    timeout_kinds: tuple[TimeoutKind, ...] = ()  # the clocks that a group state's timers may follow
+    # no timer that has run out outlives its batch (Scala and Java)
     timers_always_clear: bool = False
-    reason: str = ""
-    event_time: ExpiryField | None = None
+    reason: str = ""  # what a judgement rests on, if not on the operator's own rule alone
+    event_time: ExpiryField | None = None  # field to be followed where the rule is not known
+    # field to be followed for another store's sake (the counters of a join)
     number: ExpiryField | None = None
+    # the only time of its rows, where they never go as no schema marks it
     unmarked: ExpiryField | None = None
+    # watermarks, by the version whose batch made them, that rose far: how far behind them the rows
+    # of the batch are is counted
     raised: Mapping[int, int] = field(default_factory=dict)
+    # bytes of a group state's value that holds no state; -1 if it has no such size
     empty_size: int = -1
+    # fields of a session window's key, by whose prefix Spark keeps a second map; 0 for every other
+    # operator
     session_fields: int = 0
+    # versions whose batches the log shows to have used processing time
     processing_versions: tuple[int, ...] = ()
-    only_sources_feed: bool = True
+    only_sources_feed: bool = True  # only new data of the sources can reach the operator
+    # a join's rows may go by a time in their key; only the rows show by which
     by_key_time: bool = False
+    # fields of the key by whose hash Spark sends a row to its partition; 0 where that cannot be
+    # said, or is not to be checked
     hashed_fields: int = 0
-    side_files: tuple[StoreFile, ...] = ()
+    side_files: tuple[StoreFile, ...] = ()  # checksum files to hold them against
+    # by version, what the records of all keys show about who made them, where a task has a range of
+    # the keys (the fields of :class:`inspector.facts.timers.CallBounds`)
     call_bounds: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
+    # what a store of transformWithState holds; None for every other operator
     family: Family | None = None
+    # schemas by which its values may have been written, by number
     written_values: Mapping[int, str] = field(default_factory=dict)
+    # the part of the files that is this store; None if they are its own
     column_family: str | None = None
+    # the bytes of the files are counted with this store, and with no other that shares them
     counts_files: bool = True
+    # how the provider arranges its keys
     key_encoder: KeyEncoder = field(default_factory=KeyEncoder)
-    several_values: bool = False
+    several_values: bool = False  # a value holds several rows
+    # what its batches cannot have written (:mod:`inspector.passes.cross_checks`)
     cross_checks: tuple[str, ...] = ()
+    # what the requested change of the query is to its rows, by each possible clock
     scenarios: tuple[Scenario, ...] = ()
 
 

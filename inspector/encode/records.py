@@ -84,19 +84,14 @@ def utf(text: str) -> bytes:
 
 @dataclass(frozen=True)
 class DeltaForm:
-    """How the delta of a new version is written.
-
-    Attributes:
-        row_checksum: the records of a delta carry checksums.
-        changelog: version of a changelog's format; 0 for a delta or snapshot of the HDFS-backed
-            provider.
-        lineage: the versions that a changelog of checkpoint format 2 is based on.
-    """
+    """How the delta of a new version is written."""
 
     name: str
     codec: str
-    row_checksum: bool = False
+    row_checksum: bool = False  # the records of a delta carry checksums
+    # version of a changelog's format; 0 for a delta or snapshot of the HDFS-backed provider
     changelog: int = 0
+    # the versions that a changelog of checkpoint format 2 is based on
     lineage: tuple[LineageItem, ...] = ()
 
     def chunks(self, entries: Iterable[Record]) -> Iterator[bytes]:

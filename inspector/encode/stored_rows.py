@@ -28,20 +28,14 @@ _AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class StoredRows:
-    """How RocksDB holds the rows of one store.
+    """How RocksDB holds the rows of one store."""
 
-    Attributes:
-        encoder: how its keys are arranged. schema: of the keys; needed where they are rearranged.
-        family: number of its column family; None if it has none.
-        delimiter: between two values of a list.
-        row_checksum: a checksum and the size stand before each value, and a checksum before the
-            key of a removal (``KeyValueChecksumEncoder``, 4.2 on).
-    """
-
-    encoder: KeyEncoder
-    schema: StructType | None = None
-    family: int | None = None
-    delimiter: bytes = b""
+    encoder: KeyEncoder  # how its keys are arranged
+    schema: StructType | None = None  # of the keys; needed where they are rearranged
+    family: int | None = None  # number of its column family; None if it has none
+    delimiter: bytes = b""  # between two values of a list
+    # a checksum and the size stand before each value, and a checksum before the key of a removal
+    # (``KeyValueChecksumEncoder``, 4.2 on)
     row_checksum: bool = False
 
     def records(self, entries: Iterable[Entry]) -> Iterator[Record]:

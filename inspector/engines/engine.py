@@ -27,22 +27,15 @@ FILE_COST = 100_000
 
 @dataclass(frozen=True)
 class Work:
-    """One task as an engine sees it.
+    """One task as an engine sees it."""
 
-    Attributes:
-        spec: the task as JSON, or a word for it. It may hold credentials: never shown.
-        weight: bytes of its files.
-        partition_id: the partition that it reads, if it reads one.
-        in_python: most of it is Python's own work, for which threads of one process take turns.
-        kept: what the spec is a word for, if only this process can run it.
-    """
-
-    spec: str
-    weight: int = 0
-    partition_id: int | None = None
+    spec: str  # the task as JSON, or a word for it. It may hold credentials: never shown.
+    weight: int = 0  # bytes of its files
+    partition_id: int | None = None  # the partition that it reads, if it reads one
+    # most of it is Python's own work, for which threads of one process take turns
     in_python: bool = False
     files: int = 0
-    kept: object = None
+    kept: object = None  # what the spec is a word for, if only this process can run it
 
     @property
     def cost(self) -> int:
@@ -52,29 +45,20 @@ class Work:
 
 @dataclass(frozen=True)
 class Merge:
-    """How results can be made fewer.
+    """How results can be made fewer."""
 
-    Attributes:
-        keys: results with the same of these columns must come to one call.
-        function: from batches of the results' schema to batches of the same.
-    """
-
-    keys: tuple[str, ...]
-    function: BatchFunction
+    keys: tuple[str, ...]  # results with the same of these columns must come to one call
+    function: BatchFunction  # from batches of the results' schema to batches of the same
 
 
 @dataclass(frozen=True)
 class Job:
-    """Tasks, and what is mapped over them.
-
-    Attributes:
-        merge: makes fewer of the results, where they come from, if they are many.
-    """
+    """Tasks, and what is mapped over them."""
 
     function: BatchFunction
     schema: pa.Schema
     work: Sequence[Work]
-    merge: Merge | None = None
+    merge: Merge | None = None  # makes fewer of the results, where they come from, if they are many
 
 
 BYTES, TASKS, CHECKPOINTS = "bytes", "tasks", "checkpoints"

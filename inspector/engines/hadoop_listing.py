@@ -30,32 +30,20 @@ HALF_MS_NS = 500_000
 
 
 class ListedFile(NamedTuple):
-    """A file as Spark lists it.
+    """A file as Spark lists it."""
 
-    Attributes:
-        uri: as ``_metadata.file_path`` has it, percent-encoded; None of an empty file.
-        size: bytes.
-        modified_ms: epoch milliseconds; 0 of an empty file, as Spark has no row for it.
-    """
-
-    uri: str | None
-    size: int
-    modified_ms: int
+    uri: str | None  # as ``_metadata.file_path`` has it, percent-encoded; None of an empty file
+    size: int  # bytes
+    modified_ms: int  # epoch milliseconds; 0 of an empty file, as Spark has no row for it
 
 
 @dataclass(frozen=True, eq=False)
 class Listing:
-    """A checkpoint as Spark listed it.
+    """A checkpoint as Spark listed it."""
 
-    Attributes:
-        name: stands for it in the URLs of tasks; no other has it.
-        root: the path as the user spelled it, to be read by Spark; may hold credentials.
-        files: path in the checkpoint -> file.
-    """
-
-    name: str
-    root: str
-    files: Mapping[str, ListedFile]
+    name: str  # stands for it in the URLs of tasks; no other has it
+    root: str  # the path as the user spelled it, to be read by Spark; may hold credentials
+    files: Mapping[str, ListedFile]  # path in the checkpoint -> file
 
     def small(self) -> list[str]:
         """The files that the driver reads itself: logs, metadata and schemas."""

@@ -21,14 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LocalEngine(Engine):
-    """Runs tasks by threads of this process.
+    """Runs tasks by threads of this process."""
 
-    Attributes:
-        workers: partitions read at the same time; if None the number of cores, or one if threads
-            would only wait for each other. Memory grows with it: each holds the keys of one
-            partition.
-    """
-
+    # partitions read at the same time; if None the number of cores, or one if threads would only
+    # wait for each other. Memory grows with it: each holds the keys of one partition.
     workers: int | None = None
     in_process: ClassVar[bool] = True
 

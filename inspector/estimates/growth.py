@@ -24,18 +24,12 @@ LAST_MS = 253_402_300_799_999
 
 @dataclass(frozen=True)
 class Growth:
-    """How something grows over time; an estimate.
+    """How something grows over time; an estimate."""
 
-    Attributes:
-        per_hour: units per hour of batch clock.
-        newest: its last value. newest_ms: when that was, epoch ms.
-        points: versions that the line is drawn through.
-    """
-
-    per_hour: float
-    newest: int
-    newest_ms: int
-    points: int
+    per_hour: float  # units per hour of batch clock
+    newest: int  # its last value
+    newest_ms: int  # when that was, epoch ms
+    points: int  # versions that the line is drawn through
 
     def reaches_ms(self, limit: int) -> int | None:
         """When it meets a limit, epoch ms; its last clock if it is past it.
@@ -75,19 +69,12 @@ _Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Trend:
-    """Whether a series goes up for good, and from where on.
+    """Whether a series goes up for good, and from where on."""
 
-    Attributes:
-        line: the robust line from ``start`` on.
-        start: index of the first point of the line.
-        growing: that the series still goes up, by more than what one step explains.
-        judged: that there are enough points, over enough time, to see a trend; if not, ``growing``
-            is False.
-    """
-
-    line: Growth
-    start: int
-    growing: bool
+    line: Growth  # the robust line from ``start`` on
+    start: int  # index of the first point of the line
+    growing: bool  # that the series still goes up, by more than what one step explains
+    # that there are enough points, over enough time, to see a trend; if not, ``growing`` is False
     judged: bool
 
     def rate(self, per_hour: float) -> float:

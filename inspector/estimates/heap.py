@@ -36,29 +36,20 @@ _MAP_WRAPPED_SINCE = (3, 2)  # NoPrefix- and PrefixScannableHDFSBackedStateStore
 
 @dataclass(frozen=True)
 class Layout:
-    """Sizes in bytes of one instance of each class, in one kind of JVM under one Spark.
-
-    Attributes:
-        unsafe_row: ``UnsafeRow`` without its ``byte[]``.
-        array_header: of any array. reference: one slot of an array of objects.
-        node: ``ConcurrentHashMap$Node``.
-        concurrent_map: ``ConcurrentHashMap`` without table and nodes.
-        map_wrapper: ``NoPrefixHDFSBackedStateStoreMap`` (Spark 3.2 and later), else 0.
-        prefix_wrapper: ``PrefixScannableHDFSBackedStateStoreMap``, which session windows have.
-        wrapper_bytes: what each value is wrapped in: ``StateStoreRow``, with row checksums
-            ``StateStoreRowWithChecksum`` (both Spark 4.2 and later), else 0.
-        hash_set, hash_set_node: ``scala.collection.mutable.HashSet`` and its ``Node``.
-    """
+    """Sizes in bytes of one instance of each class, in one kind of JVM under one Spark."""
 
     name: str
-    unsafe_row: int
-    array_header: int
-    reference: int
-    node: int
-    concurrent_map: int
-    map_wrapper: int
-    prefix_wrapper: int
+    unsafe_row: int  # ``UnsafeRow`` without its ``byte[]``
+    array_header: int  # of any array
+    reference: int  # one slot of an array of objects
+    node: int  # ``ConcurrentHashMap$Node``
+    concurrent_map: int  # ``ConcurrentHashMap`` without table and nodes
+    map_wrapper: int  # ``NoPrefixHDFSBackedStateStoreMap`` (Spark 3.2 and later), else 0
+    prefix_wrapper: int  # ``PrefixScannableHDFSBackedStateStoreMap``, which session windows have
+    # what each value is wrapped in: ``StateStoreRow``, with row checksums
+    # ``StateStoreRowWithChecksum`` (both Spark 4.2 and later), else 0
     wrapper_bytes: int
+    # hash_set, hash_set_node: ``scala.collection.mutable.HashSet`` and its ``Node``
     hash_set: int
     hash_set_node: int
 
@@ -196,25 +187,15 @@ _NONE = Part()
 
 @dataclass(frozen=True)
 class Heap:
-    """Objects and bytes by kind. Adds; the zero is empty.
+    """Objects and bytes by kind. Adds; the zero is empty."""
 
-    Attributes:
-        unsafe_rows: ``UnsafeRow``: keys, values, and the prefixes of session windows.
-        byte_arrays: the ``byte[]`` behind each.
-        wrappers: ``StateStoreRow`` or ``StateStoreRowWithChecksum`` around each value.
-        nodes: ``ConcurrentHashMap$Node``, one per row and version; also one per prefix.
-        tables: ``ConcurrentHashMap$Node[]``.
-        maps: ``ConcurrentHashMap`` and ``HDFSBackedStateStoreMap`` objects.
-        prefixes: the ``HashSet`` of each prefix and version, with its table and nodes.
-    """
-
-    unsafe_rows: Part = _NONE
-    byte_arrays: Part = _NONE
-    wrappers: Part = _NONE
-    nodes: Part = _NONE
-    tables: Part = _NONE
-    maps: Part = _NONE
-    prefixes: Part = _NONE
+    unsafe_rows: Part = _NONE  # ``UnsafeRow``: keys, values, and the prefixes of session windows
+    byte_arrays: Part = _NONE  # the ``byte[]`` behind each
+    wrappers: Part = _NONE  # ``StateStoreRow`` or ``StateStoreRowWithChecksum`` around each value
+    nodes: Part = _NONE  # ``ConcurrentHashMap$Node``, one per row and version; also one per prefix
+    tables: Part = _NONE  # ``ConcurrentHashMap$Node[]``
+    maps: Part = _NONE  # ``ConcurrentHashMap`` and ``HDFSBackedStateStoreMap`` objects
+    prefixes: Part = _NONE  # the ``HashSet`` of each prefix and version, with its table and nodes
 
     def __add__(self, second: Heap) -> Heap:
         pairs = zip(self.parts.values(), second.parts.values(), strict=True)
@@ -238,18 +219,15 @@ class Heap:
 
 @dataclass(frozen=True)
 class HeapFacts(Sums):
-    """The row objects that some versions have between them, each counted once. Adds.
+    """The row objects that some versions have between them, each counted once. Adds."""
 
-    Attributes:
-        keys, key_bytes: key rows, and the bytes in their arrays.
-        values, value_bytes: value rows.
-        prefixes, prefix_bytes: prefix rows of session windows.
-    """
-
+    # keys, key_bytes: key rows, and the bytes in their arrays
     keys: int = 0
     key_bytes: int = 0
+    # values, value_bytes: value rows
     values: int = 0
     value_bytes: int = 0
+    # prefixes, prefix_bytes: prefix rows of session windows
     prefixes: int = 0
     prefix_bytes: int = 0
 

@@ -57,18 +57,12 @@ class Work:
 
 @dataclass(frozen=True)
 class Prices:
-    """What a cloud charges, in US dollars, to whoever computes in the region of the bucket.
+    """What a cloud charges, in US dollars, to whoever computes in the region of the bucket."""
 
-    Attributes:
-        list: of 1,000 LIST requests. get: of 1,000 GET or HEAD requests.
-        gib: of a GiB that is read; nothing within the region.
-        core_hour: of an hour of one virtual core, on demand.
-    """
-
-    list: float
-    get: float
-    gib: float = 0.0
-    core_hour: float = 0.05
+    list: float  # of 1,000 LIST requests
+    get: float  # of 1,000 GET or HEAD requests
+    gib: float = 0.0  # of a GiB that is read; nothing within the region
+    core_hour: float = 0.05  # of an hour of one virtual core, on demand
 
 
 PRICES_OF = "2026-06"  # year and month of the prices in :data:`CLOUDS`

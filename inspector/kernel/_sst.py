@@ -175,24 +175,17 @@ def table_entries(  # noqa: PLR0913 - a buffer with spans and two to be filled, 
 
 @dataclass(slots=True)
 class _Walk:
-    """How far the entries were found.
+    """How far the entries were found."""
 
-    Attributes:
-        out: takes keys and values. columns: takes where they are.
-        max_length: of a user key or value. previous: the internal key before.
-        place: in the block, of the next entry. need: bytes of it in ``out``.
-        used: bytes of ``out``. count: entries. plain: as ``table_entries`` returns it.
-    """
-
-    out: memoryview
-    columns: Int64s
-    max_length: int
-    previous: bytes
-    place: int
-    need: int = 0
-    used: int = 0
-    count: int = 0
-    plain: bool = True
+    out: memoryview  # takes keys and values
+    columns: Int64s  # takes where they are
+    max_length: int  # of a user key or value
+    previous: bytes  # the internal key before
+    place: int  # in the block, of the next entry
+    need: int = 0  # bytes of it in ``out``
+    used: int = 0  # bytes of ``out``
+    count: int = 0  # entries
+    plain: bool = True  # as ``table_entries`` returns it
 
     def block(self, block: bytes) -> int:
         """Walk to the end of a block, with MORE there."""
@@ -318,21 +311,18 @@ def index_handles(
 
 @dataclass(slots=True)
 class _Entries:
-    """How far an index was read.
+    """How far an index was read."""
 
-    Attributes:
-        data: its entries. delta, first_keys, trailer: as of ``index_handles``.
-        place: of the next entry. offset, size: the handle before. key: bytes of its key.
-    """
-
-    data: bytes
+    data: bytes  # its entries
+    # delta, first_keys, trailer: as of ``index_handles``
     delta: bool
     first_keys: bool
     trailer: int
-    place: int = 0
+    place: int = 0  # of the next entry
+    # offset, size: the handle before
     offset: int = 0
     size: int = 0
-    key: int = 0
+    key: int = 0  # bytes of its key
 
     def take(self) -> None:
         """Read the next entry (_CorruptError: its lengths are impossible)."""

@@ -104,33 +104,30 @@ OUTCOMES = ("was_live", "now_live", "written", "reborn", "same_state", "same_val
 
 
 class ChangeSums(NamedTuple):
-    """Sums over the keys that a version touched; bytes are of UnsafeRows.
+    """Sums over the keys that a version touched; bytes are of UnsafeRows."""
 
-    Attributes:
-        was_rows, now_rows: those that were live before, and that are live now.
-        new_rows, removed_rows: those of them that did not before, and that no longer do.
-        written_rows, reborn_rows: rows whose value object is new, and whose key object is.
-        changed_rows, same_value_rows: written over with another value, and with an equal one.
-        was_key_bytes, now_key_bytes, was_value_bytes, now_value_bytes: of the live ones.
-        reborn_key_bytes, written_value_bytes: of those new objects.
-        more_by_size: of ``key``, ``value`` and ``row``, by bytes: how many more live rows have one
-            of that size than before, where it is not as many.
-    """
-
+    # was_rows, now_rows: those that were live before, and that are live now
     was_rows: int
     now_rows: int
+    # new_rows, removed_rows: those of them that did not before, and that no longer do
     new_rows: int
     removed_rows: int
+    # written_rows, reborn_rows: rows whose value object is new, and whose key object is
     written_rows: int
     reborn_rows: int
+    # changed_rows, same_value_rows: written over with another value, and with an equal one
     changed_rows: int
     same_value_rows: int
+    # was_key_bytes, now_key_bytes, was_value_bytes, now_value_bytes: of the live ones
     was_key_bytes: int
     now_key_bytes: int
     was_value_bytes: int
     now_value_bytes: int
+    # reborn_key_bytes, written_value_bytes: of those new objects
     reborn_key_bytes: int
     written_value_bytes: int
+    # of ``key``, ``value`` and ``row``, by bytes: how many more live rows have one of that size
+    # than before, where it is not as many
     more_by_size: Mapping[str, Mapping[int, int]]
 
 

@@ -43,17 +43,13 @@ class ClockOf(NamedTuple):
 
 @dataclass(frozen=True)
 class Resolution(Message):
-    """What decides the leftovers of group states.
+    """What decides the leftovers of group states."""
 
-    Attributes:
-        against: of each group state, by version, the clocks that its timers cannot have followed.
-        user_clock: the clock that the user named; None if none.
-        habits: store and clock with a need that the function's habits meet, or with a class of
-            leftovers that its timeouts never leave.
-    """
-
+    # of each group state, by version, the clocks that its timers cannot have followed
     against: Mapping[StoreName, Mapping[int, frozenset[TimeoutKind]]] = field(default_factory=dict)
-    user_clock: TimeoutKind | None = None
+    user_clock: TimeoutKind | None = None  # the clock that the user named; None if none
+    # store and clock with a need that the function's habits meet, or with a class of leftovers that
+    # its timeouts never leave
     habits: frozenset[tuple[StoreName, TimeoutKind, str]] = frozenset()
 
     def clock_of(self, name: StoreName, version: int) -> ClockOf:

@@ -22,14 +22,10 @@ REMOVAL, TIMEOUT = "removal", "timeout"
 
 @dataclass(frozen=True)
 class Effect:
-    """What an eviction does.
+    """What an eviction does."""
 
-    Attributes:
-        words: a sentence on the results of the query.
-        refused: whether it is not done, because the results, or the state itself, would be wrong.
-    """
-
-    words: str
+    words: str  # a sentence on the results of the query
+    # whether it is not done, because the results, or the state itself, would be wrong
     refused: bool = False
 
     @property

@@ -19,14 +19,10 @@ WARNS = 0.95  # share of right ones from which on an inference is worth a warnin
 
 @dataclass(frozen=True)
 class Inference:
-    """A conclusion that the bytes suggest and do not force.
+    """A conclusion that the bytes suggest and do not force."""
 
-    Attributes:
-        name: by which code and documentation call it.
-        right, of: how often it was right on random workloads, of how many times it was drawn.
-    """
-
-    name: str
+    name: str  # by which code and documentation call it
+    # right, of: how often it was right on random workloads, of how many times it was drawn
     right: int
     of: int
 

@@ -72,26 +72,17 @@ class Asks(enum.Enum):
 
 @dataclass(frozen=True)
 class PhysicalOperator:
-    """What an operator does to those below it, and to its own rows.
+    """What an operator does to those below it, and to its own rows."""
 
-    Attributes:
-        name: as Spark's operator metadata has it.
-        hands_on: of the watermark that it gets.
-        emits: without any data.
-        asks: for batches without data.
-        evicts_later: it may go by the watermark of the batch before
-            (``spark.sql.streaming.statefulOperator.incrementalCleanupFactor``, 4.3).
-        single_partition: all its rows are in partition 0.
-        source: where in Spark the row was read.
-    """
-
-    name: str
-    hands_on: Handover
-    emits: Emission
-    asks: Asks
+    name: str  # as Spark's operator metadata has it
+    hands_on: Handover  # of the watermark that it gets
+    emits: Emission  # without any data
+    asks: Asks  # for batches without data
+    # it may go by the watermark of the batch before
+    # (``spark.sql.streaming.statefulOperator.incrementalCleanupFactor``, 4.3)
     evicts_later: bool = False
-    single_partition: bool = False
-    source: str = ""
+    single_partition: bool = False  # all its rows are in partition 0
+    source: str = ""  # where in Spark the row was read
 
     @property
     def may_ask_always(self) -> bool:

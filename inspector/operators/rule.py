@@ -36,28 +36,22 @@ class RowPart(enum.Enum):
 
 @dataclass(frozen=True)
 class ExpiryField:
-    """The field that says when a row should go.
-
-    Attributes:
-        part, path: where it lies: ordinals from the row inwards.
-        per_ms: units of the field in one millisecond (1000 for Spark timestamps, else 1).
-        inclusive: gone when ``field <= clock`` (watermark predicates) or ``field < clock``
-            (timeouts).
-        delay_ms: how far behind the clock the rule goes (the retention of a join's side).
-        previous_bound: the batch may evict by the watermark of the batch before it; only what that
-            one covers is sure to go.
-        after_put: the batch that puts a row may leave it, whatever its clock: only those after it
-            are sure to remove it (timers of transformWithState).
-    """
+    """The field that says when a row should go."""
 
     clock: Clock
+    # part, path: where it lies: ordinals from the row inwards
     part: RowPart
     path: tuple[int, ...]
-    per_ms: int
+    per_ms: int  # units of the field in one millisecond (1000 for Spark timestamps, else 1)
+    # gone when ``field <= clock`` (watermark predicates) or ``field < clock`` (timeouts)
     inclusive: bool
     name: str
-    delay_ms: int = 0
+    delay_ms: int = 0  # how far behind the clock the rule goes (the retention of a join's side)
+    # the batch may evict by the watermark of the batch before it; only what that one covers is sure
+    # to go
     previous_bound: bool = False
+    # the batch that puts a row may leave it, whatever its clock: only those after it are sure to
+    # remove it (timers of transformWithState)
     after_put: bool = False
 
 
@@ -71,30 +65,23 @@ class RowKind(enum.Enum):
 
 @dataclass(frozen=True)
 class StoreRule:
-    """What is known of the expiry of one store's rows. At most one of the first three is set.
+    """What is known of the expiry of one store's rows. At most one of the first three is set."""
 
-    Attributes:
-        expiry: the field and comparison by which rows go.
-        never: why no row can ever go by itself; the operator's own design, proven by the schema.
-        unknown: why the checkpoint does not show it.
-        advice: what its user can do about rows that stay.
-        source: the Spark class that says so, or the option that gave the rule.
-        doubt: why a row that the rule covers may stay lawfully; its leftovers are then inferred.
-        event_time: where the rows' event time lies, if the rule itself is not known.
-        needs_none: it lacks nothing without a rule: its rows are few, or go with another store's.
-        key_times: fields of the key one of which may carry the watermark, where nothing but the
-            rows can show which; if one does, no row outlives it, so that it never makes a leftover.
-    """
-
-    expiry: ExpiryField | None = None
+    expiry: ExpiryField | None = None  # the field and comparison by which rows go
+    # why no row can ever go by itself; the operator's own design, proven by the schema
     never: str | None = None
-    unknown: str | None = None
-    advice: str = ""
-    source: str = ""
+    unknown: str | None = None  # why the checkpoint does not show it
+    advice: str = ""  # what its user can do about rows that stay
+    source: str = ""  # the Spark class that says so, or the option that gave the rule
+    # why a row that the rule covers may stay lawfully; its leftovers are then inferred
     doubt: str = ""
+    # where the rows' event time lies, if the rule itself is not known
     event_time: ExpiryField | None = None
     user_supplied: bool = False
+    # it lacks nothing without a rule: its rows are few, or go with another store's
     needs_none: bool = False
+    # fields of the key one of which may carry the watermark, where nothing but the rows can show
+    # which; if one does, no row outlives it, so that it never makes a leftover
     key_times: tuple[ExpiryField, ...] = ()
     row_kind: RowKind = RowKind.ROW
 
@@ -109,18 +96,13 @@ class StoreRule:
 
 @dataclass(frozen=True)
 class OperatorShape:
-    """What is known of a stateful operator from its metadata, schemas and conf.
+    """What is known of a stateful operator from its metadata, schemas and conf."""
 
-    Attributes:
-        operator_id: 0 is nearest to the sink.
-        name: operator name as Spark's operator metadata has it.
-        schemas: key and value schema by store name; a store without schema file is absent.
-        properties: what the operator says of itself (operator metadata v2).
-    """
-
-    operator_id: int
-    name: str
+    operator_id: int  # 0 is nearest to the sink
+    name: str  # operator name as Spark's operator metadata has it
+    # key and value schema by store name; a store without schema file is absent
     schemas: Mapping[str, tuple[StructType, StructType]]
+    # what the operator says of itself (operator metadata v2)
     properties: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -151,44 +133,27 @@ def watermark_field(schema: StructType, part: RowPart) -> ExpiryField | None:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """A change of the query; ms, None for what stays.
+    """A change of the query; ms, None for what stays."""
 
-    Attributes:
-        watermark_delay_ms: of ``withWatermark``. old_delay_ms: that of the query, where its
-            schemas do not say it.
-        timeout_ms: of group state, after the last call for a key.
-        ttl_ms: of the state variables of transformWithState, after the last write.
-        dedup_within_ms: the delay of ``dropDuplicatesWithinWatermark`` in place of what the
-            deduplication has.
-    """
-
-    watermark_delay_ms: int | None = None
-    old_delay_ms: int | None = None
-    timeout_ms: int | None = None
-    ttl_ms: int | None = None
+    watermark_delay_ms: int | None = None  # of ``withWatermark``
+    old_delay_ms: int | None = None  # that of the query, where its schemas do not say it
+    timeout_ms: int | None = None  # of group state, after the last call for a key
+    ttl_ms: int | None = None  # of the state variables of transformWithState, after the last write
+    # the delay of ``dropDuplicatesWithinWatermark`` in place of what the deduplication has
     dedup_within_ms: int | None = None
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What a change is to the rows of one store.
+    """What a change is to the rows of one store."""
 
-    Attributes:
-        clock: which one they go by. kind: of timers, the clock that they follow.
-        clock_shift_ms: the clock of every batch is so much later.
-        field_shift_ms: the row's own deadline is so much later.
-        after_put_ms: the deadline is so long after the clock of the batch that put the row; None
-            for the row's own.
-        premise: what is assumed, in words; empty where the numbers follow from the bytes.
-        first_put: a key that would still be there is not put again.
-        moved: a row takes the key of one that is removed, as those of a join change their index.
-    """
-
-    clock: Clock
-    kind: TimeoutKind | None = None
-    clock_shift_ms: int = 0
-    field_shift_ms: int = 0
+    clock: Clock  # which one they go by
+    kind: TimeoutKind | None = None  # of timers, the clock that they follow
+    clock_shift_ms: int = 0  # the clock of every batch is so much later
+    field_shift_ms: int = 0  # the row's own deadline is so much later
+    # the deadline is so long after the clock of the batch that put the row; None for the row's own
     after_put_ms: int | None = None
-    premise: str = ""
-    first_put: bool = False
+    premise: str = ""  # what is assumed, in words; empty where the numbers follow from the bytes
+    first_put: bool = False  # a key that would still be there is not put again
+    # a row takes the key of one that is removed, as those of a join change their index
     moved: bool = False

@@ -103,17 +103,11 @@ class Variable:
 
 @dataclass(frozen=True)
 class Properties:
-    """What the newest run said of its processor (``TransformWithStateOperatorProperties``).
+    """What the newest run said of its processor (``TransformWithStateOperatorProperties``)."""
 
-    Attributes:
-        time_mode: ``NoTime``, ``ProcessingTime`` or ``EventTime``; empty if it is not known.
-        output_mode: as Spark names it; empty if it is not known.
-        variables: by name; those that the processor declares.
-    """
-
-    time_mode: str = ""
-    output_mode: str = ""
-    variables: Mapping[str, Variable] | None = None
+    time_mode: str = ""  # ``NoTime``, ``ProcessingTime`` or ``EventTime``; empty if it is not known
+    output_mode: str = ""  # as Spark names it; empty if it is not known
+    variables: Mapping[str, Variable] | None = None  # by name; those that the processor declares
 
     @classmethod
     def of(cls, properties: Mapping[str, object]) -> Properties:

@@ -40,16 +40,13 @@ Schemas = Mapping[str, tuple[StructType, StructType]]
 
 @dataclass(frozen=True)
 class UserRules:
-    """What the user said of the rules.
+    """What the user said of the rules."""
 
-    Attributes:
-        event_time_fields: operator id, or None for all -> field.
-        operator_rules: operator id and store, or None for its every store -> rule.
-        join_retention: operator id, or None for all joins, and side -> milliseconds.
-    """
-
+    # operator id, or None for all -> field
     event_time_fields: Mapping[int | None, str] = field(default_factory=dict)
+    # operator id and store, or None for its every store -> rule
     operator_rules: Mapping[tuple[int, str | None], str] = field(default_factory=dict)
+    # operator id, or None for all joins, and side -> milliseconds
     join_retention: Mapping[tuple[int | None, str], int] = field(default_factory=dict)
 
     @classmethod

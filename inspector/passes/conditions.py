@@ -37,19 +37,13 @@ _ORDER = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"
 
 @dataclass(frozen=True)
 class Condition:
-    """One field and what it has to be.
+    """One field and what it has to be."""
 
-    Attributes:
-        path: ordinals from the row inwards.
-        value: an Arrow scalar; None looks for null.
-        present: look for anything but null instead.
-        compare: how the field stands to the value: ``= != < <= > >=``; of text also ``~=``, a
-            regular expression of RE2 that is found in it, and ``contains``.
-    """
-
-    path: tuple[int, ...]
-    value: Any = None
-    present: bool = False
+    path: tuple[int, ...]  # ordinals from the row inwards
+    value: Any = None  # an Arrow scalar; None looks for null
+    present: bool = False  # look for anything but null instead
+    # how the field stands to the value: ``= != < <= > >=``; of text also ``~=``, a regular
+    # expression of RE2 that is found in it, and ``contains``
     compare: str = "="
 
     def holds(self, rows: Any) -> Bools:

@@ -45,16 +45,13 @@ TWINS = (
 
 @dataclass(frozen=True)
 class Choice:
-    """Which rows are evicted.
+    """Which rows are evicted."""
 
-    Attributes:
-        of_block: of the live records of a block those to evict, by why; each at most once.
-        keys: of each store those of which it evicts none but these; none where that is not known.
-        refused: the stores whose rows are counted and stay: no copy is made of them.
-    """
-
+    # of the live records of a block those to evict, by why; each at most once
     of_block: Callable[[StoreTask, RecordBlock, Int64s], Mapping[str, Int64s]]
+    # of each store those of which it evicts none but these; none where that is not known
     keys: Mapping[str, Collection[bytes]] = field(default_factory=dict)
+    # the stores whose rows are counted and stay: no copy is made of them
     refused: Collection[str] = ()
 
 
@@ -70,23 +67,18 @@ class FolderCopy:
 
 @dataclass(frozen=True)
 class CopyTask(Message):
-    """One partition.
+    """One partition."""
 
-    Attributes:
-        task: the partition, at the version that is copied.
-        url, options: the new root; an empty URL to find out what would be written. The options may
-            hold credentials: never shown.
-        appended: a version is appended. compact: all rows go into one snapshot.
-        timer: of each evicted row: the ordinal of its timer, which is set to a time that is past;
-            None where rows are removed.
-    """
-
-    task: Task
+    task: Task  # the partition, at the version that is copied
     folders: tuple[FolderCopy, ...]
+    # url, options: the new root; an empty URL to find out what would be written. The options may
+    # hold credentials: never shown.
     url: str = field(default="", repr=False)
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
-    appended: bool = False
-    compact: bool = False
+    appended: bool = False  # a version is appended
+    compact: bool = False  # all rows go into one snapshot
+    # of each evicted row: the ordinal of its timer, which is set to a time that is past; None where
+    # rows are removed
     timer: int | None = None
 
 

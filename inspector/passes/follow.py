@@ -37,23 +37,16 @@ after it was made, and so many besides."""
 
 @dataclass
 class _Kept:
-    """One store between two tasks.
+    """One store between two tasks."""
 
-    Attributes:
-        store: the task it was opened by, without its files.
-        pass_: its map and what follows it.
-        facts: of the versions that it passed, oldest first.
-        reached: the version of the last step. last: the file that it applied.
-        keys: distinct keys when it was opened.
-    """
-
-    store: StoreTask
-    pass_: StorePass
+    store: StoreTask  # the task it was opened by, without its files
+    pass_: StorePass  # its map and what follows it
+    # of the versions that it passed, oldest first
     facts: list[Observed[Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    reached: int = 0
-    last: StoreFile | None = None
-    keys: int = 0
+    reached: int = 0  # the version of the last step
+    last: StoreFile | None = None  # the file that it applied
+    keys: int = 0  # distinct keys when it was opened
 
     def continues(self, store: StoreTask, files: StoreFiles, version: int) -> bool:
         """Whether the version can be reached from here, and by the same rules."""

@@ -60,14 +60,10 @@ _DIGITS = re.compile(r"[0-9a-f]{1,64}")
 
 @dataclass(frozen=True)
 class KeyFilter:
-    """What is looked for, as it was typed.
+    """What is looked for, as it was typed."""
 
-    Attributes:
-        key: names of a key, each in one of the forms above.
-        where: ``NAME=VALUE``, or another comparison, each: of a field of the key or of the value.
-    """
-
-    key: tuple[str, ...] = ()
+    key: tuple[str, ...] = ()  # names of a key, each in one of the forms above
+    # ``NAME=VALUE``, or another comparison, each: of a field of the key or of the value
     where: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
@@ -140,16 +136,11 @@ class _Fields:
 
 @dataclass(frozen=True)
 class BoundFilter:
-    """A filter on the rows of one store.
+    """A filter on the rows of one store."""
 
-    Attributes:
-        rows: all bytes of the key; more than one are no key.
-        hashes: first digits of the key's hash.
-        keys, values: what fields have to hold.
-    """
-
-    rows: tuple[bytes, ...] = ()
-    hashes: tuple[str, ...] = ()
+    rows: tuple[bytes, ...] = ()  # all bytes of the key; more than one are no key
+    hashes: tuple[str, ...] = ()  # first digits of the key's hash
+    # keys, values: what fields have to hold
     keys: _Fields | None = None
     values: _Fields | None = None
 

@@ -24,19 +24,12 @@ from inspector.state.key_range import RangeFilter, passes_of, select_range
 
 @dataclass(frozen=True)
 class ChangesTask(Message):
-    """The changes of one partition.
+    """The changes of one partition."""
 
-    Attributes:
-        task: the partition; nothing newer than its version is read, no other key is reported.
-        bases: report the rows of the snapshots too that the history starts from.
-        first_version: older changes are replayed and not reported.
-        old_values: report the value that each record replaced.
-    """
-
-    task: Task
-    bases: bool = False
-    first_version: int = 0
-    old_values: bool = False
+    task: Task  # the partition; nothing newer than its version is read, no other key is reported
+    bases: bool = False  # report the rows of the snapshots too that the history starts from
+    first_version: int = 0  # older changes are replayed and not reported
+    old_values: bool = False  # report the value that each record replaced
 
 
 def changes_of(request: ChangesTask) -> Iterator[pa.RecordBatch]:

@@ -57,23 +57,15 @@ def once(task: T, read: Callable[[T], Iterator[pa.RecordBatch]]) -> Iterator[pa.
 
 @dataclass(frozen=True)
 class TypedTask(Message):
-    """The rows, or the changes, of one store of one partition.
+    """The rows, or the changes, of one store of one partition."""
 
-    Attributes:
-        task: the partition, with this one store.
-        changes: every change, else the rows of the task's version.
-        first_version: changes of older versions are left out.
-        raw: with the UnsafeRow bytes beside the decoded key and value.
-        listed: problems that the listing shows; emitted with the task's own.
-    """
-
-    task: Task
+    task: Task  # the partition, with this one store
     operator_name: str
-    changes: bool = False
-    first_version: int = 0
-    raw: bool = False
+    changes: bool = False  # every change, else the rows of the task's version
+    first_version: int = 0  # changes of older versions are left out
+    raw: bool = False  # with the UnsafeRow bytes beside the decoded key and value
     mode: ProblemMode = ProblemMode.PERMISSIVE
-    listed: tuple[Problem, ...] = ()
+    listed: tuple[Problem, ...] = ()  # problems that the listing shows; emitted with the task's own
 
 
 def typed_schema(request: TypedTask) -> pa.Schema:

@@ -16,14 +16,12 @@ from inspector.model import FileKind, StoreFile
 
 @dataclass(frozen=True)
 class FileNames:
-    """How a provider spells the files of a version, for messages; ``{}`` is the version.
+    """How a provider spells the files of a version, for messages; ``{}`` is the version."""
 
-    Attributes:
-        delta, snapshot: their names. absent: Spark's error class where a delta is not there.
-    """
-
+    # delta, snapshot: their names
     delta: str
     snapshot: str
+    # Spark's error class where a delta is not there
     absent: str = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 
     @property
@@ -34,16 +32,13 @@ class FileNames:
 
 @dataclass(frozen=True)
 class StoreFiles:
-    """The state files of one store by version, and how their provider spells them.
-
-    Attributes:
-        compares: the provider may write snapshots alone: what a version changed is then how its
-            snapshot differs from the one before.
-    """
+    """The state files of one store by version, and how their provider spells them."""
 
     deltas: Mapping[int, StoreFile]
     snapshots: Mapping[int, StoreFile]
     names: FileNames
+    # the provider may write snapshots alone: what a version changed is then how its snapshot
+    # differs from the one before
     compares: bool = False
 
     @classmethod
@@ -88,21 +83,17 @@ class Chain:
 
 @dataclass(frozen=True)
 class Step:
-    """One version of a replay.
-
-    Attributes:
-        base: snapshot to start anew from; None to go on from the version before.
-        delta: changes since the version before. With a base they are not applied (the version
-            before is unknown).
-        check: snapshot of the same version, to hold against the replayed map.
-        compared: snapshot that shows what its batch changed by how it differs from the version
-            before; for there is no delta, where a provider writes snapshots alone.
-    """
+    """One version of a replay."""
 
     version: int
+    # snapshot to start anew from; None to go on from the version before
     base: StoreFile | None = None
+    # changes since the version before. With a base they are not applied (the version before is
+    # unknown).
     delta: StoreFile | None = None
-    check: StoreFile | None = None
+    check: StoreFile | None = None  # snapshot of the same version, to hold against the replayed map
+    # snapshot that shows what its batch changed by how it differs from the version before; for
+    # there is no delta, where a provider writes snapshots alone
     compared: StoreFile | None = None
 
     @property

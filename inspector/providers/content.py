@@ -38,58 +38,40 @@ class FolderVersion:
 
 @dataclass(frozen=True)
 class Contents(Sums):
-    """What files say that they hold; no row of them is read.
+    """What files say that they hold; no row of them is read."""
 
-    Attributes:
-        entries: all entries: puts, tombstones and what is to be merged.
-        tombstones: entries that delete a key or a range of keys.
-        merge_operands: entries that are added to an older value.
-        raw_bytes: of keys and values, decompressed, with RocksDB's 8 bytes for each entry.
-    """
-
-    entries: int = 0
-    tombstones: int = 0
-    merge_operands: int = 0
-    raw_bytes: int = 0
+    entries: int = 0  # all entries: puts, tombstones and what is to be merged
+    tombstones: int = 0  # entries that delete a key or a range of keys
+    merge_operands: int = 0  # entries that are added to an older value
+    raw_bytes: int = 0  # of keys and values, decompressed, with RocksDB's 8 bytes for each entry
 
 
 @dataclass(frozen=True)
 class SnapshotFiles:
-    """The files that a snapshot consists of.
-
-    Attributes:
-        tables: files that it names. table_bytes: of them, as the snapshot says.
-        new_tables: those that no older snapshot names which is there; None for the oldest one, of
-            which nobody knows what was there before.
-        new_bytes: of the new ones, with the snapshot itself: what its version uploaded. None as
-            above.
-        missing: files that are not there, or have another size than the snapshot says.
-        rows: as Spark counted them; None if it did not (``trackTotalNumberOfRows``).
-        contents: what the files hold together; None if one of them cannot tell it.
-    """
+    """The files that a snapshot consists of."""
 
     file: StoreFile
-    tables: int
-    table_bytes: int
+    tables: int  # files that it names
+    table_bytes: int  # of them, as the snapshot says
+    # those that no older snapshot names which is there; None for the oldest one, of which nobody
+    # knows what was there before
     new_tables: int | None
+    # of the new ones, with the snapshot itself: what its version uploaded. None as above.
     new_bytes: int | None
-    missing: int
-    rows: int | None
-    contents: Contents | None
+    missing: int  # files that are not there, or have another size than the snapshot says
+    rows: int | None  # as Spark counted them; None if it did not (``trackTotalNumberOfRows``)
+    contents: Contents | None  # what the files hold together; None if one of them cannot tell it
 
 
 @dataclass(frozen=True)
 class SharedFiles:
-    """What the snapshots in one folder share.
-
-    Attributes:
-        orphans: files that no snapshot names which is there: left over, or of a version that is
-            being written; None if a snapshot cannot be read, which might name them.
-        problems: snapshots and files that cannot be read.
-    """
+    """What the snapshots in one folder share."""
 
     snapshots: tuple[SnapshotFiles, ...]
+    # files that no snapshot names which is there: left over, or of a version that is being written;
+    # None if a snapshot cannot be read, which might name them
     orphans: tuple[StoreFile, ...] | None
+    # snapshots and files that cannot be read
     problems: tuple[tuple[StoreFile, Exception], ...] = ()
 
 

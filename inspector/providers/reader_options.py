@@ -15,22 +15,18 @@ Report = Callable[[str, str, StoreFile | None, int | None], None]
 
 @dataclass(frozen=True)
 class StoreForm:
-    """How a store keeps its rows, where that is not the same for all stores of a provider.
+    """How a store keeps its rows, where that is not the same for all stores of a provider."""
 
-    Attributes:
-        column_family: the part of the files that is this store; None if they are its own.
-        key: schema of its keys, as operators put them; None if it is not known.
-        several_values: a value holds several rows; each is a record, and its key has one more
-            column, the place of the row (:data:`INDEX_COLUMN`).
-        value: schema of its values; None if it is not known.
-        written_values: schemas by which rows say that they were written, by number (Avro).
-    """
-
+    # the part of the files that is this store; None if they are its own
     column_family: str | None = None
+    # schema of its keys, as operators put them; None if it is not known
     key: StructType | None = None
     key_encoder: KeyEncoder = field(default_factory=KeyEncoder)
+    # a value holds several rows; each is a record, and its key has one more column, the place of
+    # the row (:data:`INDEX_COLUMN`)
     several_values: bool = False
-    value: StructType | None = None
+    value: StructType | None = None  # schema of its values; None if it is not known
+    # schemas by which rows say that they were written, by number (Avro)
     written_values: Mapping[int, StructType] = field(default_factory=dict)
 
 
@@ -44,15 +40,11 @@ UNSAFE_ROW, AVRO = "unsaferow", "avro"
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How the state files were written, as far as the offset log records it.
+    """How the state files were written, as far as the offset log records it."""
 
-    Attributes:
-        codecs: compression by version; a version that is not there has Spark's default.
-        merge_delimiter: rows that were merged into one value are parted by a byte.
-    """
-
+    # compression by version; a version that is not there has Spark's default
     codecs: Mapping[int, str] = field(default_factory=dict)
     row_checksum: bool = False
-    merge_delimiter: bool = True
+    merge_delimiter: bool = True  # rows that were merged into one value are parted by a byte
     encoding: str = UNSAFE_ROW
     form: StoreForm = field(default_factory=StoreForm)

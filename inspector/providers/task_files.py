@@ -264,17 +264,12 @@ T = TypeVar("T", bound=Block)
 
 @dataclass
 class _Made(Generic[T]):
-    """The last blocks of a file, as far as its first reader has come.
+    """The last blocks of a file, as far as its first reader has come."""
 
-    Attributes:
-        last: these blocks. nbytes: of them. count: of all blocks so far.
-        whole: the first reader has come to the end.
-    """
-
-    last: deque[T] = field(default_factory=deque)
-    nbytes: int = 0
-    count: int = 0
-    whole: bool = False
+    last: deque[T] = field(default_factory=deque)  # these blocks
+    nbytes: int = 0  # of them
+    count: int = 0  # of all blocks so far
+    whole: bool = False  # the first reader has come to the end
 
     def add(self, block: T, most_bytes: int) -> None:
         """Keep one more, and forget the oldest ones for it."""

@@ -44,21 +44,18 @@ _LEVEL = "0 ok, 1 info, 2 warning, 3 error, 4 part of the checkpoint could not b
 
 @dataclass(frozen=True)
 class Observed:
-    """What is exported of one checkpoint: few numbers, so that many can be held.
-
-    Attributes:
-        batch_id, batch_seconds: of the judged version; epoch seconds.
-        findings: rule and severity -> how many; 0 for rules that found nothing.
-        gates: name and limit of metrics -> whether the limit is exceeded.
-    """
+    """What is exported of one checkpoint: few numbers, so that many can be held."""
 
     checkpoint: str
     query_id: str
     level: Level
     values: dict[str, float | int | None] = field(default_factory=dict)
+    # batch_id, batch_seconds: of the judged version; epoch seconds
     batch_id: int | None = None
     batch_seconds: float | None = None
+    # rule and severity -> how many; 0 for rules that found nothing
     findings: dict[tuple[str, str], int] = field(default_factory=dict)
+    # name and limit of metrics -> whether the limit is exceeded
     gates: tuple[tuple[str, bool], ...] = ()
 
 

@@ -53,16 +53,12 @@ def _break_word(word: str, width: int) -> str:
 
 @dataclass(frozen=True)
 class Display:
-    """How text is shown.
+    """How text is shown."""
 
-    Attributes:
-        width: columns of the terminal; None where there is none, and nothing is wrapped.
-        wide: whether tables keep every column, at any width.
-    """
-
+    # columns of the terminal; None where there is none, and nothing is wrapped
     width: int | None = None
     color: bool = False
-    wide: bool = False
+    wide: bool = False  # whether tables keep every column, at any width
 
     @property
     def every_column(self) -> bool:

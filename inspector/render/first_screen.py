@@ -44,16 +44,11 @@ _OF_LARGE_VALUES = (
 
 
 class Line(NamedTuple):
-    """A line of the first screen.
+    """A line of the first screen."""
 
-    Attributes:
-        kind: ``part``, ``verdict``, ``gates``, ``restart``, ``growth``, ``share``,
-            ``to_do`` or ``more``.
-        text: one or two whole sentences; that of ``more`` ends with a command line.
-    """
-
+    # ``part``, ``verdict``, ``gates``, ``restart``, ``growth``, ``share``, ``to_do`` or ``more``
     kind: str
-    text: str
+    text: str  # one or two whole sentences; that of ``more`` ends with a command line
     code: str = ""
 
 

@@ -34,20 +34,14 @@ _LEVELS = ("error", "warning", "info", "ok", "unreadable")
 
 @dataclass(frozen=True)
 class Drawn:
-    """A column with the texts of its cells.
-
-    Attributes:
-        natural: the width that shows every cell on one line.
-        least: the width that it needs at least.
-        is_cut: whether a cell has only the begin of its value.
-    """
+    """A column with the texts of its cells."""
 
     column: Column
     head: Sequence[str]
     cells: Sequence[str]
-    natural: int
-    least: int
-    is_cut: bool = False
+    natural: int  # the width that shows every cell on one line
+    least: int  # the width that it needs at least
+    is_cut: bool = False  # whether a cell has only the begin of its value
 
 
 def drawn_table(table: Table, display: Display) -> Iterator[str]:

@@ -37,22 +37,15 @@ _LEVEL_WIDTH = max(len(level.value) for level in Level) + 2
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What is kept of one checkpoint.
-
-    Attributes:
-        text: what its format has of it, piece by piece.
-        names: of the fields of its own table's rows, where the format has those.
-        observed: what Prometheus gets of it, where that is the format.
-        cause: what people read of it; empty for a command that judges nothing.
-        to_do: what to change, by the id of a finding; None if there is nothing.
-    """
+    """What is kept of one checkpoint."""
 
     row: Mapping[str, Any]
     columns: Sequence[Column]
-    text: Callable[[], Iterator[str]]
-    names: Sequence[str] = ()
-    observed: Observed | None = None
-    cause: str = ""
+    text: Callable[[], Iterator[str]]  # what its format has of it, piece by piece
+    names: Sequence[str] = ()  # of the fields of its own table's rows, where the format has those
+    observed: Observed | None = None  # what Prometheus gets of it, where that is the format
+    cause: str = ""  # what people read of it; empty for a command that judges nothing
+    # what to change, by the id of a finding; None if there is nothing
     to_do: tuple[str, str] | None = None
 
     @property

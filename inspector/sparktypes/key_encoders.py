@@ -50,19 +50,12 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class KeyEncoder:
-    """How the keys of a store are arranged.
+    """How the keys of a store are arranged."""
 
-    Attributes:
-        kind: which arrangement.
-        prefix_columns: prefix: leading columns of the key that come first.
-        ordinals: range: which columns of the key come first, in this order.
-        name: what Spark calls it; for messages.
-    """
-
-    kind: KeyEncoding = KeyEncoding.ROW
-    prefix_columns: int = 0
-    ordinals: tuple[int, ...] = ()
-    name: str = ""
+    kind: KeyEncoding = KeyEncoding.ROW  # which arrangement
+    prefix_columns: int = 0  # prefix: leading columns of the key that come first
+    ordinals: tuple[int, ...] = ()  # range: which columns of the key come first, in this order
+    name: str = ""  # what Spark calls it; for messages
 
     @classmethod
     def parse(cls, fields: Mapping[str, object]) -> KeyEncoder:

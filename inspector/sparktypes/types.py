@@ -35,15 +35,10 @@ class DataType:
 
 @dataclass(frozen=True)
 class AtomicType(DataType):
-    """A type without parts.
+    """A type without parts."""
 
-    Attributes:
-        kind: a key of :data:`KINDS`, or ``unknown`` for a type that no release up to 4.3 has.
-        name: its name in Spark's JSON, with its parameters (``time(6)``, ``interval year``).
-    """
-
-    kind: str
-    name: str
+    kind: str  # a key of :data:`KINDS`, or ``unknown`` for a type that no release up to 4.3 has
+    name: str  # its name in Spark's JSON, with its parameters (``time(6)``, ``interval year``)
 
     @property
     def fixed_width(self) -> int | None:
@@ -133,18 +128,14 @@ class MapType(DataType):
 
 @dataclass(frozen=True)
 class StructField:
-    """A field of a struct.
+    """A field of a struct."""
 
-    Attributes:
-        name: as declared; may repeat within a struct.
-        nullable: as declared; says nothing about the bytes, where every field has a null bit.
-        metadata: Spark's field metadata, such as ``spark.watermarkDelayMs`` of an event-time
-            column; collations are part of the type and not repeated here.
-    """
-
-    name: str
+    name: str  # as declared; may repeat within a struct
     data_type: DataType
+    # as declared; says nothing about the bytes, where every field has a null bit
     nullable: bool = True
+    # Spark's field metadata, such as ``spark.watermarkDelayMs`` of an event-time column; collations
+    # are part of the type and not repeated here
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 

@@ -50,49 +50,41 @@ class Moves(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """What one version changed.
-
-    Attributes:
-        rebased: the map was loaded from a snapshot, so that nothing is known of the change.
-        sums: over the keys that it touched. counts: over its records.
-        first_descent: position of the first record whose key is below the one before it in its
-            block; None if the keys ascend, or were not compared.
-        earliest_put: the least clock that its records put; None if none has one. A timer that is
-            not armed (-1) is none.
-        latest_removal: the greatest clock that a row had which its records remove; None as above.
-        ordered: the records stand in the order in which the batch wrote them; those by which two
-            snapshots differ stand in the order of the tables.
-    """
+    """What one version changed."""
 
     version: int
+    # the map was loaded from a snapshot, so that nothing is known of the change
     rebased: bool = False
-    sums: ChangeSums = ChangeSums._make([*[0] * len(SUMS), {}])
-    counts: RecordCounts = field(default_factory=RecordCounts)
+    sums: ChangeSums = ChangeSums._make([*[0] * len(SUMS), {}])  # over the keys that it touched
+    counts: RecordCounts = field(default_factory=RecordCounts)  # over its records
+    # position of the first record whose key is below the one before it in its block; None if the
+    # keys ascend, or were not compared
     first_descent: int | None = None
+    # the least clock that its records put; None if none has one. A timer that is not armed (-1) is
+    # none.
     earliest_put: int | None = None
+    # the greatest clock that a row had which its records remove; None as above
     latest_removal: int | None = None
+    # the records stand in the order in which the batch wrote them; those by which two snapshots
+    # differ stand in the order of the tables
     ordered: bool = True
 
 
 class Changes(NamedTuple):
-    """What several versions changed, one after the other; arrays have a number for each of them.
-
-    Attributes:
-        sums, counts: as of :class:`Change`, with arrays in place of numbers and without sizes.
-        rows, key_bytes, value_bytes: of the map behind each version.
-        earliest_put, latest_removal: as of :class:`Change`; NO_LATER and NO_CLOCK for none.
-        moves: the rows that came, went, or changed their size.
-    """
+    """What several versions changed, one after the other; arrays have a number for each of them."""
 
     versions: Int64s
+    # sums, counts: as of :class:`Change`, with arrays in place of numbers and without sizes
     sums: ChangeSums
     counts: RecordCounts
+    # rows, key_bytes, value_bytes: of the map behind each version
     rows: Int64s
     key_bytes: Int64s
     value_bytes: Int64s
+    # earliest_put, latest_removal: as of :class:`Change`; NO_LATER and NO_CLOCK for none
     earliest_put: Int64s
     latest_removal: Int64s
-    moves: Moves
+    moves: Moves  # the rows that came, went, or changed their size
 
     def each(self, which: Int64s | slice = slice(None)) -> Iterator[Change]:
         """What each version changed, or some of them by their places, but for its sums."""

@@ -43,16 +43,12 @@ WORDS = tuple(event.word for event in Event)  # the word of each event, by its n
 
 @dataclass(frozen=True)
 class BlockEvents:
-    """The events of one block of records, in order of the file.
-
-    Attributes:
-        old_sizes: bytes of the value that the key held, -1 where it held none or it is unknown.
-        old_values: that value, None where it held none or it is unknown; empty unless they are
-            kept.
-    """
+    """The events of one block of records, in order of the file."""
 
     events: Int8s
+    # bytes of the value that the key held, -1 where it held none or it is unknown
     old_sizes: Int64s
+    # that value, None where it held none or it is unknown; empty unless they are kept
     old_values: tuple[bytes | None, ...] = ()
 
     def some(self, rows: Int64s) -> BlockEvents:

@@ -23,14 +23,11 @@ _ALL_BITS = -1
 
 @dataclass(frozen=True)
 class RangeFilter:
-    """Finds the records of a range.
-
-    Attributes:
-        masks: the bits that count of each of a key's first words, for stores whose keys have a part
-            in common with others that must be in the same range.
-    """
+    """Finds the records of a range."""
 
     range: KeyRange
+    # the bits that count of each of a key's first words, for stores whose keys have a part in
+    # common with others that must be in the same range
     masks: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
 
     def of(self, block: RecordBlock) -> RecordBlock:

@@ -98,20 +98,15 @@ class Places(NamedTuple):
 
 @dataclass(frozen=True)
 class Differences:
-    """The keys that differ, by their numbers from 0 on; nothing of their bytes.
+    """The keys that differ, by their numbers from 0 on; nothing of their bytes."""
 
-    Attributes:
-        added, removed, changed: numbers; the last live in both versions with another value.
-        last: of each version and key, twice the place of the last record, and 1 for a put.
-        sizes: bytes of its value there. key_sizes: bytes of each key.
-    """
-
+    # added, removed, changed: numbers; the last live in both versions with another value
     added: Int64s
     removed: Int64s
     changed: Int64s
-    last: Int64s
-    sizes: Int32s
-    key_sizes: Int32s
+    last: Int64s  # of each version and key, twice the place of the last record, and 1 for a put
+    sizes: Int32s  # bytes of its value there
+    key_sizes: Int32s  # bytes of each key
 
     @classmethod
     def join(cls, parts: Sequence[Differences]) -> Differences:

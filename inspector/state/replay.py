@@ -48,30 +48,24 @@ __all__ = ["BEFORE_WINDOW", "NO_CLOCK", "StateMap", "Tracking"]
 
 @dataclass(frozen=True)
 class Tracking:
-    """What is read from every record beside its sizes.
+    """What is read from every record beside its sizes."""
 
-    Attributes:
-        clock: gives each record's clock value (its operator's expiry field), NO_CLOCK where it is
-            null or where the record is a removal; None if the operator has none.
-        clock_slot: byte offset in the value row of an 8-byte clock that is left out when values
-            are compared (the timer of a group state, so that "same state, new timer" is seen);
-            -1 for none.
-        descends: for each record of a block, whether its key is below the one before; None
-            where the order of records is of no interest.
-        keys: the keys that are kept; None for all.
-        mark: a number below 256 for the key of each of some records of a block, by index; noted
-            when a key is met first.
-        hashed: keep no key but a hash of 16 bytes, so that nobody can ask for its bytes later.
-        most_bytes: memory that the keys may take; 0 for as much as they need.
-    """
-
+    # gives each record's clock value (its operator's expiry field), NO_CLOCK where it is null or
+    # where the record is a removal; None if the operator has none
     clock: Callable[[RecordBlock], Int64s] | None = None
+    # byte offset in the value row of an 8-byte clock that is left out when values are compared (the
+    # timer of a group state, so that "same state, new timer" is seen); -1 for none
     clock_slot: int = -1
+    # for each record of a block, whether its key is below the one before; None where the order of
+    # records is of no interest
     descends: Callable[[RecordBlock], Bools] | None = None
-    keys: RangeFilter | None = None
+    keys: RangeFilter | None = None  # the keys that are kept; None for all
+    # a number below 256 for the key of each of some records of a block, by index; noted when a key
+    # is met first
     mark: Callable[[RecordBlock, Int64s], UInt8s] | None = None
+    # keep no key but a hash of 16 bytes, so that nobody can ask for its bytes later
     hashed: bool = False
-    most_bytes: int = 0
+    most_bytes: int = 0  # memory that the keys may take; 0 for as much as they need
 
 
 _MOST_RECORD = (1 << 31) - 1

@@ -52,17 +52,11 @@ class Way(NamedTuple):
 
 @dataclass(frozen=True)
 class Eviction:
-    """What is evicted, as its user requested it.
+    """What is evicted, as its user requested it."""
 
-    Attributes:
-        target: :data:`LEFTOVERS`, :data:`ROWS`, or a class of leftovers.
-        way: in which it is done; None for that of each operator.
-        operator_id: of the only operator that it is done in; None for all.
-    """
-
-    target: str
-    way: str | None = None
-    operator_id: int | None = None
+    target: str  # :data:`LEFTOVERS`, :data:`ROWS`, or a class of leftovers
+    way: str | None = None  # in which it is done; None for that of each operator
+    operator_id: int | None = None  # of the only operator that it is done in; None for all
     certainties: tuple[Certainty, ...] = (Certainty.PROVEN,)
     keys: KeyFilter = field(default_factory=KeyFilter)
 
@@ -120,23 +114,17 @@ class Eviction:
 
 @dataclass(frozen=True)
 class EvictTask(Message):
-    """One partition of a copy.
-
-    Attributes:
-        stores: from which rows are evicted, by name. refused: those of them whose rows are only
-            counted, as they must stay. classes: of leftovers; none for the rows that the task
-            names. certainties: of the leftovers.
-        resolution: what all partitions together say of leftovers.
-        leftovers: of each store the class of each key, in hex, where the driver knows them; None
-            where the task has to find them.
-    """
+    """One partition of a copy."""
 
     copy: CopyTask
-    stores: tuple[str, ...] = ()
-    refused: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
-    certainties: tuple[Certainty, ...] = ()
+    stores: tuple[str, ...] = ()  # from which rows are evicted, by name
+    refused: tuple[str, ...] = ()  # those of them whose rows are only counted, as they must stay
+    classes: tuple[str, ...] = ()  # of leftovers; none for the rows that the task names
+    certainties: tuple[Certainty, ...] = ()  # of the leftovers
+    # what all partitions together say of leftovers
     resolution: Resolution = field(default_factory=Resolution)
+    # of each store the class of each key, in hex, where the driver knows them; None where the task
+    # has to find them
     leftovers: Mapping[str, Mapping[str, str]] | None = None
 
     def into(self, url: str, options: Mapping[str, str]) -> EvictTask:

@@ -248,24 +248,18 @@ def _story(
 
 @dataclass
 class Narrator:
-    """Walks a key's puts and removals and says what each means under the rule of its store.
+    """Walks a key's puts and removals and says what each means under the rule of its store."""
 
-    Attributes:
-        leftover: the key as ``leftovers`` reports it, if it does.
-        timer_clock: gives the clock that timers followed in the batch of a version, None where it
-            is not known. may_have_changed: whether it may be the other one, for all that is known.
-        only_sources_feed: a batch without new data calls the function for timeouts only.
-        clock_ms: the key's timer or time as it stands; None without one. alive: it is in the map.
-        may_have_fired: a timeout that left it without one, in a batch whose clock is not known.
-    """
-
-    leftover: LeftoverRow | None
+    leftover: LeftoverRow | None  # the key as ``leftovers`` reports it, if it does
     rule: StoreRule
+    # gives the clock that timers followed in the batch of a version, None where it is not known
     timer_clock: Callable[[int], TimeoutKind | None]
+    # whether it may be the other one, for all that is known
     may_have_changed: Callable[[int], bool]
-    only_sources_feed: bool
-    clock_ms: int | None = None
-    alive: bool = False
+    only_sources_feed: bool  # a batch without new data calls the function for timeouts only
+    clock_ms: int | None = None  # the key's timer or time as it stands; None without one
+    alive: bool = False  # it is in the map
+    # a timeout that left it without one, in a batch whose clock is not known
     may_have_fired: bool = False
     _kind: TimeoutKind | None = None
     _other_ms: int | None = None

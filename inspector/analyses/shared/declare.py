@@ -85,65 +85,50 @@ class TablePlan:
 
 @dataclass(frozen=True)
 class DataTable:
-    """A declared table of data.
+    """A declared table of data."""
 
-    Attributes:
-        name: in the data source, and of the function in :mod:`inspector.spark`.
-        doc: what a row is, and what is done when; its first line is a sentence.
-        options: those that it has besides part and version: fields of :class:`TableOptions`, or
-            of :class:`~inspector.analyses.shared.options.Options`.
-        plan: how a table of a checkpoint is to be computed; it may read the state.
-        schema: its columns; reads nothing of the state.
-    """
-
-    name: str
-    doc: str
+    name: str  # in the data source, and of the function in :mod:`inspector.spark`
+    doc: str  # what a row is, and what is done when; its first line is a sentence
+    # those that it has besides part and version: fields of :class:`TableOptions`, or of
+    # :class:`~inspector.analyses.shared.options.Options`
     options: tuple[str, ...]
+    # how a table of a checkpoint is to be computed; it may read the state
     plan: Callable[[str | Opened, Options, TableOptions], TablePlan] = field(repr=False)
+    # its columns; reads nothing of the state
     schema: Callable[[str | Opened, Options, TableOptions], pa.Schema] = field(repr=False)
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """A declared analysis.
-
-    Attributes:
-        uses: the groups of shared options that it accepts.
-        tables: the rows of all that its reports may have; the first is its own.
-        facts: what it reads of the state; None if it reads listings and small files only,
-            streams rows or follows a query.
-        data_tables: its tables that Spark's executors can compute.
-        fail_on: the severity of finding from which the command exits with 1 by default; None if it
-            judges nothing.
-        formats: formats of files that the command writes besides those of all reports.
-        by_executors: the table that Spark's executors write in place of the report, where the
-            command runs on Spark and writes a format of data.
-        many: the command takes several paths.
-        has_verdict: its reports have a verdict.
-        remembered: its reports are rows of a history of audits, which the command adds to.
-        page: the function makes a page of its own where ``page`` is true, and the command writes
-            it beside its report.
-        files: the command writes files of data and no report.
-        follows: the function yields a report for each batch of a running query.
-        command: it is a command of its own.
-        check: what is wrong with the values of options together, in words; None if nothing is.
-    """
+    """A declared analysis."""
 
     function: Callable[..., Any]
-    uses: tuple[Group, ...] = ()
+    uses: tuple[Group, ...] = ()  # the groups of shared options that it accepts
+    # the rows of all that its reports may have; the first is its own
     tables: tuple[type[Row], ...] = ()
+    # what it reads of the state; None if it reads listings and small files only, streams rows or
+    # follows a query
     facts: Request | None = None
-    data_tables: tuple[DataTable, ...] = ()
+    data_tables: tuple[DataTable, ...] = ()  # its tables that Spark's executors can compute
+    # the severity of finding from which the command exits with 1 by default; None if it judges
+    # nothing
     fail_on: str | None = None
+    # formats of files that the command writes besides those of all reports
     formats: tuple[str, ...] = ()
+    # the table that Spark's executors write in place of the report, where the command runs on Spark
+    # and writes a format of data
     by_executors: DataTable | None = None
-    many: bool = False
-    has_verdict: bool = False
+    many: bool = False  # the command takes several paths
+    has_verdict: bool = False  # its reports have a verdict
+    # its reports are rows of a history of audits, which the command adds to
     remembered: bool = False
+    # the function makes a page of its own where ``page`` is true, and the command writes it beside
+    # its report
     page: bool = False
-    files: bool = False
-    follows: bool = False
-    command: bool = True
+    files: bool = False  # the command writes files of data and no report
+    follows: bool = False  # the function yields a report for each batch of a running query
+    command: bool = True  # it is a command of its own
+    # what is wrong with the values of options together, in words; None if nothing is
     check: Callable[[Mapping[str, Any]], str | None] = field(default=lambda _: None)
 
     @property

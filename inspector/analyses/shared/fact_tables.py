@@ -38,24 +38,18 @@ KEY = "key"
 
 @dataclass(frozen=True)
 class FactTableTask(Message):
-    """The rows of one partition in one of the tables.
-
-    Attributes:
-        task: the partition; its ``leftover_limit`` is 0, so that all are reported.
-        resolution: what all partitions together say of leftovers.
-        key_schema: StructType JSON that all keys have, if ``key`` is to be a struct; else None.
-        listed: problems that the listing shows; emitted with the task's own.
-    """
+    """The rows of one partition in one of the tables."""
 
     analysis: str
     table: str
-    task: Task
+    task: Task  # the partition; its ``leftover_limit`` is 0, so that all are reported
     operator_name: str
-    resolution: Resolution
+    resolution: Resolution  # what all partitions together say of leftovers
     redact: Redact = Redact.NONE
+    # StructType JSON that all keys have, if ``key`` is to be a struct; else None
     key_schema: str | None = None
     mode: ProblemMode = ProblemMode.PERMISSIVE
-    listed: tuple[Problem, ...] = ()
+    listed: tuple[Problem, ...] = ()  # problems that the listing shows; emitted with the task's own
 
 
 def run_fact_table(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -104,14 +98,10 @@ RowsOfFacts = Callable[[Facts], Sequence[Mapping[str, Any]]]
 
 @dataclass(frozen=True)
 class FactTable(DataTable):
-    """A declared table of this kind.
+    """A declared table of this kind."""
 
-    Attributes:
-        columns: of its rows; ``key`` is JSON, times are times.
-        rows: what makes rows of the facts of a task.
-    """
-
-    columns: Sequence[Column]
+    columns: Sequence[Column]  # of its rows; ``key`` is JSON, times are times
+    # what makes rows of the facts of a task
     rows: Callable[[FactTableTask], RowsOfFacts] = field(repr=False)
 
     def batch_schema(self, mode: ProblemMode, key_schema: str | None = None) -> pa.Schema:

@@ -39,18 +39,14 @@ _NO_METRICS: Mapping[str, float | int | None] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Subject:
-    """A version of a checkpoint, of which an analysis may have read the listing alone.
-
-    Attributes:
-        problems: what is wrong; rows that are read while a report is written may add to it.
-        subset: the part of the state files that was read; None for all.
-    """
+    """A version of a checkpoint, of which an analysis may have read the listing alone."""
 
     checkpoint: Checkpoint
     version: int
+    # what is wrong; rows that are read while a report is written may add to it
     problems: list[Problem] = field(default_factory=list)
     options: Options = field(default_factory=Options)
-    subset: Subset | None = None
+    subset: Subset | None = None  # the part of the state files that was read; None for all
 
     @property
     def redact(self) -> Redact:

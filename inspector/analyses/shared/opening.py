@@ -92,17 +92,13 @@ def with_user_rules(checkpoint: Checkpoint, options: Options) -> Checkpoint:
 
 @dataclass
 class Listings:
-    """What the listings of a run showed, one after the other.
+    """What the listings of a run showed, one after the other."""
 
-    Attributes:
-        doubts: of the newest listing, and those that it shares with an earlier one are damage.
-        whole: whether any of them could restore the version that is judged now.
-        newest: the checkpoint by the newest one beside the run's: while it is held, the tasks
-            that are made of it can be read.
-    """
-
+    # of the newest listing, and those that it shares with an earlier one are damage
     doubts: list[Problem] = field(default_factory=list)
-    whole: bool = False
+    whole: bool = False  # whether any of them could restore the version that is judged now
+    # the checkpoint by the newest one beside the run's: while it is held, the tasks that are made
+    # of it can be read
     newest: Checkpoint | None = None
     _seen: set[object] = field(default_factory=set)
 
@@ -356,16 +352,11 @@ class Opened:
 
 @dataclass(frozen=True)
 class Recalled:
-    """What stands for a checkpoint whose report is there.
+    """What stands for a checkpoint whose report is there."""
 
-    Attributes:
-        report: of the checkpoint as it is now, too.
-        is_kept: an earlier run made it; else this one did, in another process.
-    """
-
-    report: Report
+    report: Report  # of the checkpoint as it is now, too
     options: Options
-    is_kept: bool = True
+    is_kept: bool = True  # an earlier run made it; else this one did, in another process
 
 
 def begin(

@@ -17,26 +17,20 @@ from inspector.model import Redact, TimeoutKind
 
 @dataclass(frozen=True)
 class Option:
-    """What the declaration of an option adds to the parameter that it annotates.
-
-    Attributes:
-        choices: of a text; those of an enum or ``Literal`` follow from the type.
-        flag: its spelling on the command line, if not that of the parameter: ``--partition``.
-        source: its name in Spark's data source, if not the parameter's in camel case.
-        size: a number of bytes, which may be spelled ``8GiB``.
-        file: a text that may be spelled ``@FILE``.
-        for_people: the default of formats that a person reads, where the command is more sparing
-            than the function.
-    """
+    """What the declaration of an option adds to the parameter that it annotates."""
 
     help: str
     minimum: int | None = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # of a text; those of an enum or ``Literal`` follow from the type
     metavar: str | None = None
+    # its spelling on the command line, if not that of the parameter: ``--partition``
     flag: str | None = None
+    # its name in Spark's data source, if not the parameter's in camel case
     source: str | None = None
-    size: bool = False
-    file: bool = False
+    size: bool = False  # a number of bytes, which may be spelled ``8GiB``
+    file: bool = False  # a text that may be spelled ``@FILE``
+    # the default of formats that a person reads, where the command is more sparing than the
+    # function
     for_people: int | None = None
 
 
@@ -50,16 +44,12 @@ class View(Option):
 
 @dataclass(frozen=True)
 class Parameter:
-    """An option, or an argument, with its name and type.
+    """An option, or an argument, with its name and type."""
 
-    Attributes:
-        name: of the function's parameter, or of the field of ``Options``; ``engine.master`` is the
-            field ``master`` of the field ``engine``.
-        kind: the type of one value: int, str, bool or an enum; ``dict`` for ``KEY=VALUE`` pairs.
-    """
-
+    # of the function's parameter, or of the field of ``Options``; ``engine.master`` is the field
+    # ``master`` of the field ``engine``
     name: str
-    kind: type
+    kind: type  # the type of one value: int, str, bool or an enum; ``dict`` for ``KEY=VALUE`` pairs
     option: Option
     default: Any = None
     many: bool = False

@@ -19,18 +19,15 @@ from inspector.sums import group_by, sum_or_none
 
 @dataclass(frozen=True)
 class Point:
-    """What some stores hold at one version, with the clock of its batch.
-
-    Attributes:
-        rows, bytes: live rows and their row bytes; exact. heap_bytes: an estimate.
-        new_rows, removed_rows: since the version before; None if that is unknown.
-    """
+    """What some stores hold at one version, with the clock of its batch."""
 
     version: int
     time_ms: int
+    # rows, bytes: live rows and their row bytes; exact
     rows: int
     bytes: int
-    heap_bytes: int
+    heap_bytes: int  # an estimate
+    # new_rows, removed_rows: since the version before; None if that is unknown
     new_rows: int | None
     removed_rows: int | None
 
@@ -49,18 +46,13 @@ class Point:
 
 @dataclass(frozen=True)
 class StoreGrowth:
-    """The lines through what stores held; where the state does not grow, none goes up.
+    """The lines through what stores held; where the state does not grow, none goes up."""
 
-    Attributes:
-        points: the versions, oldest first.
-        bytes: the trend of row bytes: where the lines begin, and whether the state grows.
-        rows: the line over the same versions. heap: the line of the row bytes, at the heap that a
-            byte takes in the newest version: tables double at once, which is no growth.
-    """
-
-    points: Sequence[Point] = field(repr=False)
-    bytes: Trend
-    rows: Growth
+    points: Sequence[Point] = field(repr=False)  # the versions, oldest first
+    bytes: Trend  # the trend of row bytes: where the lines begin, and whether the state grows
+    rows: Growth  # the line over the same versions
+    # the line of the row bytes, at the heap that a byte takes in the newest version: tables double
+    # at once, which is no growth
     heap: Growth
 
 

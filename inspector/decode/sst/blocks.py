@@ -34,32 +34,22 @@ _MASK = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RawBlocks:
-    """Some consecutive blocks, decompressed.
-
-    Attributes:
-        place: where each lies in the file, for messages.
-    """
+    """Some consecutive blocks, decompressed."""
 
     buffer: bytes | bytearray
     offset: Int64s
     length: Int64s
-    place: Int64s
+    place: Int64s  # where each lies in the file, for messages
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Packed:
-    """Blocks as they lie in a piece of the file, verified.
+    """Blocks as they lie in a piece of the file, verified."""
 
-    Attributes:
-        kind: type of the compression of each.
-        start: where in the piece what is compressed begins.
-        size: what it holds.
-    """
-
-    kind: Int64s
-    start: Int64s
+    kind: Int64s  # type of the compression of each
+    start: Int64s  # where in the piece what is compressed begins
     length: Int64s
-    size: Int64s
+    size: Int64s  # what it holds
     place: Int64s
 
     def rows(self, start: int, end: int) -> _Packed:

@@ -59,14 +59,11 @@ class EntryBlock(LiveBlock):
 
     Keys are user keys; deletions have values of no bytes. Key and value of an entry lie side by
     side, with the 8 bytes of the internal key between them, and the entries one behind the other.
-
-    Attributes:
-        tag: the last 8 bytes of each internal key: sequence number << 8 | type.
-        plain: every entry is a value, and no user key is there twice, neither among these nor at
-            the end of the block before.
     """
 
-    tag: Int64s
+    tag: Int64s  # the last 8 bytes of each internal key: sequence number << 8 | type
+    # every entry is a value, and no user key is there twice, neither among these nor at the end of
+    # the block before
     plain: bool
 
     @property

@@ -169,20 +169,13 @@ class Handles:
 
 @dataclass(frozen=True)
 class Footer:
-    """What the footer tells.
+    """What the footer tells."""
 
-    Attributes:
-        format_version: 2 to 7.
-        checksum_type: of every block; one of :data:`~inspector.decode.sst.footer.CHECKSUMS`.
-        base: of the context checksums, 0 where there are none.
-        index: where it lies; None where the metaindex tells it.
-    """
-
-    format_version: int
-    checksum_type: int
-    base: int
+    format_version: int  # 2 to 7
+    checksum_type: int  # of every block; one of :data:`~inspector.decode.sst.footer.CHECKSUMS`
+    base: int  # of the context checksums, 0 where there are none
     metaindex: Handle
-    index: Handle | None
+    index: Handle | None  # where it lies; None where the metaindex tells it
 
 
 def read_footer(source: Source) -> Footer:

@@ -244,19 +244,12 @@ def _at(table: Table, error: DecodeError) -> DecodeError:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tombstones:
-    """Disjoint ranges of deleted keys, ascending.
+    """Disjoint ranges of deleted keys, ascending."""
 
-    Attributes:
-        buffer: what the offsets count from.
-        offset: of each bound, two for a range: its first key, and the first one behind it.
-        length: bytes of each bound.
-        sequence: of each range: entries below it are deleted.
-    """
-
-    buffer: bytes
-    offset: Int64s
-    length: Int64s
-    sequence: Int64s
+    buffer: bytes  # what the offsets count from
+    offset: Int64s  # of each bound, two for a range: its first key, and the first one behind it
+    length: Int64s  # bytes of each bound
+    sequence: Int64s  # of each range: entries below it are deleted
 
     @classmethod
     def of(cls, deletions: Iterable[RangeDeletion]) -> Tombstones:

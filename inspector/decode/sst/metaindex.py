@@ -59,28 +59,20 @@ _FIXED = frozenset({INDEX_TYPE, INGESTED, "rocksdb.external_sst_file.global_seqn
 
 @dataclass(frozen=True)
 class TableProperties:
-    """What a table says about itself (``TableProperties`` of RocksDB); 0 or "" where it is silent.
+    """What a table says of itself (``TableProperties`` of RocksDB); 0 or "" where it is silent."""
 
-    Attributes:
-        entries: all entries: values, deletions of every kind, merge operands, range deletions.
-        deletions: tombstones: deletions, single deletions and range deletions.
-        merge_operands: entries that are appended to an older value.
-        raw_key_bytes: of all keys, uncompressed, with the 8 bytes of each internal key.
-        raw_value_bytes: of all values, uncompressed.
-        comparator: name of the order of keys. merge_operator: its name; "" or ``nullptr`` if none.
-        numbers: every property that is stored as a number, by its full name.
-        texts: all others, those of user collectors included, by their full name.
-    """
-
+    # all entries: values, deletions of every kind, merge operands, range deletions
     entries: int = 0
-    deletions: int = 0
-    merge_operands: int = 0
+    deletions: int = 0  # tombstones: deletions, single deletions and range deletions
+    merge_operands: int = 0  # entries that are appended to an older value
     range_deletions: int = 0
-    raw_key_bytes: int = 0
-    raw_value_bytes: int = 0
-    comparator: str = ""
-    merge_operator: str = ""
+    raw_key_bytes: int = 0  # of all keys, uncompressed, with the 8 bytes of each internal key
+    raw_value_bytes: int = 0  # of all values, uncompressed
+    comparator: str = ""  # name of the order of keys
+    merge_operator: str = ""  # its name; "" or ``nullptr`` if none
+    # every property that is stored as a number, by its full name
     numbers: Mapping[str, int] = field(default_factory=dict)
+    # all others, those of user collectors included, by their full name
     texts: Mapping[str, bytes] = field(default_factory=dict)
 
 

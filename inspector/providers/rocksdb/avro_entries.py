@@ -42,21 +42,16 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class AvroEntries:
-    """Writes the entries of one store anew.
+    """Writes the entries of one store anew."""
 
-    Attributes:
-        key: schema of its keys, as they are stored.
-        written_values: schemas by which values were written, by id; the newest is ``value``.
-        delimiter_bytes: between rows that were merged; None where a value has one row.
-        checksum_bytes: before each value and merged row.
-    """
-
-    key: StructType
+    key: StructType  # schema of its keys, as they are stored
     value: StructType
     encoder: KeyEncoder
+    # schemas by which values were written, by id; the newest is ``value``
     written_values: Mapping[int, StructType] = field(default_factory=dict)
+    # between rows that were merged; None where a value has one row
     delimiter_bytes: int | None = None
-    checksum_bytes: int = 0
+    checksum_bytes: int = 0  # before each value and merged row
 
     def with_unsafe_rows(self, buffer: bytes, keys: Spans, values: Spans) -> Parts:
         """The same entries: keys as they are arranged, without a column family, and values.

@@ -37,14 +37,10 @@ _FOLDERS = {TABLES: FileKind.TABLE, LOGS: FileKind.TABLE_LOG}
 
 
 class StateName(NamedTuple):
-    """The parts of a state file's name.
+    """The parts of a state file's name."""
 
-    Attributes:
-        version: that it is of. unique_id: of its checkpoint; None in format 1.
-    """
-
-    version: Version
-    unique_id: str | None
+    version: Version  # that it is of
+    unique_id: str | None  # of its checkpoint; None in format 1
     kind: FileKind
 
 

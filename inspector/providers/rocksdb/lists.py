@@ -14,17 +14,11 @@ _GROWN_BY = 1024
 
 
 class Places(NamedTuple):
-    """The records that the entries of a block make, in order.
+    """The records that the entries of a block make, in order."""
 
-    Attributes:
-        entries: index of the entry that each comes from.
-        indices: its place in the list.
-        elements: index of the row that it puts, among those of the block; -1 for a removal.
-    """
-
-    entries: Int64s
-    indices: Int64s
-    elements: Int64s
+    entries: Int64s  # index of the entry that each comes from
+    indices: Int64s  # its place in the list
+    elements: Int64s  # index of the row that it puts, among those of the block; -1 for a removal
 
 
 class ListLengths:

@@ -46,24 +46,16 @@ class TableFile:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a snapshot says of its version.
+    """What a snapshot says of its version."""
 
-    Attributes:
-        tables: its table files. logs: its archived logs of writes.
-        keys: rows that Spark counts; -1 where it does not (``trackTotalNumberOfRows``).
-        internal_keys: those of Spark's own column families; counted apart from the others.
-        families: number of each column family, by name; none in a store without them.
-        internal: names of those that are Spark's own.
-        format: the number of the version line.
-    """
-
-    tables: tuple[TableFile, ...]
-    logs: tuple[TableFile, ...] = ()
-    keys: int = -1
-    internal_keys: int = 0
+    tables: tuple[TableFile, ...]  # its table files
+    logs: tuple[TableFile, ...] = ()  # its archived logs of writes
+    keys: int = -1  # rows that Spark counts; -1 where it does not (``trackTotalNumberOfRows``)
+    internal_keys: int = 0  # those of Spark's own column families; counted apart from the others
+    # number of each column family, by name; none in a store without them
     families: Mapping[str, int] = field(default_factory=dict)
-    internal: frozenset[str] = frozenset()
-    format: int = 1
+    internal: frozenset[str] = frozenset()  # names of those that are Spark's own
+    format: int = 1  # the number of the version line
 
 
 def parse_snapshot(data: bytes) -> Snapshot:

@@ -37,39 +37,25 @@ ROW_CHECKSUM_BYTES = 4
 
 @dataclass(frozen=True)
 class Encoding:
-    """How the entries of one store are encoded.
-
-    Attributes:
-        family: number of its column family; None if the store has none.
-        row_checksum: each value, and the key of a removal, begins with a checksum.
-        delimiter_bytes: between rows that were merged into one value.
-        avro: reads the rows, where they are not UnsafeRows.
-    """
+    """How the entries of one store are encoded."""
 
     keys: KeyDecoder
-    family: int | None = None
-    row_checksum: bool = False
+    family: int | None = None  # number of its column family; None if the store has none
+    row_checksum: bool = False  # each value, and the key of a removal, begins with a checksum
     several_values: bool = False
-    delimiter_bytes: int = 1
-    avro: AvroEntries | None = None
+    delimiter_bytes: int = 1  # between rows that were merged into one value
+    avro: AvroEntries | None = None  # reads the rows, where they are not UnsafeRows
 
 
 class _Entries(NamedTuple):
-    """Those of a block that belong to the store, without family and checksums.
+    """Those of a block that belong to the store, without family and checksums."""
 
-    Attributes:
-        keys: where each key lies; arranged. values: where each value lies; encoded.
-        removed: it has none. merged: it is appended to what is there.
-        wrong: those whose checksum is not that of their bytes.
-        places: where the keys lie in the block as it was read.
-    """
-
-    keys: Spans
-    values: Spans
-    removed: Bools
-    merged: Bools
-    wrong: tuple[int, ...]
-    places: Int64s
+    keys: Spans  # where each key lies; arranged
+    values: Spans  # where each value lies; encoded
+    removed: Bools  # it has none
+    merged: Bools  # it is appended to what is there
+    wrong: tuple[int, ...]  # those whose checksum is not that of their bytes
+    places: Int64s  # where the keys lie in the block as it was read
 
 
 def decode_block(

@@ -31,20 +31,15 @@ class Series:
 
 @dataclass(frozen=True)
 class LineChart:
-    """Numbers over batches, or over something else that has numbers and times.
-
-    Attributes:
-        batches: batch ids, oldest first. times_ms: their clocks, where they are known.
-        over: what the line goes over, one and several of them.
-    """
+    """Numbers over batches, or over something else that has numbers and times."""
 
     title: str
     scale: Scale
-    batches: Sequence[int]
-    times_ms: Sequence[int | None]
+    batches: Sequence[int]  # batch ids, oldest first
+    times_ms: Sequence[int | None]  # their clocks, where they are known
     series: Sequence[Series]
     about: str = ""
-    over: tuple[str, str] = ("batch", "batches")
+    over: tuple[str, str] = ("batch", "batches")  # what the line goes over, one and several of them
 
 
 @dataclass(frozen=True)
@@ -59,17 +54,12 @@ class Bar:
 
 @dataclass(frozen=True)
 class BarChart:
-    """Bars one below the other, each with its number; a bar may have several parts.
-
-    Attributes:
-        label: what the bars are by, as the head of their column.
-        parts: the names of the parts; one name if bars have but one.
-    """
+    """Bars one below the other, each with its number; a bar may have several parts."""
 
     title: str
     scale: Scale
-    label: str
-    parts: Sequence[str]
+    label: str  # what the bars are by, as the head of their column
+    parts: Sequence[str]  # the names of the parts; one name if bars have but one
     bars: Sequence[Bar]
     about: str = ""
 

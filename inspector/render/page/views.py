@@ -211,17 +211,12 @@ def _svg(batches: Sequence[int], values: Sequence[int | None]) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """What one cell shows.
+    """What one cell shows."""
 
-    Attributes:
-        text: for people; it may hold anything that a key or a path can.
-        number: the bare number, as machine formats have it; None if it is none.
-        code: it is a key, a value or a schema.
-    """
-
-    text: str
+    text: str  # for people; it may hold anything that a key or a path can
+    # the bare number, as machine formats have it; None if it is none
     number: int | float | None = None
-    code: bool = False
+    code: bool = False  # it is a key, a value or a schema
 
 
 def cell(column: Column, value: Any) -> Cell:
