@@ -197,26 +197,21 @@ def above_limit(
 
 @dataclass(frozen=True)
 class BatchClock:
-    """The clocks of one batch, as its offset log entry recorded them before it ran.
+    """The clocks of one batch, as its offset log entry recorded them before it ran."""
 
-    Attributes:
-        batch_id: the batch N; it makes state version N + 1.
-        timestamp_ms: ``batchTimestampMs``, the processing-time clock; None if not recorded.
-        watermark_ms: ``batchWatermarkMs``, the event-time watermark in force; 0 means none yet.
-        committed: whether ``commits/N`` exists.
-        has_new_data: whether its source offsets differ from those of the batch before; None if
-            the batch before is not in the log.
-        next_watermark_ms: ``nextBatchWatermarkMs`` of ``commits/N``; None if absent.
-        appended: a tool wrote it and no query ran it (premise ``appended-batch``): its records show
-            nothing of the operator, and it answered no timer and evicted nothing.
-    """
-
-    batch_id: BatchId
+    batch_id: BatchId  # the batch N; it makes state version N + 1
+    # ``batchTimestampMs``, the processing-time clock; None if not recorded
     timestamp_ms: int | None = None
+    # ``batchWatermarkMs``, the event-time watermark in force; 0 means none yet
     watermark_ms: int | None = None
-    committed: bool = False
+    committed: bool = False  # whether ``commits/N`` exists
+    # whether its source offsets differ from those of the batch before; None if the batch before is
+    # not in the log
     has_new_data: bool | None = None
+    # ``nextBatchWatermarkMs`` of ``commits/N``; None if absent
     next_watermark_ms: int | None = None
+    # a tool wrote it and no query ran it (premise ``appended-batch``): its records show nothing of
+    # the operator, and it answered no timer and evicted nothing
     appended: bool = False
 
     def time_ms(self, kind: TimeoutKind) -> int | None:

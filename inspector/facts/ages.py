@@ -28,26 +28,21 @@ BEFORE = 0
 @fact("ages")
 @dataclass(frozen=True)
 class Ages(StoreSum):
-    """Live rows and their bytes by the version of the last put. Adds; the zero is empty.
+    """Live rows and their bytes by the version of the last put. Adds; the zero is empty."""
 
-    Attributes:
-        rows, bytes: by version; BEFORE for those put before the window.
-        window_version: the newest version of any partition at which its history begins.
-        keys: those that were there at some version of the window.
-        untimed, untimed_new: where the rule has such a field, the rows in which it is null, and of
-            these the ones that came in the newer half of the window.
-        first_known: the newest of the oldest versions whose changes are known.
-        oldest_ms: of the rule's event-time field over all live rows; None without one.
-        newest: the same, and the version of that row's last put, or BEFORE; empty without one.
-    """
-
+    # rows, bytes: by version; BEFORE for those put before the window
     rows: Counter[int] = field(default_factory=Counter)
     bytes: Counter[int] = field(default_factory=Counter)
+    # the newest version of any partition at which its history begins
     window_version: int = sum_by(max, 0)
-    first_known: int = sum_by(max, 0)
+    first_known: int = sum_by(max, 0)  # the newest of the oldest versions whose changes are known
+    # of the rule's event-time field over all live rows; None without one
     oldest_ms: int | None = sum_by(least, None)
+    # the same, and the version of that row's last put, or BEFORE; empty without one
     newest: tuple[int, ...] = sum_by(max, ())
-    keys: int = 0
+    keys: int = 0  # those that were there at some version of the window
+    # untimed, untimed_new: where the rule has such a field, the rows in which it is null, and of
+    # these the ones that came in the newer half of the window
     untimed: int = 0
     untimed_new: int = 0
 
@@ -163,13 +158,10 @@ class OldestEventTime(VersionSum):
 @fact("rows_behind")
 @dataclass(frozen=True)
 class RowsBehind(VersionSum):
-    """Rows that a batch put, by how far they are behind the watermark that it made. Adds.
+    """Rows that a batch put, by how far they are behind the watermark that it made. Adds."""
 
-    Attributes:
-        digits: by the binary digits of the whole minutes, so that 6 is from 32 to 64 minutes;
-            AHEAD for those that it has not passed.
-    """
-
+    # by the binary digits of the whole minutes, so that 6 is from 32 to 64 minutes; AHEAD for those
+    # that it has not passed
     digits: Counter[int] = field(default_factory=Counter)
 
     @classmethod

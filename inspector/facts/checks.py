@@ -13,21 +13,13 @@ SNAPSHOT_DIFFERS = "snapshot-differs"  # slug of the problem
 @fact("checks_passed")
 @dataclass(frozen=True)
 class ChecksPassed(StoreSum):
-    """Files and checksums of a store that are right. Adds.
+    """Files and checksums of a store that are right. Adds."""
 
-    Attributes:
-        files: deltas and snapshots that could be decoded to their end.
-        file_checksums: files beside them that hold the checksum of their bytes.
-        row_checksums: records whose own checksum is that of their bytes.
-        unsummed_files: of ``files``, those that hold no checksum of any kind.
-        confirmed_files: of those, the ones that a snapshot and the deltas up to it confirm: they
-            make the same rows.
-    """
-
-    files: int = 0
-    file_checksums: int = 0
-    row_checksums: int = 0
-    unsummed_files: int = 0
+    files: int = 0  # deltas and snapshots that could be decoded to their end
+    file_checksums: int = 0  # files beside them that hold the checksum of their bytes
+    row_checksums: int = 0  # records whose own checksum is that of their bytes
+    unsummed_files: int = 0  # of ``files``, those that hold no checksum of any kind
+    # of those, the ones that a snapshot and the deltas up to it confirm: they make the same rows
     confirmed_files: int = 0
 
 

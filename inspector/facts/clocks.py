@@ -14,18 +14,13 @@ from inspector.state.replay import NO_CLOCK
 
 @dataclass(frozen=True)
 class Clocks:
-    """The clocks of the batches behind a replay's steps, as arrays by step.
+    """The clocks of the batches behind a replay's steps, as arrays by step."""
 
-    Attributes:
-        versions: state version of each step (batch + 1).
-        watermark_ms, timestamp_ms: of the batch; NO_CLOCK where its log entry is gone.
-        ran: whether a query ran the batch; no tool appended it.
-    """
-
-    versions: Int64s
+    versions: Int64s  # state version of each step (batch + 1)
+    # watermark_ms, timestamp_ms: of the batch; NO_CLOCK where its log entry is gone
     watermark_ms: Int64s
     timestamp_ms: Int64s
-    ran: Bools
+    ran: Bools  # whether a query ran the batch; no tool appended it
 
     @classmethod
     def of(cls, versions: Sequence[int], batches: Mapping[int, BatchClock]) -> Clocks:

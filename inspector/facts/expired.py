@@ -72,41 +72,29 @@ UNLESS = {
 
 @dataclass(frozen=True)
 class Leftovers:
-    """Leftover keys of one store and class; arrays run parallel to ``ids``.
-
-    Attributes:
-        kind: class; certainty: of all of them.
-        timeout_kind: the clock that their timers are taken to follow; None for rules without any.
-        ids: key ids in the StateMap.
-        expired_step: step whose batch proves that the key had expired.
-        clock_ms: the field at that batch, ms; NO_CLOCK where it is not known any more.
-        threshold_ms: what it was held against.
-        fired: batches in which the timer fired in a row, up to the judged version, at least; 1 for
-            rules without a timer; 0 where it is not known.
-        first_step: step of the first of those; None where it is ``expired_step``.
-        change: a :class:`StateChange` each; None for rules without a timer.
-        reason: why it is no more than inferred; what the judgement rests on.
-        needs: what makes an undecided one inferred; None if nothing does.
-        kind_step: step of the batch whose clock matters; None where there is no timer.
-        either: it is a leftover of this class by the other clock too.
-        group: tells them from others of which all but the arrays is the same.
-    """
+    """Leftover keys of one store and class; arrays run parallel to ``ids``."""
 
     kind: LeftoverClass
-    certainty: Certainty
+    certainty: Certainty  # of all of them
+    # the clock that their timers are taken to follow; None for rules without any
     timeout_kind: TimeoutKind | None
-    ids: Int64s
-    expired_step: Int64s
-    clock_ms: Int64s
-    threshold_ms: Int64s
+    ids: Int64s  # key ids in the StateMap
+    expired_step: Int64s  # step whose batch proves that the key had expired
+    clock_ms: Int64s  # the field at that batch, ms; NO_CLOCK where it is not known any more
+    threshold_ms: Int64s  # what it was held against
+    # batches in which the timer fired in a row, up to the judged version, at least; 1 for rules
+    # without a timer; 0 where it is not known
     fired: Int64s
+    # step of the first of those; None where it is ``expired_step``
     first_step: Int64s | None = None
+    # a :class:`StateChange` each; None for rules without a timer
     change: npt.NDArray[np.int8] | None = None
-    reason: str = ""
-    needs: Needs | None = None
+    reason: str = ""  # why it is no more than inferred; what the judgement rests on
+    needs: Needs | None = None  # what makes an undecided one inferred; None if nothing does
+    # step of the batch whose clock matters; None where there is no timer
     kind_step: Int64s | None = None
-    either: Bools | None = None
-    group: int = 0
+    either: Bools | None = None  # it is a leftover of this class by the other clock too
+    group: int = 0  # tells them from others of which all but the arrays is the same
 
     @property
     def before_window(self) -> bool:

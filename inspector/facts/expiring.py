@@ -58,29 +58,23 @@ class Width(enum.IntEnum):
 @fact("expiring")
 @dataclass(frozen=True)
 class Expiring(Sums, Fact):
-    """Live rows and their bytes by when they expire. Adds; the zero is empty.
+    """Live rows and their bytes by when they expire. Adds; the zero is empty."""
 
-    Attributes:
-        timeout_kind: the clock that the timers of a group state are taken to follow; None for
-            rules without timers.
-        rows, bytes: by bucket, of rows that expire after the judged batch; bucket ``n`` begins at
-            ``n * width`` in epoch ms.
-        lasting: of these rows, those that were there before the newer half of the window.
-        due_rows, due_bytes: the clock of the judged batch had come so far, and they are there.
-        endless_rows, endless_bytes: without a time: their field is null, or no timer is set.
-        endless_new: of these rows, those that came in the newer half of the window.
-    """
-
+    # the clock that the timers of a group state are taken to follow; None for rules without timers
     timeout_kind: TimeoutKind | None = sum_by(either, None)
     width: Width = sum_by(max, Width.SECOND)
+    # rows, bytes: by bucket, of rows that expire after the judged batch; bucket ``n`` begins at ``n
+    # * width`` in epoch ms
     rows: Counter[int] = field(default_factory=Counter)
     bytes: Counter[int] = field(default_factory=Counter)
-    lasting: int = 0
+    lasting: int = 0  # of these rows, those that were there before the newer half of the window
+    # due_rows, due_bytes: the clock of the judged batch had come so far, and they are there
     due_rows: int = 0
     due_bytes: int = 0
+    # endless_rows, endless_bytes: without a time: their field is null, or no timer is set
     endless_rows: int = 0
     endless_bytes: int = 0
-    endless_new: int = 0
+    endless_new: int = 0  # of these rows, those that came in the newer half of the window
 
     def __add__(self, expiring: Expiring) -> Expiring:
         width = max(self.width, expiring.width)

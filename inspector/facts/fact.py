@@ -21,15 +21,11 @@ ALL_PARTITIONS = -1  # the partition of facts that are sums over partitions
 
 
 class Fact:
-    """The base of all facts. Those with a merge key have ``+`` and, without arguments, a zero.
+    """The base of all facts. Those with a merge key have ``+`` and, without arguments, a zero."""
 
-    Attributes:
-        kind: name of the fact, and of its column in the batches that cross the engines.
-        by_partition: those of the judged version are reported partition by partition, so that they
-            are not merged before they reach the driver.
-    """
-
-    kind: ClassVar[str]
+    kind: ClassVar[str]  # name of the fact, and of its column in the batches that cross the engines
+    # those of the judged version are reported partition by partition, so that they are not merged
+    # before they reach the driver
     by_partition: ClassVar[bool] = False
 
     def merge_key(self, _version: int) -> Hashable | None:
@@ -86,15 +82,10 @@ def fact(kind: str) -> Callable[[type[FactT]], type[FactT]]:
 
 @dataclass(frozen=True)
 class Observed(Generic[FactT]):
-    """A fact and where it was observed.
+    """A fact and where it was observed."""
 
-    Attributes:
-        store: the store; of facts merged over partitions, its partition is ALL_PARTITIONS.
-        version: the version it is about; of facts on a whole history the judged one.
-    """
-
-    store: StoreId
-    version: int
+    store: StoreId  # the store; of facts merged over partitions, its partition is ALL_PARTITIONS
+    version: int  # the version it is about; of facts on a whole history the judged one
     fact: FactT
 
     @property
@@ -106,16 +97,13 @@ class Observed(Generic[FactT]):
 
 @dataclass(frozen=True)
 class FactColumns:
-    """Facts of one type on several versions of a store, as columns.
-
-    Attributes:
-        columns: by the names of their fields: an array, a number for all, or, of counts by size,
-            what :meth:`inspector.facts.size_distributions.LiveSizes.follow` gives.
-    """
+    """Facts of one type on several versions of a store, as columns."""
 
     type: type[Fact]
     store: StoreId
     versions: Int64s
+    # by the names of their fields: an array, a number for all, or, of counts by size, what
+    # :meth:`inspector.facts.size_distributions.LiveSizes.follow` gives
     columns: Mapping[str, Any]
 
 

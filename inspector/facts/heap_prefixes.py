@@ -26,22 +26,18 @@ if TYPE_CHECKING:
 @fact("prefixes")
 @dataclass(frozen=True)
 class PrefixFacts(VersionSum):
-    """Prefixes of one version of one store. Adds.
-
-    Attributes:
-        prefixes, prefix_bytes: live in the version, and the bytes of their rows.
-        new_prefixes, new_prefix_bytes: those whose row object the version before did not have.
-        gone_prefixes: those that the version before had and this one has not.
-        set_sizes: how many prefixes have each number of keys.
-    """
+    """Prefixes of one version of one store. Adds."""
 
     by_partition = True
 
+    # prefixes, prefix_bytes: live in the version, and the bytes of their rows
     prefixes: int = 0
     prefix_bytes: int = 0
+    # new_prefixes, new_prefix_bytes: those whose row object the version before did not have
     new_prefixes: int = 0
     new_prefix_bytes: int = 0
-    gone_prefixes: int = 0
+    gone_prefixes: int = 0  # those that the version before had and this one has not
+    # how many prefixes have each number of keys
     set_sizes: SizeCounts = field(default_factory=SizeCounts)
 
 

@@ -28,17 +28,11 @@ ROWS_AT_ONCE = 1 << 16
 @fact("join_check")
 @dataclass(frozen=True)
 class JoinCheck(StoreSum):
-    """What is wrong between the two stores of one side of a join. Adds; the zero is empty.
+    """What is wrong between the two stores of one side of a join. Adds; the zero is empty."""
 
-    Attributes:
-        missing_rows: indices below a counter that no row has.
-        counters_without_rows: counters above zero of keys without any row.
-        dangling_rows: rows at or above their key's counter, or of keys without one.
-    """
-
-    missing_rows: int = 0
-    counters_without_rows: int = 0
-    dangling_rows: int = 0
+    missing_rows: int = 0  # indices below a counter that no row has
+    counters_without_rows: int = 0  # counters above zero of keys without any row
+    dangling_rows: int = 0  # rows at or above their key's counter, or of keys without one
     rows: int = 0
 
 
@@ -49,11 +43,9 @@ class MatchedRows(StoreSum):
 
     The rows have the flag in state format 2 (``SymmetricHashJoinStateManager``, Spark 3.0 and
     later).
-
-    Attributes:
-        matched, unmatched: rows that have, and that have not.
     """
 
+    # matched, unmatched: rows that have, and that have not
     matched: int = 0
     unmatched: int = 0
 

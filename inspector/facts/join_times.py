@@ -26,20 +26,15 @@ from inspector.sums import Sums, either, sum_by
 @fact("key_time_votes")
 @dataclass(frozen=True)
 class KeyTimeVotes(Sums, Fact):
-    """What the live rows of a join's side say of one time in the join key. Adds.
+    """What the live rows of a join's side say of one time in the join key. Adds."""
 
-    Attributes:
-        path: ordinals from the key row inwards: which field of the key it is.
-        same: rows whose event time it is.
-        other: rows whose event time it is not; one with neither (null, as of late outer rows that
-            no watermark ever covers) counts as none of the two.
-        covered: rows that would be gone by that rule.
-    """
-
+    # ordinals from the key row inwards: which field of the key it is
     path: tuple[int, ...] = sum_by(either, ())
-    same: int = 0
+    same: int = 0  # rows whose event time it is
+    # rows whose event time it is not; one with neither (null, as of late outer rows that no
+    # watermark ever covers) counts as none of the two
     other: int = 0
-    covered: int = 0
+    covered: int = 0  # rows that would be gone by that rule
 
     def merge_key(self, _version: int) -> tuple[int, ...]:
         """Those on one time of the key add."""
@@ -91,17 +86,13 @@ class RowsTimedInRange(Fact):
 @fact("removed_rows")
 @dataclass(frozen=True)
 class RemovedRows(StoreSum):
-    """Rows of a join's side, or timers, that went, by whether it was their time. Adds.
+    """Rows of a join's side, or timers, that went, by whether it was their time. Adds."""
 
-    Attributes:
-        on_time: the version's batch was the first that covered their event time.
-        off_time: it was not. With the watermark on the join key there are none: every batch removes
-            what its own covers. early: of these, those whose time was yet to come.
-    """
-
-    on_time: int = 0
+    on_time: int = 0  # the version's batch was the first that covered their event time
+    # it was not. With the watermark on the join key there are none: every batch removes what its
+    # own covers.
     off_time: int = 0
-    early: int = 0
+    early: int = 0  # of these, those whose time was yet to come
 
     @classmethod
     def observe(

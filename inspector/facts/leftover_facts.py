@@ -22,27 +22,19 @@ TimedT = TypeVar("TimedT", bound="TimedLeftover")
 
 @dataclass(frozen=True)
 class JudgedLeftover(Fact):
-    """What facts about leftovers have in common: what they are by, and what that rests on.
+    """What facts about leftovers have in common: what they are by, and what that rests on."""
 
-    Attributes:
-        leftover_class: why they are still there. certainty: of that.
-        expired_version: whose batch proves that they had expired; of several, the oldest.
-        timeout_kind: the clock that their timers were judged by; None for rules without timers,
-            and of a timer that both clocks passed.
-        reason: what the judgement rests on; None for a plain proof.
-        needs: what else has to hold (:mod:`inspector.merge.resolution`).
-        clock_version: version whose batch has to have used that clock; None without timers.
-        by_either_clock: it is a leftover by the other clock too.
-    """
-
-    leftover_class: LeftoverClass
-    certainty: Certainty
-    expired_version: int
+    leftover_class: LeftoverClass  # why they are still there
+    certainty: Certainty  # of that
+    expired_version: int  # whose batch proves that they had expired; of several, the oldest
+    # the clock that their timers were judged by; None for rules without timers, and of a timer that
+    # both clocks passed
     timeout_kind: TimeoutKind | None = None
-    reason: str | None = None
-    needs: Needs | None = None
+    reason: str | None = None  # what the judgement rests on; None for a plain proof
+    needs: Needs | None = None  # what else has to hold (:mod:`inspector.merge.resolution`)
+    # version whose batch has to have used that clock; None without timers
     clock_version: int | None = None
-    by_either_clock: bool = False
+    by_either_clock: bool = False  # it is a leftover by the other clock too
 
     @property
     def before_window(self) -> bool:
@@ -79,21 +71,17 @@ class JudgedLeftover(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class TimedLeftover(JudgedLeftover):
-    """What a leftover key and a count of some have in common: sizes, and a run of timeouts.
+    """What a leftover key and a count of some have in common: sizes, and a run of timeouts."""
 
-    Attributes:
-        key_bytes, value_bytes: how large the rows are.
-        first_expired_version: the first of the timeouts in a row with which the histories of the
-            keys end; None before the window, and where it is not known.
-        fired: how many these were, at least, of any of the keys; None or 0 where it is not known.
-        group: of several of one judgement in a partition.
-    """
-
+    # key_bytes, value_bytes: how large the rows are
     key_bytes: int
     value_bytes: int
+    # the first of the timeouts in a row with which the histories of the keys end; None before the
+    # window, and where it is not known
     first_expired_version: int | None = None
+    # how many these were, at least, of any of the keys; None or 0 where it is not known
     fired: int | None = None
-    group: int = 0
+    group: int = 0  # of several of one judgement in a partition
 
     @property
     def row_bytes(self) -> int:
@@ -118,24 +106,16 @@ class TimedLeftover(JudgedLeftover):
 @fact("leftover")
 @dataclass(frozen=True, kw_only=True)
 class Leftover(TimedLeftover):
-    """One leftover key that is listed.
-
-    Attributes:
-        puts: puts of the key in the window. last_put_version: None if that was before the window.
-        clock_ms: the field that expired; None where it is not known any more.
-        threshold_ms: what it was held against.
-        state_change: what the call that answered the timeout did with the state; None for rules
-            without a timer.
-        appeared: orders the keys of a partition, where a task has a range of them; else 0.
-    """
+    """One leftover key that is listed."""
 
     key: bytes
-    puts: int
-    last_put_version: int | None = None
-    clock_ms: int | None = None
-    threshold_ms: int | None = None
+    puts: int  # puts of the key in the window
+    last_put_version: int | None = None  # None if that was before the window
+    clock_ms: int | None = None  # the field that expired; None where it is not known any more
+    threshold_ms: int | None = None  # what it was held against
+    # what the call that answered the timeout did with the state; None for rules without a timer
     state_change: StateChange | None = None
-    appeared: int = 0
+    appeared: int = 0  # orders the keys of a partition, where a task has a range of them; else 0
 
     @property
     def run_start(self) -> int:
@@ -157,14 +137,12 @@ class LeftoverCount(TimedLeftover):
     """How many leftovers of one judgement a partition has, whether or not they are listed.
 
     Not added over partitions: the clock that all of these show may cut the runs of each.
-
-    Attributes:
-        untouched, changed, empty: keys by what the call that answered the timeout did with their
-            state; None for rules without a timer.
     """
 
     rows: int
     fired: int
+    # untouched, changed, empty: keys by what the call that answered the timeout did with their
+    # state; None for rules without a timer
     untouched: int | None = None
     changed: int | None = None
     empty: int | None = None

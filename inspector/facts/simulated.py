@@ -36,24 +36,19 @@ _NO_JOIN = -1
 @fact("simulated")
 @dataclass(frozen=True)
 class SimulatedRows(Sums, Fact):
-    """Rows that a version of a store would have. Adds.
-
-    Attributes:
-        stores: partitions. whole: those of them of which no row is missing because it went before
-            the oldest version that can be read, or within a batch of real-time mode.
-        timeout_kind: the clock that timers follow in it, where no more is known of them.
-        join_keys: in a store of a join's rows, the keys that a counter would have.
-        join_key_bytes: their sizes.
-    """
+    """Rows that a version of a store would have. Adds."""
 
     rows: int = 0
     key_bytes: int = 0
     value_bytes: int = 0
-    stores: int = 0
+    stores: int = 0  # partitions
+    # those of them of which no row is missing because it went before the oldest version that can be
+    # read, or within a batch of real-time mode
     whole: int = 0
+    # the clock that timers follow in it, where no more is known of them
     timeout_kind: TimeoutKind | None = sum_by(either, None)
-    join_keys: int = 0
-    join_key_bytes: int = 0
+    join_keys: int = 0  # in a store of a join's rows, the keys that a counter would have
+    join_key_bytes: int = 0  # their sizes
 
     def merge_key(self, version: int) -> Hashable:
         """Those of one version and one clock add."""

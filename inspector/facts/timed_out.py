@@ -38,23 +38,16 @@ BEFORE = "no timeout when the window of proof began, in which each call for data
 
 @dataclass(frozen=True)
 class TimerView:
-    """What is known of a store's timers when its leftovers are found.
+    """What is known of a store's timers when its leftovers are found."""
 
-    Attributes:
-        kinds: the clocks that they may follow.
-        premises: of the operator.
-        calls: who made the records of each version.
-        runs: how often in a row each timer fired; None if it was not followed.
-        empty_size: size of a value whose state is null; -1 where none is known by its size.
-        disputed: the map began with a snapshot that differs from its deltas, so that the timer that
-            the first put of a key replaced is not known.
-    """
-
-    kinds: tuple[TimeoutKind, ...] = (EVENT, PROCESSING)
-    premises: TimerPremises = field(default_factory=TimerPremises)
-    calls: Mapping[int, Calls] = field(default_factory=dict)
+    kinds: tuple[TimeoutKind, ...] = (EVENT, PROCESSING)  # the clocks that they may follow
+    premises: TimerPremises = field(default_factory=TimerPremises)  # of the operator
+    calls: Mapping[int, Calls] = field(default_factory=dict)  # who made the records of each version
+    # how often in a row each timer fired; None if it was not followed
     runs: TimerRuns | None = None
-    empty_size: int = -1
+    empty_size: int = -1  # size of a value whose state is null; -1 where none is known by its size
+    # the map began with a snapshot that differs from its deltas, so that the timer that the first
+    # put of a key replaced is not known
     disputed: bool = False
 
 
@@ -70,20 +63,15 @@ def timeout_leftovers(state: StateMap, clocks: Clocks, view: TimerView) -> Itera
 
 
 class _Puts(NamedTuple):
-    """Last puts that replaced a timer; arrays run parallel to ``ids``.
+    """Last puts that replaced a timer; arrays run parallel to ``ids``."""
 
-    Attributes:
-        ids: the keys. timer: that it left. put: its step. over: the timer that it replaced.
-        position: of its record. kept: it left no timer. sure: a timeout made it.
-    """
-
-    ids: Int64s
-    timer: Int64s
-    put: Int64s
-    over: Int64s
-    position: Int64s
-    kept: Bools
-    sure: Bools
+    ids: Int64s  # the keys
+    timer: Int64s  # that it left
+    put: Int64s  # its step
+    over: Int64s  # the timer that it replaced
+    position: Int64s  # of its record
+    kept: Bools  # it left no timer
+    sure: Bools  # a timeout made it
 
 
 _SAME_STATE, _KEPT, _KNOWN, _SURE, _AGAIN_BY_OURS, _AGAIN_BY_OTHER, _UNSETTLED, _HIDDEN = (

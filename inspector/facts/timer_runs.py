@@ -21,33 +21,28 @@ from inspector.sums import Sums, either, sum_by
 
 @dataclass(frozen=True)
 class TimerCalls(Sums):
-    """What a store's history shows of its function, under one clock. Adds; the zero is empty.
+    """What a store's history shows of its function, under one clock. Adds; the zero is empty."""
 
-    Attributes:
-        armed_by_data, unarmed_by_data: puts that a call for data surely made, by whether they left
-            a timer.
-        changed_by_data, untouched_by_data: those of them over a row that was there, by whether
-            they changed its state.
-        timeout_kept, timeout_rearmed, timeout_removed: records that a timeout surely made, by what
-            became of the key: no timer any more, another one, gone.
-        armed_keys: keys that had a timer at some version of the window.
-        never_armed_rows, never_armed_bytes: live rows that had none, and their key and value bytes.
-        cleared_rows: live rows of keys that had one and have none.
-        lost_rows, lost_bytes: those of them whose timer a call for data surely took away, and their
-            key and value bytes.
-    """
-
+    # armed_by_data, unarmed_by_data: puts that a call for data surely made, by whether they left a
+    # timer
     armed_by_data: int = 0
     unarmed_by_data: int = 0
+    # changed_by_data, untouched_by_data: those of them over a row that was there, by whether they
+    # changed its state
     changed_by_data: int = 0
     untouched_by_data: int = 0
+    # timeout_kept, timeout_rearmed, timeout_removed: records that a timeout surely made, by what
+    # became of the key: no timer any more, another one, gone
     timeout_kept: int = 0
     timeout_rearmed: int = 0
     timeout_removed: int = 0
-    armed_keys: int = 0
+    armed_keys: int = 0  # keys that had a timer at some version of the window
+    # never_armed_rows, never_armed_bytes: live rows that had none, and their key and value bytes
     never_armed_rows: int = 0
     never_armed_bytes: int = 0
-    cleared_rows: int = 0
+    cleared_rows: int = 0  # live rows of keys that had one and have none
+    # lost_rows, lost_bytes: those of them whose timer a call for data surely took away, and their
+    # key and value bytes
     lost_rows: int = 0
     lost_bytes: int = 0
 
@@ -70,17 +65,14 @@ Runs = tuple[Int64s, Int64s]  # how often the timers of some keys fired, and the
 
 @dataclass
 class Run:
-    """One clock: the timed-out calls with which each key's history ends, and the habits it shows.
+    """One clock: the timed-out calls that end each key's history, and the habits it shows."""
 
-    Attributes:
-        fired: at least how many; 0 after what may be a call for data. first: step of the first.
-        lost: keys whose timer a call for data took away.
-        standing: by step, whether a timer outlived it that had run out by this clock.
-    """
-
+    # at least how many; 0 after what may be a call for data
     fired: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
-    first: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
+    first: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))  # step of the first
+    # keys whose timer a call for data took away
     lost: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
+    # by step, whether a timer outlived it that had run out by this clock
     standing: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
     calls: TimerCalls = field(default_factory=TimerCalls)
 

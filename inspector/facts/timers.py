@@ -29,20 +29,16 @@ NO_RECORD = int(np.iinfo(np.int64).max)
 
 
 class TimerPremises(NamedTuple):
-    """Which premises on timers hold for an operator, by its place in the query.
+    """Which premises on timers hold for an operator, by its place in the query."""
 
-    Attributes:
-        only_sources_feed: only new data of the sources can call the function for data
-            (premise ``only-data-calls``).
-        exact_watermark: the operator sees the watermark of the query, not one that lags behind it.
-        clears_timers: no timer that has run out outlives its batch (premise ``clears-timers``).
-        all_or_nothing: where the watermark is not exact, the operator may see none, but never one
-            that lags: one by which a timer fired is that of the query.
-    """
-
+    # only new data of the sources can call the function for data (premise ``only-data-calls``)
     only_sources_feed: bool = True
+    # the operator sees the watermark of the query, not one that lags behind it
     exact_watermark: bool = True
+    # no timer that has run out outlives its batch (premise ``clears-timers``)
     clears_timers: bool = False
+    # where the watermark is not exact, the operator may see none, but never one that lags: one by
+    # which a timer fired is that of the query
     all_or_nothing: bool = False
 
     def lags(self, kind: TimeoutKind) -> bool:
@@ -52,30 +48,23 @@ class TimerPremises(NamedTuple):
 
 @dataclass(frozen=True)
 class TimerRecords:
-    """The records of one version as far as timers go: one, the last, of each key it names.
-
-    Attributes:
-        ids: the keys. put: those that it put and that are there.
-        before: the timer that the key had: NO_TIMEOUT for none, NO_CLOCK where there was no row or
-            the timer cannot be read. after: the one that the put left; NO_CLOCK for a removal.
-        same_state: puts that left the state as it was, but for the timer.
-        timed: the key had a timer. armed: the put left one.
-        fresh: the key had no timer before: no timeout can have called for it.
-        again: places of the keys whose record replaced one of the same version, which had put the
-            timer in ``before``: a call for data whose timer had run out as it was set, such as one
-            of ``Long.MaxValue`` milliseconds, which overflows.
-    """
+    """The records of one version as far as timers go: one, the last, of each key it names."""
 
     change: Change
-    ids: Int64s
-    put: Bools
+    ids: Int64s  # the keys
+    put: Bools  # those that it put and that are there
     positions: Int64s
+    # the timer that the key had: NO_TIMEOUT for none, NO_CLOCK where there was no row or the timer
+    # cannot be read
     before: Int64s
-    after: Int64s
-    same_state: Bools
-    timed: Bools
-    armed: Bools
-    fresh: Bools
+    after: Int64s  # the one that the put left; NO_CLOCK for a removal
+    same_state: Bools  # puts that left the state as it was, but for the timer
+    timed: Bools  # the key had a timer
+    armed: Bools  # the put left one
+    fresh: Bools  # the key had no timer before: no timeout can have called for it
+    # places of the keys whose record replaced one of the same version, which had put the timer in
+    # ``before``: a call for data whose timer had run out as it was set, such as one of
+    # ``Long.MaxValue`` milliseconds, which overflows
     again: Int64s
 
     @classmethod
@@ -116,13 +105,11 @@ class CallBounds(VersionSum):
 
     Who made the records is judged by the order of all of them: a pass over a part of a partition's
     keys has to be told what the others show.
-
-    Attributes:
-        by_any, by_event, by_processing: position of the last record that no timeout can have made,
-            whatever clock the timers follow, and by each of them; -1 for none. Where the records
-            are not ordered, such a one says nothing of those before it: by either clock -1.
     """
 
+    # by_any, by_event, by_processing: position of the last record that no timeout can have made,
+    # whatever clock the timers follow, and by each of them; -1 for none. Where the records are not
+    # ordered, such a one says nothing of those before it: by either clock -1.
     by_any: int = sum_by(max, -1)
     by_event: int = sum_by(max, -1)
     by_processing: int = sum_by(max, -1)
@@ -148,20 +135,16 @@ class CallBounds(VersionSum):
 
 @dataclass(frozen=True)
 class Calls:
-    """Who made the records of one version.
+    """Who made the records of one version."""
 
-    Attributes:
-        sure_from: position from which on timeouts made every record, whatever clock they follow.
-        last_data: under each clock that the timers may follow, the position up to which new data
-            made every record; a timeout may have made those between the two.
-        against: the clocks that the timers of this batch cannot follow.
-        may_rewrite_unseen: new data may have put values again as they were, which snapshots alone
-            do not show.
-    """
-
+    # position from which on timeouts made every record, whatever clock they follow
     sure_from: int = NO_RECORD
+    # under each clock that the timers may follow, the position up to which new data made every
+    # record; a timeout may have made those between the two
     last_data: Mapping[TimeoutKind, int] = field(default_factory=dict)
+    # the clocks that the timers of this batch cannot follow
     against: frozenset[TimeoutKind] = frozenset()
+    # new data may have put values again as they were, which snapshots alone do not show
     may_rewrite_unseen: bool = False
 
 

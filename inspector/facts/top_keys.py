@@ -34,23 +34,17 @@ class TopBy(enum.Enum):
 @fact("top")
 @dataclass(frozen=True)
 class TopKey(Fact):
-    """A live key that ranks high in its partition; never added, but merged by :func:`merge_top`.
+    """A live key that ranks high in its partition; never added, but merged by :func:`merge_top`."""
 
-    Attributes:
-        by: the ranking. amount: what the key ranks by there: more comes first.
-        key: its UnsafeRow. key_bytes, value_bytes: sizes of the row.
-        puts: in the window. last_put_version: None if that was before the window.
-        appeared: orders the keys of a partition, where a task has a range of them; else 0.
-    """
-
-    by: TopBy
-    amount: int
-    key: bytes
+    by: TopBy  # the ranking
+    amount: int  # what the key ranks by there: more comes first
+    key: bytes  # its UnsafeRow
+    # key_bytes, value_bytes: sizes of the row
     key_bytes: int
     value_bytes: int
-    puts: int
-    last_put_version: int | None = None
-    appeared: int = 0
+    puts: int  # in the window
+    last_put_version: int | None = None  # None if that was before the window
+    appeared: int = 0  # orders the keys of a partition, where a task has a range of them; else 0
 
 
 @fact("sampled_key")

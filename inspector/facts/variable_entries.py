@@ -32,21 +32,13 @@ LISTED = 10  # keys with the most entries that each partition lists
 @fact("timers_without_state")
 @dataclass(frozen=True)
 class TimersWithoutState(StoreSum):
-    """Timers by whether their grouping key has a row in any variable. Adds; the zero is empty.
+    """Timers by whether their grouping key has a row in any variable. Adds; the zero is empty."""
 
-    Attributes:
-        timers: live ones.
-        without: of these, timers of keys without any state.
-        without_bytes: their key and value bytes.
-        keys: how many keys they have.
-        owners: keys that have a timer.
-    """
-
-    timers: int = 0
-    without: int = 0
-    without_bytes: int = 0
-    keys: int = 0
-    owners: int = 0
+    timers: int = 0  # live ones
+    without: int = 0  # of these, timers of keys without any state
+    without_bytes: int = 0  # their key and value bytes
+    keys: int = 0  # how many keys they have
+    owners: int = 0  # keys that have a timer
 
 
 @fact("fired_keys")
@@ -61,20 +53,16 @@ class FiredKeys(StoreSum):
 @fact("entries_per_key")
 @dataclass(frozen=True)
 class EntriesPerKey(StoreSum):
-    """Live entries of a list or map by their grouping key. Adds; the zero is empty.
-
-    Attributes:
-        most: entries of the key that has the most.
-        growing: keys to which entries were added in the window and from which none was removed, by
-            the power of two that their entries reach: 10 for 1,024 to 2,047. Not those that are
-            written again and again whole, as a list is that keeps the newest entries.
-        versions: of the window whose changes are known; the fewest of any partition.
-    """
+    """Live entries of a list or map by their grouping key. Adds; the zero is empty."""
 
     keys: int = 0
     entries: int = 0
-    most: int = sum_by(max, 0)
+    most: int = sum_by(max, 0)  # entries of the key that has the most
+    # keys to which entries were added in the window and from which none was removed, by the power
+    # of two that their entries reach: 10 for 1,024 to 2,047. Not those that are written again and
+    # again whole, as a list is that keeps the newest entries.
     growing: Counter[int] = field(default_factory=Counter)
+    # of the window whose changes are known; the fewest of any partition
     versions: int | None = sum_by(least, None)
 
     def growing_from(self, entries: int) -> int:
@@ -86,19 +74,13 @@ class EntriesPerKey(StoreSum):
 @fact("key_entries")
 @dataclass(frozen=True)
 class KeyEntries(Fact):
-    """A grouping key of a list or map that has many entries; never added.
-
-    Attributes:
-        entries: live ones. row_bytes: their key and value bytes.
-        added: of these, those that came in the window.
-        removed: entries of the key that were there in the window and are not any more.
-    """
+    """A grouping key of a list or map that has many entries; never added."""
 
     key: bytes
-    entries: int
-    row_bytes: int
-    added: int
-    removed: int
+    entries: int  # live ones
+    row_bytes: int  # their key and value bytes
+    added: int  # of these, those that came in the window
+    removed: int  # entries of the key that were there in the window and are not any more
 
 
 def timers_without_state(

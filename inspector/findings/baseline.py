@@ -54,19 +54,15 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Earlier:
-    """What an earlier audit found of a checkpoint.
+    """What an earlier audit found of a checkpoint."""
 
-    Attributes:
-        checkpoint, query_id: by which it is recognised.
-        complete: whether everything could be read; if not, what is new may have been there.
-        findings: by place: severity, rows and bytes of each, summed where there are several.
-    """
-
+    # checkpoint, query_id: by which it is recognised
     checkpoint: str
     query_id: str | None
     batch_id: int | None
-    complete: bool
+    complete: bool  # whether everything could be read; if not, what is new may have been there
     metrics: Values
+    # by place: severity, rows and bytes of each, summed where there are several
     findings: Mapping[Place, Amount]
 
 
@@ -116,14 +112,10 @@ class MetricTrend:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A checkpoint against its baseline.
+    """A checkpoint against its baseline."""
 
-    Attributes:
-        earlier: None if the baseline does not have the checkpoint: all is new then.
-        findings, metrics: the worst first. Metrics that one of the two lacks are left out.
-    """
-
-    earlier: Earlier | None
+    earlier: Earlier | None  # None if the baseline does not have the checkpoint: all is new then
+    # findings, metrics: the worst first. Metrics that one of the two lacks are left out.
     findings: tuple[FindingTrend, ...]
     metrics: tuple[MetricTrend, ...]
 

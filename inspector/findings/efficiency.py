@@ -19,72 +19,48 @@ from inspector.quantities import bytes_text, capitalise, count_text, long_durati
 
 @dataclass(frozen=True)
 class StoreCosts:
-    """What is known of one store.
-
-    Attributes:
-        partitions: facts of the judged version by partition.
-        versions: facts of every version, all partitions together.
-        single: Spark runs its operator in one partition.
-        largest: words for the key with the largest value; empty if it is not known.
-        kept: what the values keep, where their operator shows it.
-        hot: the key with most rows of a join's side, or most entries of a list or map.
-        written: rows that the store wrote, or gained, in batches whose sources count their
-            records; records: those.
-        column: the column with most of the bytes of large keys or values.
-        shares_files: its changes lie in files that other stores of the partition write to, too.
-    """
+    """What is known of one store."""
 
     operator_id: int
     operator_name: str
     store_name: str
-    partitions: Mapping[int, VersionFacts]
-    versions: Mapping[int, VersionFacts]
-    single: bool = False
-    largest: str = ""
-    kept: str = ""
+    partitions: Mapping[int, VersionFacts]  # facts of the judged version by partition
+    versions: Mapping[int, VersionFacts]  # facts of every version, all partitions together
+    single: bool = False  # Spark runs its operator in one partition
+    largest: str = ""  # words for the key with the largest value; empty if it is not known
+    kept: str = ""  # what the values keep, where their operator shows it
+    # the key with most rows of a join's side, or most entries of a list or map
     hot: HotKey | None = None
     windows: Windows | None = None
+    # rows that the store wrote, or gained, in batches whose sources count their records
     written: int = 0
-    records: int = 0
-    column: WideColumn | None = None
+    records: int = 0  # of those sources
+    column: WideColumn | None = None  # the column with most of the bytes of large keys or values
+    # its changes lie in files that other stores of the partition write to, too
     shares_files: bool = False
 
 
 @dataclass(frozen=True)
 class HotKey:
-    """The key with most rows of a join's side, or with most entries of a list or map.
+    """The key with most rows of a join's side, or with most entries of a list or map."""
 
-    Attributes:
-        key: words for it; empty if it has none.
-        rows: that it has. of: rows of all keys. noun: what they are, singular.
-        bytes: of its rows, where they are counted.
-        keys: that have rows in this side of the join. opposite: rows of a key in the other one, on
-            average.
-    """
-
-    key: str
-    rows: int
-    of: int
-    noun: str
-    bytes: int | None = None
-    keys: int = 0
-    opposite: float = 0.0
+    key: str  # words for it; empty if it has none
+    rows: int  # that it has
+    of: int  # rows of all keys
+    noun: str  # what they are, singular
+    bytes: int | None = None  # of its rows, where they are counted
+    keys: int = 0  # that have rows in this side of the join
+    opposite: float = 0.0  # rows of a key in the other one, on average
 
 
 @dataclass(frozen=True)
 class WideColumn:
-    """The column with most of the bytes of large keys or values, by a sample of them.
+    """The column with most of the bytes of large keys or values, by a sample of them."""
 
-    Attributes:
-        name: its path, or the name of several numbered ones; empty for all that a function keeps.
-        kept: what it keeps, in brackets, or that it is of the key.
-        row_bytes: of it in a row, on average. share: of the bytes of keys and values.
-    """
-
-    name: str
-    row_bytes: float
-    share: float
-    kept: str = ""
+    name: str  # its path, or the name of several numbered ones; empty for all that a function keeps
+    row_bytes: float  # of it in a row, on average
+    share: float  # of the bytes of keys and values
+    kept: str = ""  # what it keeps, in brackets, or that it is of the key
 
 
 @dataclass(frozen=True)
@@ -169,29 +145,23 @@ def judge_heap(heap_bytes: int | None, thresholds: Thresholds) -> Iterator[Findi
 
 @dataclass(frozen=True)
 class FileCosts:
-    """What lies in the folders of one operator.
+    """What lies in the folders of one operator."""
 
-    Attributes:
-        operator_id: which. stores: of all partitions.
-        left, left_bytes: temporary files of attempts that did not commit.
-        versions: the most that a store has files of. logged: batches in the offset log, of which
-            each one that starts removes all but ``minBatchesToRetain``.
-        bytes, old_bytes: of its state files, and of those more than :data:`USUAL_VERSIONS` old.
-        zips: versions without a changelog at the end, of a provider that writes either; uploaded:
-            bytes of the files of all stores for each version that is kept.
-        changes: facts of each version whose changes are known, all stores together.
-    """
-
-    operator_id: int
-    stores: int
+    operator_id: int  # which
+    stores: int  # of all partitions
+    # left, left_bytes: temporary files of attempts that did not commit
     left: int
     left_bytes: int
-    versions: int
+    versions: int  # the most that a store has files of
+    # bytes, old_bytes: of its state files, and of those more than :data:`USUAL_VERSIONS` old
     bytes: int
     old_bytes: int
+    # batches in the offset log, of which each one that starts removes all but
+    # ``minBatchesToRetain``
     logged: int = 0
-    zips: int = 0
-    uploaded: int = 0
+    zips: int = 0  # versions without a changelog at the end, of a provider that writes either
+    uploaded: int = 0  # bytes of the files of all stores for each version that is kept
+    # facts of each version whose changes are known, all stores together
     changes: Sequence[VersionFacts] = ()
 
 

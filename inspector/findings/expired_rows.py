@@ -21,30 +21,21 @@ PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
 
 @dataclass(frozen=True)
 class LeftoverTotal:
-    """How many leftovers of one judgement a store has, and since which version.
-
-    Attributes:
-        bytes: their row bytes; key_bytes: those of their keys.
-        oldest_version: the oldest whose batch proves of one of them that it had expired.
-        fired: the longest run of timeouts of any of them.
-        by_change: keys by what became of their state; None for rules without a timer.
-        before_window: they expired before the window of proof.
-        reason: what the judgement rests on; empty for a plain proof.
-        first_version: of the first timeout in the runs with which their histories end; None where
-            it is not known.
-    """
+    """How many leftovers of one judgement a store has, and since which version."""
 
     kind: LeftoverClass
     certainty: Certainty
     rows: int
-    bytes: int
-    oldest_version: int
-    fired: int = 1
+    bytes: int  # their row bytes
+    oldest_version: int  # the oldest whose batch proves of one of them that it had expired
+    fired: int = 1  # the longest run of timeouts of any of them
+    # keys by what became of their state; None for rules without a timer
     by_change: Mapping[str, int | None] = field(default_factory=dict)
-    before_window: bool = False
-    reason: str = ""
+    before_window: bool = False  # they expired before the window of proof
+    reason: str = ""  # what the judgement rests on; empty for a plain proof
+    # of the first timeout in the runs with which their histories end; None where it is not known
     first_version: int | None = None
-    key_bytes: int = 0
+    key_bytes: int = 0  # those of their keys
 
     @classmethod
     def of(cls, counts: Sequence[LeftoverCount]) -> LeftoverTotal:
@@ -79,18 +70,13 @@ class LeftoverTotal:
 
 @dataclass(frozen=True)
 class Place:
-    """Where leftovers are, and what their user can do.
-
-    Attributes:
-        advice: what helps against leftovers of its rule; empty if that is not known.
-        row_kind: what its rows are.
-        removes: whether it removed rows in the history, and in complete output mode would not.
-    """
+    """Where leftovers are, and what their user can do."""
 
     operator_id: int
     store_name: str
-    advice: str
-    row_kind: RowKind = RowKind.ROW
+    advice: str  # what helps against leftovers of its rule; empty if that is not known
+    row_kind: RowKind = RowKind.ROW  # what its rows are
+    # whether it removed rows in the history, and in complete output mode would not
     removes: bool = False
 
 

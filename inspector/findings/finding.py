@@ -42,16 +42,11 @@ class Concerns(enum.Enum):
 
 @dataclass(frozen=True)
 class Explains:
-    """Findings that another one is the reason of, and so is named in their place.
+    """Findings that another one is the reason of, and so is named in their place."""
 
-    Attributes:
-        symptoms: their ids. reason: how they follow from it.
-        same_store: only those of the same operator and store.
-    """
-
-    symptoms: tuple[str, ...]
-    reason: str
-    same_store: bool = False
+    symptoms: tuple[str, ...]  # their ids
+    reason: str  # how they follow from it
+    same_store: bool = False  # only those of the same operator and store
 
 
 @dataclass(frozen=True)

@@ -22,21 +22,17 @@ from inspector.quantities import count_text, duration_text
 
 @dataclass(frozen=True)
 class Retention:
-    """How far behind the watermark the rows of a side reached, over the versions.
+    """How far behind the watermark the rows of a side reached, over the versions."""
 
-    Attributes:
-        behind_ms: watermark of the version's batch less the oldest event time in the side's rows,
-            by version; only versions with both.
-        removed: rows removed over the window. newest, first: facts at its two ends.
-        versions: versions whose changes are known.
-    """
-
+    # watermark of the version's batch less the oldest event time in the side's rows, by version;
+    # only versions with both
     behind_ms: Mapping[int, int]
     watermarks: Mapping[int, int]
-    removed: int
+    removed: int  # rows removed over the window
+    # newest, first: facts at its two ends
     newest: VersionFacts
     first: VersionFacts
-    versions: int
+    versions: int  # versions whose changes are known
 
     @property
     def moved_ms(self) -> int:
@@ -58,21 +54,18 @@ class Retention:
 
 @dataclass(frozen=True)
 class JoinLifetime:
-    """What is known of a join.
+    """What is known of a join."""
 
-    Attributes:
-        operator_id: which. sides: of each side, by its store of rows.
-        checks: counters held against rows, by store of rows.
-        covered: by store of rows, those that would be gone if the time in the join key that equals
-            their event time, in all of them, carried the watermark.
-        partners: rows of the files with a partner and without, by store of rows; those of a
-            snapshot are counted again.
-    """
-
-    operator_id: int
+    operator_id: int  # which
+    # of each side, by its store of rows
     sides: Mapping[str, Retention] = field(default_factory=dict)
+    # counters held against rows, by store of rows
     checks: Mapping[str, JoinCheck] = field(default_factory=dict)
+    # by store of rows, those that would be gone if the time in the join key that equals their event
+    # time, in all of them, carried the watermark
     covered: Mapping[str, int] = field(default_factory=dict)
+    # rows of the files with a partner and without, by store of rows; those of a snapshot are
+    # counted again
     partners: Mapping[str, MatchedRows] = field(default_factory=dict)
 
 

@@ -42,17 +42,12 @@ _EXAMPLES = {
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of a checkpoint.
+    """One number of a checkpoint."""
 
-    Attributes:
-        name: in options, JSON and comparisons.
-        exact: counted from bytes; False for an estimate.
-    """
-
-    name: str
+    name: str  # in options, JSON and comparisons
     quantity: Quantity
     doc: str
-    exact: bool = True
+    exact: bool = True  # counted from bytes; False for an estimate
 
     @property
     def example(self) -> str:
@@ -204,17 +199,11 @@ class Passed(enum.Enum):
 
 @dataclass(frozen=True)
 class Gate:
-    """A metric, the most that it may be, and what it is.
+    """A metric, the most that it may be, and what it is."""
 
-    Attributes:
-        metric: what is held against the limit.
-        limit: the most that it may be; in the metric's unit.
-        value: what it is; None if the checkpoint does not show it.
-    """
-
-    metric: Metric
-    limit: float
-    value: Value = None
+    metric: Metric  # what is held against the limit
+    limit: float  # the most that it may be; in the metric's unit
+    value: Value = None  # what it is; None if the checkpoint does not show it
 
     @property
     def passed(self) -> Passed:

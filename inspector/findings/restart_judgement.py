@@ -90,20 +90,15 @@ AVRO = "avro"
 
 @dataclass(frozen=True)
 class Line:
-    """One thing that a restart depends on.
+    """One thing that a restart depends on."""
 
-    Attributes:
-        item: what was compared. rule: what Spark does about it.
-        old, new: of both sides, as text; None if a side has none.
-        detail: what the rule does not say, a sentence; "" for nothing.
-        operator_id, store_name: whose it is; None if it is the query's.
-    """
-
-    item: str
-    rule: RestartRule
+    item: str  # what was compared
+    rule: RestartRule  # what Spark does about it
+    # old, new: of both sides, as text; None if a side has none
     old: str | None = None
     new: str | None = None
-    detail: str = ""
+    detail: str = ""  # what the rule does not say, a sentence; "" for nothing
+    # operator_id, store_name: whose it is; None if it is the query's
     operator_id: int | None = None
     store_name: str | None = None
 
@@ -140,22 +135,17 @@ class Side:
 
 @dataclass(frozen=True)
 class SameRows:
-    """State that the old query made of the rows of which NEW was made, held against NEW's.
-
-    Attributes:
-        rows: by operator and store, how many rows the old query made.
-        keys, values: by the same, how many keys one state has alone, and how many have another
-            value in each.
-        indistinct: operators and stores with fields of one name and type that no row tells apart.
-        unread: why the states could not be read; "" if they could.
-    """
+    """State that the old query made of the rows of which NEW was made, held against NEW's."""
 
     old: Side
-    rows: Mapping[tuple[int, str], int]
+    rows: Mapping[tuple[int, str], int]  # by operator and store, how many rows the old query made
+    # keys, values: by the same, how many keys one state has alone, and how many have another value
+    # in each
     keys: Mapping[tuple[int, str], int]
     values: Mapping[tuple[int, str], int]
+    # operators and stores with fields of one name and type that no row tells apart
     indistinct: Collection[tuple[int, str]]
-    unread: str = ""
+    unread: str = ""  # why the states could not be read; "" if they could
 
     def obstacle(self, production: Side, new: Side) -> str:
         """Why the states say nothing about a change, a sentence; "" if they do."""

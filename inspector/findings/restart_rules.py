@@ -54,21 +54,16 @@ _SEVERITY = {
 
 @dataclass(frozen=True)
 class RestartRule:
-    """What Spark does about one kind of change.
+    """What Spark does about one kind of change."""
 
-    Attributes:
-        id: ``SS4nn``; never changes its meaning.
-        about: what is compared; rules of several releases share it.
-        since, until: the first and the last of :data:`RELEASES` that do so.
-        informs: it is of every comparison of files, and so no finding against this one: an
-            information, whatever its verdict.
-    """
-
-    id: str
-    about: str
+    id: str  # ``SS4nn``; never changes its meaning
+    about: str  # what is compared; rules of several releases share it
     verdict: Restarts
+    # since, until: the first and the last of :data:`RELEASES` that do so
     since: str = RELEASES[0]
     until: str = RELEASES[-1]
+    # it is of every comparison of files, and so no finding against this one: an information,
+    # whatever its verdict
     informs: bool = False
 
     @property

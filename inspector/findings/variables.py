@@ -16,29 +16,21 @@ from inspector.quantities import count_text
 
 @dataclass(frozen=True)
 class VariableLife:
-    """What is known of one store of a transformWithState, all partitions together.
-
-    Attributes:
-        family: what it holds.
-        declared: whether the newest run declares it; None if that is not known.
-        deleted: of an index, the variable that it was of, which is neither declared nor there.
-        timers: of a store of timers, those whose key has no state.
-        entries: of a list or map, by key.
-        changed: what the versions of the window did to it; window: how many they are.
-        has_ttl: its rows expire; None if that is not known.
-    """
+    """What is known of one store of a transformWithState, all partitions together."""
 
     operator_id: int
     store_name: str
-    family: Family
-    declared: bool | None
+    family: Family  # what it holds
+    declared: bool | None  # whether the newest run declares it; None if that is not known
     newest: VersionFacts
+    # of an index, the variable that it was of, which is neither declared nor there
     deleted: str | None = None
-    timers: TimersWithoutState | None = None
-    entries: EntriesPerKey | None = None
+    timers: TimersWithoutState | None = None  # of a store of timers, those whose key has no state
+    entries: EntriesPerKey | None = None  # of a list or map, by key
+    # what the versions of the window did to it
     changed: VersionFacts = field(default_factory=VersionFacts)
-    window: int = 0
-    has_ttl: bool | None = None
+    window: int = 0  # how many they are
+    has_ttl: bool | None = None  # its rows expire; None if that is not known
 
 
 def judge_variable(life: VariableLife, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:

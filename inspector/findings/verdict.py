@@ -168,14 +168,10 @@ def level_of(findings: Sequence[Finding], problems: Sequence[Problem]) -> Level:
 
 @dataclass(frozen=True)
 class Rank:
-    """A class of findings that explain more than those of the ranks after it.
+    """A class of findings that explain more than those of the ranks after it."""
 
-    Attributes:
-        groups: what the findings are about. least: their severity, at the least.
-    """
-
-    groups: tuple[Group, ...]
-    least: Severity
+    groups: tuple[Group, ...]  # what the findings are about
+    least: Severity  # their severity, at the least
     reason: str
 
 

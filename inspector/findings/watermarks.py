@@ -48,29 +48,21 @@ Sources = Mapping[int, Sequence[SourceOffset]]
 
 @dataclass(frozen=True)
 class Flat:
-    """The batches at the end of the log through which the watermark did not move.
+    """The batches at the end of the log through which the watermark did not move."""
 
-    Attributes:
-        first, last: of those batches. with_data: batches among them, but for the last, that had new
-            data and so could have moved it.
-    """
-
+    # first, last: of those batches
     first: BatchClock
     last: BatchClock
+    # batches among them, but for the last, that had new data and so could have moved it
     with_data: int
 
 
 class Standing(NamedTuple):
-    """A source that brought nothing new while the watermark stood still.
+    """A source that brought nothing new while the watermark stood still."""
 
-    Attributes:
-        called: its name. words: where it stands.
-        since: the first batch that read up to there, as far as the log goes back.
-    """
-
-    called: str
-    since: int
-    words: str
+    called: str  # its name
+    since: int  # the first batch that read up to there, as far as the log goes back
+    words: str  # where it stands
 
 
 def flat_end(clocks: Clocks, batch: int) -> Flat | None:
