@@ -92,22 +92,17 @@ class StoreId:
 
 @dataclass(frozen=True)
 class StoreFile:
-    """A file in a store's folder.
+    """A file in a store's folder."""
 
-    Attributes:
-        path: full path, as the storage spells it.
-        version: state version in its name; None where the name has none.
-        modified_ms: time of last change, epoch milliseconds; None where the storage has none.
-        continues: of the snapshot of a batch that no query ran (:attr:`BatchClock.appended`),
-            whether it goes on from the version before in its folder, which after a repartitioning
-            it does not; None for every other file.
-    """
-
-    path: str
+    path: str  # full path, as the storage spells it
     kind: FileKind
-    version: Version | None
+    version: Version | None  # state version in its name; None where the name has none
     size: int
+    # time of last change, epoch milliseconds; None where the storage has none
     modified_ms: int | None = None
+    # of the snapshot of a batch that no query ran (:attr:`BatchClock.appended`), whether it goes on
+    # from the version before in its folder, which after a repartitioning it does not; None for
+    # every other file
     continues: bool | None = None
 
 
@@ -117,40 +112,27 @@ class Limits:
 
     What is above one is a problem with its name. The variable :data:`LIMITS_VARIABLE` of the
     environment sets them for a process, as ``ratio=5000,fields=20000``.
-
-    Attributes:
-        frame_bytes: raw bytes of one compressed block (lz4-java allows 32 MiB).
-        record_bytes: bytes of one key or value (a JVM array ends at 2 GiB).
-        block_bytes: raw bytes that are decoded at once; one longer record is read whole.
-        small_file_bytes: size of a log entry, metadata, schema or checksum file.
-        chunk_bytes: bytes asked of the storage at once.
-        nesting: depth of nested types.
-        fields: fields of one schema, nested ones included.
-        ratio: raw bytes for each byte of a compressed file, from ``ratio_from_bytes`` on: rows have
-            keys of their own, so that no state comes near it.
-        ratio_from_bytes: raw bytes of a file that may have any ratio.
-        partitions: of an operator, as logs and metadata say.
-        sum_part_bytes: the least bytes for each checksum of a ``.crc``, of which Hadoop makes 512
-            (``file.bytes-per-checksum``).
-        request_seconds: how long one request to a remote storage is waited for.
-        attempts: how often it is made, if it fails for a moment.
-        object_seconds: how long an object that does not answer is waited for in all, however often
-            it is needed.
     """
 
-    frame_bytes: int = 64 << 20
-    record_bytes: int = 256 << 20
+    frame_bytes: int = 64 << 20  # raw bytes of one compressed block (lz4-java allows 32 MiB)
+    record_bytes: int = 256 << 20  # bytes of one key or value (a JVM array ends at 2 GiB)
+    # raw bytes that are decoded at once; one longer record is read whole
     block_bytes: int = 1 << 20
-    small_file_bytes: int = 64 << 20
-    chunk_bytes: int = 4 << 20
-    nesting: int = 64
-    fields: int = 10_000
+    small_file_bytes: int = 64 << 20  # size of a log entry, metadata, schema or checksum file
+    chunk_bytes: int = 4 << 20  # bytes asked of the storage at once
+    nesting: int = 64  # depth of nested types
+    fields: int = 10_000  # fields of one schema, nested ones included
+    # raw bytes for each byte of a compressed file, from ``ratio_from_bytes`` on: rows have keys of
+    # their own, so that no state comes near it
     ratio: int = 1_000
-    ratio_from_bytes: int = 64 << 20
-    partitions: int = 100_000
+    ratio_from_bytes: int = 64 << 20  # raw bytes of a file that may have any ratio
+    partitions: int = 100_000  # of an operator, as logs and metadata say
+    # the least bytes for each checksum of a ``.crc``, of which Hadoop makes 512
+    # (``file.bytes-per-checksum``)
     sum_part_bytes: int = 64
-    request_seconds: int = 60
-    attempts: int = 3
+    request_seconds: int = 60  # how long one request to a remote storage is waited for
+    attempts: int = 3  # how often it is made, if it fails for a moment
+    # how long an object that does not answer is waited for in all, however often it is needed
     object_seconds: int = 90
 
     @classmethod

@@ -95,27 +95,20 @@ class Operator:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint, or the part of one that was selected.
+    """A checkpoint, or the part of one that was selected."""
 
-    Attributes:
-        storage: opened at its root. selection: the part.
-        layout, logs: what lies in it. operators: by id, those selected.
-        problems: small files that could not be read.
-        query: every operator of the query, selected or not, with the rules that its files show.
-        small_files: logs, metadata and schemas that were read.
-        unsummed_small_files: those of them that no checksum vouches for.
-    """
-
-    storage: Storage
-    selection: Selection
+    storage: Storage  # opened at its root
+    selection: Selection  # the part
+    # layout, logs: what lies in it
     layout: Layout
     logs: Logs
-    operators: tuple[Operator, ...]
+    operators: tuple[Operator, ...]  # by id, those selected
     provider: Provider
-    problems: tuple[Problem, ...] = field(default=())
+    problems: tuple[Problem, ...] = field(default=())  # small files that could not be read
+    # every operator of the query, selected or not, with the rules that its files show
     query: tuple[Operator, ...] = ()
-    small_files: int = 0
-    unsummed_small_files: int = 0
+    small_files: int = 0  # logs, metadata and schemas that were read
+    unsummed_small_files: int = 0  # those of them that no checksum vouches for
 
     @property
     def root(self) -> str:

@@ -54,26 +54,18 @@ class Kind:
     """An entry of the catalogue (:mod:`inspector.findings.catalogue`).
 
     What is said at length, its proof and its source, has an entry of this id in the documentation.
-
-    Attributes:
-        id: ``SSnnn``; never changes its meaning.
-        severity: how much it matters, where the finding says nothing else.
-        spark: the error class, conf, metric or method to look for in Spark.
-        cause: what is the matter, in one plain sentence, where the finding says nothing narrower.
-        command: the command that shows more, without the program's name and path.
-        explains: the findings that it is the reason of. concerns: what its rows and bytes count.
     """
 
-    id: str
-    severity: Severity
+    id: str  # ``SSnnn``; never changes its meaning
+    severity: Severity  # how much it matters, where the finding says nothing else
     title: str
-    spark: str
+    spark: str  # the error class, conf, metric or method to look for in Spark
     to_do: str
-    cause: str
-    command: str
+    cause: str  # what is the matter, in one plain sentence, where the finding says nothing narrower
+    command: str  # the command that shows more, without the program's name and path
     certainties: tuple[Certainty, ...] = (Certainty.PROVEN,)
-    explains: Explains | None = None
-    concerns: Concerns = Concerns.ROWS
+    explains: Explains | None = None  # the findings that it is the reason of
+    concerns: Concerns = Concerns.ROWS  # what its rows and bytes count
 
     @property
     def group(self) -> Group:

@@ -23,9 +23,6 @@ class Thresholds:
     """The numbers that the rules compare with; the defaults are silent on sound queries.
 
     What each means, and for which findings, is a table of the page ``reference/findings``.
-
-    Attributes:
-        at_least: id of a finding -> the least rows or occurrences from which on it is reported.
     """
 
     window_versions: int = 5
@@ -72,6 +69,7 @@ class Thresholds:
     kept_versions: int = 200
     kept_batches: int = 120
     heap_bytes: int | None = None
+    # id of a finding -> the least rows or occurrences from which on it is reported
     at_least: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod

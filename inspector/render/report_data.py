@@ -56,49 +56,38 @@ class Part:
 
 @dataclass(frozen=True)
 class ReportData:
-    """What a command reports about one checkpoint.
+    """What a command reports about one checkpoint."""
 
-    Attributes:
-        command: its name. checkpoint: root, as the user spelled it.
-        summary: name -> value, in order; times in ms under names that end in ``_ms``.
-        tables: the first is the command's own: all that ndjson and csv hold.
-        findings, problems: judged and unreadable. Problems may still be added while ``rows`` of a
-            table is read.
-        notes: what a reader must know or do, in any format.
-        footnotes: what the columns mean; for people.
-        judged: the command judges; no findings then means that all is well.
-        verdict: what one has to know first; None for a command that judges nothing.
-        metrics: its numbers by the names of :data:`inspector.findings.metrics.METRICS`; empty for
-            a command that judges nothing.
-        gates: limits that they are held against. comparison: with a baseline, if there is one.
-        fail_on: the severity from which on a finding is a failure; None if none is.
-        part: the part of the checkpoint that was read; None if all was.
-        page: what its HTML page shows besides; None for its tables alone.
-        nothing_done: what it was asked to change is not there, which fails as a finding does.
-        rules: the kinds of findings that it judges by; empty for those of the catalogue.
-        charts: how the state grew, for pages and notebooks.
-        schemas: of the state, by operator and store; empty in reports of audits.
-    """
-
-    command: str
-    checkpoint: str
+    command: str  # its name
+    checkpoint: str  # root, as the user spelled it
+    # name -> value, in order; times in ms under names that end in ``_ms``
     summary: Mapping[str, Any]
-    tables: Sequence[Table]
+    tables: Sequence[Table]  # the first is the command's own: all that ndjson and csv hold
+    # findings, problems: judged and unreadable. Problems may still be added while ``rows`` of a
+    # table is read.
     findings: Sequence[Finding] = ()
     problems: Sequence[Problem] = field(default_factory=list)
-    notes: Sequence[str] = ()
-    footnotes: Sequence[str] = ()
-    judged: bool = False
+    notes: Sequence[str] = ()  # what a reader must know or do, in any format
+    footnotes: Sequence[str] = ()  # what the columns mean; for people
+    judged: bool = False  # the command judges; no findings then means that all is well
+    # what one has to know first; None for a command that judges nothing
     verdict: Verdict | None = None
+    # its numbers by the names of :data:`inspector.findings.metrics.METRICS`; empty for a command
+    # that judges nothing
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
-    gates: Sequence[Gate] = ()
-    comparison: Comparison | None = None
+    gates: Sequence[Gate] = ()  # limits that they are held against
+    comparison: Comparison | None = None  # with a baseline, if there is one
+    # the severity from which on a finding is a failure; None if none is
     fail_on: Severity | None = None
-    part: Part | None = None
+    part: Part | None = None  # the part of the checkpoint that was read; None if all was
+    # what its HTML page shows besides; None for its tables alone
     page: Sequence[Section] | None = None
+    # what it was asked to change is not there, which fails as a finding does
     nothing_done: bool = False
+    # the kinds of findings that it judges by; empty for those of the catalogue
     rules: Sequence[Kind] = ()
-    charts: Sequence[LineChart] = ()
+    charts: Sequence[LineChart] = ()  # how the state grew, for pages and notebooks
+    # of the state, by operator and store; empty in reports of audits
     schemas: Mapping[StoreName, StateSchema] = field(default_factory=dict, repr=False)
 
     @property

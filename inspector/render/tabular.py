@@ -165,16 +165,11 @@ class Row:
     """The base of all rows; the class is the declaration of their table, its docstring of a row.
 
     A subclass is a frozen dataclass, whose fields are given by name.
-
-    Attributes:
-        table_name: its name in JSON; "" of a base that several tables share.
-        when_empty: what to say when there are no rows.
-        renames: a field has another name than its column.
     """
 
-    table_name: ClassVar[str] = ""
-    when_empty: ClassVar[str] = "none"
-    renames: ClassVar[bool] = False
+    table_name: ClassVar[str] = ""  # its name in JSON; "" of a base that several tables share
+    when_empty: ClassVar[str] = "none"  # what to say when there are no rows
+    renames: ClassVar[bool] = False  # a field has another name than its column
 
     def __init_subclass__(cls, *, table: str = "", empty: str = "none") -> None:
         cls.table_name, cls.when_empty = table, empty
