@@ -473,6 +473,8 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if far is None or not far.rows or not now or life.window < thresholds.window_versions:
         return
     gap = min(far.rows) * far.width - now
+    if gap <= -far.width:
+        return  # of timers that may follow either clock: by the later one they are due
     moved = duration_text(life.moved_ms)
     cause = ""
     if life.operator_name in SESSION:
@@ -505,7 +507,7 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     yield catalogue.OPEN_SESSIONS.of_store(
         life,
         f"nothing has expired in {count_text(life.window, 'version')}; the first of {rows:,} is "
-        f"due {duration_text(gap)} after its clock, which moved by {moved}",
+        f"due {duration_text(max(gap, 0))} after its clock, which moved by {moved}",
         rows,
         life.newest.row_bytes,
         cause,
