@@ -1025,8 +1025,8 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         kept = "them all" if fired.kept == fired.keys else f"{fired.kept:,} of them"
         evidence += f"; the timers of {keys} were due and are gone: they fired, or were deleted"
         cause = (
-            f"Timers fired for {keys}, and the variable {life.store_name!r} kept {kept}: it "
-            f"{change} and lost none."
+            f"Timers of {keys} came due and are gone, and the variable {life.store_name!r} kept "
+            f"{kept}: it {change} and lost none."
         )
     yield catalogue.NO_REMOVES.of_store(
         life,

@@ -328,7 +328,7 @@ def test_timers_that_fired_for_keys_that_a_variable_keeps_are_the_cause(
 ) -> None:
     life = {"rule": UNKNOWN, "first": VersionFacts(rows=200), "fired": FiredKeys(9, kept)}
     (found,) = judged(**life)
-    assert f"Timers fired for 9 keys, and the variable 'default' {text}: it gained" in found.cause
+    assert f"9 keys came due and are gone, and the variable 'default' {text}: it" in found.cause
     assert "were due and are gone: they fired, or were deleted" in found.evidence
     (found,) = judged(**life | {"fired": FiredKeys(9, 0)})
     assert found.cause == "The store gained 1,000 rows in 7 versions and lost none."
