@@ -26,11 +26,13 @@ class Executed(execution: IncrementalExecution) {
   }
 
   private def operator(o: StateStoreWriter): String = {
-    val evict = ThisSpark.member[Option[Long]](o, "eventTimeWatermarkForEviction").flatten.getOrElse(-1L)
+    val evict = Seq("eventTimeWatermarkForEviction", "eventTimeWatermark") // the latter until 3.4
+      .flatMap(ThisSpark.member[Option[Long]](o, _)).headOption.flatten.getOrElse(-1L)
     val predicates = ThisSpark.member[AnyRef](o, "stateWatermarkPredicates").map(_.toString).getOrElse("")
     val name = ThisSpark.hidden[String](o, "shortName") // protected in 3.5
     // Whether it has a predicate by which rows go: there is none if no column of the key has a watermark.
-    val goes = ThisSpark.member[Option[AnyRef]](o, "watermarkPredicateForKeysForEviction").exists(_.isDefined)
+    val goes = Seq("watermarkPredicateForKeysForEviction", "watermarkPredicateForKeys")
+      .flatMap(ThisSpark.member[Option[AnyRef]](o, _)).headOption.exists(_.isDefined)
     s"""{"op":${o.stateInfo.get.operatorId},"name":"$name","evict":$evict,"goes":$goes,"pred":${Json.quote(predicates)}}"""
   }
 }

@@ -3,7 +3,10 @@ package org.apache.spark.sql.execution.streaming.state
 import java.time.{Instant, LocalDate}
 
 import org.apache.spark.sql.{Encoder, Encoders}
-import org.apache.spark.sql.catalyst.encoders.{encoderFor, AgnosticEncoders}
+//#if >=3.5
+import org.apache.spark.sql.catalyst.encoders.AgnosticEncoders
+//#end
+import org.apache.spark.sql.catalyst.encoders.encoderFor
 import org.apache.spark.sql.types.DecimalType
 
 /** One event of a random workload, also what a group-state function emits; `ts` is null after some outer joins. */
@@ -80,8 +83,10 @@ object Keys {
       case "time" => new KeyKind((i: Int) => Instant.ofEpochSecond((i - 20) * 86399L, i * 1000L))(Encoders.INSTANT)
       case "double" => new KeyKind(double)(Encoders.scalaDouble)
       case "float" => new KeyKind(float)(Encoders.scalaFloat)
+//#if >=3.5
       case "dec10" => new KeyKind(decimal(_, 2, 10))(AgnosticEncoders.ScalaDecimalEncoder(DecimalType(10, 2)))
       case "dec38" => new KeyKind(decimal(_, 10, 38))(AgnosticEncoders.ScalaDecimalEncoder(DecimalType(38, 10)))
+//#end
       case "binary" => new KeyKind((i: Int) => Array.tabulate(i % 12)(n => (i * 37 + n * n).toByte))(Encoders.BINARY)
       case "pair" => new KeyKind(tuple)
       case "opt" => new KeyKind(option)(Encoders.product[OptKey])

@@ -36,7 +36,7 @@ class Queries(chosen: Chosen, run: Int, source: DataFrame, second: DataFrame, ca
     case "agg_agg" =>
       windowed(events, "10 seconds").groupBy(window($("window"), "30 seconds")).agg(sum($("n")).as("total"))
     case "agg_time" =>
-      windowed(events, "10 seconds").groupBy(window(window_time($("window")), "30 seconds"), $("id"))
+      windowed(events, "10 seconds").groupBy(window(ThisSpark.windowTime($("window")), "30 seconds"), $("id"))
         .agg(sum($("n")).as("total"))
     case "dedup_agg" => windowed(events.dropDuplicates("id", "ts"), "15 seconds")
     case "sess_agg" =>
@@ -104,7 +104,7 @@ class Queries(chosen: Chosen, run: Int, source: DataFrame, second: DataFrame, ca
       case "join" => of(joined)
       case "agg" =>
         events.groupBy(window($("ts"), "10 seconds"), $("id")).agg(count(lit(1)).as("v"))
-          .select($("id"), (if (chosen.is("end")) $("window.end") else window_time($("window"))).as("ts"), $("v"))
+          .select($("id"), (if (chosen.is("end")) $("window.end") else ThisSpark.windowTime($("window"))).as("ts"), $("v"))
       case "sess" =>
         events.groupBy(session, $("id")).agg(count(lit(1)).as("v"))
           .select($("id"), $("session_window.end").as("ts"), $("v"))

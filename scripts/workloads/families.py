@@ -122,6 +122,8 @@ def _fit_release(chosen: knobs.Knobs, release: tuple[int, int]) -> None:
         chosen["keyed"] = "stamp"
     if release < (4, 0):
         _fit_3(chosen)
+    if release < (3, 4) and str(chosen["op"]).startswith("pd"):
+        chosen |= {"op": str(chosen["op"]).replace("pd", "fm", 1), "key": "string"}
 
 
 def _fit_3(chosen: knobs.Knobs) -> None:
