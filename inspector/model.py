@@ -285,6 +285,11 @@ class Problem:
     store: StoreId | None = None
     version: int | None = None
 
+    @property
+    def cause(self) -> tuple[Any, ...]:
+        """The same of one lost file, by whichever others it was expected."""
+        return self.slug, self.path, self.offset, self.message.partition(", expected")[0]
+
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Problem:
         """The inverse of :meth:`to_row`, from a row of whatever table."""

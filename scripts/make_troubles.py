@@ -79,6 +79,11 @@ def hot(batch: int) -> list[Row]:
     return [event(batch, n, "u29" if n % 12 else f"v{batch}-{n}") for n in range(60)]
 
 
+def spread(batch: int) -> list[Row]:
+    """Twenty users with three events each, some time apart."""
+    return [event(batch, n, f"u{n % 20}") for n in range(60)]
+
+
 def of_two(batch: int) -> list[Row]:
     """Events of two countries."""
     return [event(batch, number, f"c{number % 2}") for number in range(40)]
@@ -87,6 +92,16 @@ def of_two(batch: int) -> list[Row]:
 def with_robot(batch: int) -> list[Row]:
     """New users, and one who is always there."""
     return [*comers(batch), event(batch, 30, "robot")]
+
+
+def with_robots(batch: int) -> list[Row]:
+    """New users, and eight who are always there."""
+    return [*comers(batch), *(event(batch, 30 + n, f"robot{n}") for n in range(8))]
+
+
+def thrice(batch: int) -> list[Row]:
+    """New users, and in the seventh batch three events of one of them."""
+    return comers(batch) + comers(batch)[:1] * (2 if batch == 6 else 0)
 
 
 def out_of_order(batch: int) -> list[Row]:
@@ -303,6 +318,14 @@ def keeping(
     return function
 
 
+def failing(old: tuple[int, str], n: int) -> tuple[int, str]:
+    """Three events of one key fail, when the other tasks have ended."""
+    if n == 3:
+        time.sleep(5)
+        raise RuntimeError("a function that fails")
+    return old[0] + n, old[1]
+
+
 class Keeper(StatefulProcessor):
     """A processor of transformWithState with one variable, or a list beside it.
 
@@ -477,6 +500,7 @@ def of_all(events: DataFrame, others: DataFrame) -> DataFrame:
 MINUTE = "window(ts, '1 minute')"
 HOUR = "window(ts, '1 hour')"
 BY_SESSION = grouped("session_window(ts, '2 minutes')", "user", late=LATENESS)
+MOMENTS = grouped("session_window(ts, '500 milliseconds')", "user", late="4 minutes")
 BY_USER = Query(grouped(MINUTE, "user", late=LATENESS))
 SAME_USER = "user = other_user"
 SOON = f"{SAME_USER} AND other_ts BETWEEN ts AND ts + INTERVAL 1 MINUTE"
@@ -1205,6 +1229,18 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
     "agg_ms_as_micros": (
         Query(grouped(MINUTE, "user", late=LATENESS, at="timestamp_micros(unix_millis(ts))")),
         "agg_window_no_watermark",
+    ),
+    "session_hot_key": (
+        Query(MOMENTS, hot, mode="append", batches=12),
+        Query(MOMENTS, spread, mode="append", batches=12),
+    ),
+    "session_robots": (
+        Query(BY_SESSION, with_robots, mode="append", batches=20),
+        "session_heartbeat",
+    ),
+    "died_in_a_task": (
+        Query(functions("NoTimeout", keeping(value=failing)), thrice, fails_at=BATCHES),
+        "group_no_timeout",
     ),
     "agg_time_key_week": (
         Query(grouped("ts", "user", late="7 days")),

@@ -132,6 +132,7 @@ class Restart:
     # some store has files of the version that a batch which runs again makes; None where there are
     # no stores
     wrote: bool | None = None
+    silent: str = ""  # partitions without such files, where others have some, in words
     # what keeps releases from which that batch may have been older
     later: tuple[Obstacle, ...] = ()
     has_state: bool = True  # whether there is a folder for state, as a query without state has none
@@ -166,6 +167,7 @@ class Restart:
         return (
             f"batch {self.batch} was planned{planned} and has no commit, as it runs or failed: "
             f"a restart runs it again; {since} has been committed."
+            + (f" {self.silent} of it." if self.silent else "")
             + ("" if self.wrote is not False else f" {NOTHING_WRITTEN}")
         )
 
@@ -282,6 +284,7 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
     repairs = logs.conf_for(planned, RECORDED_SINCE_4_2).origin == "recorded"
     return Restart(
         wrote=any(store.newest > batch for store in files) if files else None,
+        silent=next(_silent(checkpoint, batch), "") if again else "",
         batch=batch,
         again=again,
         planned_ms=clock.timestamp_ms if clock else None,
@@ -296,6 +299,32 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         back=back,
         end=min(ends) if back is not None and ends == {back + 1} and back + 1 < batch else None,
     )
+
+
+def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
+    """Of each operator of which some partitions have files of a batch, which have none.
+
+    A task commits its stores even if it had no rows, so that each has a file then.
+    """
+    for operator in checkpoint.operators:
+        newest: dict[int, int] = {}
+        for folder in operator.layout.folders:
+            files, partition = checkpoint.store_files[folder.directory], folder.store.partition_id
+            newest[partition] = max(newest.get(partition, 0), files.newest)
+        silent = sorted(partition for partition, version in newest.items() if version <= batch)
+        if 0 < len(silent) < len(newest):
+            words = f"Partition {silent[0]}"
+            if len(silent) > 1:
+                words = f"{len(silent):,} of {len(newest):,} partitions"
+            if 1 < len(silent) <= _NAMED:
+                words = f"Partitions {', '.join(map(str, silent))}"
+            several = len(checkpoint.operators) > 1
+            of_operator = f" of operator {operator.operator_id}" if several else ""
+            yield f"{words}{of_operator} wrote nothing"
+
+
+_NAMED = 4
+"""Partitions that are named one by one."""
 
 
 def _earlier_batch(

@@ -402,8 +402,8 @@ TIMERS_GATHER = Kind(
 SHORT_TTL = Kind(
     *("SS221", Severity.INFO, "state that ends before it is used again", "TTLConfig"),
     certainties=_INFERRED,
-    to_do="give the TTL, timeout or delay in ms, longer than the trigger interval, the time that a "
-    "batch takes and the pauses between the events of a key",
+    to_do="make the TTL, the timeout or the delay of withWatermark longer than the trigger "
+    "interval, the time that a batch takes and the pauses between the events of a key",
     cause="State ends before it is used again.",
     command="timeline",
 )

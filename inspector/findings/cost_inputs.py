@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from struct import unpack_from
+from typing import Protocol
 
 from inspector.decode.field_sizes import nested_fields
 from inspector.discovery.checkpoint import Checkpoint, Operator
@@ -35,10 +36,16 @@ from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import RowPart
 from inspector.operators.session_window import NAMES as SESSION
-from inspector.sparktypes import StructField, is_window, unique_names, widen_timeout
+from inspector.operators.transform_with_state import Family
+from inspector.sparktypes import StructField, StructType, is_window, unique_names, widen_timeout
 
-KeyWords = Callable[[StoreName, bytes], str]
-"""Words for a key of a store, or what redaction leaves of them."""
+
+class KeyWords(Protocol):
+    """Words for a key of a store, or what redaction leaves of them; of a part of it its schema."""
+
+    def __call__(self, store: StoreName, key: bytes, schema: StructType | None = None, /) -> str:
+        """The words."""
+        ...
 
 
 def store_costs(
@@ -63,7 +70,7 @@ def store_costs(
             operator.single_partition,
             "" if largest is None else key_words(name, largest.key),
             _buffer_text(operator, name),
-            _hot(facts, version, name, key_words),
+            _hot(operator, facts, version, name, key_words),
             windows,
             *rows_and_records(checkpoint, operator, name, versions, windows),
             _wide_column(operator, name, facts, versions.get(version)),
@@ -116,8 +123,10 @@ def _buffer_text(operator: Operator, name: StoreName) -> str:
 _BUFFERS = ("buf",)  # ``TypedImperativeAggregate`` names its serialized buffer so (2.4 to 4.3)
 
 
-def _hot(facts: Facts, version: int, name: StoreName, key_words: KeyWords) -> HotKey | None:
-    """The key with most rows of a join's side, or most entries of a list or map."""
+def _hot(
+    operator: Operator, facts: Facts, version: int, name: StoreName, key_words: KeyWords
+) -> HotKey | None:
+    """The key with most rows of a join's side, most sessions, or most entries of a list or map."""
     entries = facts.sums(EntriesPerKey).get(name)
     if entries is not None:
         found = [key.fact for key in facts.of(KeyEntries) if key.store.name == name]
@@ -125,7 +134,12 @@ def _hot(facts: Facts, version: int, name: StoreName, key_words: KeyWords) -> Ho
         several = most is not None and entries.keys > 1
         if most is None or not several:
             return None
-        return HotKey("", most.entries, entries.entries, "entry", most.row_bytes)
+        schema = operator.schemas[name.store_name].key
+        nested = operator.family(name.store_name) is Family.MAP and schema.fields[0].data_type
+        owner = nested if isinstance(nested, StructType) else StructType(schema.fields[:-1])
+        words = key_words(name, most.key, owner)
+        noun = "session" if operator.name in SESSION else "entry"
+        return HotKey(words, most.entries, entries.entries, noun, most.row_bytes)
     counters = dict(zip(VALUE_STORES, COUNT_STORES, strict=True)).get(name.store_name)
     if counters is None:
         return None

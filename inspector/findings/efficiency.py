@@ -11,6 +11,7 @@ from inspector.findings import catalogue
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import Thresholds
 from inspector.light_dataclasses import dataclass
+from inspector.model import DEFAULT_STORE
 from inspector.operators.join import COUNT_STORES
 from inspector.operators.registry import rewrite_advice
 from inspector.operators.transform_with_state import is_helper
@@ -42,7 +43,7 @@ class StoreCosts:
 
 @dataclass(frozen=True)
 class HotKey:
-    """The key with most rows of a join's side, or with most entries of a list or map."""
+    """The key with most rows of a join's side, sessions, or entries of a list or map."""
 
     key: str  # words for it; empty if it has none
     rows: int  # that it has
@@ -281,7 +282,7 @@ def _hot(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         f"{hot.rows:,} of {count_text(hot.of, *_forms(hot.noun))} are of one key",
         hot.rows,
         hot.bytes,
-        f"One key has {share} of the {_forms(hot.noun)[1]} of {_side(costs.store_name)}"
+        f"One key has {share} of the {_forms(hot.noun)[1]}{_of_side(costs.store_name)}"
         f"{_in_brackets(hot.key)}: {hot.rows:,} of {hot.of:,}.",
     )
 
@@ -307,6 +308,10 @@ def _few_keys(costs: StoreCosts, hot: HotKey, thresholds: Thresholds) -> Iterato
 
 def _forms(noun: str) -> tuple[str, str]:
     return noun, "entries" if noun == "entry" else f"{noun}s"
+
+
+def _of_side(store: str) -> str:
+    return "" if store == DEFAULT_STORE else f" of {_side(store)}"
 
 
 def _side(store: str) -> str:

@@ -95,14 +95,15 @@ def judge_problems(
         if not thresholds.reports(kind.id, len(of_kind)):
             continue
         first = of_kind[0]
-        further = len(of_kind) - 1
-        more = f" (and {further:,} more, see problems)" if further else ""
+        more = f" (and {len(of_kind) - 1:,} more, see problems)" if len(of_kind) > 1 else ""
         path_text = f"{first.path}: " if first.path else ""
         yield kind.of(
             f"{path_text}{first.message}{more}",
             operator,
             next_step=_to_do(kind, severity, relative(first.path or ""), restart),
-            cause=_cause(kind, severity, first, further, relative),
+            cause=_cause(
+                kind, severity, first, len({problem.cause for problem in of_kind}) - 1, relative
+            ),
             severity=severity,
         )
 

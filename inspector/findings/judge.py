@@ -49,7 +49,7 @@ def judge(  # noqa: PLR0913 - what findings rest on
     problems: Sequence[Problem],
     thresholds: Thresholds = DEFAULTS,
     heap_bytes: int | None = None,
-    key_words: KeyWords = lambda _store, key: row_hash(key),
+    key_words: KeyWords = lambda _store, key, _schema=None: row_hash(key),
     restart: Restart | None = None,
     growing: Mapping[StoreName, bool] = MappingProxyType({}),
 ) -> tuple[Finding, ...]:

@@ -27,6 +27,7 @@ from inspector.operators.join import NAMES as JOIN
 from inspector.operators.rule import Clock, RowKind, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import NAMES as PROCESSORS
+from inspector.operators.transform_with_state import TTL_OPTION
 from inspector.quantities import capitalise, count_text, duration_text, go_on_with, share_text
 from inspector.time_text import time_ms_text
 
@@ -536,17 +537,25 @@ def _long_sessions(
     length = now - longest.start_ms
     # By Little's law, how long a row is there is how many there are by how many go.
     usual = life.newest.rows * moved / max(1, life.removals)
+    short = (life.newest.rows - rows) * moved / max(1, life.removals)
+    several = rows > 1 and 4 * short <= moved  # else the usual ones may be there for so long
+    usual = short if several else usual
     if life.removals < _FEWEST_GONE or length < 3 * usual or 2 * longest.puts < life.window:
         return
     words = f"one session{longest.words} is open for {duration_text(length)} at least"
+    if several:
+        words = (
+            f"{rows:,} of {count_text(life.newest.rows, 'session')} stay open, one{longest.words} "
+            f"for {duration_text(length)} at least"
+        )
     others = f"the others are there for ~{duration_text(round(usual))}"
     yield catalogue.OPEN_SESSIONS.of_store(
         life,
         f"{words}, by the watermark, and was written in {longest.puts:,} of "
         f"{count_text(life.window, 'version')}; {others}",
-        1,
-        cause=f"{capitalise(words)}, as new events prolong it again and again, and {others}: a "
-        "robot, a heartbeat or a default key?",
+        rows if several else 1,
+        cause=f"{capitalise(words)}, as new events prolong {'them' if several else 'it'} again and "
+        f"again, and {others}: a robot, a heartbeat or a default key?",
     )
 
 
@@ -580,6 +589,7 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         )
     until, near = time_ms_text(now + ahead), ahead < _DAY_MS
     variable = f" of {life.store_name!r}" if life.rule.row_kind is RowKind.TTL_VALUE else ""
+    variable_ttl = f"TTL{variable} ({TTL_OPTION})" if variable else ""
     warned = ahead >= thresholds.far_warned * _DAY_MS
     finding = catalogue.FAR_EXPIRY.of_store(
         life,
@@ -594,13 +604,22 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
             "at" if near else "on",
         )
         + (_end_of_cause(life, (max(far.rows) + 1) * far.width - now) if alone else question),
-        next_step="shorten the delay, gap, timeout or TTL if the query can do with less: until the "
-        "first rows go the state only grows. If it is meant to be so long, size the state for it: "
-        "inspector simulate says what another one would hold"
+        next_step=f"shorten the {variable_ttl or 'delay, gap or timeout'} if the query can do with "
+        "less: until the first rows go the state only grows. If it is meant to be so long, size "
+        "the state for it: inspector simulate says what another one would hold"
         if alone
-        else catalogue.FAR_EXPIRY.to_do,
+        else _compare_unit(life),
     )
     yield finding if warned else replace(finding, severity=Severity.INFO)
+
+
+def _compare_unit(life: StoreLifetime) -> str:
+    if life.rule.row_kind is not RowKind.TTL_VALUE:
+        return catalogue.FAR_EXPIRY.to_do
+    return (
+        f"compare the TTL that {life.store_name!r} is declared with "
+        f"({TTL_OPTION}), and its unit, with what is meant"
+    )
 
 
 def _end_of_cause(life: StoreLifetime, longest: int) -> str:
@@ -786,6 +805,7 @@ def _short_ttl(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
         life.newest.row_bytes,
         f"The TTL of {life.store_name!r} ends before the next batch sees a value: it is "
         f"{duration_text(longest)} at most, and batches are {duration_text(gap)} apart.",
+        next_step=_LONGER_TTL.format(life.store_name, "the time from one batch to the next"),
     )
 
 
@@ -820,6 +840,7 @@ def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
             f"{words}, in {count_text(life.window, 'version')}",
             cause=f"The delay of dropDuplicatesWithinWatermark is so short that {words}: "
             "duplicates that are read later are given out again.",
+            next_step=_LONGER_DELAY,
         )
         return
     share = thresholds.alike_share if within else thresholds.hot_share
@@ -828,16 +849,30 @@ def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
         return
     if life.calls is not None and life.returns > 2 * life.calls.timeout_removed:
         return  # the function may remove keys for reasons of its own
-    noun = "TTL" if life.rule.row_kind is RowKind.TTL_VALUE else "timeout"
+    pauses, noun = "the pauses between the events of a key", "timeout"
+    longer = (
+        f"call setTimeoutDuration or setTimeoutTimestamp with a time, in ms, longer than {pauses}"
+    )
+    if life.rule.row_kind is RowKind.TTL_VALUE:
+        noun, longer = "TTL", _LONGER_TTL.format(life.store_name, pauses)
     reason = f"the {noun} is shorter than the pauses between the events of a key"
     if within:
         reason = "they come again later than the delay of withWatermark, and are given out again"
+        longer = _LONGER_DELAY
     words = f"{life.returns:,} of {life.inserts:,} keys that came had been removed before"
     yield catalogue.SHORT_TTL.of_store(
         life,
         f"{words}, in {count_text(life.window, 'version')}",
         cause=f"Keys come back: {words}: {reason}.",
+        next_step=longer,
     )
+
+
+_LONGER_TTL = f"declare {{0!r}} with a TTL ({TTL_OPTION}) that is longer than {{1}}"
+_LONGER_DELAY = (
+    "give withWatermark a delay that is longer than the time after which duplicates come: "
+    "dropDuplicatesWithinWatermark keeps a key for that delay after its event"
+)
 
 
 def _lasts_no_batch(life: StoreLifetime, thresholds: Thresholds) -> bool:

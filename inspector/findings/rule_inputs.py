@@ -47,7 +47,7 @@ def store_lifetimes(
     version: int,
     facts: Facts,
     growing: Mapping[StoreName, bool] = MappingProxyType({}),
-    key_words: KeyWords = lambda _store, key: row_hash(key),
+    key_words: KeyWords = lambda _store, key, _schema=None: row_hash(key),
 ) -> Iterator[StoreLifetime]:
     """What is known of the life of each store's rows."""
     clock = checkpoint.clock(version)

@@ -10,7 +10,7 @@ from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass, field
-from inspector.operators.transform_with_state import Family
+from inspector.operators.transform_with_state import TTL_OPTION, Family
 from inspector.quantities import count_text
 
 
@@ -137,5 +137,7 @@ def _growing(
         f"The {text} state {life.store_name!r} of {count_text(keys, 'key')} only grows"
         f"{'' if life.has_ttl else ' and has no TTL'}, up to "
         f"{count_text(entries.most, 'entry', 'entries')} of one key.",
+        next_step=f"give {life.store_name!r} a TTL ({TTL_OPTION}), or remove entries that are not "
+        "needed any more: ListState.put with those that are, MapState.removeKey",
         severity=catalogue.GROWING_ENTRIES.severity if warned else Severity.INFO,
     )

@@ -134,7 +134,7 @@ class Verdict:
     Attributes:
         level: how much the checkpoint needs a person; ``UNREADABLE``: part of it could not be read.
         errors, warnings, infos: findings of each severity. problems: things that could not be read
-            as they should.
+            as they should, each once.
         growth: None if the versions span no time.
         cause: None if there is nothing to explain.
         size: None from a command that looks at files alone.

@@ -43,6 +43,8 @@ SOURCE = "TransformWithStateExec, TTLState, TimerStateImpl"
 REWRITES = "call update, put or updateValue only when the value has changed"
 """``ValueStateImpl.update`` puts whatever it is given; with TTL the new expiry is a change."""
 
+TTL_OPTION = "TTLConfig(Duration), or ttlDurationMs in Python"
+"""Where a processor says how long a variable keeps its values."""
 TTL_FIELD = "ttlExpirationMs"
 TIMER_FIELD = "expiryTimestampMs"
 GROUPING_KEY = "key"  # field of a map's and a timer's key that is the grouping key
@@ -211,12 +213,14 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         return StoreRule(
             never=f"the variable {variable!r} has no TTL and the query no timers (TimeMode.None): "
             "only new data of a key can have it removed",
-            advice="use TimeMode.ProcessingTime with a TTL, or a timer whose call clears the state",
+            advice=f"use TimeMode.ProcessingTime and declare {variable!r} with a TTL "
+            f"({TTL_OPTION}), or set a timer whose call clears it",
             source="StatefulProcessorHandleImpl.getValueState",
         )
     return StoreRule(
         unknown="the variable has no TTL, so that it goes when the processor clears it",
-        advice="give it a TTL (TimeMode.ProcessingTime), or clear it in handleExpiredTimer",
+        advice=f"declare {variable!r} with a TTL ({TTL_OPTION}; with TimeMode.ProcessingTime), or "
+        "clear it in handleExpiredTimer",
         source=SOURCE,
     )
 

@@ -53,9 +53,16 @@ _PLACES = {
 """Where the rows of each family have their grouping key; the others are Spark's indexes."""
 
 
+def _key_place(store: StoreTask) -> KeyPlace | None:
+    """The same of a store; the key of a session window ends with the session's start."""
+    if store.session_fields > 1:
+        return KeyPlace.INDEXED
+    return None if store.family is None else _PLACES.get(store.family)
+
+
 def meets_others(store: StoreTask) -> bool:
     """Whether a store has to be held until all of the partition's have been read."""
-    return store.family in _PLACES
+    return _key_place(store) is not None
 
 
 def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Observed[Any]]:
@@ -65,7 +72,7 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
     read = dict(_read(keys, stores, states))
     for store in stores:
         result = read.get(store.store_name)
-        if result is not None and store.family in (Family.LIST, Family.MAP):
+        if result is not None and store.family in (Family.LIST, Family.MAP, None):
             for item in entries_of(result.state, result.owners, keys):
                 yield Observed(task.store_id(store), task.version, item)
     variables = [store for store in stores if store.family is not Family.TIMERS]
@@ -108,9 +115,9 @@ def _read(
     """Those of some stores that could be read, by their names."""
     for store in stores:
         key, _ = schemas(store)
-        state = states.get(store.store_name)
-        if key is not None and state is not None and store.family is not None:
-            owners = keys.owners(state, _PLACES[store.family], key)
+        state, key_place = states.get(store.store_name), _key_place(store)
+        if key is not None and state is not None and key_place is not None:
+            owners = keys.owners(state, key_place, key)
             yield store.store_name, _Read(state, owners)
 
 

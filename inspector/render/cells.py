@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from inspector.plain_text import escape
@@ -31,6 +32,9 @@ _WORDS: dict[Unit, Callable[[Any], str]] = {
 }
 
 
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
 def cell_text(column: Column, value: Any) -> str:
     """A value of a column; estimates have a ``~`` before them."""
     if value is None:
@@ -55,10 +59,13 @@ def about_time(name: str) -> str:
     return "~" if name.endswith("_capacity_ms") else ""
 
 
-def summary_text(name: str, value: Any) -> str:
+def summary_text(name: str, value: Any, summary: Mapping[str, Any] = _NOTHING) -> str:
     """A value of a report's summary; its name says its unit."""
     if value is None:
-        return "unknown"
+        # An entry of the offset log has both clocks (``OffsetSeqMetadata``), and 0 for none.
+        time = summary.get(name.replace("watermark_ms", "batch_timestamp_ms"))
+        doubted = summary.get("watermark_in_doubt")
+        return "unknown" if time is None or doubted else "none yet"
     if name.endswith("_ms"):
         return about_time(name) + time_ms_text(value)
     if name.endswith("_estimate_bytes"):

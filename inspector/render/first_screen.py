@@ -139,10 +139,21 @@ def _verdict(verdict: Verdict, report: ReportData) -> Iterator[Line]:
         yield Line("restart", restart.sentence)
         yield line
     else:
-        if restart.again and verdict.level is Level.OK:
+        if _leads_with_batch(verdict):
             yield Line("restart", f"Not finished: {restart.unfinished_text}")
         yield line
         yield Line("restart", restart.sentence)
+
+
+def _leads_with_batch(verdict: Verdict) -> bool:
+    """Whether a batch that did not finish is said before all else.
+
+    Which partitions wrote nothing of it says more than what is information alone.
+    """
+    restart = verdict.restart
+    if restart is None or not restart.again or restart.possible is False:
+        return False
+    return verdict.level is Level.OK or (verdict.level is Level.INFO and bool(restart.silent))
 
 
 def _next(to_do: str, command: str, report: ReportData) -> Iterator[Line]:
@@ -162,9 +173,9 @@ def _first(verdict: Verdict, report: ReportData) -> str:
     cause, growth, restart = verdict.cause, verdict.growth, verdict.restart
     again = restart is not None and restart.again
     word = _WORDS[verdict.level]
-    if again and restart is not None and verdict.level is not Level.OK:
-        # Else the line before has said so.
-        word += f", batch {restart.batch} not finished (a restart runs it again)"
+    if restart is not None and again and not _leads_with_batch(verdict):
+        silent = f"{restart.silent[0].lower()}{restart.silent[1:]}; " if restart.silent else ""
+        word += f", batch {restart.batch} not finished ({silent}a restart runs it again)"
     if verdict.level is Level.UNREADABLE:
         word += f", {short_count_text(verdict.problems, 'problem')}"
     if cause is not None:

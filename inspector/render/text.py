@@ -56,7 +56,8 @@ def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterat
     for line in first_screen(report):
         yield f"{_markdown_line(line)}\n\n"
     for name, value in report.summary.items():
-        yield f"- {summary_name(name)}: {markdown_text(summary_text(name, value))}\n"
+        text = summary_text(name, value, report.summary)
+        yield f"- {summary_name(name)}: {markdown_text(text)}\n"
     for finding in report.findings:
         yield f"\n**{markdown_text(_finding_head(finding))}** {markdown_text(finding.evidence)}. "
         yield f"Next: {markdown_text(finding.next_step)}.\n"
@@ -73,7 +74,8 @@ def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterat
 
 def _part(problems: Sequence[Problem]) -> tuple[list[Problem], list[str]]:
     """What is wrong; and as notes what is no fault, without the place, which is the whole."""
-    faults = [problem for problem in problems if problem.slug not in NO_FAULT]
+    faults = list({p.cause: p for p in reversed(problems) if p.slug not in NO_FAULT}.values())
+    faults.reverse()
     notes = [problem.message for problem in problems if problem.slug in NO_FAULT]
     return faults, [f"{capitalise(note)}." for note in notes]
 
@@ -104,7 +106,7 @@ def _summary(summary: Mapping[str, Any], display: Display) -> Iterator[str]:
     width = max((len(summary_name(name)) for name in summary), default=0)
     narrow = display.width is not None and 2 * width > display.width
     for name, value in summary.items():
-        label, text = summary_name(name), summary_text(name, value)
+        label, text = summary_name(name), summary_text(name, value, summary)
         if not narrow:
             yield from display.text(text, before=f"{label:<{width}}  ")
         elif len(label) + 2 + len(text) <= (display.width or 0):

@@ -246,6 +246,9 @@ CAUSES: dict[str, str] = {
     "union_far_event": r"Warning: An event of batch 4 lies 5.2 years in the future .* of its sour",
     "agg_backlog": r"Batch 0 wrote 1,200 rows, 150 times as many .*: most likely a backlog",
     "agg_some_ahead": r"Warning: Some event times are in the future, by another time zone .*: rows",
+    "session_hot_key": r"One key has 92 % of the sessions \(.*\): \d+ of \d+",
+    "session_robots": r"8 of 68 sessions stay open, one \(.*\) for 18 min at least, as new events",
+    "died_in_a_task": r"batch 6 not finished \(partition 1 wrote nothing; a restart runs it ag",
     "union_max_policy": r"Warning: By multipleWatermarkPolicy=max .* rows like 20 of the 40 rows o",
 }
 """Trouble -> what the first two lines of 80 columns say."""
@@ -278,7 +281,7 @@ TWINS = (
     *("group_short_timeout", "dedup_sent_again", "agg_unique_id", "agg_waits_for_next"),
     *("group_event_key", "agg_url_key", "group_first_call", "group_thousandfold"),
     *("group_null_time", "group_few_removed", "session_two_gaps", "tws_mixed_ttl"),
-    *("agg_some_ahead", "union_max_policy"),
+    *("agg_some_ahead", "union_max_policy", "session_hot_key"),
     *("rocksdb_agg_no_watermark", "rocksdb_dedup_no_watermark", "rocksdb_join_no_range"),
 )
 """Troubles with a twin of their own; the others have that of another."""
@@ -410,6 +413,11 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
         r"partition 0 needs 8.zip, which cannot be read \(CANNOT_LOAD_STATE_STORE",
     ),
     "lost_table": (ZIPS, _lose("state/0/0/SSTs/*.sst"), r"0 needs SSTs/0000\d\d-.*\.sst of 8.zip"),
+    "lost_old_table": (
+        ZIPS,
+        lambda root: min(root.glob("state/0/0/SSTs/*.sst")).unlink(),
+        r"^Warning: At state/0/0/SSTs/0000\d\d-[^ ]*.sst: got no table file, expected one of",
+    ),
     "lost_join_store": (
         "join_left_outer",
         lambda root: shutil.rmtree(root / "state/0/0/left-keyToNumValues"),

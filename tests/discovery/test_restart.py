@@ -68,6 +68,17 @@ def test_the_batch_that_has_no_commit_runs_again_since_it_was_planned() -> None:
     assert found.planned_ms is not None
 
 
+def test_partitions_that_wrote_nothing_of_a_batch_are_named_beside_those_that_did(
+    tmp_path: Path,
+) -> None:
+    case = "3.5.9/uncommitted"
+    assert restart(FIXTURES / case / "checkpoint").silent == ""
+    found = restart(copy(tmp_path, case, "state/0/1/5.delta"))
+    assert "has been committed. Partition 1 wrote nothing of it." in found.unfinished_text
+    committed = restart(copy(tmp_path / "other", PLAIN, "state/0/1/3.delta"))
+    assert not committed.silent
+
+
 def test_a_missing_delta_above_the_newest_snapshot_stops_spark(tmp_path: Path) -> None:
     found = restart(copy(tmp_path, PLAIN, "state/0/1/3.delta"))
     assert found.sentence == f"Restarts from batch 10: no, partition 1 needs 3.delta ({ABSENT})."

@@ -40,7 +40,7 @@ def test_rows_of_a_record_are_counted_unless_windows_make_them(
     sources = {BatchId(0): (SourceOffset("0", "{}", True, 10),)}
     checkpoint: Any = SimpleNamespace(operators=[operator], logs=SimpleNamespace(sources=sources))
     facts = Facts([Observed(StoreId(0, "default", 0), 1, VersionFacts(puts=120))])
-    (costs,) = store_costs(checkpoint, 1, facts, lambda _name, key: key.hex())
+    (costs,) = store_costs(checkpoint, 1, facts, lambda _name, key, _schema=None: key.hex())
     assert (costs.written, costs.records) == counted
 
 

@@ -118,6 +118,11 @@ def test_a_key_with_most_rows_of_a_join_is_named(rows: int, *, found: bool) -> N
     result = list(judge_costs(replace(COSTS, store_name="left-rows", hot=hot), Thresholds()))
     assert [one.kind.id for one in result] == ["SS307"] * found
     assert all("of the join's left side (ad=0): 60 of 100" in one.cause for one in result)
+    sessions = replace(
+        COSTS, store_name="default", hot=replace(hot, key="user=u29", noun="session")
+    )
+    words = "One key has 60 % of the sessions (user=u29): 60 of 100."
+    assert [one.cause for one in judge_costs(sessions, Thresholds())] == [words] * found
 
 
 @pytest.mark.parametrize(

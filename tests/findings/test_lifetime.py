@@ -538,6 +538,14 @@ def test_one_session_that_is_open_for_longer_than_the_others_are() -> None:
         {"window": 4},
     ):
         assert judged(**many | change) == []
+    several = many | {"expiring": replace(many["expiring"], lasting=3)}
+    (found,) = judged(**several)
+    assert (found.kind.id, found.rows) == ("SS224", 3)
+    assert found.cause.startswith("3 of 9 sessions stay open, one (user=bot) for 16 s at least")
+    assert "and the others are there for ~3 s 333 ms: a robot" in found.cause
+    # The others may be there for more than a quarter of the history, and those among them.
+    (found,) = judged(**several | {"removals": 23, "longest": LongSession(40_000, 5)})
+    assert found.rows == 1
 
 
 def test_sessions_that_are_open_for_most_of_the_history_are_counted() -> None:

@@ -38,6 +38,11 @@ def test_a_summary_has_its_units_by_their_names() -> None:
     assert summary_text("watermark_ms", 0) == "1970-01-01T00:00:00.000Z"
     assert summary_text("rows", 1234) == "1,234"
     assert (summary_text("x", None), summary_text("x", True)) == ("unknown", "yes")
+    log = {"watermark_ms": None, "batch_timestamp_ms": 1}
+    assert summary_text("watermark_ms", None, log) == "none yet"
+    assert summary_text("to_watermark_ms", None, {"to_batch_timestamp_ms": 1}) == "none yet"
+    assert summary_text("watermark_ms", None, log | {"watermark_in_doubt": True}) == "unknown"
+    assert summary_text("watermark_ms", None, {"batch_timestamp_ms": None}) == "unknown"
     assert summary_text("x", "\x1b") == r"\x1b"
     assert summary_name("oldest_expired_ms") == "oldest expired"
     assert summary_name("two_versions_unshared_bytes") == "two versions without sharing"

@@ -160,8 +160,10 @@ def unknown_here(judged: Judged) -> Iterator[str]:
     clock = checkpoint.clock(judged.version)
     if clock is None or clock.timestamp_ms is None:
         yield "The clock of the judged batch is not in the offset log."
-    if clock is None or not clock.watermark_ms:
-        yield "The judged batch has no watermark, so expiry by event time cannot be judged."
+    if clock is None or clock.watermark_ms is None:
+        yield "The watermark of the judged batch is not known."
+    elif not clock.watermark_ms:
+        yield "The judged batch has no watermark yet, so nothing has expired by event time."
     for operator in checkpoint.operators:
         for store in operator.layout.store_names:
             rule = operator.rules[store].by_key_time(facts.key_times.get(operator.operator_id))

@@ -28,10 +28,11 @@ from inspector.findings.verdict import (
 )
 from inspector.light_dataclasses import dataclass, replace
 from inspector.merge.collect import Facts
-from inspector.model import Problem, Redact, StoreName
+from inspector.model import NO_FAULT, Problem, Redact, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock
 from inspector.quantities import sentence
+from inspector.sparktypes import StructType
 
 
 def findings_of(judged: Judged) -> tuple[Finding, ...]:
@@ -42,8 +43,8 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
     words = StoreWords(checkpoint, judged.options.redact or Redact.HASH)
     fields = StoreWords(checkpoint)
 
-    def key_words(store: StoreName, key: bytes) -> str:
-        (plain,), (value,) = (of.keys(store, [key]) for of in (fields, words))
+    def key_words(store: StoreName, key: bytes, schema: StructType | None = None) -> str:
+        (plain,), (value,) = (of.keys(store, [key], schema) for of in (fields, words))
         parts = plain if isinstance(plain, dict) else {}
         # Of a null nothing is to be hidden: it is nobody's.
         nulls = [f"{_column(name)} is null" for name, part in parts.items() if part is None]
@@ -127,7 +128,7 @@ def counted_verdict(
     return Verdict(
         level_of(findings, stopping),
         *(severities[Severity.ERROR], severities[Severity.WARNING], severities[Severity.INFO]),
-        len(problems),
+        len({problem.cause for problem in problems if problem.slug not in NO_FAULT}),
         cause=cause,
         restart=restart,
     )

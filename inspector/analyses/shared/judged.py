@@ -67,6 +67,8 @@ class Subject:
             "watermark_ms": clock.watermark_ms if clock and clock.watermark_ms else None,
             "batch_timestamp_ms": clock.timestamp_ms if clock else None,
         }
+        if clock and clock.watermark_ms is None and clock.timestamp_ms is not None:
+            head["watermark_in_doubt"] = True
         if checkpoint.uncommitted_versions:
             head["uncommitted_versions"] = list(checkpoint.uncommitted_versions)
         if checkpoint.unsummed_small_files:

@@ -14,7 +14,7 @@ from inspector.light_dataclasses import fields
 from inspector.model import Problem, Redact, StoreName
 from inspector.render import tabular as t
 from inspector.render.values import RowWords
-from inspector.sparktypes import widen_timeout
+from inspector.sparktypes import StructType, widen_timeout
 
 R = TypeVar("R", bound=t.StoreRow)
 
@@ -74,9 +74,15 @@ class StoreWords:
             self._keys[store_name] = RowWords(schema.key, redact)
             self._values[store_name] = RowWords(widen_timeout(schema.value), redact)
 
-    def keys(self, store: StoreName, rows: Sequence[bytes | None]) -> list[Any]:
-        """Keys of a store."""
-        return _words(self._keys.get(store, self._unknown), rows)
+    def keys(
+        self,
+        store: StoreName,
+        rows: Sequence[bytes | None],
+        schema: StructType | None = None,
+    ) -> list[Any]:
+        """Keys of a store, or parts of them of another schema."""
+        of_store = self._keys.get(store, self._unknown)
+        return _words(RowWords(schema, self.redact) if schema else of_store, rows)
 
     def values(self, store: StoreName, rows: Sequence[bytes | None]) -> list[Any]:
         """Values of a store; None stays None."""

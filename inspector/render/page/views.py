@@ -249,11 +249,11 @@ def time_text(millis: int) -> str:
     return time_ms_text(millis).replace("T", " ").removesuffix("Z").removesuffix(".000")
 
 
-def summary_cell(name: str, value: Any) -> Cell:
+def summary_cell(name: str, value: Any, summary: Mapping[str, Any]) -> Cell:
     """A value of a report's summary."""
     if name.endswith("_ms") and value is not None:
         return Cell(about_time(name) + time_text(value), value)
     if name.endswith("_bytes") and value is not None:
         return Cell(("~" if "estimate" in name else "") + bytes_text(value), value)
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return Cell(summary_text(name, value), value if number else None)
+    return Cell(summary_text(name, value, summary), value if number else None)

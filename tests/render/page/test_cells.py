@@ -60,4 +60,4 @@ def test_a_number_that_is_not_known_is_none() -> None:
     ],
 )
 def test_a_summary_is_read_by_its_names(name: str, value: Any, expected: Cell) -> None:
-    assert summary_cell(name, value) == expected
+    assert summary_cell(name, value, {}) == expected
