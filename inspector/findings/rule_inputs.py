@@ -60,8 +60,7 @@ def store_lifetimes(
         versions, schema = merged.get(name, {}), operator.schemas.get(store)
         result = [version_facts for version_facts in versions.values() if not version_facts.rebased]
         fields = () if schema is None else schema.key.fields
-        # A partition that lies in two folders has each key twice.
-        keys = [*{key.fact.key for key in facts.of(SampledKey) if key.store.name == name}]
+        keys = sampled_keys(facts, name)
         quiet = _quiet(versions)
         windows = windows_of(operator, name, facts)
         moved = _advance_ms(checkpoint, version, len(result) - 1) or math.inf
@@ -101,7 +100,7 @@ def store_lifetimes(
             exact=_exact(fields, *rows_and_records(checkpoint, operator, name, versions, windows)),
             alike=dict(_alike(keys, fields, unique=operator.name in DEDUPLICATE)),
             compared=len(keys),
-            unique=_unique(keys, fields),
+            unique=" or ".join(unique_columns(keys, fields)),
             sets="spark_grouping_id" in [field.name for field in fields],
             **_possible_watermark(checkpoint, operator, store, version, facts),
             returns=_returns(operator, name, facts),
@@ -313,18 +312,25 @@ def _alike(
 _FEWEST_KEYS = 20  # keys of which a column without equal values is worth a name
 
 
-def _unique(keys: Sequence[bytes], fields: Sequence[StructField]) -> str:
-    """Words for one or two columns of which no two of some keys share a value, times last."""
+def sampled_keys(facts: Facts, name: StoreName) -> list[bytes]:
+    """The keys of a store that were put last; a partition in two folders has each twice."""
+    return [*{key.fact.key for key in facts.of(SampledKey) if key.store.name == name}]
+
+
+def unique_columns(
+    keys: Sequence[bytes], fields: Sequence[StructField], share: float = 1
+) -> list[str]:
+    """Words for one or two columns with as many values as keys, or nearly so, times last."""
     if len(keys) < _FEWEST_KEYS:
-        return ""
+        return []
     columns = zip(*(columns_of(key, fields) for key in keys), strict=True)
-    unique = [at for at, column in enumerate(columns) if len({*column}) == len(keys)]
+    unique = [at for at, column in enumerate(columns) if len({*column}) >= share * len(keys)]
     unique.sort(key=lambda at: fields[at].data_type in (TIMESTAMP, TIMESTAMP_NTZ))
     names = [fields[at].name for at in unique[:2]]
-    return " or ".join(
+    return [
         f"grouping expression {at + 1}" if name == UNNAMED else repr(name)
         for at, name in zip(unique, names, strict=False)
-    )
+    ]
 
 
 def _gap(checkpoint: Checkpoint) -> int | None:

@@ -73,6 +73,7 @@ class StateGrowth:
             ``growing`` is False.
         new_rows_per_hour, removed_rows_per_hour: keys that came and keys that went over those
             versions, by exact counts; None if what the versions changed is unknown.
+        new_columns: words for columns of which nearly each of the newest keys has another value.
     """
 
     rows_per_hour: float
@@ -86,6 +87,7 @@ class StateGrowth:
     judged: bool = True
     new_rows_per_hour: float | None = None
     removed_rows_per_hour: float | None = None
+    new_columns: Sequence[str] = ()
 
     def rate_for_limits(self, per_hour: float) -> float | None:
         """One of the rates, as limits and alerts look at it.

@@ -9,12 +9,14 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from inspector.findings import catalogue
 from inspector.findings.metrics import Passed
 from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict, too_short
 from inspector.quantities import (
     bytes_rate_text,
     bytes_text,
     capitalise,
+    go_on_with,
     share_text,
     short_count_text,
 )
@@ -114,7 +116,7 @@ def _lines(report: ReportData) -> Iterator[Line]:
     yield from _gates(report)
     yield from _verdict(verdict, report)
     restart = verdict.restart
-    if verdict.size is not None and (cause is not None or growing):
+    if verdict.size is not None and (growing or (cause is not None and not _is_beside(cause))):
         yield Line("growth", _growth(verdict, verdict.size, report.summary))
     if cause is not None:
         share = _share(cause, report.part)
@@ -178,8 +180,12 @@ def _first(verdict: Verdict, report: ReportData) -> str:
         word += f", batch {restart.batch} not finished ({silent}a restart runs it again)"
     if verdict.level is Level.UNREADABLE:
         word += f", {short_count_text(verdict.problems, 'problem')}"
-    if cause is not None:
+    if cause is not None and (again or not _is_beside(cause)):
         return f"{word}: {cause.sentence}{_place(cause)}"
+    if cause is not None:
+        health = f"{_WORDS[Level.OK]}: {_standing(growth, verdict.size)}." if verdict.size else ""
+        health = growth_text(growth) if growth is not None and growth.growing else health
+        return f"{health} {word}: {go_on_with(cause.sentence)}{_place(cause)}".lstrip()
     if verdict.level is Level.UNREADABLE:
         return f"{word}."
     if growth is not None and growth.growing:
@@ -191,6 +197,11 @@ def _first(verdict: Verdict, report: ReportData) -> str:
         return f"{word} if the query keeps no state: no findings; there is no folder state."
     healthy = word if report.part is None else f"{word}, as far as this part shows"
     return f"{healthy}: no findings{standing}."
+
+
+def _is_beside(cause: Cause) -> bool:
+    """Whether the only finding is of what each batch uploads, and not of the state."""
+    return cause.finding.kind is catalogue.WHOLE_UPLOADS
 
 
 def _gates(report: ReportData) -> Iterator[Line]:
@@ -237,13 +248,16 @@ def growth_text(growth: StateGrowth) -> str:
     elif new is None or gone is None:
         change = f"by new keys only: ~{_rows(growth)} more per hour"
     else:
+        names = " or ".join(growth.new_columns)
+        of_each = f", most likely one for each {names}" if names else ""
         come = "comes" if round(new) == 1 else "come"
         # A share, as the difference of two averages is not the slope of the line told below.
         removed = (
             f"{share_text(gone / new, '~')} as many go" if gone and new else "none has gone yet"
         )
         change = (
-            f"by new keys only: ~{short_count_text(round(new), 'key')} {come} per hour, {removed}"
+            f"by new keys only{of_each}: ~{short_count_text(round(new), 'key')} {come} per hour, "
+            f"{removed}"
         )
     return f"Growing {change}; no expired rows remain."
 

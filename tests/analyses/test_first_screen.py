@@ -23,7 +23,8 @@ TROUBLES = {
     "kept_timeouts": ("SS203", r"Error: .*timeout of 80 keys fired and the function kept them"),
     "new_keys": (
         None,
-        r"Growing by new keys only: ~9,886 keys come per hour, ~56 % as many go",
+        r"Growing by new keys only, most likely one for each 'user': ~9,886 keys come per hour, "
+        "~56 % as many go",
     ),
     "rearmed_timeouts": ("SS203", r"Warning: .*timeout of 80 keys fired .*set a new one"),
     "skew": ("SS307", r"One key has 94 % of the rows of the join's left side"),
@@ -122,11 +123,22 @@ def test_what_waits_for_a_watermark_is_the_share_of_one_that_stands_still() -> N
     assert document["verdict"]["cause"]["rows_share"] == 1
 
 
+def test_uploads_of_rocksdb_alone_come_after_that_the_state_is_healthy() -> None:
+    root = checkpoint_of("rocksdb_agg_update_zips_one")
+    limits = ("--threshold", "zip_bytes=1", "--threshold", "zip_ratio=0.1")
+    lines = run("audit", root, *limits).out.splitlines()
+    start = (
+        "Healthy: the state does not grow (24 rows, 2.1 KiB). For information: each batch uploads"
+    )
+    assert lines[0].startswith(start)
+    assert lines[1].startswith("Restarts from batch 8: yes")
+
+
 def test_growth_by_new_keys_without_a_finding_is_told_apart() -> None:
     first, second, _, to_do, more = first_lines(checkpoint_of("fmgws_no_timeout"))
     assert first == (
-        "Growing by new keys only: ~3,420 keys come per hour, ~21 % as many go; no expired "
-        "rows remain."
+        "Growing by new keys only, most likely one for each 'value': ~3,420 keys come per hour, "
+        "~21 % as many go; no expired rows remain."
     )
     assert to_do.startswith("Recommended action: If this many keys are unexpected, ")
     assert more.startswith("For details: inspector timeline ")

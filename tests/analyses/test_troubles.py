@@ -39,7 +39,11 @@ TROUBLES: dict[str, tuple[str | None, Severity, str]] = {
     "huge_value": ("SS303", INFO, r"One key holds 94 % of the bytes.* 779 times the median"),
     "skew": ("SS307", INFO, r"One key has 94 % of the rows of the join's left side"),
     "complete_mode": ("SS202", WARNING, r"85 rows .*complete output mode keeps every group"),
-    "new_keys": (None, INFO, r"Growing by new keys only: .* no expired rows remain"),
+    "new_keys": (
+        None,
+        INFO,
+        r"Growing by new keys only, most likely one for each 'user': .* no expired",
+    ),
     "unchanged_updates": ("SS304", INFO, r"100 % of the updates of this store do not change"),
 }
 """Trouble -> the finding (None where nothing is wrong), how grave it is, what the first lines say.

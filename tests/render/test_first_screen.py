@@ -109,6 +109,11 @@ def test_files_alone_say_nothing_of_growth() -> None:
             "by new keys only: ~1.2 M keys come per hour, ~50 % as many go",
         ),
         ({"new_rows_per_hour": 1}, "by new keys only: ~1 key comes per hour, none has gone yet"),
+        (
+            {"new_columns": ["'id'", "'at'"]},
+            "by new keys only, most likely one for each 'id' or 'at': ~1.2 M keys come per hour, "
+            "none has gone yet",
+        ),
         ({"new_rows_per_hour": None}, "by new keys only: ~1.2 M rows more per hour"),
         ({"rows_per_hour": 0}, "by larger values only: the number of rows does not grow"),
         ({"rows_per_hour": 0.4}, "by larger values only: the number of rows does not grow"),

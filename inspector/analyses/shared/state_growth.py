@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
+from inspector.analyses.shared.common import store_schemas
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.store_heaps import HeapByVersion
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.estimates.growth import MS_PER_HOUR, Growth, Trend, growth, trend
 from inspector.facts.versions import VersionFacts
+from inspector.findings.rule_inputs import sampled_keys, unique_columns
 from inspector.findings.verdict import StateGrowth, StateSize
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import StoreName
@@ -158,7 +160,18 @@ def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
         judged=result.bytes.judged,
         new_rows_per_hour=_per_hour((p.new_rows for p in since[1:]), hours),
         removed_rows_per_hour=_per_hour((p.removed_rows for p in since[1:]), hours),
+        new_columns=_new_columns(judged) if result.bytes.growing else (),
     )
+
+
+def _new_columns(judged: Judged) -> Sequence[str]:
+    """Of which nearly each of the newest keys has another value, in the first store that grows."""
+    schemas = store_schemas(judged.checkpoint)
+    for name, grows in sorted(growing_stores(judged).items()):
+        if grows and name in schemas:
+            keys, share = sampled_keys(judged.facts, name), judged.thresholds.unique_share
+            return unique_columns(keys, schemas[name].key.fields, share)
+    return ()
 
 
 def _together(of_stores: Sequence[Sequence[Point]]) -> list[Point]:
