@@ -265,23 +265,17 @@ def open_checkpoint(
 
 
 def checkpoint_at(
-    storage: Storage,
-    meant: Selection,
-    selection: Selection | None = None,
+    storage: Storage,  # opened at the root
+    meant: Selection,  # the part that the user's path names
+    selection: Selection | None = None,  # narrows it
+    # state schemas that take the place of those in the checkpoint
     user_schemas: UserSchemas | None = None,
+    # reads logs, metadata and schemas; what keeps them for the next time, if the checkpoint is
+    # opened again and again
     small_files: VerifiedFiles | None = None,
-    near: Near | None = None,
+    near: Near | None = None,  # the entries of the logs that are read; None for all
 ) -> Checkpoint:
     """A checkpoint whose root is open.
-
-    Args:
-        storage: opened at the root.
-        meant: the part that the user's path names.
-        selection: narrows it.
-        user_schemas: state schemas that take the place of those in the checkpoint.
-        small_files: reads logs, metadata and schemas; what keeps them for the next time, if the
-            checkpoint is opened again and again.
-        near: the entries of the logs that are read; None for all.
 
     Raises:
         CheckpointError: as :func:`open_checkpoint`.

@@ -50,21 +50,16 @@ _OTHER_PYTHON = "set PYSPARK_PYTHON or spark.pyspark.python to one like the driv
 class SparkEngine(Engine):
     """Runs tasks on the executors of a session.
 
-    Args:
-        session: of Spark 3.5 or later, classic or Connect.
-        reader: what reads the files, if not fsspec on each worker.
-        tune_workers: as in :class:`inspector.engines.choose.EngineOptions`.
-
     Attributes:
         note: what a user is to know of the session's workers, if anything.
     """
 
     def __init__(
         self,
-        session: SparkSession,
-        reader: HadoopFiles | None = None,
+        session: SparkSession,  # of Spark 3.5 or later, classic or Connect
+        reader: HadoopFiles | None = None,  # what reads the files, if not fsspec on each worker
         *,
-        tune_workers: bool | None = None,
+        tune_workers: bool | None = None,  # as in :class:`inspector.engines.choose.EngineOptions`
     ) -> None:
         self.session = session
         self._reader = reader

@@ -56,20 +56,17 @@ class Layout:
     @classmethod
     def of(
         cls,
+        # its maximal heap (``spark.executor.memory``); None: less than 32 GiB
         heap_bytes: int | None = None,
+        # its major version; before 15, class pointers were compressed only together with object
+        # pointers
         jdk: int = 17,
         *,
+        # the Spark that runs the query; of a checkpoint it is the one that reads it next
         spark: str = "4.3.0",
-        row_checksum: bool = False,
+        row_checksum: bool = False,  # ``spark.sql.streaming.stateStore.rowChecksum.enabled``
     ) -> Layout:
         """The layout of an executor's JVM.
-
-        Args:
-            heap_bytes: its maximal heap (``spark.executor.memory``); None: less than 32 GiB.
-            jdk: its major version; before 15, class pointers were compressed only together with
-                object pointers.
-            spark: the Spark that runs the query; of a checkpoint it is the one that reads it next.
-            row_checksum: ``spark.sql.streaming.stateStore.rowChecksum.enabled``.
 
         Raises:
             ValueError: the Spark version does not begin with two numbers.

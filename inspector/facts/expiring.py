@@ -105,19 +105,14 @@ class Expiring(Sums, Fact):
     @classmethod
     def observe(
         cls,
-        state: StateMap,
-        expiry: ExpiryField,
+        state: StateMap,  # the map; it follows the field of the rule
+        expiry: ExpiryField,  # the rule
+        # clocks of the judged batch; None if its log entry is gone: then nothing is due
         batch: BatchClock | None,
+        # of group-state timers, the clock that they are taken to follow
         kind: TimeoutKind | None = None,
     ) -> Expiring:
-        """Measure the live rows at the version that was replayed last.
-
-        Args:
-            state: the map; it follows the field of the rule.
-            expiry: the rule.
-            batch: clocks of the judged batch; None if its log entry is gone: then nothing is due.
-            kind: of group-state timers, the clock that they are taken to follow.
-        """
+        """Measure the live rows at the version that was replayed last."""
         now = now_ms(expiry, batch, kind)
         total = cls(kind)
         newer = newer_half(state)

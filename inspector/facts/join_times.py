@@ -97,21 +97,14 @@ class RemovedRows(StoreSum):
     @classmethod
     def observe(
         cls,
-        change: Change,
-        state: StateMap,
-        event_time: ExpiryField,
-        batch: BatchClock | None,
+        change: Change,  # of the version; of one that a snapshot gave nothing is known
+        state: StateMap,  # the map after it
+        event_time: ExpiryField,  # the clock that the map follows
+        batch: BatchClock | None,  # of the version; without its clock nothing is counted
+        # the batch before it; without one no row is known to have been covered sooner
         before: BatchClock | None,
     ) -> RemovedRows:
-        """Count those of one version.
-
-        Args:
-            change: of the version; of one that a snapshot gave nothing is known.
-            state: the map after it.
-            event_time: the clock that the map follows.
-            batch: of the version; without its clock nothing is counted.
-            before: the batch before it; without one no row is known to have been covered sooner.
-        """
+        """Count those of one version."""
         now_ms, before_ms = (_time_ms(event_time, clock) for clock in (batch, before))
         if change.rebased or now_ms is None:
             return cls()

@@ -56,19 +56,14 @@ class SimulatedRows(Sums, Fact):
 
 
 class Simulation:
-    """Follows one store of one partition; 56 bytes for each key, 24 more for each row of a join.
-
-    Args:
-        scenario: what is changed. expiry: the rule that the rows go by, if there is one.
-        clocks: of the batches. key: schema of the keys, from which rows that change theirs have
-            their join key.
-    """
+    """Follows one store of one partition; 56 bytes for each key, 24 more for each row of a join."""
 
     def __init__(
         self,
-        scenario: Scenario,
-        expiry: ExpiryField | None,
-        clocks: Iterable[BatchClock],
+        scenario: Scenario,  # what is changed
+        expiry: ExpiryField | None,  # the rule that the rows go by, if there is one
+        clocks: Iterable[BatchClock],  # of the batches
+        # schema of the keys, from which rows that change theirs have their join key
         key: StructType | None = None,
     ) -> None:
         self._scenario, self._expiry = scenario, expiry

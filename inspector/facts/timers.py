@@ -149,19 +149,12 @@ class Calls:
 
 
 def calls_of(
-    records: TimerRecords,
-    clock: BatchClock | None,
-    premises: TimerPremises,
-    bounds: CallBounds | None = None,
+    records: TimerRecords,  # of the version
+    clock: BatchClock | None,  # of its batch; None if its log entry is gone
+    premises: TimerPremises,  # of the operator
+    bounds: CallBounds | None = None,  # of all records, if these are of a part of the keys
 ) -> Calls:
-    """What the records of one version show.
-
-    Args:
-        records: of the version.
-        clock: of its batch; None if its log entry is gone.
-        premises: of the operator.
-        bounds: of all records, if these are of a part of the keys.
-    """
+    """What the records of one version show."""
     if records.change.rebased or (clock is not None and clock.appended):
         return Calls()
     clock = clock or BatchClock(BatchId(records.change.version - 1))

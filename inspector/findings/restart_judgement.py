@@ -189,24 +189,17 @@ def _is_same_query(*sides: Checkpoint) -> bool:
 
 
 class Preflight:
-    """Compares, by the rules of one release.
-
-    Args:
-        old: what is in production. new: what the changed query made; None to judge confs and
-            release alone.
-        conf: confs of the session, by full key; they go before those of ``new``.
-        release: one of :data:`inspector.findings.restart_rules.RELEASES`.
-        problems: what is wrong with ``old``.
-        states: what the old query made of the rows of ``new``; None if that is not known.
-    """
+    """Compares, by the rules of one release."""
 
     def __init__(
         self,
-        old: Side,
-        new: Side | None,
+        old: Side,  # what is in production
+        new: Side | None,  # what the changed query made; None to judge confs and release alone
+        # confs of the session, by full key; they go before those of ``new``
         conf: Mapping[str, str],
-        release: str,
-        problems: Sequence[Problem] = (),
+        release: str,  # one of :data:`inspector.findings.restart_rules.RELEASES`
+        problems: Sequence[Problem] = (),  # what is wrong with ``old``
+        # what the old query made of the rows of ``new``; None if that is not known
         states: SameRows | None = None,
     ) -> None:
         self._old, self._new, self._release = old, new, release

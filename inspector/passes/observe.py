@@ -153,24 +153,22 @@ _Running = Generator[None, None, "Change | None"]
 class StorePass:
     """A store on its way through its versions.
 
-    Args:
-        task, store, reader: what is read.
-        confirm: hold the snapshots that are not needed against the map that the deltas made. Those
-            that are older than the delta of their version are in any case: its batch ran again.
-        exact: keep all keys. Otherwise a hash of 16 bytes stands for each where the facts need no
-            more, and the few that are shown are read again from their files.
-
     Attributes:
         whole: the map is that of the last step; False after a file that could not be read.
     """
 
     def __init__(
         self,
+        # task, store, reader: what is read
         task: Task,
         store: StoreTask,
         reader: StoreReader,
         *,
+        # hold the snapshots that are not needed against the map that the deltas made. Those that
+        # are older than the delta of their version are in any case: its batch ran again.
         confirm: bool = True,
+        # keep all keys. Otherwise a hash of 16 bytes stands for each where the facts need no more,
+        # and the few that are shown are read again from their files.
         exact: bool = False,
     ) -> None:
         self._task, self._store, self._reader = task, store, reader

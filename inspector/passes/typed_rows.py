@@ -207,20 +207,15 @@ class _Typed:
 
 
 def look_again(
-    task: T,
-    read: Callable[[T], Iterator[pa.RecordBatch]],
+    task: T,  # what is read
+    read: Callable[[T], Iterator[pa.RecordBatch]],  # emits batches with the column ``kind``
     *,
+    # the same by a new listing, which confirms that files are still there whose paths are given;
+    # raises where they are not
     again: Callable[[T, Sequence[str]], T],
-    looks: int,
+    looks: int,  # how often; once more if a listing shows nothing new
 ) -> Iterator[pa.RecordBatch]:
     """Batches of a task, by a later look where files moved before the first row.
-
-    Args:
-        task: what is read.
-        read: emits batches with the column ``kind``.
-        again: the same by a new listing, which confirms that files are still there whose paths
-            are given; raises where they are not.
-        looks: how often; once more if a listing shows nothing new.
 
     Raises:
         OutpacedError: as of ``again``.

@@ -88,13 +88,6 @@ def check_identity(storage: Storage, file: StoreFile) -> None:
 class FileReader(ABC):
     """Reads the state files of one store, whose records a provider decodes by :meth:`decode`.
 
-    Args:
-        storage: opened at the checkpoint's root, as the task reads it.
-        options: how the files were written.
-        files: all state files of the store.
-        side_files: checksum files that their main files are compared with.
-        report: takes the problems of files that can be read all the same.
-
     Attributes:
         raw_bytes: decompressed bytes of the file read last, counted by :meth:`raw_blocks` or else
             by :meth:`decode`; 0 of one that another store's reader has decompressed.
@@ -105,11 +98,11 @@ class FileReader(ABC):
 
     def __init__(
         self,
-        storage: TaskFiles,
-        options: ReadOptions,
-        files: Iterable[StoreFile],
-        side_files: Iterable[StoreFile],
-        report: Report,
+        storage: TaskFiles,  # opened at the checkpoint's root, as the task reads it
+        options: ReadOptions,  # how the files were written
+        files: Iterable[StoreFile],  # all state files of the store
+        side_files: Iterable[StoreFile],  # checksum files that their main files are compared with
+        report: Report,  # takes the problems of files that can be read all the same
     ) -> None:
         self._storage, self._options, self._report = storage, options, report
         self._files = tuple(files)

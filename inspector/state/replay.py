@@ -211,19 +211,14 @@ class StateMap:
 
     def apply_ahead(
         self,
-        block: RecordBlock,
-        ends: Int64s,
-        versions: Sequence[int],
+        block: RecordBlock,  # all of them. The map keeps all keys.
+        ends: Int64s,  # how many records these are up to the end of each version
+        versions: Sequence[int],  # that they make
+        # told of each of them while the map is that of the version; of the change it learns no
+        # numbers
         follow: Callable[[Change], None] | None = None,
     ) -> Changes:
         """Apply the records of several versions to come, and close each of these.
-
-        Args:
-            block: all of them. The map keeps all keys.
-            ends: how many records these are up to the end of each version.
-            versions: that they make.
-            follow: told of each of them while the map is that of the version; of the change it
-                learns no numbers.
 
         Returns:
             What they changed.

@@ -189,23 +189,17 @@ class Opened:
     @classmethod
     def start(
         cls: type[OpenedT],
-        path: str | Opened,
-        options: Options | None,
+        path: str | Opened,  # of the checkpoint, or of a part of it
+        options: Options | None,  # of its user
+        # those that several runs share; by default each has its own
         engines: SharedEngines | None = None,
         *,
-        whole_logs: bool = True,
+        whole_logs: bool = True,  # read every entry of the logs, not only those next to the batch
+        # the path is known to be a root; no listing is made to find that out
         is_root: bool = False,
-        cache: ReportCache | None = None,
+        cache: ReportCache | None = None,  # keeps the report
     ) -> OpenedT:
         """Open a checkpoint and choose the version; a run that is open is taken as it is.
-
-        Args:
-            path: of the checkpoint, or of a part of it.
-            options: of its user.
-            engines: those that several runs share; by default each has its own.
-            whole_logs: read every entry of the logs, not only those next to the batch.
-            is_root: the path is known to be a root; no listing is made to find that out.
-            cache: keeps the report.
 
         Raises:
             CheckpointError: there is no such part or version.

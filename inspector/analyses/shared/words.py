@@ -106,22 +106,15 @@ class StoreWords:
 
 
 def decoded_rows(
-    kind: type[R],
-    chunk: Sequence[Mapping[str, Any]],
-    names: Mapping[int, str],
+    kind: type[R],  # of the rows, of whose columns the batch has some as they are
+    chunk: Sequence[Mapping[str, Any]],  # of :func:`row_chunks`
+    names: Mapping[int, str],  # operator id -> name
+    # what decodes each column of bytes, beside which stands its length
     words: Mapping[str, StoreWords],
     *,
-    raw: bool,
+    raw: bool,  # and its bytes in hex
 ) -> Iterator[R]:
-    """The rows of one store as they are reported.
-
-    Args:
-        kind: of the rows, of whose columns the batch has some as they are.
-        chunk: of :func:`row_chunks`.
-        names: operator id -> name.
-        words: what decodes each column of bytes, beside which stands its length.
-        raw: and its bytes in hex.
-    """
+    """The rows of one store as they are reported."""
     store = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
     columns: dict[str, list[Any]] = {
         f.name: [row[f.name] for row in chunk] for f in fields(kind) if f.name in chunk[0]

@@ -85,18 +85,12 @@ class Blocks:
 
     def stretch(
         self,
-        handles: Iterator[Handles],
-        piece_bytes: int,
-        raw_bytes: int,
-        noun: str = "data blocks",
+        handles: Iterator[Handles],  # ascending, without overlap
+        piece_bytes: int,  # bytes of the file that are read at once, but for a block that has more
+        raw_bytes: int,  # decompressed bytes that are held at once, but for a block that has more
+        noun: str = "data blocks",  # they are, for messages
     ) -> Iterator[RawBlocks]:
         """Blocks that lie one behind the other, read and decompressed many at a time.
-
-        Args:
-            handles: ascending, without overlap.
-            piece_bytes: bytes of the file that are read at once, but for a block that has more.
-            raw_bytes: decompressed bytes that are held at once, but for a block that has more.
-            noun: they are, for messages.
 
         Raises:
             DecodeError: a block lies outside of the file, is corrupt or too large.

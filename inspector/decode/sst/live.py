@@ -35,26 +35,21 @@ _LEAST_HELD = 64 << 10
 
 
 def live_entries(
-    tables: Sequence[Table],
+    tables: Sequence[Table],  # all tables of one column family, in any order
+    # ``block_bytes``: what is held of a table at once; ``record_bytes``: bytes of a value with all
+    # that was merged into it
     limits: Limits = LIMITS,
     *,
-    delimiter: bytes = DELIMITER,
-    start: bytes = b"",
+    delimiter: bytes = DELIMITER,  # between an operand and what is before it
+    start: bytes = b"",  # key from which on entries are wanted
+    # key before which they are; None for none. What comes of other keys is not what a reader of the
+    # database sees.
     end: bytes | None = None,
 ) -> Iterator[LiveBlock]:
     """What a reader of a database of these tables sees: its live keys, in order.
 
     Of the entries of a key the one with the highest sequence number decides. Memory is bounded by
     ``limits``, the number of tables whose keys overlap, and the longest value.
-
-    Args:
-        tables: all tables of one column family, in any order.
-        limits: ``block_bytes``: what is held of a table at once; ``record_bytes``: bytes of a
-            value with all that was merged into it.
-        delimiter: between an operand and what is before it.
-        start: key from which on entries are wanted.
-        end: key before which they are; None for none. What comes of other keys is not what a reader
-            of the database sees.
 
     Raises:
         DecodeError: a table is not what its format says; carries path and offset.
