@@ -156,11 +156,6 @@ class _RehearsedRows:
 
     Of ``groups`` the fields have one name and type; ``evolved`` are those that both schemas have,
     of stores whose values Avro resolves.
-
-    Attributes:
-        stores: by operator and store, how often a row is there.
-        distinct: stores with a row in which the fields of each group differ.
-        unread: why not all rows could be read; "" if they could.
     """
 
     def __init__(
@@ -169,9 +164,11 @@ class _RehearsedRows:
         groups: Mapping[_Store, Sequence[Sequence[Sequence[int]]]],
         evolved: Mapping[_Store, Collection[str]],
     ) -> None:
+        # by operator and store, how often a row is there
         self.stores: dict[_Store, Counter[tuple[str, str]]] = {}
+        # stores with a row in which the fields of each group differ
         self.distinct: set[_Store] = set()
-        self.unread = ""
+        self.unread = ""  # why not all rows could be read; "" if they could
         report = live_rows(run, raw=True)
         for row in report.primary.rows:
             store = (row["operator_id"], row["store_name"])

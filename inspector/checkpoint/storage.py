@@ -44,13 +44,7 @@ CHUNKS_AHEAD = 3  # chunks of a large file that are under way while one is read
 
 
 class Storage:
-    """A folder on some storage, read only. Picklable: what it carries is the URL and the options.
-
-    Attributes:
-        url: the place, in a spelling that any process on the machine can open.
-        options: options of the driver, as the user set them; they may hold credentials.
-        root: the place as the user spelled it, for messages; without passwords.
-    """
+    """A folder on some storage, read only; picklable, as it carries the URL and the options."""
 
     def __init__(
         self,
@@ -60,9 +54,12 @@ class Storage:
         *,
         anew: bool = False,
     ) -> None:
+        # the place, in a spelling that any process on the machine can open
         self.url = absolute(url)
+        # options of the driver, as the user set them; they may hold credentials
         self.options = dict(options or {})
         learn(url, options=self.options)
+        # the place as the user spelled it, for messages; without passwords
         self.root = spell_root(root or url)
         self._fs, self._base = connect(self.url, self.options, anew=anew)
         self._is_remote = not is_local(self.url)

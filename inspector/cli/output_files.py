@@ -187,9 +187,6 @@ def page_options(analysis: Analysis) -> Iterator[click.Option]:
 class Pages:
     """The page of a run: beside its reports by ``--html``, or instead of them by ``-o html``.
 
-    Attributes:
-        wanted: what a page shows has to be computed.
-
     Raises:
         click.UsageError: the file is there and is not to be overwritten, or it is the report's own
             file, or it would lie in a checkpoint.
@@ -203,6 +200,7 @@ class Pages:
         self._reports: list[Report] = []
         self._failures: list[tuple[str, str]] = []
         self._place = parsed["html"] if analysis.page else None
+        # what a page shows has to be computed
         self.wanted = analysis.page and (parsed["output"] == HTML or self._place is not None)
         if self._place is not None:
             self._check(self._place)

@@ -13,16 +13,13 @@ class Source:
     """Reads exact numbers of bytes across chunks, without copying where one chunk has them all.
 
     Holds one chunk and, while a read spans several, the bytes of that read.
-
-    Attributes:
-        offset: bytes consumed so far: the place of the next byte in the file.
     """
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
         self._chunk = memoryview(b"")
         self._place = 0
-        self.offset = 0
+        self.offset = 0  # bytes consumed so far: the place of the next byte in the file
 
     def at_end(self) -> bool:
         """Whether nothing follows; takes the next chunk if this one is used up."""

@@ -26,18 +26,12 @@ _FEWWORDS = 8
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One field of every row.
+    """One field of every row."""
 
-    Attributes:
-        slots: its 8 bytes; of a field of variable size, its size in bytes.
-        offsets: of a field of variable size: where its bytes start.
-        room: and how many it takes, whole words; 0 where it has none.
-    """
-
-    slots: UInt64s
+    slots: UInt64s  # its 8 bytes; of a field of variable size, its size in bytes
     null: Bools
-    offsets: Int64s | None = None
-    room: Int64s | None = None
+    offsets: Int64s | None = None  # of a field of variable size: where its bytes start
+    room: Int64s | None = None  # and how many it takes, whole words; 0 where it has none
 
     def select(self, rows: Int64s) -> Column:
         """The field of some of the rows, in any order and number."""

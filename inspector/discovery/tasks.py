@@ -112,58 +112,47 @@ class StoreTask:
 
 @dataclass(frozen=True)
 class Task(Message):
-    """One partition of one operator.
+    """One partition of one operator."""
 
-    Attributes:
-        url, options: where the checkpoint lies and how to open it. May hold credentials: never
-            shown. root: the same place as the user spelled it.
-        version: the state version that is judged; nothing newer is read.
-        stores: its stores. provider: name of the one that wrote them.
-        clocks: the batches in the log.
-        codecs: compression by version, where it is recorded; ``row_checksum``: values carry one.
-        merge_delimiter: rows that the provider merges into one value are parted by a byte.
-        request: the facts that are requested of it.
-        key, where: only these rows (:class:`inspector.passes.key_filter.KeyFilter`), where a
-            task is about rows.
-        partitions: how many the version's state has, by the offset log; 0 where that is not
-            recorded. present: whether it has this one, or only older versions have it.
-        origins: tasks, as JSON, of the partitions whose rows the newest repartitioning divided
-            anew, at the version that it read; repartitioned: the version that it made, 0 where
-            there is none or where its keys' history begins with it.
-        key_range: the part of the keys that it is about; None for all of them.
-        passes: ranges of its keys that are read one after the other, where it is about rows, for
-            the sake of memory; 0 where that is not limited.
-        key_memory: bytes that its keys may take; 0 for as many as they need.
-        decode_ahead: its files are decoded by a thread of their own, on a core that would idle.
-        look_again: what looks like damage and may be a query that runs
-            (:data:`inspector.checkpoint.logfile.DOUBTFUL`) ends the task, with that as its only
-            result: whoever runs it lists the files again, and then runs it anew.
-    """
-
+    # url, options: where the checkpoint lies and how to open it. May hold credentials: never shown.
     url: str = field(repr=False)
-    root: str
+    root: str  # the same place as the user spelled it
     options: Mapping[str, str] = field(repr=False)
     operator_id: int
     partition_id: int
-    version: int
-    stores: tuple[StoreTask, ...]
-    clocks: tuple[BatchClock, ...] = ()
+    version: int  # the state version that is judged; nothing newer is read
+    stores: tuple[StoreTask, ...]  # its stores
+    clocks: tuple[BatchClock, ...] = ()  # the batches in the log
+    # compression by version, where it is recorded; ``row_checksum``: values carry one
     codecs: Mapping[int, str] = field(default_factory=dict)
     row_checksum: bool = False
+    # rows that the provider merges into one value are parted by a byte
     merge_delimiter: bool = True
     encoding: str = "unsaferow"
-    request: Request = ALL_LEFTOVERS
+    request: Request = ALL_LEFTOVERS  # the facts that are requested of it
+    # key, where: only these rows (:class:`inspector.passes.key_filter.KeyFilter`), where a task is
+    # about rows
     key: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
+    # how many the version's state has, by the offset log; 0 where that is not recorded
     partitions: int = 0
-    present: bool = True
+    present: bool = True  # whether it has this one, or only older versions have it
+    # tasks, as JSON, of the partitions whose rows the newest repartitioning divided anew, at the
+    # version that it read
     origins: tuple[str, ...] = ()
+    # the version that it made, 0 where there is none or where its keys' history begins with it
     repartitioned: int = 0
-    provider: str = "hdfs"
+    provider: str = "hdfs"  # name of the one that wrote them
+    # what looks like damage and may be a query that runs
+    # (:data:`inspector.checkpoint.logfile.DOUBTFUL`) ends the task, with that as its only result:
+    # whoever runs it lists the files again, and then runs it anew
     look_again: bool = False
-    key_range: KeyRange | None = None
-    key_memory: int = 0
+    key_range: KeyRange | None = None  # the part of the keys that it is about; None for all of them
+    key_memory: int = 0  # bytes that its keys may take; 0 for as many as they need
+    # ranges of its keys that are read one after the other, where it is about rows, for the sake of
+    # memory; 0 where that is not limited
     passes: int = 0
+    # its files are decoded by a thread of their own, on a core that would idle
     decode_ahead: bool = False
 
     def spec(self, *, here: bool = False) -> str:

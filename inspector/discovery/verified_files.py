@@ -24,12 +24,10 @@ class VerifiedFiles(Storage):
 
     A checksum file that is none, as its first bytes tell, vouches for nothing and is passed over:
     ``ChecksumFileSystem`` does the same.
-
-    Attributes:
-        vouched: path of each file that was read -> whether it was held against a checksum.
     """
 
     def __init__(self, storage: Storage) -> None:
+        # path of each file that was read -> whether it was held against a checksum
         self.vouched: dict[str, bool] = {}
         self.__dict__.update(storage.__dict__)
         self._whole = storage  # what belongs to it goes when it does

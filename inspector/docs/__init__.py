@@ -181,15 +181,11 @@ def lookup(topic: str) -> str | None:
 
 
 class Entry(NamedTuple):
-    """An entry of a page, taken apart.
+    """An entry of a page, taken apart."""
 
-    Attributes:
-        title: what its heading says after its name.
-        paragraphs: by the words before each: ``What it means``, ``Source``; the first one that has
-            none is at ``""``.
-    """
-
-    title: str
+    title: str  # what its heading says after its name
+    # by the words before each: ``What it means``, ``Source``; the first one that has none is at
+    # ``""``
     paragraphs: dict[str, str]
 
 

@@ -48,19 +48,16 @@ class SessionScope:
         request: what it was started with; None of a session that is the user's own.
         owns_workers: its Python workers serve no other session. Those of a Spark Connect server
             may, even where the session was started here.
-
-    Attributes:
-        listings: checkpoints that Spark has listed, by name, for as long as they are open.
-        worker_note: what a user is to know of the session's workers, if anything.
-        workers_checked: they were asked what they have, which takes a job.
     """
 
     def __init__(self, request: Request | None = None, *, owns_workers: bool = False) -> None:
         self.request = request
         self.owns_workers = owns_workers
+        # checkpoints that Spark has listed, by name, for as long as they are open
         self.listings: dict[str, Listing] = {}
+        # what a user is to know of the session's workers, if anything
         self.worker_note: str | None = None
-        self.workers_checked = False
+        self.workers_checked = False  # they were asked what they have, which takes a job
         self._undo: UndoStack = ExitStack()
         self._lock = threading.Lock()
         self._overrides: dict[str, _Override] = {}

@@ -42,10 +42,6 @@ class SharedEngines:
 
     Raises:
         EngineError: an engine that is requested cannot be had.
-
-    Attributes:
-        requested: the engine, if the options and the environment decide it.
-        batched: the same, where it makes one job of the tasks of all runs.
     """
 
     def __init__(self, options: EngineOptions, workers: int | None, *, shared: bool = True) -> None:
@@ -55,8 +51,10 @@ class SharedEngines:
         self._lock = Lock()
         self._local: Engine | None = None
         self._spark: Engine | None = None
+        # the requested engine, where it makes one job of the tasks of all runs
         self.batched: BatchedEngine | None = None
         engine = requested_engine(options, workers)
+        # the engine, if the options and the environment decide it
         self.requested = None if engine is None else self._to_share(engine)
 
     @property

@@ -48,11 +48,7 @@ _OTHER_PYTHON = "set PYSPARK_PYTHON or spark.pyspark.python to one like the driv
 
 
 class SparkEngine(Engine):
-    """Runs tasks on the executors of a session.
-
-    Attributes:
-        note: what a user is to know of the session's workers, if anything.
-    """
+    """Runs tasks on the executors of a session."""
 
     def __init__(
         self,
@@ -63,7 +59,7 @@ class SparkEngine(Engine):
     ) -> None:
         self.session = session
         self._reader = reader
-        self.note: str | None = None
+        self.note: str | None = None  # what a user is to know of the session's workers, if anything
         owned = scope_of(session).owns_workers
         self._tune_workers = owned if tune_workers is None else tune_workers
 

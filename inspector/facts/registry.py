@@ -173,16 +173,11 @@ def _of_kind(batch: Any, kind: str) -> Iterator[Observed[Any]]:
 
 
 class Column(NamedTuple):
-    """How values of one Python type travel in Arrow.
-
-    Attributes:
-        array: values, None among them, to an array of that type.
-        values: the inverse of ``array``.
-    """
+    """How values of one Python type travel in Arrow."""
 
     type: pa.DataType
-    array: Callable[[list[Any]], Any]
-    values: Callable[[Any], list[Any]]
+    array: Callable[[list[Any]], Any]  # values, None among them, to an array of that type
+    values: Callable[[Any], list[Any]]  # the inverse of ``array``
 
 
 @cache

@@ -78,20 +78,15 @@ class Run:
 
 
 class TimerRuns:
-    """The runs of all keys of a store, version after version.
-
-    Attributes:
-        by_kind: the run of each key under each clock.
-        ever_armed: keys that had a timer at some version of the window.
-        thresholds: under each clock, by step, what timers were held against; NO_CLOCK where it is
-            not known.
-    """
+    """The runs of all keys of a store, version after version."""
 
     def __init__(
         self, kinds: Iterable[TimeoutKind] = (), premises: TimerPremises | None = None
     ) -> None:
-        self.by_kind = {kind: Run() for kind in kinds}
+        self.by_kind = {kind: Run() for kind in kinds}  # the run of each key under each clock
+        # keys that had a timer at some version of the window
         self.ever_armed: Bools = np.zeros(0, np.bool_)
+        # under each clock, by step, what timers were held against; NO_CLOCK where it is not known
         self.thresholds: dict[TimeoutKind, list[int]] = {kind: [] for kind in self.by_kind}
         self._premises = premises or TimerPremises()
         self._put: Int32s = np.zeros(0, np.int32)

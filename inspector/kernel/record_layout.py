@@ -77,23 +77,16 @@ TOUCH = np.dtype(
 
 @dataclass
 class RecordCounts:
-    """Counts over the records of one delta, in their order there.
+    """Counts over the records of one delta, in their order there."""
 
-    Attributes:
-        puts, removals: records of each kind; ``puts == inserts + updates``.
-        inserts: puts of a key that was absent at that moment; updates: of one that was present.
-        same_value_puts: updates whose value equals the one that was there.
-        absent_removals: removals of a key that was absent; they count in ``removals`` too.
-        same_value_put_bytes: key and value bytes that those puts wrote.
-    """
-
+    # puts, removals: records of each kind; ``puts == inserts + updates``
     puts: int = 0
-    inserts: int = 0
-    updates: int = 0
-    same_value_puts: int = 0
-    same_value_put_bytes: int = 0
+    inserts: int = 0  # puts of a key that was absent at that moment
+    updates: int = 0  # puts of one that was present
+    same_value_puts: int = 0  # updates whose value equals the one that was there
+    same_value_put_bytes: int = 0  # key and value bytes that those puts wrote
     removals: int = 0
-    absent_removals: int = 0
+    absent_removals: int = 0  # removals of a key that was absent; they count in ``removals`` too
 
 
 COUNTS = tuple(column.name for column in fields(RecordCounts))  # what ``apply`` counts

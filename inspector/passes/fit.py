@@ -34,16 +34,12 @@ class Fit:
 
     Spark does so with the first row of a partition
     (``UnsafeRowUtils.validateStructuralIntegrity``).
-
-    Attributes:
-        partners: rows of a join's side that had a partner when they were put, and that had none;
-            None of other stores, and of rows without the flag.
-        sampled: what the columns of large keys and values take, in the rows that were measured.
     """
 
     def __init__(
         self, key: StructType | None, value: StructType | None, reader: StoreReader
     ) -> None:
+        # what the columns of large keys and values take, in the rows that were measured
         self.sampled: dict[RowPart, RowBytes] = {}
         self._samples = 0
         self._schemas = {RowPart.KEY: key, RowPart.VALUE: value}
@@ -51,6 +47,8 @@ class Fit:
         self._checks = {side: RowCheck(schema) for side, schema in with_schema.items()}
         self._reader = reader
         self._flag = None if value is None else matched_field(value)
+        # rows of a join's side that had a partner when they were put, and that had none; None of
+        # other stores, and of rows without the flag
         self.partners = None if self._flag is None else np.zeros(2, np.int64)
 
     def check(self, file: StoreFile, blocks: Iterable[RecordBlock]) -> Iterator[RecordBlock]:

@@ -151,11 +151,7 @@ _Running = Generator[None, None, "Change | None"]
 
 
 class StorePass:
-    """A store on its way through its versions.
-
-    Attributes:
-        whole: the map is that of the last step; False after a file that could not be read.
-    """
+    """A store on its way through its versions."""
 
     def __init__(
         self,
@@ -180,6 +176,7 @@ class StorePass:
         self._held: dict[int, RecordBlock] = {}
         hashed = not exact and not task.origins and shows_few(task, store)
         self.state = StateMap(task_tracking(task, store, hashed=hashed))
+        # the map is that of the last step; False after a file that could not be read
         self.whole = True
         self._raw_bytes = 0
         self._given: Iterator[RecordBlock] | None = None

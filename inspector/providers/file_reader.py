@@ -86,14 +86,9 @@ def check_identity(storage: Storage, file: StoreFile) -> None:
 
 
 class FileReader(ABC):
-    """Reads the state files of one store, whose records a provider decodes by :meth:`decode`.
+    """Reads the state files of one store, whose records a provider decodes by :meth:`decode`."""
 
-    Attributes:
-        raw_bytes: decompressed bytes of the file read last, counted by :meth:`raw_blocks` or else
-            by :meth:`decode`; 0 of one that another store's reader has decompressed.
-        other_cause: what else than a change of the file may make checksums of rows differ.
-    """
-
+    # what else than a change of the file may make checksums of rows differ
     other_cause: ClassVar[str] = ""
 
     def __init__(
@@ -106,6 +101,8 @@ class FileReader(ABC):
     ) -> None:
         self._storage, self._options, self._report = storage, options, report
         self._files = tuple(files)
+        # decompressed bytes of the file read last, counted by :meth:`raw_blocks` or else by
+        # :meth:`decode`; 0 of one that another store's reader has decompressed
         self.raw_bytes = 0
         self._ahead = ReadAhead(storage)
         self._checks = SideChecks(self._ahead.whole, side_files, report)

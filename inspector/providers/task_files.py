@@ -86,11 +86,6 @@ class TaskFiles(Storage):
     """A storage as one task reads it.
 
     One file is read at a time.
-
-    Attributes:
-        turns: keeps decompressed blocks while several stores read the same files in turns; None
-            while none do.
-        known: what was found out of a file, by path, for all stores that read it.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -100,7 +95,10 @@ class TaskFiles(Storage):
         self._kept: dict[str, tuple[int, int]] = {}
         self._ranges_kept: dict[tuple[str, int, int], tuple[int, int]] = {}
         self._content: Any = None
+        # keeps decompressed blocks while several stores read the same files in turns; None while
+        # none do
         self.turns: Turns[Any] | None = None
+        # what was found out of a file, by path, for all stores that read it
         self.known: dict[str, Any] = {}
 
     @contextmanager

@@ -291,16 +291,13 @@ class RowWords:
         schema: of the rows; None if unknown: rows then are None and only bytes speak.
         redact: ``hash`` gives ``sha256:`` and the first 16 hex digits of the row's SHA-256, so that
             equal keys stay equal; ``all`` gives ``***``.
-
-    Attributes:
-        misfits: rows so far that do not fit the schema.
     """
 
     def __init__(self, schema: StructType | None, redact: Redact = Redact.NONE) -> None:
         self._schema = schema
         self._decoder = None if schema is None or redact is not Redact.NONE else RowDecoder(schema)
         self._redact = redact
-        self.misfits = 0
+        self.misfits = 0  # rows so far that do not fit the schema
 
     def words(self, rows: Sequence[bytes]) -> list[Any]:
         """One value per row; a row that does not fit the schema is None."""

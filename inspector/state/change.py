@@ -102,31 +102,23 @@ class Changes(NamedTuple):
 
 @dataclass(frozen=True)
 class TouchedKeys:
-    """What a version did to each key that it touched; arrays run parallel to ``ids``.
+    """What a version did to each key that it touched; arrays run parallel to ``ids``."""
 
-    Attributes:
-        ids: every key that a record of the version names, once.
-        key_size: UnsafeRow bytes of the key.
-        was_live, was_size, was_clock: in the version before (NO_CLOCK where there was none).
-        written: put at least once, so that the value object is new.
-        reborn: absent at some moment before its put, so that the key object is new too.
-        same_state: live before and after, was written, and its value is equal but for the clock
-            slot. same_value: its clock is too.
-        again: places of the keys whose last record replaced one of the same version, with a clock
-            slot only: of those ``was_clock`` is the clock that the record before had put.
-    """
-
-    ids: Int64s
-    key_size: Int64s
+    ids: Int64s  # every key that a record of the version names, once
+    key_size: Int64s  # UnsafeRow bytes of the key
+    # was_size, was_clock, was_live: in the version before (NO_CLOCK where there was none)
     was_size: Int64s
     now_size: Int64s
     was_clock: Int64s
     was_live: Bools
     now_live: Bools
-    written: Bools
-    reborn: Bools
+    written: Bools  # put at least once, so that the value object is new
+    reborn: Bools  # absent at some moment before its put, so that the key object is new too
+    # live before and after, was written, and its value is equal but for the clock slot
     same_state: Bools
-    same_value: Bools
+    same_value: Bools  # its clock is too
+    # places of the keys whose last record replaced one of the same version, with a clock slot only:
+    # of those ``was_clock`` is the clock that the record before had put
     again: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod

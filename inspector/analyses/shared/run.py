@@ -430,17 +430,14 @@ def observed(
 
 
 class _Doubts:
-    """What was in doubt, look by look.
-
-    Attributes:
-        places: of all looks. move: whether all of the last look are of other files than before:
-            what is so twice is damage, of whatever file. paths: what they are of.
-    """
+    """What was in doubt, look by look."""
 
     def __init__(self) -> None:
-        self.places: set[Place] = set()
+        self.places: set[Place] = set()  # of all looks
+        # whether all of the last look are of other files than before: what is so twice is damage,
+        # of whatever file
         self.move = False
-        self.paths: set[str | None] = set()
+        self.paths: set[str | None] = set()  # what they are of
 
     def see(self, observations: Iterable[Observed[Any]]) -> set[Place]:
         """Take in what a look found; the places that are in doubt by it."""

@@ -26,12 +26,10 @@ class ListLengths:
 
     Files are read in the order of versions, and some of them a second time: then each entry finds
     the length that its list had when it was read first. It costs 4 bytes an entry.
-
-    Attributes:
-        version: that the lengths are of; None after a file that could not be read whole.
     """
 
     def __init__(self) -> None:
+        # that the lengths are of; None after a file that could not be read whole
         self.version: int | None = 0
         self._clear()
         self._known: dict[str, list[Int32s]] = {}
