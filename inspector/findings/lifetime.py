@@ -45,97 +45,77 @@ class LongSession:
 
 @dataclass(frozen=True)
 class StoreLifetime:
-    """What is known of the life of one store's rows, all partitions together.
-
-    Attributes:
-        removals: removed rows over the whole window; window: versions in it whose change is known.
-        puts: the same of puts.
-        watermark_ms: of the judged version's batch, or, as long as that had none, the one that it
-            made for the next; None if not recorded.
-        first: facts of the oldest version of the window.
-        calls: what is known of a group state's timers; None for other operators.
-        data_batches: batches that brought new data, up to the judged one.
-        inserts: puts of keys that were not there, over the window.
-        quiet: versions at its end that put rows, and none of a new key.
-        growing: whether its bytes grow; None where too few versions are there to tell.
-        span_ms: by the batch clock, from the oldest version that can be read to the judged one;
-            None where an entry of the log is missing.
-        expiring: when the rows expire, by the clock that they go by; now_ms: what it reads.
-        batch_ms: the clock of the judged version's batch; None if not recorded.
-        doubt: why the watermark is not known, where it is None; empty where Spark has removed the
-            entry, or never wrote one.
-        provable: keys that naming a clock of a group state's timers would prove to be left.
-        fired: of a variable of transformWithState, keys of which no timer is left.
-        delays_ms: those of withWatermark that the schemas give, the longest first.
-        unfed: batches with data of every source, since the last one that put a row.
-        fed_at: that batch; None if it was before the history, or never.
-        by_fastest: of several watermarks the greatest counts.
-        gap_ms: from one batch to the next, in the middle; None where the log has too few.
-        sets: its rows are those of cube, rollup or grouping sets.
-        moved_ms: by how much the clock of its rows moved through the quiet versions; of timers and
-            of all_moved_ms, through all that can be read.
-        longest: of sessions, the one that was written most often.
-        early, on_time: timers that went before they were due, and when they were.
-        reach_ms: from an event to its row's expiry time: a window's length, a session's gap, about.
-        exact: words for columns of its key that events hardly share; empty for none.
-        alike: of the keys compared, how many differ from another in a way alone; by its words.
-        compared: keys. unique: words for a column of which no two of them share a value, or none.
-        watermark_possible: a time of its rows may have a watermark that no schema shows.
-        watermark_refuted: it would have removed a row by now, or the query most likely has none.
-        returns: puts of keys that were not there, and had been in the window. At least so many.
-        versions: those that can be read, with their facts.
-        batches_open: through which a window of its rows can get events, by how the watermark moves.
-        next_ms: the watermark that the judged batch made, if no batch before had no new data.
-        by_event_time: the timers of a group state are known to follow event time.
-    """
+    """What is known of the life of one store's rows, all partitions together."""
 
     operator_id: int
     operator_name: str
     store_name: str
     rule: StoreRule
     newest: VersionFacts
-    removals: int
-    puts: int
-    window: int
+    removals: int  # removed rows over the whole window
+    puts: int  # put rows over it
+    window: int  # versions in it whose change is known
     leftovers: Sequence[LeftoverTotal]
+    # of the judged version's batch, or, as long as that had none, the one that it made for the
+    # next; None if not recorded
     watermark_ms: int | None
+    # facts of the oldest version of the window
     first: VersionFacts = field(default_factory=VersionFacts)
+    # what is known of a group state's timers; None for other operators
     calls: TimerCalls | None = None
     ages: Ages | None = None
-    data_batches: int = DEFAULTS.data_batches
-    inserts: int = 0
-    quiet: int = 0
+    data_batches: int = DEFAULTS.data_batches  # batches that brought new data, up to the judged one
+    inserts: int = 0  # puts of keys that were not there, over the window
+    quiet: int = 0  # versions at its end that put rows, and none of a new key
+    # whether its bytes grow; None where too few versions are there to tell
     growing: bool | None = None
+    # by the batch clock, from the oldest version that can be read to the judged one; None where an
+    # entry of the log is missing
     span_ms: int | None = None
-    expiring: Expiring | None = None
-    now_ms: int | None = None
-    batch_ms: int | None = None
+    expiring: Expiring | None = None  # when the rows expire, by the clock that they go by
+    now_ms: int | None = None  # what that clock reads
+    batch_ms: int | None = None  # the clock of the judged version's batch; None if not recorded
+    # why the watermark is not known, where it is None; empty where Spark has removed the entry, or
+    # never wrote one
     doubt: str = ""
+    # keys that naming a clock of a group state's timers would prove to be left
     provable: Mapping[TimeoutKind, int] = field(default_factory=dict)
+    # of a variable of transformWithState, keys of which no timer is left
     fired: FiredKeys | None = None
-    delays_ms: Sequence[int] = ()
-    unfed: int = 0
-    fed_at: int | None = None
-    by_fastest: bool = False
+    delays_ms: Sequence[int] = ()  # those of withWatermark that the schemas give, the longest first
+    unfed: int = 0  # batches with data of every source, since the last one that put a row
+    fed_at: int | None = None  # that batch; None if it was before the history, or never
+    by_fastest: bool = False  # of several watermarks the greatest counts
+    # from one batch to the next, in the middle; None where the log has too few
     gap_ms: int | None = None
-    sets: bool = False
+    sets: bool = False  # its rows are those of cube, rollup or grouping sets
+    # by how much the clock of its rows moved through the quiet versions; of timers and of
+    # all_moved_ms, through all that can be read
     moved_ms: int = 0
     all_moved_ms: int = 0
-    longest: LongSession | None = None
+    longest: LongSession | None = None  # of sessions, the one that was written most often
+    # early, on_time: timers that went before they were due, and when they were
     early: int = 0
     on_time: int = 0
+    # from an event to its row's expiry time: a window's length, a session's gap, about
     reach_ms: int = 0
-    exact: str = ""
+    exact: str = ""  # words for columns of its key that events hardly share; empty for none
+    # of the keys compared, how many differ from another in a way alone; by its words
     alike: Mapping[str, int] = field(default_factory=dict)
-    compared: int = 0
-    unique: str = ""
-    watermark_possible: bool = False
+    compared: int = 0  # keys
+    unique: str = ""  # words for a column of which no two of them share a value, or none
+    watermark_possible: bool = False  # a time of its rows may have a watermark that no schema shows
+    # it would have removed a row by now, or the query most likely has none
     watermark_refuted: bool = False
+    # puts of keys that were not there, and had been in the window. At least so many.
     returns: int = 0
+    # those that can be read, with their facts
     versions: Mapping[int, VersionFacts] = field(default_factory=dict)
+    # through which a window of its rows can get events, by how the watermark moves
     batches_open: float = 0
+    # the watermark that the judged batch made, if no batch before had no new data
     next_ms: int | None = None
-    by_event_time: bool = False
+    by_event_time: bool = False  # the timers of a group state are known to follow event time
 
 
 def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:

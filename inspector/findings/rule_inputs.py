@@ -469,19 +469,14 @@ EVENT_TIME = "event time"
 
 
 class NewestTime(NamedTuple):
-    """The newest time by which the rows of a store go.
+    """The newest time by which the rows of a store go."""
 
-    Attributes:
-        millis: epoch milliseconds. what: what kind of time it is: ``window end``.
-        event_ms: the event time that some row had at the least; None where that is not known.
-        store_name: of the store. version: that put the row last; 0 if not known.
-    """
-
-    millis: int
-    what: str
+    millis: int  # epoch milliseconds
+    what: str  # what kind of time it is: ``window end``
+    # the event time that some row had at the least; None where that is not known
     event_ms: int | None = None
-    store_name: str = ""
-    version: int = 0
+    store_name: str = ""  # of the store
+    version: int = 0  # that put the row last; 0 if not known
 
 
 def newest_times(
@@ -514,17 +509,14 @@ def newest_times(
 
 
 class LateRows(NamedTuple):
-    """Rows that came with others, and that the watermark of the same batch left far behind.
+    """Rows that came with others, and that the watermark of the same batch left far behind."""
 
-    Attributes:
-        batch: which. late, rows: of those that it put, the ones behind, and all.
-        least_ms: how far they are behind the watermark that it made, at the least; the furthest
-            less than four times as far.
-    """
-
-    batch: int
+    batch: int  # which
+    # late, rows: of those that it put, the ones behind, and all
     late: int
     rows: int
+    # how far they are behind the watermark that it made, at the least; the furthest less than four
+    # times as far
     least_ms: int
 
 
