@@ -39,9 +39,17 @@ E = TypeVar("E", bound="InspectorError")
 
 
 class InspectorError(Exception):
-    """The base of all errors of this package."""
+    """The base of all errors of this package.
 
-    slug = "error"  # short stable name of the class of error, for machines
+    Attributes:
+        message: what was got, what was expected, what to do; without the place.
+        path: the file or folder it is about, or None where only the offset is known.
+        offset: byte offset of the trouble within ``path`` (for decoders: within the file as it
+            lies on storage, unless the message says *raw*), or None.
+        slug: short stable name of the class of error, for machines.
+    """
+
+    slug = "error"
 
     def __init__(
         self, message: str = "", path: str | None = None, offset: int | None = None
@@ -50,10 +58,8 @@ class InspectorError(Exception):
         message, path = redact(message), None if path is None else redact(path)
         # Every argument has a default and goes to args, so that pickle can rebuild it on a driver.
         super().__init__(message, path, offset)
-        self.message = message  # what was got, what was expected, what to do; without the place
-        self.path = path  # the file or folder it is about, or None where only the offset is known
-        # byte offset of the trouble within ``path`` (for decoders: within the file as it lies on
-        # storage, unless the message says *raw*), or None
+        self.message = message
+        self.path = path
         self.offset = offset
 
     def __str__(self) -> str:

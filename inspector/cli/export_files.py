@@ -205,7 +205,9 @@ def _write_report(report: Report, path: Path, form: str) -> str:
 
 
 def _write_parquet(table: StoreTable, path: Path) -> int:
-    schema = pa.schema([_with_fields(column) for column in table.schema])
+    # Parquet has no structs without fields.
+    columns = (c.with_type(_NO_FIELDS) if _is_empty(c.type) else c for c in table.schema)
+    schema = pa.schema(list(columns))
     count = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for group in _groups(table.batches):
@@ -215,13 +217,8 @@ def _write_parquet(table: StoreTable, path: Path) -> int:
     return count
 
 
-def _with_fields(column: Any) -> Any:
-    """A column's field as Parquet can have it."""
-    return column.with_type(_NO_FIELDS) if _is_empty(column.type) else column
-
-
 def _values_of(column: Any) -> Any:
-    """A column's values under that field."""
+    """A column's values under a field that Parquet can have."""
     if not _is_empty(column.type):
         return column
     nulls: Any = pa.nulls(len(column))

@@ -142,7 +142,8 @@ class KeyOrder:
     def __init__(self, key: StructType) -> None:
         """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
         self._check = RowCheck(key)
-        self._program = np.array(_orders(key.fields), np.int64)
+        orders = chain(*(_order(field.data_type) for field in key.fields))
+        self._program = np.array((len(key.fields), *orders), np.int64)
 
     def descends(self, block: RecordBlock) -> Bools:
         """For each record, whether its key is below that of the record before it in the block.
@@ -162,11 +163,6 @@ class KeyOrder:
         if not fits:
             below[:] = False
         return below
-
-
-def _orders(fields: Sequence[StructField]) -> tuple[int, ...]:
-    """The program of a row or struct: its number of fields and what each is compared by."""
-    return (len(fields), *chain(*(_order(field.data_type) for field in fields)))
 
 
 def _order(data_type: DataType) -> tuple[int, ...]:

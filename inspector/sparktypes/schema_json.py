@@ -97,15 +97,13 @@ def _map(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> Dat
     return MapType(key, value, bool(node.get("valueContainsNull", True)))
 
 
-def _udt(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> DataType:
-    return UserDefinedType(_from_json(node.get("sqlType"), collations, path, depth), dict(node))
-
-
 _COMPLEX: Mapping[str, Callable[[Any, Mapping[str, Any], str, int], DataType]] = {
     "struct": _struct,
     "array": _array,
     "map": _map,
-    "udt": _udt,
+    "udt": lambda node, *place: UserDefinedType(
+        _from_json(node.get("sqlType"), *place), dict(node)
+    ),
 }
 
 

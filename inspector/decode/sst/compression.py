@@ -92,10 +92,6 @@ def _deflate(block: bytes, size: int) -> bytes:
     return zlib.decompressobj(-zlib.MAX_WBITS).decompress(block, size + 1)
 
 
-def _bzip2(block: bytes, size: int) -> bytes:
-    return bz2.BZ2Decompressor().decompress(block, size + 1)
-
-
 def _snappy(block: bytes, size: int) -> bytes:
     if Varints(block, 0).next("size") != size:  # pyarrow does not hold them against each other
         raise ValueError("it says another size")
@@ -130,6 +126,6 @@ def _codec(name: Literal["snappy", "zstd"]) -> Any:
 _FUNCTIONS: Mapping[int, tuple[str, Callable[[bytes, int], bytes]]] = {
     1: ("Snappy", _snappy),
     2: ("zlib", _deflate),
-    3: ("bzip2", _bzip2),
+    3: ("bzip2", lambda block, size: bz2.BZ2Decompressor().decompress(block, size + 1)),
     7: ("Zstandard", _zstd),
 }

@@ -244,19 +244,12 @@ def _crc32c(block: memoryview, last: int) -> int:
     return ((crc >> 15 | crc << 17) + _CRC_DELTA) & _MASK
 
 
-def _xxh32(block: memoryview, last: int) -> int:
-    return int(xxhash.xxh32_intdigest(bytes(block) + bytes((last,))))
-
-
-def _xxh64(block: memoryview, last: int) -> int:
-    return int(xxhash.xxh64_intdigest(bytes(block) + bytes((last,)))) & _MASK
-
-
-def _xxh3(block: memoryview, last: int) -> int:
-    return (xxhash.xxh3_64_intdigest(block) ^ last * _LAST_BYTE) & _MASK
-
-
-_FUNCTIONS: Mapping[int, Checksum] = {1: _crc32c, 2: _xxh32, 3: _xxh64, 4: _xxh3}
+_FUNCTIONS: Mapping[int, Checksum] = {
+    1: _crc32c,
+    2: lambda block, last: int(xxhash.xxh32_intdigest(bytes(block) + bytes((last,)))),
+    3: lambda block, last: int(xxhash.xxh64_intdigest(bytes(block) + bytes((last,)))) & _MASK,
+    4: lambda block, last: (xxhash.xxh3_64_intdigest(block) ^ last * _LAST_BYTE) & _MASK,
+}
 CHECKSUMS = (NO_CHECKSUM, *_FUNCTIONS)  # the types that a footer may name
 
 
