@@ -20,8 +20,7 @@ from urllib.parse import quote, unquote
 
 HIDDEN = "***"
 
-SHORTEST = 4
-"""Shorter values are not blotted out of messages: they would take half of the words with them."""
+SHORTEST = 4  # shorter values are not blotted out of messages: they would take half of the words
 
 _USERINFO = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<user>[^\s/@:'\"]*)"

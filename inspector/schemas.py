@@ -42,8 +42,7 @@ PROBLEM = tuple(name for name, _ in (*STORE_COLUMNS, *_PROBLEM))
 """The columns that are given in such a row."""
 
 _task: _Columns = [("task_id", pa.int64()), ("spec", pa.string())]
-TASKS = pa.schema(_task)
-"""One row per task; ``spec`` is a :class:`inspector.discovery.tasks.Task` as JSON."""
+TASKS = pa.schema(_task)  # a row per task; ``spec``: :class:`.discovery.tasks.Task` as JSON
 
 _rows: _Columns = [
     ("kind", pa.string()),

@@ -30,9 +30,7 @@ from inspector.render.gating import AuditCriteria, ComparisonRow, GateRow, wrong
 from inspector.render.plain import AuditFindingRow, EstimateRow, FindingRow, fields_of, finding_row
 from inspector.render.report import Report
 
-AUDIT_KEYS = 5
-"""Leftover keys that an audit lists per store and class; ``leftovers`` lists them all."""
-
+AUDIT_KEYS = 5  # leftover keys that an audit lists per store and class; ``leftovers`` lists all
 COMPARED_KEYS = 1024  # keys of a store that are compared with each other, those that were put last
 
 

@@ -46,8 +46,7 @@ def _field(field: StructField) -> str:
     return text
 
 
-BY_NAMES = " (by the names of the files; `verify` reads them)"
-"""How far a look at the listing alone carries."""
+BY_NAMES = " (by the names of the files; `verify` reads them)"  # how far a look at listings goes
 
 _CONFS = (
     "stateStore.providerClass",

@@ -51,8 +51,7 @@ _BEFORE = (
     "rows that went before the oldest version, or within a batch of real-time mode, would still be "
     "there"
 )
-_LONG_BYTES = 16
-"""A row of one field, the number of a counter or the null of an index: null bits and a word."""
+_LONG_BYTES = 16  # a row of one field, a counter's number or an index' null: null bits and a word
 FOOTNOTE = (
     "The same input, batch by batch, as the versions that can be read show it. Exact: by the "
     "clocks of the real rows, with nothing missing. At least: rows that went before the oldest "

@@ -33,9 +33,7 @@ from inspector.sums import group_by, sum_or_none
 from inspector.time_text import time_ms_text
 
 MOST_LINES = 72  # buckets of one store that are listed: three days of hours
-
-_MOST_OF = 0.05
-"""Share of the rows at either end whose times do not decide on the width: one clock may be wrong"""
+_MOST_OF = 0.05  # share of rows at either end that do not decide on the width: a clock may be wrong
 
 
 class ExpiringRow(t.StoreRow, table="expiring", empty="no store has rows of this version"):

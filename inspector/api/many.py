@@ -89,10 +89,7 @@ def audit_many(
 # --- by executors --------------------------------------------------------------------------------
 
 AT_ONCE = 256  # checkpoints of one job; the driver holds their reports
-
-WHOLE_COST = 64 << 20
-"""Bytes, with those that files count as, up to which a checkpoint is always audited whole."""
-
+WHOLE_COST = 64 << 20  # bytes, files counted in, up to which a checkpoint is audited whole
 SHARES = 64  # a checkpoint that is more than such a share of a job's work is not
 
 _columns: list[tuple[str, pa.DataType]] = [

@@ -36,8 +36,7 @@ CHANGED_SOURCES = "sources-changed"
 
 LOST_ENTRY = "log-entry-lost"
 
-NAMED_OF_A_GAP = 100
-"""Missing entries that are named one by one; a renamed one may be followed by 2**63 of them."""
+NAMED_OF_A_GAP = 100  # missing entries that are named; a renamed one may be followed by 2**63
 
 _AROUND = "though older and newer ones are there"
 _WHY = {

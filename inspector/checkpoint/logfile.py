@@ -24,8 +24,7 @@ DENIED_SLUG = "denied"
 VANISHED_SLUG = "vanished"
 """Slug of a problem that is a file which a listing had and which is gone when it is read."""
 
-MOVED_SLUG = "moved"
-"""Slug of what is no fault: the query went on while it was read, and was looked at again."""
+MOVED_SLUG = "moved"  # slug of what is no fault: the query went on, and was looked at again
 
 OUTPACED_SLUG = "outpaced"
 """Slug of a problem that is a query which removes versions faster than they can be read."""

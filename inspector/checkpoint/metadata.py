@@ -33,8 +33,7 @@ from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import BatchId, Problem
 
 QUERY_METADATA = "metadata"
-LOST_METADATA = "missing-metadata"
-"""Slug of a problem that is metadata which were written and are gone."""
+LOST_METADATA = "missing-metadata"  # slug of a problem: metadata which were written and are gone
 _UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 NEWEST_FORMAT = 2
 

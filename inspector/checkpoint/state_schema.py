@@ -41,8 +41,7 @@ _VERSION = re.compile(r"v([0-9]{1,9})")
 _FAMILY_BYTES = 22
 """The least that a column family takes: three 2-byte and four 4-byte fields, and what is empty."""
 
-_MAX_ASTRAL = 0xEF
-"""The greatest first byte in modified UTF-8, which has no sequences of four bytes."""
+_MAX_ASTRAL = 0xEF  # greatest first byte in modified UTF-8, which has no sequences of four bytes
 
 
 @dataclass(frozen=True)

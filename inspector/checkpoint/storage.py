@@ -34,12 +34,8 @@ from inspector.model import LIMITS
 
 T = TypeVar("T")
 
-SMALL_BYTES = 256 << 10
-"""A file of at most so many bytes is read by one request; larger ones are streamed."""
-
-DEEPEST = 8
-"""Levels of folders that a walk lists: Spark makes five, and a link may lead in a circle."""
-
+SMALL_BYTES = 256 << 10  # a file of so many bytes at most is read by one request, others streamed
+DEEPEST = 8  # levels of folders that a walk lists: Spark makes five, and a link may make a circle
 CHUNKS_AHEAD = 3  # chunks of a large file that are under way while one is read
 
 

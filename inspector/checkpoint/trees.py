@@ -16,16 +16,13 @@ from typing import Any
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import Problem
 
-NOT_A_FILE = "not-a-file"
-"""Slug of a problem that is something else under the name of a file that Spark writes."""
-
+NOT_A_FILE = "not-a-file"  # slug of a problem: something else under the name of a file of Spark's
 PLAIN = ("file", "directory")  # the types that fsspec gives what can be read or listed
 
 _TIME_NAMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 """Names that drivers give the time of last change; the first that is there counts."""
 
-_ETAG_NAMES = ("ETag", "etag", "generation")
-"""The same of what a store makes anew whenever an object is written."""
+_ETAG_NAMES = ("ETag", "etag", "generation")  # what a store makes anew with each write of an object
 
 
 @dataclass(frozen=True)

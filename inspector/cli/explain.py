@@ -144,8 +144,7 @@ _FILE = re.compile(
     r"\.(?:delta|snapshot|changelog|zip|sst)|(?:offsets|commits)/\d{1,19})(?![\w/-]|\.[\w./-])"
 )
 _MOST_FILES = 5
-_AUDITED = re.compile(r"SS[1-3]\d\d")
-"""Findings of an audit; the others compare a checkpoint with another query."""
+_AUDITED = re.compile(r"SS[1-3]\d\d")  # findings of an audit; others compare two queries
 _FIELD = re.compile(r"StructField\(([^(),]+),|StructType(?=\()|,(?:true|false)\)")
 _SPELLINGS = {"Long": "bigint", "Integer": "int", "Short": "smallint", "Byte": "tinyint"}
 

@@ -146,8 +146,7 @@ SUFFIXES: Mapping[str, str] = {form: f".{form}" for form in ("parquet", "arrow",
 TYPED = ("parquet", "arrow")  # formats that keep types; the others hold what ``rows -o`` writes
 
 _GROUP_ROWS = 1 << 17
-_GROUP_BYTES = 32 << 20
-"""A row group ends at so many rows, or bytes before compression: what is held at once."""
+_GROUP_BYTES = 32 << 20  # a row group ends at so many rows, or raw bytes: what is held at once
 
 _NO_FIELDS = pa.struct([("__dummy__", pa.null())])
 """Parquet has no struct without fields: the key of a global aggregation becomes this."""

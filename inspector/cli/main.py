@@ -34,8 +34,7 @@ HELP_ORDER = (
 """The order of the help: from the whole to the single key. Others follow by their names."""
 
 _BUG = "\nThis is a bug in the inspector; INSPECTOR_DEBUG=1 shows where it happened."
-SIMILAR = 0.6
-"""How alike a command must be to what was typed to be proposed, as difflib measures it."""
+SIMILAR = 0.6  # how alike a command must be to what was typed to be proposed, by difflib
 
 
 def commands() -> list[str]:

@@ -16,10 +16,7 @@ from types import FrameType
 import click
 
 _PARTIAL: set[Path] = set()  # files under way, and folders that were made for them, in this process
-
-_CREATING = threading.RLock()
-"""Held while a file is created; who ends the process never gives it back."""
-
+_CREATING = threading.RLock()  # held while a file is created, and for good by who ends the process
 _CREATION_SECONDS = 0.5  # a storage that takes longer to create a file keeps no process from ending
 
 _REMOVALS = 20

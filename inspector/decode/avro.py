@@ -45,8 +45,7 @@ from inspector.sparktypes import (
 )
 
 _INT_BITS, _LONG_BITS = 32, 64
-_VOIDS = 1 << 16
-"""Nulls of an array of void, which take no byte each, so that nothing else bounds them."""
+_VOIDS = 1 << 16  # nulls of an array of void, which take no byte, so that nothing else bounds them
 
 
 _FIELDS, _FIELDS_A_BYTE = 1 << 16, 64
@@ -99,8 +98,7 @@ class _Cursor:
         return size
 
 
-_Read = Callable[[_Cursor], Any]
-"""Reads one value in the form of :mod:`inspector.decode.unsafe_rows`."""
+_Read = Callable[[_Cursor], Any]  # reads one value in the form of :mod:`.unsafe_rows`
 
 
 class AvroRows:

@@ -32,9 +32,7 @@ _CODECS: Mapping[str, _Codec] = {
     "zstd": _Codec(zstd.MAGIC, zstd.inflate, "ZStdCompressionCodec"),
 }
 CODECS = tuple(_CODECS)  # short names, as in the conf
-
-DEFAULT_CODEC = "lz4"
-"""What Spark assumes where no codec is recorded (``StateStoreConf``, all versions)."""
+DEFAULT_CODEC = "lz4"  # what Spark assumes where none is recorded (``StateStoreConf``)
 
 _CLASS_PREFIX = "org.apache.spark.io."
 

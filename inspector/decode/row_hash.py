@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 
 HASH = "sha256:"  # how a hash in a report begins; the first digits of the row's SHA-256 follow
-
-SHOWN_DIGITS = 16
-"""Hex digits that reports show: by chance two of a billion keys share them once in 37 times."""
+SHOWN_DIGITS = 16  # hex digits of reports: two of a billion keys share them once in 37 times
 
 
 def hash_digits(row: bytes | memoryview) -> str:

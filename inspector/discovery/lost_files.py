@@ -24,8 +24,7 @@ from inspector.checkpoint.state_schema import schema_folder, schema_path
 from inspector.checkpoint.storage import Storage
 from inspector.model import BatchId, FileKind, Problem
 
-LOST_SCHEMA = "missing-schema"
-"""Slug of a problem that is a schema which Spark wrote and which is gone."""
+LOST_SCHEMA = "missing-schema"  # slug of a problem: a schema which Spark wrote and which is gone
 EXCHANGED = "exchanged-partitions"
 """Slug of one that lies with the files of another partition than 0, where no release puts it."""
 

@@ -45,8 +45,7 @@ from inspector.sparktypes.key_encoders import KeyEncoder
 SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
 
 
-MOST_READS = 8
-"""Chains of files of older partitions that a task reads, on average, for its keys' history."""
+MOST_READS = 8  # chains of files of older partitions that a task reads for its history, on average
 FEW_READS = 1_000  # as many may be read in any case
 
 
@@ -244,8 +243,7 @@ def _rises(
             yield batch + 1, after + delay_ms
 
 
-FAR_MS = 1_800_000
-"""How far a watermark rises at once that leaves behind what comes with the same batch."""
+FAR_MS = 1_800_000  # how far a watermark rises at once that leaves behind what comes with its batch
 
 
 def _only_time(operator: Operator, store: str) -> ExpiryField | None:

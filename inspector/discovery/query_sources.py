@@ -19,8 +19,7 @@ from inspector.light_dataclasses import dataclass
 
 FILES, KAFKA = "files", "Kafka topics"
 NO_OFFSET = "no offset yet"
-STAND_IN = "rehearsed-"
-"""How the folders begin that :func:`inspector.spark.rehearse` reads in place of sources."""
+STAND_IN = "rehearsed-"  # begin of folders that :func:`inspector.spark.rehearse` reads for sources
 _SHOWN = 80
 _COMPACT = ".compact"
 

@@ -38,14 +38,9 @@ from inspector.providers.chain import FileNames, StoreFiles
 from inspector.quantities import short_count_text
 from inspector.time_text import time_ms_text
 
-REPAIRS = "4.2"
-"""The first release that goes back to an older snapshot where the newest cannot be read."""
-
-_TRIED = 20
-"""Versions, restorable by their names, of which all files are held against what is damaged."""
-
-MOST_REPLAYED = 500
-"""Versions that it goes back (``spark.sql.streaming.stateStore.maxChangeFileReplay``)."""
+REPAIRS = "4.2"  # first release that goes back to an older snapshot where the newest cannot be read
+_TRIED = 20  # versions, restorable by name, whose files are all compared with what is damaged
+MOST_REPLAYED = 500  # versions that it goes back (conf ``stateStore.maxChangeFileReplay``)
 
 RECORDED_SINCE_4_2 = f"{CONF}stateStore.rowChecksum.enabled"
 

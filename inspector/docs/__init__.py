@@ -61,8 +61,7 @@ _WORDS = "In words: "  # the same of what people call it, which in a log would b
 _SYMPTOMS = "reference/symptoms"
 _TO_DO = "**What to do.**"
 _GUESS = "No symptom is known in these words. The nearest by single words:\n"
-_MOST_WORDS = 30
-"""What a person says of a trouble is not longer; anything longer is a message or a log."""
+_MOST_WORDS = 30  # what a person says of a trouble is not longer; else it is a message or a log
 _BETWEEN = 300  # characters that ``...`` stands for at most
 _CAUSE = "caused by:"
 _MOST_ENTRIES = 3
@@ -90,12 +89,10 @@ _MOST_NEAR = 8
 _LEAST_SCORE = 0.6
 """The weight of the words that something said and an entry share, by their stems, among all that
 were said; rare ones weigh more."""
-_ENOUGH = 9.0
-"""Of longer texts no more weight than this has to be shared: who tells a story says more words."""
+_ENOUGH = 9.0  # of longer texts no more weight has to be shared: who tells a story says more words
 _HINT_SCORE = 0.3  # the same of an entry that is named as a hint
 _ALMOST = 0.8  # the part of the best score that others have which are answers too
-_IN_TEXT = 0.3
-"""The weight of a word that only the text of an entry has, beside those that people say."""
+_IN_TEXT = 0.3  # weight of a word that only the text of an entry has, beside those that people say
 _IN_ORDER = 0.25  # what a phrase adds that was said as people say it
 _UNKNOWN = 20  # the symptoms that a word counts as having which none has: it says little
 _ENDING = re.compile(r"(?:ing|ed|es|s|e)$")

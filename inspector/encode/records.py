@@ -17,9 +17,7 @@ from inspector.encode.frames import compress_blocks
 from inspector.kernel.record_layout import KIND_END, KIND_PUT, KIND_REMOVAL
 from inspector.light_dataclasses import dataclass
 
-END = b"\xff\xff\xff\xff"
-"""The end mark of a delta, a snapshot, and a changelog without kinds of records."""
-
+END = b"\xff\xff\xff\xff"  # end mark of a delta, a snapshot, a changelog without kinds of records
 Record = tuple[bytes, bytes | None]  # a key and its value; None removes the key
 WITH_KINDS = (2, 4)  # versions of changelogs of which each record begins with its kind
 WITH_LINEAGE = (3, 4)  # versions of changelogs that say what they are based on

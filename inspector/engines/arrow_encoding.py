@@ -23,8 +23,7 @@ import pyarrow as pa
 from inspector.engines.engine import BatchFunction, Merge
 from inspector.schemas import parts_of
 
-IPC_SCHEMA = pa.schema([("batch", pa.binary())])
-"""Batches of any schema, each as one row: an Arrow IPC stream."""
+IPC_SCHEMA = pa.schema([("batch", pa.binary())])  # any batches, each a row: an Arrow IPC stream
 
 
 def encode_columns(function: BatchFunction, schema: pa.Schema) -> BatchFunction:

@@ -18,8 +18,7 @@ from inspector.light_dataclasses import dataclass, field
 from inspector.schemas import array_of, parts_of
 from inspector.sums import group_by
 
-OWNERS = "owners"
-"""The column that says whose a result is, as long as it travels with those of others."""
+OWNERS = "owners"  # the column that says whose a result is, as long as it travels with others
 
 
 @dataclass

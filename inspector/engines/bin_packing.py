@@ -17,14 +17,9 @@ from inspector.engines.engine import BatchFunction, Work
 from inspector.schemas import task_batch
 
 MAX_GROUPS = 4096  # Spark tasks of one job at most
-
-UNGROUPED_TASKS = 64
-"""So many tasks are not grouped, however small: an executor has some cores, a cluster many."""
-
+UNGROUPED_TASKS = 64  # so many tasks are not grouped, however small: clusters have many cores
 GROUP_BYTES = 4 << 20  # bytes, with those that files count as, that are worth a Spark task
-
-GROUPS_PER_CORE = 4
-"""Spark tasks per core where the number of cores is known, so that no core idles at the end."""
+GROUPS_PER_CORE = 4  # Spark tasks per core where that is known, so that none idles at the end
 
 _MASK = 0xFFFFFFFF
 _SEED = 42

@@ -21,8 +21,7 @@ FSSPEC, HADOOP = "fsspec", "hadoop"
 """How files are read: by fsspec, in whatever process needs them, or by the engine's Spark."""
 
 
-FILE_COST = 100_000
-"""Bytes that take as long as to open a file: some 0.3 ms, at 3 ns for a byte on storage."""
+FILE_COST = 100_000  # bytes that take as long as to open a file: 0.3 ms, at 3 ns for a byte
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from inspector.exceptions import EngineError
 from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS
 
-HALF_MS_NS = 500_000
-"""Added to times in whole milliseconds, so that no rounding makes one less of them."""
+HALF_MS_NS = 500_000  # added to times in whole milliseconds, so that no rounding makes one less
 
 
 class ListedFile(NamedTuple):

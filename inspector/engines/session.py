@@ -31,9 +31,7 @@ from inspector.engines.java import provide_java
 from inspector.engines.session_scope import Request, SessionScope, register, scope_of
 from inspector.exceptions import EngineError
 
-OLDEST = (3, 5)
-"""The oldest PySpark that is tried; ``mapInArrow`` of 3.3 and 3.4 takes and gives the same."""
-
+OLDEST = (3, 5)  # the oldest PySpark that is tried; ``mapInArrow`` of 3.3 and 3.4 is the same
 CONNECT_PORT = 15002  # of a Spark Connect server, where its URL names none
 CONNECT_S = 5.0  # how long a master or server may take to accept a connection
 MASTER_PORT = 7077  # of a standalone master, where its URL names none

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from inspector.engines.batched import BatchedEngine
 
 
-AT_ONCE_LOCAL = 4
-"""Checkpoints read at the same time in this process: while one is listed, another is decoded."""
+AT_ONCE_LOCAL = 4  # checkpoints read together in this process: one is listed, another decoded
 
 AT_ONCE_SPARK = 64
 """The same on Spark, where their tasks are one job: the driver holds their facts, which are few."""

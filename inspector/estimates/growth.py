@@ -18,8 +18,7 @@ from inspector.light_dataclasses import dataclass
 MOST_POINTS = 512  # points that are used: the pairs are squared. More are thinned out evenly.
 
 MS_PER_HOUR = 3_600_000
-LAST_MS = 253_402_300_799_999
-"""The last millisecond of the year 9999: projections do not go further."""
+LAST_MS = 253_402_300_799_999  # last millisecond of the year 9999: projections do not go further
 
 
 @dataclass(frozen=True)

@@ -283,9 +283,7 @@ class HeapFacts(Sums):
 
 
 Versions = Mapping[int, VersionFacts]  # facts of one store in one partition, by state version
-
-Prefixes = Mapping[int, PrefixFacts]
-"""The same of a session window's prefixes; empty for every other operator."""
+Prefixes = Mapping[int, PrefixFacts]  # those of a session window; empty for other operators
 
 NO_PREFIXES: Prefixes = {}
 

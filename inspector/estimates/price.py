@@ -36,8 +36,7 @@ from inspector.schemas import task_batch
 from inspector.sparktypes import parse_ddl, to_json
 from inspector.sums import group_by
 
-LISTED_AT_ONCE = 1000
-"""Names in the answer to one LIST of S3, Google Cloud Storage (and at most 5,000 of Azure)."""
+LISTED_AT_ONCE = 1000  # names in the answer to a LIST of S3 or Google Cloud (Azure: up to 5,000)
 
 _SUMS = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 

@@ -21,8 +21,7 @@ from inspector.state.change import Change
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from inspector.sums import least, sum_by
 
-BEFORE = 0
-"""In place of a version: put before the window, at the version of the snapshot or earlier."""
+BEFORE = 0  # in place of a version: put before the window, at its snapshot's version or earlier
 
 
 @fact("ages")

@@ -16,9 +16,7 @@ TOLERANCE = 0.1
 """By how much of its earlier value a number may differ and still count as the same: a query that
 runs is never twice the same."""
 
-USUAL_GROWTH = 0.01
-"""Growth that differs by less than so much of the state per hour is the same growth."""
-
+USUAL_GROWTH = 0.01  # growth that differs by less of the state per hour is the same growth
 USUAL_LAG_SECONDS = 600  # a watermark's lag goes up and down by minutes with the batches
 
 _GROWS = {

@@ -267,8 +267,7 @@ def _wide_column(
     return WideColumn(column, size, size * newest.rows / newest.row_bytes, kept)
 
 
-_NUMBERED = re.compile(r"\[\d+\]$")
-"""Of the words of ``HyperLogLogPlusPlus``: ``MS[0]``, ``MS[1]``, ..."""
+_NUMBERED = re.compile(r"\[\d+\]$")  # of words of ``HyperLogLogPlusPlus``: ``MS[0]``, ``MS[1]``, ..
 _NEARLY = 0.9
 _KEPT = {
     "buf": " (a list, a set or a sketch)",

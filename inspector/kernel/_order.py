@@ -23,8 +23,7 @@ from inspector.kernel.programs import (
 
 _EQUAL = 0
 _UNKNOWN = 2
-_NO_FIT = 3
-"""How one value stands to another: below 0 if it comes first, 1 if the other does; or these."""
+_NO_FIT = 3  # how one value stands to another: below 0 first, 1 if the other is; or these
 _BIG = 16  # bytes of the largest number
 _MOST_FIELDS = (1 << 31) - 1
 _WIDTHS = {**{width: width for width in range(1, WIDEST + 1)}, FLOAT: 4}

@@ -20,15 +20,12 @@ OVER_LIMIT = 4  # a key or value length above ``max_length`` at ``stop``
 BAD_BLOCK = 5  # a block of a table whose restarts have no room in it
 BAD_ENTRY = 6  # an entry of a table whose lengths are impossible
 BAD_ORDER = 7  # an entry of a table that is not above the one before it
-
-BAD_KIND = 8
-"""At ``stop`` begins a record of an unknown kind, or one whose value does not fit its kind."""
+BAD_KIND = 8  # at ``stop`` is a record of an unknown kind, or whose value does not fit its kind
 
 KIND_END, KIND_PUT, KIND_REMOVAL, KIND_MERGE = 0x00, 0x01, 0x10, 0x11
 """What a record of a changelog begins with (``RecordType`` of Spark 4.0 and later)."""
 
-SPAN = 4
-"""Numbers per record: key offset, key length, value offset, value length (-1 for a removal)."""
+SPAN = 4  # numbers per record: key offset, key length, value offset, value length (-1: removal)
 ENTRY = 5
 """Columns of the entries of a table: key offset, key length (without the 8 bytes of an internal
 key), value offset, value length, and those 8 bytes as a number."""
@@ -126,6 +123,5 @@ class ChangeSums(NamedTuple):
 
 SUMS = ChangeSums._fields[:-1]  # what ``tally`` adds up
 SIZES = ("key", "value", "row")  # of what ``tally`` counts the sizes
-REBASED = 1
-"""Flag of a version: its records are a snapshot's, so that no put is one of this version."""
+REBASED = 1  # flag of a version: its records are a snapshot's, so no put is one of its own
 TIMED = 2  # flag of a version: clocks are left out of the hashes, and compared apart

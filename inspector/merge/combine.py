@@ -23,9 +23,7 @@ from inspector.facts.versions import COUNTS, HISTOGRAMS, VersionFacts
 from inspector.model import StoreId
 from inspector.schemas import STORE_COLUMNS, numbers_of
 
-MANY = 20_000
-"""Facts that the driver takes as they are; each is some 2 KB of Python objects for a moment."""
-
+MANY = 20_000  # facts that the driver takes as they are; each is 2 KB of objects for a moment
 KEYS = ("operator_id", "store_name")  # facts that are merged have the same of these
 AT_ONCE = 64  # facts that are held until they are added up: one by one it takes three times as long
 HELD = 1 << 13  # rows of columns that are held until they are added up

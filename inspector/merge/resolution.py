@@ -25,10 +25,8 @@ from inspector.operators.inferences import INFERENCES
 NEIGHBOURS = "no record of the batch shows which clock the timers follow; those of other batches do"
 UNKNOWN_CLOCK = "the bytes do not show whether the timers follow event time or processing time"
 
-KNOWN_ANSWERS = 6
-"""Records that timeouts surely made from which on the function's answer to them is a habit."""
-KNOWN_CALLS = 20
-"""Puts that new data surely made from which on what they never did is no habit of data calls."""
+KNOWN_ANSWERS = 6  # records surely made by timeouts from which on the answer to them is a habit
+KNOWN_CALLS = 20  # puts surely made by new data from which on what they never did is no habit
 _ALMOST_ALL = 0.95
 
 _EVENT, _PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME

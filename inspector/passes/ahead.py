@@ -15,9 +15,7 @@ T = TypeVar("T")
 
 MOST_AHEAD = 2  # blocks that are made before their turn; each is a megabyte or so
 LARGE = 1 << 20  # bytes of a file whose decoding is worth a thread, where there is a core for it
-
-_PATIENCE_S = 0.1
-"""After so long a thread that waits to give its item looks whether anybody still wants it."""
+_PATIENCE_S = 0.1  # after so long a thread that waits looks whether anybody still wants its item
 
 
 def is_large(file: StoreFile) -> bool:
@@ -25,8 +23,7 @@ def is_large(file: StoreFile) -> bool:
     return file.size >= LARGE
 
 
-_LONGEST_BLOCK_S = 1.0
-"""To make a block takes milliseconds. A thread that takes longer waits for a storage."""
+_LONGEST_BLOCK_S = 1.0  # a block takes milliseconds; a thread that takes longer waits for a storage
 
 
 class _End:

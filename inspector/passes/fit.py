@@ -18,15 +18,13 @@ from inspector.operators.rule import RowPart
 from inspector.passes.store_reader import StoreReader
 from inspector.sparktypes import StructType
 
-MISFITS_LISTED = 3
-"""Rows of one file that are named when they do not fit their schema; the others are counted."""
+MISFITS_LISTED = 3  # misfits of one file that are named; the others are counted
 
 
 SAMPLE_ROWS, SAMPLED_BYTES = 64, 512
 """First rows of a file whose columns are measured, and the mean bytes from which on they are."""
 
-MOST_SAMPLES = 16
-"""Files of a store of which rows are measured: a hundred columns take 5 ms each time."""
+MOST_SAMPLES = 16  # files of a store whose rows are measured: a hundred columns take 5 ms each time
 
 
 class Fit:

@@ -121,14 +121,9 @@ def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obs
             yield pass_.life.bounds(change)
 
 
-TOGETHER_BYTES = 128 << 10
-"""Bytes of small deltas that are read at once, :data:`TOGETHER` of them at most."""
-
-SMALL_DELTA_BYTES = 8 << 10
-"""Bytes of each: a larger one has columns that are measured, and little is saved."""
-
-HELD_BYTES = 1 << 20
-"""Decompressed bytes of the deltas that were read at once last: of them keys can be shown."""
+TOGETHER_BYTES = 128 << 10  # bytes of small deltas that are read at once, :data:`TOGETHER` at most
+SMALL_DELTA_BYTES = 8 << 10  # of each: a larger one has columns that are measured, to little gain
+HELD_BYTES = 1 << 20  # raw bytes of the deltas read at once last: of them keys can be shown
 
 
 def _small_deltas(steps: Sequence[Step]) -> list[StoreFile]:

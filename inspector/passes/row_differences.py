@@ -31,9 +31,7 @@ from inspector.schemas import DIFF, batch_of, problem_batch, record_batch
 from inspector.state.key_range import RangeFilter, passes_of, select_range
 from inspector.state.live_records import Compared, Differences, Places, TwoVersions
 
-PAIRING_BYTES = 64 << 20
-"""Old values that wait for their new ones, at most; one longer value is held whole."""
-
+PAIRING_BYTES = 64 << 20  # old values that wait for their new ones, at most, and a longer one whole
 _HELD = 128  # what a held value costs beside its bytes
 
 

@@ -28,8 +28,7 @@ from inspector.providers.chain import replay_steps
 from inspector.providers.registry import provider_by_name
 from inspector.state.replay import BEFORE_WINDOW, StateMap, id_of
 
-FAR_BYTES = 64 << 20
-"""Files of another machine that have more bytes are read again for the keys that are shown."""
+FAR_BYTES = 64 << 20  # remote files with more bytes are read again for the keys that are shown
 
 
 def shows_few(task: Task, store: StoreTask) -> bool:

@@ -31,8 +31,7 @@ _WORDS = {
     Level.UNREADABLE: "Unreadable in part",
 }
 
-UNKNOWN_NAME = "unknown"
-"""The name of an operator that the checkpoint does not name (Spark 3.0 and older)."""
+UNKNOWN_NAME = "unknown"  # an operator that the checkpoint does not name (Spark 3.0 and older)
 _SHORT_S = 600  # seconds of history below which a rate per hour says what it was made of
 _OF_NEW_KEYS = (
     "If this many keys are unexpected, look for a key field that differs in every "

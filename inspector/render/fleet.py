@@ -54,8 +54,7 @@ class Member:
         return Level(self.row["level"])
 
 
-Kept = Callable[[Iterator[str]], Callable[[], Iterator[str]]]
-"""Keeps text somewhere; gives what brings it back."""
+Kept = Callable[[Iterator[str]], Callable[[], Iterator[str]]]  # keeps text; returns its reader
 
 
 @dataclass(frozen=True)

@@ -96,8 +96,7 @@ def _path(checkpoint: str) -> str:
     return checkpoint.rstrip("/")
 
 
-GATE = "gate"
-"""Stands in the place of a finding's id where a gate that is exceeded is a row among findings."""
+GATE = "gate"  # in place of a finding's id where a gate that is exceeded is a row among findings
 
 
 class GateRow(t.Row, table="gates"):

@@ -44,8 +44,7 @@ from inspector.model import JOIN_SIDES, ProblemMode
 from inspector.schemas import task_batch
 
 _STORAGE = "storage."
-_EVERY_TABLE = ("batch", "operator_id", "store_name", "partition_id")
-"""Options that every table has."""
+_EVERY_TABLE = ("batch", "operator_id", "store_name", "partition_id")  # options of all tables
 
 _OTHERS = ("table", "joinSide", "changeEndBatchId", "pushdown")
 """What no analysis declares: options of the source itself."""

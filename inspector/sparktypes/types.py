@@ -14,10 +14,7 @@ from inspector.exceptions import DecodeError
 from inspector.light_dataclasses import dataclass, field, replace
 
 SLOT_BYTES = 8  # every field of an UnsafeRow has a slot of this many bytes
-
-LONG_DIGITS = 18
-"""Decimals up to this precision are a long in their slot (``Decimal.MAX_LONG_DIGITS``)."""
-
+LONG_DIGITS = 18  # decimals up to it are a long in their slot (``Decimal.MAX_LONG_DIGITS``)
 MAX_DIGITS = 38  # ``DecimalType.MAX_PRECISION``
 
 BINARY_COLLATION = "UTF8_BINARY"

@@ -22,9 +22,7 @@ from inspector.kernel.record_layout import (
 from inspector.light_dataclasses import dataclass, field
 
 NO_LATER = (1 << 63) - 1  # in place of the earliest of no clocks
-
-_SMALL = 1 << 14
-"""Sizes in bytes below which rows are counted by the kernel, in a table of that length."""
+_SMALL = 1 << 14  # sizes, bytes, below which the kernel counts rows, in a table of that length
 
 
 class Moves(NamedTuple):

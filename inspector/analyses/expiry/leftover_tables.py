@@ -321,8 +321,7 @@ def _at(times: Mapping[int, int | None], version: int | None) -> int | None:
 
 _BUCKETS = ((0, "this batch"), (9, "1-9 batches"), (99, "10-99 batches"), (10**18, "100 and more"))
 BEFORE_WINDOW = "before the oldest version"
-AGE_WORDS = (*(word for _, word in _BUCKETS), BEFORE_WINDOW)
-"""What ages are called, the youngest first."""
+AGE_WORDS = (*(word for _, word in _BUCKETS), BEFORE_WINDOW)  # what ages are called, youngest first
 
 
 class AgeRow(t.StoreRow, table="ages", empty="no store has rows of this version"):

@@ -50,9 +50,7 @@ from inspector.providers.registry import provider_by_name
 from inspector.providers.task_files import upcoming
 from inspector.quantities import count_text
 
-NEWEST_ALONE = 2
-"""So many further looks, the last ones, leave out the versions before the one that is judged."""
-
+NEWEST_ALONE = 2  # so many last looks leave out the versions before the one that is judged
 Place: TypeAlias = tuple[int, int]  # operator and partition: what a task is about
 
 Read: TypeAlias = Callable[[Sequence[Task]], Iterable[pa.RecordBatch]]
@@ -166,26 +164,14 @@ RunTasks = Callable[[BatchFunction, Iterable[Task]], Iterator[pa.RecordBatch]]
 # memory at a time and more work altogether. A partition is split if its keys do not fit into the
 # memory that the user allows, or if some cores would idle while one reads it.
 
-START_BYTES = 120_000_000
-"""Memory of the process before it reads any state: Python, numpy, pyarrow, the package."""
-
-READING_BYTES = 30_000_000
-"""Memory of one task beside its keys: blocks of records, compressed and raw."""
-
+START_BYTES = 120_000_000  # memory before any state is read: Python, numpy, pyarrow, the package
+READING_BYTES = 30_000_000  # memory of a task beside its keys: blocks of records, packed and raw
 KEY_BYTES = 110  # memory of one key at the most, as the bounds of ``explanation/performance`` say
 SPLIT_BYTES = 64 << 20  # file bytes of a task that is worth several, on cores that would idle
-
-LONELY = 1.5
-"""Cores that a task's share of all bytes comes to, from which on some would idle beside it."""
-
+LONELY = 1.5  # cores that a task's share of all bytes comes to, from which on some would idle
 CLUSTER_BYTES = 1 << 30  # file bytes of one range on a cluster whose cores are not known
-
-MOST_FOR_CORES = 8
-"""Ranges of a partition for the sake of cores: half of the work is done in each of them."""
-
-SAMPLE_BYTES = 4 << 20
-"""Size of the file by which the records of a store are counted, if there is such a one."""
-
+MOST_FOR_CORES = 8  # ranges of a partition for the sake of cores: each does half of the work
+SAMPLE_BYTES = 4 << 20  # size of the file by which a store's records are counted, if it has one
 ESTIMATE_SLACK = 1.25  # by how much there may be more keys than a sample says
 
 

@@ -25,9 +25,7 @@ from inspector.light_dataclasses import dataclass, replace
 from inspector.model import BatchId, StoreId, StoreName
 from inspector.sums import sum_by_key
 
-HeapByVersion = dict[StoreName, dict[int, int]]
-"""Operator id and store name -> state version -> bytes."""
-
+HeapByVersion = dict[StoreName, dict[int, int]]  # operator id, store name -> state version -> bytes
 NEWEST = "4.3.0"  # the Spark that is taken to run a query of which the checkpoint shows none
 JDK = 17  # the Java that executors are taken to have
 

@@ -22,8 +22,7 @@ USER_KEYS_IN_INDEX = "rocksdb.index.key.is.user.key"
 DELTA_ENCODED_INDEX = "rocksdb.index.value.is.delta.encoded"
 INGESTED = "rocksdb.external_sst_file.version"
 
-_META_BYTES = 1 << 20
-"""Of a block that is read entry by entry here; RocksDB's own have a few thousand."""
+_META_BYTES = 1 << 20  # of a block that is read entry by entry; RocksDB's own have a few thousand
 
 _FIELDS: Mapping[str, str] = {
     "rocksdb.num.entries": "entries",

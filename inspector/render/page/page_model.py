@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from inspector.light_dataclasses import dataclass
 from inspector.render.tabular import Table
 
-MOST_ROWS = 400
-"""Rows of one table in a page; a page says how many it leaves out, so that it stays small."""
+MOST_ROWS = 400  # rows of a table in a page, which says how many it leaves out, to stay small
 
 
 class Scale(enum.Enum):
