@@ -284,6 +284,10 @@ def _hot(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         hot.bytes,
         f"One key has {share} of the {_forms(hot.noun)[1]}{_of_side(costs.store_name)}"
         f"{_in_brackets(hot.key)}: {hot.rows:,} of {hot.of:,}.",
+        next_step="filter the key out if it stands for an unknown one (null, 0, an empty text), or "
+        "give session_window a longer gap, so that its events make fewer sessions"
+        if hot.noun == "session"
+        else catalogue.HOT_KEY.to_do,
     )
 
 

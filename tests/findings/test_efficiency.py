@@ -122,7 +122,9 @@ def test_a_key_with_most_rows_of_a_join_is_named(rows: int, *, found: bool) -> N
         COSTS, store_name="default", hot=replace(hot, key="user=u29", noun="session")
     )
     words = "One key has 60 % of the sessions (user=u29): 60 of 100."
-    assert [one.cause for one in judge_costs(sessions, Thresholds())] == [words] * found
+    result = list(judge_costs(sessions, Thresholds()))
+    assert [one.cause for one in result] == [words] * found
+    assert all("give session_window a longer gap" in one.next_step for one in result)
 
 
 @pytest.mark.parametrize(
