@@ -274,6 +274,8 @@ class Problem:
     Attributes:
         slug: class of the trouble (see :mod:`inspector.exceptions`).
         message: what was got and what was expected, without the place.
+        path: file or folder.
+        offset: byte offset in it, or None.
         store: the store it belongs to, or None for the checkpoint as a whole.
         version: state version it belongs to, or None.
     """

@@ -109,7 +109,10 @@ class Finding:
     """One judged statement about a checkpoint.
 
     Attributes:
+        kind: catalogue entry.
         certainty: proven from bytes, inferred, or undecided.
+        evidence: the numbers that show it.
+        next_step: what its user can do.
         operator_id, store_name: what it is about; None for the checkpoint.
         rows, bytes: rows concerned and their UnsafeRow bytes, exact; None where none are counted.
         cause: what is the matter, in one plain sentence; that of the kind if none is given.

@@ -108,9 +108,12 @@ class Cause:
     """The finding that explains most, in words for a person who has never seen this tool.
 
     Attributes:
+        finding: the finding.
+        sentence: the cause in one plain sentence.
         rows_share, bytes_share, heap_share: of the rows, row bytes and heap of the judged version
             that the finding is about, 0 to 1; None where it counts none. ``heap_share`` is an
             estimate, the others are exact.
+        to_do: what to change, a sentence.
         command: the command that shows more, without the program's name and path: ``leftovers``,
             or ``top --operator 1``.
         operator_name: of the finding's operator; None if it is about no single one.

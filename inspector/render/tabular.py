@@ -65,7 +65,9 @@ class Column:
 
     Attributes:
         name: its name in machine formats.
+        unit: what it holds.
         exact: counted from bytes; False for an estimate.
+        doc: what it means.
         title: its head in tables for people, where the name does not say it plainly.
         wide: tables for people leave it out where the width is limited, unless all columns are
             requested.

@@ -37,6 +37,7 @@ class Outcome(Generic[T]):
     Attributes:
         path: as its user spelled it, or as it was found.
         result: what was made of it; None if it failed.
+        error: why it failed.
     """
 
     path: str

@@ -169,7 +169,9 @@ class Opened:
     Attributes:
         checkpoint: what was found. version: the judged state version.
         options: of its user. listed: what is wrong by the listing alone, and what moved.
+        engine: where the tasks run.
         reopen: lists the checkpoint again; None for one that is looked at once.
+        listings: what they showed so far.
         cache: keeps its report for later runs; None if nothing does.
     """
 

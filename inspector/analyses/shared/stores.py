@@ -276,6 +276,7 @@ class StoreTable:
 
     Attributes:
         name: ``operator-0.default``.
+        schema: of the batches.
         batches: read once, while they are written.
         problems: grows while the batches are read, in mode ``permissive``.
     """
