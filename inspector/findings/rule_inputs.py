@@ -352,9 +352,15 @@ def _expiring(
     facts: Facts, name: StoreName, rule: StoreRule, version: int, batch: BatchClock | None
 ) -> dict[str, Any]:
     """When the rows of a store expire, where the clock that they go by is known."""
-    kind = facts.resolution.clock_of(name, version).kind or facts.resolution.usual_clock(name)
+    clock = facts.resolution.clock_of(name, version)
+    kind = clock.kind or facts.resolution.usual_clock(name)
     of_store = facts.merged(Expiring).get(name, {}).values()
-    by_kind = [item for item in of_store if kind is None or item.timeout_kind in (None, kind)]
+    # A restart may have changed a clock that the batch does not show, if no timer is due by it.
+    by_kind = [
+        item
+        for item in of_store
+        if kind is None or item.timeout_kind in (None, kind) or not (clock.shown or item.due_rows)
+    ]
     if rule.expiry is None or batch is None or not by_kind:
         return {}
     kinds = [item.timeout_kind for item in by_kind if item.timeout_kind is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,17 +14,25 @@ from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.facts.ages import AHEAD
 from inspector.facts.expired import LeftoverClass
+from inspector.facts.expiring import Expiring
+from inspector.facts.fact import Observed
+from inspector.facts.registry import fact_batches
+from inspector.facts.timers import ClockEvidence
 from inspector.findings.rule_inputs import (
     LateRows,
+    _expiring,
     join_lifetime,
     late_rows,
     newest_times,
     store_lifetimes,
 )
-from inspector.model import TimeoutKind
+from inspector.merge.collect import collect
+from inspector.model import StoreId, TimeoutKind
+from inspector.operators.rule import StoreRule
 from inspector.sparktypes import VOID, StructField, StructType, parse_ddl
 from tests import cases
 from tests.cases import FIXTURES
+from tests.queries import EVENT, PROCESSING, clock
 
 
 def test_a_store_knows_its_window_its_timers_and_its_leftovers() -> None:
@@ -36,6 +45,23 @@ def test_a_store_knows_its_window_its_timers_and_its_leftovers() -> None:
     (total,) = life.leftovers
     assert (total.rows, total.fired, total.by_change["untouched"]) == (68, 1, 68)
     assert newest_times(run.checkpoint, facts) == []
+
+
+@pytest.mark.parametrize(
+    ("at", "due", "now_ms"),
+    [(1, 0, 20_000), (1, 1, 100), (2, 0, 100)],  # a timer that is due would have fired
+)
+def test_a_clock_that_the_judged_batch_does_not_show_may_have_changed(
+    at: int, due: int, now_ms: int
+) -> None:
+    store, rule = StoreId(0, "default", 0), StoreRule(expiry=cases.TIMER)
+    found: list[cases.Seen] = [
+        Observed(store, at, ClockEvidence(frozenset({PROCESSING}))),
+        Observed(store, 2, Expiring(EVENT, rows=Counter({21: 2}))),
+        Observed(store, 2, Expiring(PROCESSING, rows=Counter({21: 2 - due}), due_rows=due)),
+    ]
+    facts = collect(fact_batches(found))
+    assert _expiring(facts, store.name, rule, 2, clock(2, 100, 20_000))["now_ms"] == now_ms
 
 
 MICROS = 16 << 32 | 1
