@@ -469,7 +469,9 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
             return
     elif calls is not None:
         fired = calls.timeout_kept or calls.timeout_rearmed or calls.timeout_removed
-        all_armed = sum(far.rows.values()) == rows and not fired
+        # Of any other put a timeout may be the reason.
+        by_data = calls.armed_by_data + calls.unarmed_by_data >= life.puts
+        all_armed = sum(far.rows.values()) == rows and by_data and not fired
         if all_armed and not life.removals and _is_quiet(life, thresholds):
             cause = (
                 f"No timeout has fired while its clock moved by {moved}: each call for new data "
