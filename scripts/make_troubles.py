@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pandas as pd
@@ -138,6 +139,32 @@ def sent_again(batch: int) -> list[Row]:
     """New events, and those of five batches before with the time of now."""
     again = comers(batch - 5) if batch > 4 else []
     return [*comers(batch), *(event(batch, n, "u0", id=row["id"]) for n, row in enumerate(again))]
+
+
+def with_new_time(batch: int) -> list[Row]:
+    """New events, and every second one of the batch before with the time of now."""
+    again = comers(batch - 1)[::2] if batch else []
+    return [
+        *comers(batch),
+        *(event(batch, n, row["user"], id=row["id"]) for n, row in enumerate(again)),
+    ]
+
+
+def half_new(batch: int) -> list[Row]:
+    """Ten users who are always there, and ten whom nobody saw before."""
+    return [*regulars(batch)[:10], *comers(batch)[10:]]
+
+
+def of_a_set(batch: int) -> list[Row]:
+    """Twenty of 240 users."""
+    users = Random(batch).sample(range(240), 20)
+    return [event(batch, number, f"u{user}") for number, user in enumerate(users)]
+
+
+def with_earlier(batch: int) -> list[Row]:
+    """New users, and an earlier event of five of the batch before."""
+    users = [f"u{(batch - 1) * 20 + number}" for number in range(5)] if batch else []
+    return [*comers(batch), *(event(batch - 3, number, user) for number, user in enumerate(users))]
 
 
 def nameless(batch: int) -> list[Row]:
@@ -1065,6 +1092,22 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
     "dedup_sent_again": (
         Query(distinct(["id"], within=LATENESS), sent_again, mode="append", batches=12),
         Query(distinct(["id"], within="5 minutes"), sent_again, mode="append", batches=12),
+    ),
+    "dedup_new_time": (
+        Query(distinct(["id", "ts"], "1 hour"), with_new_time, mode="append", batches=12),
+        Query(distinct(["id", "ts"], "1 hour"), half_again, mode="append", batches=12),
+    ),
+    "agg_users_come": (
+        Query(grouped("user"), half_new, batches=24),
+        Query(grouped("user"), of_a_set, batches=24),
+    ),
+    "session_day_merged": (
+        Query(
+            grouped("session_window(ts, '1 day')", "user", late=LATENESS),
+            with_earlier,
+            mode="append",
+        ),
+        "session_long_gap",
     ),
     "group_logout": (
         Query(

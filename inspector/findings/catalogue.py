@@ -441,7 +441,8 @@ NEARLY_EQUAL = Kind(
     *("SS223", Severity.INFO, "keys that differ in one column alone", "Dataset.dropDuplicates"),
     certainties=_INFERRED,
     to_do="make the column uniform before the operator, such as lower(trim(user)), or leave out of "
-    "the key what an event gets anew each time that it is sent",
+    "the key what an event gets anew each time that it is sent (an event time: use "
+    "dropDuplicatesWithinWatermark)",
     cause="Keys differ from each other in one column alone.",
     command="rows",
     explains=Explains(

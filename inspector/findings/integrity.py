@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from inspector.checkpoint.logfile import (
     DENIED_SLUG,
@@ -62,8 +62,8 @@ NO_FINDING = ("codec-mismatch", "uncommitted", COMPARED, LEFT, NoSchemaError.slu
 
 
 _HARMLESS_TO_DO = (
-    "nothing is needed to go on, and Spark's cleanup removes these versions in time; to roll back "
-    "to one of them restore the file from a backup"
+    "nothing is needed to go on, and Spark's cleanup removes the file in time; to roll back to a "
+    "version that is lost restore it from a backup"
 )
 
 
@@ -102,7 +102,8 @@ def judge_problems(
             operator,
             next_step=_to_do(kind, severity, relative(first.path or ""), restart),
             cause=_cause(
-                kind, severity, first, len({problem.cause for problem in of_kind}) - 1, relative
+                *(kind, severity, first, len({problem.cause for problem in of_kind}) - 1),
+                *(relative, _harm(of_kind, restart)),
             ),
             severity=severity,
         )
@@ -119,8 +120,29 @@ def _to_do(kind: Kind, severity: Severity, path: str, restart: Restart | None) -
     return f"{restore}{back}, the newest as of which all is there"
 
 
+def _harm(problems: Sequence[Problem], restart: Restart | None) -> str:
+    """What is lost with files that a restart does not need.
+
+    Nothing with a snapshot that lies within the chain that is loaded: its deltas make the version,
+    too. Of one before that chain an older snapshot may be there.
+    """
+    within = []
+    for problem in problems:
+        version, path = problem.version or 0, problem.path or ""
+        if restart is None or not path.endswith(f"/{restart.names.snapshot.format(version)}"):
+            return "only earlier versions are lost"
+        bases = {load.store: load.base for load in restart.loads}
+        within.append(problem.store in bases and bases[problem.store] < version)
+    return "no version is lost" if all(within) else "at most earlier versions are lost"
+
+
 def _cause(
-    kind: Kind, severity: Severity, first: Problem, further: int, relative: Callable[[str], str]
+    kind: Kind,
+    severity: Severity,
+    first: Problem,
+    further: int,
+    relative: Callable[[str], str],
+    harm: str,
 ) -> str:
     """What is the matter, with the place of the first that is: who reads it has to go there."""
     if severity is Severity.INFO and kind is catalogue.CHANGED_DURING_SCAN:
@@ -139,10 +161,7 @@ def _cause(
         catalogue.MISSING_DELTA,
         catalogue.UNDECODABLE_FILE,
     ):
-        return (
-            f"{place}: {message}; the query restarts without it, and only earlier versions are "
-            "lost."
-        )
+        return f"{place}: {message}; the query restarts without it, and {harm}."
     if kind is catalogue.MISSING_DELTA:
         return f"{place}: {message}, so no version that needs it can be loaded."
     return f"{place}: {message}."

@@ -342,9 +342,34 @@ def _never_expires(
     elif life.growing is False:
         reason = "the store does not grow"
     else:
+        reason = _fills_up(life, thresholds)
+    if not reason:
         return finding
     cause = f"{finding.cause.removesuffix('.')}; {reason}."
     return replace(finding, severity=Severity.INFO, cause=cause)
+
+
+def _fills_up(life: StoreLifetime, thresholds: Thresholds) -> str:
+    """Words for keys of a set that has an end: the share of new ones among the puts falls.
+
+    With keys that never come again it stays. It falls from each to the next of the three newest
+    quarters of the history by a quarter, and by more than chance (three deviations of the counts).
+    """
+    versions = [v for _, v in sorted(life.versions.items()) if v.puts and not v.rebased]
+    many = len(versions) // 4
+    if many < thresholds.window_versions:
+        return ""
+    parts = [versions[len(versions) - at * many :][:many] for at in (3, 2, 1)]
+    new = [sum(v.new_rows for v in part) for part in parts]
+    shares = [count / sum(v.puts for v in part) for count, part in zip(new, parts, strict=True)]
+    steady = any(after > _FALLS * before for before, after in pairwise(shares))
+    if steady or new[0] - new[2] < 3 * math.sqrt(new[0] + new[2]):
+        return ""
+    now, before = share_text(shares[2]), share_text(shares[0])
+    return f"ever fewer keys are new ({now} of the newest puts, {before} before)"
+
+
+_FALLS = 0.75
 
 
 def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -613,7 +638,8 @@ def _end_of_cause(life: StoreLifetime, longest: int) -> str:
         return (
             f"{unit}; no timeout is known to have fired, and {life.removals:,} keys were removed."
         )
-    return f"{unit}; {count_text(life.removals, 'row')} went sooner."
+    merged = ", as do sessions that are merged" if life.operator_name in SESSION else ""
+    return f"{unit}; {count_text(life.removals, 'row')} went sooner{merged}."
 
 
 def _thousandfold(life: StoreLifetime, longest: int) -> str:

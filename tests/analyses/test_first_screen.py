@@ -240,6 +240,19 @@ def test_damage_that_a_restart_does_without_is_a_warning(tmp_path: Path) -> None
     assert "only earlier versions are lost" in finding["cause"]
 
 
+@pytest.mark.parametrize(
+    ("version", "lost"), [(-1, "no version is"), (-2, "at most earlier versions are")]
+)
+def test_what_is_lost_with_a_snapshot_that_no_restart_needs(
+    version: int, lost: str, tmp_path: Path
+) -> None:
+    path = copy_of("snapshots_cleaned", tmp_path)
+    snapshots = sorted((path / "state/0/0").glob("*.snapshot"), key=lambda file: int(file.stem))
+    snapshots[version].write_bytes(b"")
+    (finding,) = run("audit", path, "-o", "json").json["findings"]
+    assert f"the query restarts without it, and {lost} lost" in finding["cause"]
+
+
 def test_state_that_is_gone_is_not_healthy(tmp_path: Path) -> None:
     path = copy_of("agg_update", tmp_path)
     shutil.rmtree(path / "state")

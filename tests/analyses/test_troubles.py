@@ -254,6 +254,9 @@ CAUSES: dict[str, str] = {
     "session_robots": r"8 of 68 sessions stay open, one \(.*\) for 18 min at least, as new events",
     "died_in_a_task": r"batch 6 not finished \(partition 1 wrote nothing; a restart runs it ag",
     "union_max_policy": r"Warning: By multipleWatermarkPolicy=max .* rows like 20 of the 40 rows o",
+    "dedup_new_time": r"Of the newest 350 keys 110 differ from another only in 'ts', the event tim",
+    "agg_users_come": r"Warning: No grouping column carries a watermark, so no group is ever remov",
+    "session_day_merged": r"The gap of session_window is ~1 d: .*; 35 rows went$",
 }
 """Trouble -> what the first two lines of 80 columns say."""
 
@@ -286,6 +289,7 @@ TWINS = (
     *("group_event_key", "agg_url_key", "group_first_call", "group_thousandfold"),
     *("group_null_time", "group_few_removed", "session_two_gaps", "tws_mixed_ttl"),
     *("agg_some_ahead", "union_max_policy", "session_hot_key"),
+    *("dedup_new_time", "agg_users_come"),
     *("rocksdb_agg_no_watermark", "rocksdb_dedup_no_watermark", "rocksdb_join_no_range"),
 )
 """Troubles with a twin of their own; the others have that of another."""
@@ -409,7 +413,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], object], str]] = {
         r"batch 13 not finished \(a restart.* One key",
     ),
     "cut_commit": (HDFS, _cut("commits/*"), r"it needs commits/13, which cannot be read"),
-    "cut_snapshot": (HDFS, _cut("state/0/1/*.snapshot"), r"At state/0/1/12.snapshot: .* restarts"),
+    "cut_snapshot": (HDFS, _cut("state/0/1/*.snapshot"), r"12.snapshot: .* without it, and no "),
     "lost_zip": (ZIPS, _lose("state/0/0/*.zip"), r"no, partition 0 needs 8.zip"),
     "cut_zip": (
         ZIPS,
