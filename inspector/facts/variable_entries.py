@@ -26,7 +26,9 @@ from inspector.sparktypes import StructType
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from inspector.sums import least, sum_by
 
-LISTED = 10  # keys with the most entries that each partition lists
+LISTED = 10
+"""Keys that a partition lists at most: each has so great a part of its entries, one of ten. Which
+those are does not hang on the order of keys, so that ranges of a partition list the same."""
 
 
 @fact("timers_without_state")
@@ -81,6 +83,10 @@ class KeyEntries(Fact):
     row_bytes: int  # their key and value bytes
     added: int  # of these, those that came in the window
     removed: int  # entries of the key that were there in the window and are not any more
+
+    def is_listed(self, entries: int) -> bool:
+        """Whether a partition with so many entries in all lists the key."""
+        return self.entries * LISTED >= entries
 
 
 def timers_without_state(
@@ -152,8 +158,8 @@ def _gaining(state: StateMap, owners: Int64s, added: Bools, keys: int) -> Bools:
 def _largest_keys(
     keys: GroupingKeys, entries: Int64s, columns: Mapping[str, Int64s]
 ) -> Iterator[KeyEntries]:
-    ids = np.flatnonzero(entries)
-    ids = ids[np.lexsort((ids, -entries[ids]))][:LISTED]
+    ids = np.flatnonzero((entries > 0) & (entries * LISTED >= entries.sum()))
+    ids = ids[np.lexsort((ids, -entries[ids]))]
     for key_id, key in zip(ids.tolist(), keys.keys(ids), strict=True):
         yield KeyEntries(
             key,

@@ -130,7 +130,7 @@ def _hot(
     entries = facts.sums(EntriesPerKey).get(name)
     if entries is not None:
         found = [key.fact for key in facts.of(KeyEntries) if key.store.name == name]
-        most = max(found, key=lambda key: key.entries, default=None)
+        most = max(found, key=lambda key: (key.entries, key.key), default=None)
         several = most is not None and entries.keys > 1
         if most is None or not several:
             return None

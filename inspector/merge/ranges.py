@@ -6,6 +6,7 @@ them of all its keys: the keys that it lists, and what is about files, which eve
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import reduce
@@ -19,6 +20,7 @@ from inspector.facts.join_times import RowsTimedByKey, RowsTimedInRange
 from inspector.facts.leftover_facts import JudgedLeftover, Leftover, LeftoverCount, list_of_ranges
 from inspector.facts.timers import EVENT, ClockEvidence
 from inspector.facts.top_keys import SampledKey, TopKey, first_keys
+from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.model import Problem, StoreId, TimeoutKind
 from inspector.sums import least, sum_or_none
 
@@ -61,10 +63,15 @@ def fold_ranges(
             place = observation.store, observation.version
             key = type(observation.fact), *place, _in_common(observation)
             held.setdefault(key, []).append(observation)
+    entries: Counter[tuple[StoreId, int]] = Counter()
+    for part in parts:
+        if isinstance(part.fact, EntriesPerKey):
+            entries[part.store, part.version] += part.fact.entries
     for alike in held.values():
         store, version = alike[0].store, alike[0].version
         listed = split[store.operator_id, store.partition_id]
-        for fact in _of_partition([one.fact for one in alike], store, listed):
+        of = entries[store, version]
+        for fact in _of_partition([one.fact for one in alike], store, listed, of):
             yield Observed(store, version, fact)
 
 
@@ -106,7 +113,7 @@ def _in_common(observation: Observed[Any]) -> Hashable:
         return in_common.path
     if isinstance(in_common, ReadProblem):
         return in_common
-    if isinstance(in_common, RowsTimedInRange):
+    if isinstance(in_common, (RowsTimedInRange, KeyEntries)):
         return ""
     key: Hashable = in_common.merge_key(observation.version)
     return key
@@ -116,7 +123,7 @@ def _fields_of(fact: Fact, names: Sequence[str]) -> tuple[Any, ...]:
     return tuple(getattr(fact, name) for name in names)
 
 
-def _of_partition(facts: list[Any], store: StoreId, listed: Listed) -> Iterable[Fact]:
+def _of_partition(facts: list[Any], store: StoreId, listed: Listed, entries: int) -> Iterable[Fact]:
     special: dict[type[Fact], Callable[[], Iterable[Fact]]] = {
         TopKey: lambda: first_keys(facts, listed.top),
         Leftover: lambda: list_of_ranges(facts, listed.leftovers),
@@ -124,6 +131,7 @@ def _of_partition(facts: list[Any], store: StoreId, listed: Listed) -> Iterable[
         SnapshotDiffers: lambda: [_problem(facts, store)],
         ReadProblem: lambda: facts[:1],
         SampledKey: lambda: nlargest(listed.sampled, facts, key=lambda sampled: sampled.order),
+        KeyEntries: lambda: [key for key in facts if key.is_listed(entries)],
         # By each time that a key has: the rows of all ranges that are timed by it.
         RowsTimedInRange: lambda: [
             RowsTimedByKey(max(map(sum, zip(*(of.rows for of in facts), strict=True)), default=0))
