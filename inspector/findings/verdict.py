@@ -73,7 +73,8 @@ class StateGrowth:
             ``growing`` is False.
         new_rows_per_hour, removed_rows_per_hour: keys that came and keys that went over those
             versions, by exact counts; None if what the versions changed is unknown.
-        new_columns: words for columns of which nearly each of the newest keys has another value.
+        new_columns: words for columns of which nearly each of the newest keys has another value;
+            none by what compares no keys, as ``watch``.
     """
 
     rows_per_hour: float
@@ -87,7 +88,7 @@ class StateGrowth:
     judged: bool = True
     new_rows_per_hour: float | None = None
     removed_rows_per_hour: float | None = None
-    new_columns: Sequence[str] = ()
+    new_columns: tuple[str, ...] = ()
 
     def rate_for_limits(self, per_hour: float) -> float | None:
         """One of the rates, as limits and alerts look at it.

@@ -164,13 +164,13 @@ def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
     )
 
 
-def _new_columns(judged: Judged) -> Sequence[str]:
+def _new_columns(judged: Judged) -> tuple[str, ...]:
     """Of which nearly each of the newest keys has another value, in the first store that grows."""
     schemas = store_schemas(judged.checkpoint)
     for name, grows in sorted(growing_stores(judged).items()):
         if grows and name in schemas:
             keys, share = sampled_keys(judged.facts, name), judged.thresholds.unique_share
-            return unique_columns(keys, schemas[name].key.fields, share)
+            return tuple(unique_columns(keys, schemas[name].key.fields, share))
     return ()
 
 
