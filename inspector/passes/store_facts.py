@@ -54,7 +54,7 @@ _PLACES = {
 
 
 def _key_place(store: StoreTask) -> KeyPlace | None:
-    """The same of a store; the key of a session window ends with the session's start."""
+    """Where the rows of a store have it; a session window's key ends with the session's start."""
     if store.session_fields > 1:
         return KeyPlace.INDEXED
     return None if store.family is None else _PLACES.get(store.family)
@@ -75,16 +75,18 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
         if result is not None and store.family in (Family.LIST, Family.MAP, None):
             for item in entries_of(result.state, result.owners, keys):
                 yield Observed(task.store_id(store), task.version, item)
+    timers = [
+        (store, read[store.store_name])
+        for store in stores
+        if store.family is Family.TIMERS and store.store_name in read
+    ]
     variables = [store for store in stores if store.family is not Family.TIMERS]
-    if not all(store.store_name in read for store in variables):
+    if not timers or not all(store.store_name in read for store in variables):
         return  # that a key has no state is known only if every variable is
     with_rows = [(store, read[store.store_name].live_owners) for store in variables]
     all_ids = distinct(np.concatenate([*(ids for _, ids in with_rows), _NO_IDS]))
     batch = task.clock(task.version)
-    for store in stores:
-        result = read.get(store.store_name)
-        if result is None or store.family is not Family.TIMERS:
-            continue
+    for store, result in timers:
         item = timers_without_state(result.state, result.owners, all_ids)
         yield Observed(task.store_id(store), task.version, item)
         now = now_ms(store.expiry, batch) if store.expiry else None
