@@ -307,12 +307,12 @@ def _alike(
         elif unique and beside and times[at]:  # one event, two times
             how = f"in {field.name!r}, another time than the watermark's: if it is when an event "
             yield f"{how}was read, duplicates are not seen", alike
-        elif unique and WATERMARK_KEY in field.metadata and _in_pairs(shared):
+        elif unique and WATERMARK_KEY in field.metadata and in_pairs(shared):
             how = f"in {field.name!r}, the event time: if an event sent again has a new one"
             yield f"{how}, duplicates are not seen", alike
 
 
-def _in_pairs(values: Sequence[Hashable]) -> bool:
+def in_pairs(values: Sequence[Hashable]) -> bool:
     """Whether some are there twice, as what is sent again, and hardly one more often.
 
     Of one in five that equals another, values drawn from a set have 14 % three times (Poisson).

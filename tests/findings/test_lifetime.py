@@ -101,6 +101,28 @@ def test_of_few_rows_without_an_event_time_nothing_is_said() -> None:
     assert [one.kind.id for one in judged(expiring=timers, rule=TIMERS)] == []
 
 
+@pytest.mark.parametrize(
+    ("new", "severity"),
+    [
+        ((80, 60, 40, 20), Severity.INFO),
+        ((80, 60, 60, 60), Severity.WARNING),  # steady, as a leak is
+        ((80, 60, 40, 35), Severity.WARNING),  # the last quarter hardly fewer
+        ((3, 2, 1, 0), Severity.INFO),  # 10, 5 and none
+        ((2, 1, 0, 0), Severity.WARNING),  # 5 and none: as many may come by chance
+    ],
+)
+def test_groups_of_a_set_that_fills_are_information(
+    new: tuple[int, ...], severity: Severity
+) -> None:
+    """So many of 100 puts were of new keys, in each version of a quarter of the history."""
+    versions = {at: VersionFacts(rows=10, puts=100, new_rows=new[at // 5]) for at in range(20)}
+    (finding,) = judged(rule=NEVER, inserts=1, versions=versions)
+    assert (finding.severity, "ever fewer keys" in finding.cause) == (
+        severity,
+        severity is Severity.INFO,
+    )
+
+
 def test_rows_that_can_never_go_are_information_where_none_comes() -> None:
     (steady,) = judged(rule=NEVER)
     assert (steady.severity, "no key was new in the newest 7 versions" in steady.cause) == (

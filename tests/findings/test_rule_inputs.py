@@ -21,6 +21,7 @@ from inspector.facts.timers import ClockEvidence
 from inspector.findings.rule_inputs import (
     LateRows,
     _expiring,
+    in_pairs,
     join_lifetime,
     late_rows,
     newest_times,
@@ -188,3 +189,19 @@ def test_a_watermark_whose_entry_is_lost_is_in_doubt(tmp_path: Path) -> None:
         (root / "offsets" / str(batch)).unlink()
     # Where all before are gone too, Spark has removed them.
     assert doubt_of(newest) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("times", "in_twos"),
+    [
+        ([2] * 30 + [1] * 40, True),
+        ([2] * 10 + [1] * 80, False),  # hardly any came again
+        ([2] * 50, False),  # a begin and an end
+        ([3] * 5 + [2] * 20 + [1] * 45, False),  # drawn from a set
+    ],
+)
+def test_what_is_sent_again_comes_twice(times: list[int], *, in_twos: bool) -> None:
+    """Each value so many times, of a hundred in all."""
+    values = [number for number, count in enumerate(times) for _ in range(count)]
+    assert len(values) == 100
+    assert in_pairs(values) is in_twos

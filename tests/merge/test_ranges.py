@@ -20,6 +20,7 @@ from inspector.facts.checks import ReadProblem, SnapshotDiffers
 from inspector.facts.fact import Observed
 from inspector.facts.join_times import RowsTimedByKey, RowsTimedInRange
 from inspector.facts.registry import facts_in, struct_of
+from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.merge.ranges import Listed, fold_ranges
 from inspector.model import StoreId
 from inspector.passes.worker import run_tasks
@@ -113,6 +114,15 @@ def test_the_time_that_most_rows_have_is_that_of_all_ranges() -> None:
     """Range by range another time has more, and the sum of those would be 11."""
     parts = [RowsTimedInRange((5, 4)), RowsTimedInRange((1, 6))]
     assert fold(parts) == [RowsTimedByKey(10)]
+
+
+def test_keys_with_a_tenth_of_the_entries_of_all_ranges_are_listed() -> None:
+    """One of two entries is half of its range's, and less than a tenth of the partition's."""
+    many, few = KeyEntries(b"many", 18, 0, 0, 0), KeyEntries(b"few", 1, 0, 0, 0)
+    sums = EntriesPerKey(1, 18, 18), EntriesPerKey(2, 2, 1)
+    total, *listed = fold([sums[0], many, sums[1], few])
+    assert (total, listed) == (EntriesPerKey(3, 20, 18), [many])
+    assert fold([few, sums[1]])[0] == few, "of that range alone it is half"
 
 
 def test_other_partitions_pass() -> None:
