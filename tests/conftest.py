@@ -80,11 +80,17 @@ WHOLE_COMMANDS = (
 OF_EACH = 1
 """Parameter sets that a plain run takes of a test of those: not the same one of all tests."""
 
-IN_ONE_PROCESS = ("engines/test_hadoop.py", "engines/test_spark.py", "spark/", "test_spark.py")
-"""Files with the fixture ``spark``: one process runs them, so that it starts one JVM for all."""
+IN_ONE_PROCESS = {
+    "spark": ("engines/test_hadoop.py", "engines/test_spark.py", "test_spark.py"),
+    "tables on spark": ("spark/",),
+}
+"""Files with the fixture ``spark``: a process runs those of a name, and starts one JVM for them.
+
+All in one would take longer than all else: a core would be idle at the end.
+"""
 
 LONGEST = (
-    *("spark", "tests/test_bench.py", "tests/test_workloads.py", "tests/test_copies.py"),
+    *(*IN_ONE_PROCESS, "tests/test_bench.py", "tests/test_workloads.py", "tests/test_copies.py"),
     *("tests/test_injection.py", "tests/test_cluster.py", "tests/test_slow_reader.py"),
     *("tests/api/test_fleet_job.py", "tests/analyses/shared/test_fact_tables.py"),
 )
@@ -231,7 +237,8 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
         file = nodeid.split("::")[0]
         if file == "tests/test_fixtures.py":
             return nodeid  # nothing is shared, and its many tests fill the gaps at the end
-        return "spark" if file.removeprefix("tests/").startswith(IN_ONE_PROCESS) else file
+        below = file.removeprefix("tests/")
+        return next((n for n, files in IN_ONE_PROCESS.items() if below.startswith(files)), file)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -76,10 +76,10 @@ def test_every_rule_of_a_plain_run_is_about_something() -> None:
     for name in (*conftest.FULL, *conftest.SMOKE):
         file, _, test = name.partition("::")
         assert f"def {test}" in (ROOT / "tests" / file).read_text("utf-8"), name
-    for name in conftest.IN_ONE_PROCESS:
+    for name in (name for names in conftest.IN_ONE_PROCESS.values() for name in names):
         assert (ROOT / "tests" / name).exists(), name
     for name in conftest.LONGEST:
-        assert name == "spark" or (ROOT / name).is_file(), name
+        assert name in conftest.IN_ONE_PROCESS or (ROOT / name).is_file(), name
 
 
 def test_fixtures_of_the_oldest_and_the_newest_spark_are_in_a_plain_run() -> None:
