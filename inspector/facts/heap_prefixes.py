@@ -7,20 +7,20 @@ key without its last field, to the keys that begin with them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from inspector.arrays import Int64s, count_by, longer, tally
-from inspector.facts.fact import VersionSum, fact
+from inspector.facts.fact import Fact, VersionSum, fact
+from inspector.facts.join_counters import WORD, cut_index, least_size
 from inspector.facts.size_distributions import SizeCounts
-from inspector.kernel.loader import kernel
-from inspector.light_dataclasses import dataclass, field
+from inspector.facts.variable_entries import NOBODY, GroupingKeys, KeyEntries, entries_of
+from inspector.light_dataclasses import dataclass, field, replace
+from inspector.sparktypes import StructType
 from inspector.state.change import Change
 from inspector.state.replay import StateMap
-
-if TYPE_CHECKING:
-    from inspector.kernel.loader import Interner
 
 
 @fact("prefixes")
@@ -51,7 +51,7 @@ class LivePrefixes:
         self._clear()
 
     def _clear(self) -> None:
-        self._interner: Interner = kernel().Interner()
+        self._groups = GroupingKeys()
         self._of_key: Int64s = np.empty(0, np.int64)
         self._keys: Int64s = np.empty(0, np.int64)
         self._bytes: Int64s = np.empty(0, np.int64)
@@ -84,6 +84,18 @@ class LivePrefixes:
             set_sizes=SizeCounts(count_by(sizes, counts)),
         )
 
+    def entries(self, state: StateMap, key: StructType) -> Iterator[Fact]:
+        """The live sessions of each prefix, of the version that was replayed last."""
+        self._learn(state)
+        sizes = state.key_size[: len(state)]
+        is_row = (sizes % WORD == 0) & (sizes >= least_size(key))
+        owners = np.where(is_row, self._of_key, NOBODY)
+        for item in entries_of(state, owners, self._groups):
+            if isinstance(item, KeyEntries):
+                words, _ = cut_index(np.frombuffer(item.key, "<i8")[None], key)
+                item = replace(item, key=words.tobytes())
+            yield item
+
     def _count(self, ids: Int64s) -> Any:
         return np.bincount(self._of_key[ids], minlength=len(self._bytes))
 
@@ -95,10 +107,10 @@ class LivePrefixes:
         ends = np.zeros(len(fresh) + 1, np.int64)
         data = np.frombuffer(bytearray(state.interner.gather(fresh, ends)), np.uint8)
         starts = ends[:-1][np.diff(ends) >= self._slot + 8]  # a shorter key does not fit its schema
-        data[(starts[:, None] + np.arange(self._slot, self._slot + 8)).ravel()] = 0
-        numbers = np.empty(len(fresh), np.int64)
-        self._interner.intern(data, ends[:-1].copy(), np.diff(ends), numbers)
+        for at in range(self._slot, self._slot + 8):
+            data[starts + at] = 0
+        numbers = self._groups.number(data, ends[:-1], np.diff(ends))
         self._of_key = np.concatenate([self._of_key, numbers])
-        self._keys = longer(self._keys, len(self._interner))
-        self._bytes = longer(self._bytes, len(self._interner))
+        self._keys = longer(self._keys, len(self._groups))
+        self._bytes = longer(self._bytes, len(self._groups))
         self._bytes[numbers] = np.diff(ends) - self._shorter

@@ -148,10 +148,11 @@ def without_index(
                 continue
             raw = data if len(alike) == len(chunk) else state.joined_keys(alike)[0]
             words = np.frombuffer(raw, "<i8").reshape(len(alike), size // WORD)
-            yield alike, *_cut_index(words, schema)
+            yield alike, *cut_index(words, schema)
 
 
-def _cut_index(words: Int64s, schema: StructType) -> tuple[Int64s, Int64s]:
+def cut_index(words: Int64s, schema: StructType) -> tuple[Int64s, Int64s]:
+    """Rows without their last field, a row in each line; and that field."""
     fields = len(schema.fields)
     old_bits, new_bits = (fields + 63) // 64, (fields - 1 + 63) // 64
     slots = words[:, old_bits : old_bits + fields - 1].copy()

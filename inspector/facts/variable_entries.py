@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from inspector.arrays import Bools, Int64s, chunks, concatenate, count_by, distinct, tally
+from inspector.arrays import Bools, Int64s, UInt8s, chunks, concatenate, count_by, distinct, tally
 from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.facts.join_counters import ROWS_AT_ONCE, WORD, least_size, number_rows, without_index
 from inspector.kernel.loader import kernel
@@ -203,7 +203,7 @@ class GroupingKeys:
                 if words is not None:
                     owners[chunk] = number_rows(self._interner, words)
             return owners
-        number = self._intern if key_place is KeyPlace.WHOLE else partial(self._first, schema)
+        number = self.number if key_place is KeyPlace.WHOLE else partial(self._first, schema)
         for chunk in chunks(all_ids, ROWS_AT_ONCE):
             data, ends = state.joined_keys(chunk)
             owners[chunk] = number(data, ends[:-1], np.diff(ends))
@@ -215,7 +215,8 @@ class GroupingKeys:
         data = self._interner.gather(np.ascontiguousarray(ids, np.int64), ends)
         return [data[a:b] for a, b in pairwise(ends.tolist())]
 
-    def _intern(self, data: bytes, starts: Int64s, lengths: Int64s) -> Int64s:
+    def number(self, data: bytes | UInt8s, starts: Int64s, lengths: Int64s) -> Int64s:
+        """The ids of keys that lie in some bytes."""
         numbers = np.empty(len(starts), np.int64)
         self._interner.intern(
             data, np.ascontiguousarray(starts), np.ascontiguousarray(lengths), numbers
@@ -240,5 +241,5 @@ class GroupingKeys:
         offset, size = slot >> 32, slot & 0xFFFFFFFF
         good = (words[starts // WORD] & 1 == 0) & (offset >= least) & (size % WORD == 0)
         good &= (size > 0) & (offset % WORD == 0) & (size <= lengths - offset)
-        numbers[good] = self._intern(data, (starts + offset)[good], size[good])
+        numbers[good] = self.number(data, (starts + offset)[good], size[good])
         return numbers

@@ -166,15 +166,14 @@ def _join_keys(facts: Facts, version: int, name: StoreName) -> tuple[int, float]
     return rows(JOIN_COUNT_STORES[at]), opposite
 
 
-def columns_of(key: bytes, fields: Sequence[StructField]) -> Iterator[bytes]:
-    """The columns of an UnsafeRow, as they lie in it."""
-    start = (len(fields) + 63) // 64 * 8
-    for at, field in enumerate(fields):
-        slot = key[start + 8 * at : start + 8 * at + 8]
+def columns_of(keys: Sequence[bytes], fields: Sequence[StructField]) -> Iterator[list[bytes]]:
+    """The columns of UnsafeRows, as they lie in them."""
+    for start, field in enumerate(fields, (len(fields) + 63) // 64):
+        column = [key[8 * start : 8 * start + 8] for key in keys]
         if field.data_type.fixed_width is None:
-            offset, size = divmod(int.from_bytes(slot, "little"), 1 << 32)
-            slot = key[offset : offset + size]
-        yield slot
+            slots = [divmod(int.from_bytes(slot, "little"), 1 << 32) for slot in column]
+            column = [key[at : at + size] for key, (at, size) in zip(keys, slots, strict=True)]
+        yield column
 
 
 _WINDOW_BYTES = 24
@@ -192,7 +191,7 @@ def windows_of(operator: Operator, name: StoreName, facts: Facts) -> Windows | N
     keys = [key.fact.key for key in facts.of(SampledKey) if key.store.name == name]
     if len(at) != 1 or not keys:
         return None
-    windows = [[*columns_of(key, schema.key.fields)][at[0]] for key in keys]
+    windows = [*columns_of(keys, schema.key.fields)][at[0]]
     # Behind the null bits; the totals of cube and rollup have no window.
     bounds = [unpack_from("<qq", window, 8) for window in windows if len(window) >= _WINDOW_BYTES]
     known = [(start // 1000, end // 1000) for start, end in bounds]

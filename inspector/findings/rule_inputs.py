@@ -242,15 +242,14 @@ def _longest(
 ) -> LongSession | None:
     """Of the sessions that were written most often in each partition the one that began first."""
     schema = operator.schemas.get(name.store_name)
-    if operator.name not in SESSION or schema is None:
+    if operator.name not in SESSION or schema is None or not schema.key.fields:
         return None
     tops = [
         key.fact for key in facts.of(TopKey) if key.store.name == name and key.fact.by is TopBy.PUTS
     ]
-    starts = {
-        int.from_bytes([*columns_of(top.key, schema.key.fields)][-1], "little", signed=True): top
-        for top in tops
-    }
+    *_, slots = columns_of([top.key for top in tops], schema.key.fields)
+    times = [int.from_bytes(slot, "little", signed=True) for slot in slots]
+    starts = dict(zip(times, tops, strict=True))
     if not starts:
         return None
     first = min(starts)
@@ -285,13 +284,14 @@ def _alike(
         fields: their columns.
         unique: the columns are to make out events, which have a time, and not what they are of.
     """
-    rows = [tuple(columns_of(key, fields)) for key in keys]
+    columns = [*columns_of(keys, fields)]
+    rows = [*zip(*columns, strict=True)]
     times = [field.data_type in (TIMESTAMP, TIMESTAMP_NTZ) for field in fields]
     for at, field in enumerate(fields):
         is_text = isinstance(field.data_type, StringType)
         if not is_text and not unique:
             continue
-        column = [row[at] for row in rows]
+        column = columns[at]
         shared = [row[:at] + row[at + 1 :] for row in rows]
         if is_text:
             spelled = [text.decode(errors="replace").strip().casefold() for text in column]
@@ -338,8 +338,8 @@ def unique_columns(
     """Words for one or two columns with as many values as keys, or nearly so, times last."""
     if len(keys) < _FEWEST_KEYS:
         return []
-    columns = zip(*(columns_of(key, fields) for key in keys), strict=True)
-    unique = [at for at, column in enumerate(columns) if len({*column}) >= share * len(keys)]
+    columns = enumerate(columns_of(keys, fields))
+    unique = [at for at, column in columns if len({*column}) >= share * len(keys)]
     unique.sort(key=lambda at: fields[at].data_type in (TIMESTAMP, TIMESTAMP_NTZ))
     names = [fields[at].name for at in unique[:2]]
     return [

@@ -470,6 +470,10 @@ class StorePass:
         store, version = self._reader.store, self._task.version
         if self._rewrites is not None:
             yield Observed(store, version, self._rewrites.observe(self.state))
+        key, _ = schemas(self._store)
+        if self._prefixes is not None and key is not None and len(key.fields) > 1:
+            for item in self._prefixes.entries(self.state, key):
+                yield Observed(store, version, item)
         for at, rows in chain.from_iterable(each.observe() for each in self._simulations):
             speaks = self._task.speaks_for_files
             yield Observed(store, at, rows if speaks else replace(rows, stores=0, whole=0))

@@ -53,16 +53,9 @@ _PLACES = {
 """Where the rows of each family have their grouping key; the others are Spark's indexes."""
 
 
-def _key_place(store: StoreTask) -> KeyPlace | None:
-    """Where the rows of a store have it; a session window's key ends with the session's start."""
-    if store.session_fields > 1:
-        return KeyPlace.INDEXED
-    return None if store.family is None else _PLACES.get(store.family)
-
-
 def meets_others(store: StoreTask) -> bool:
     """Whether a store has to be held until all of the partition's have been read."""
-    return _key_place(store) is not None
+    return store.family in _PLACES
 
 
 def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Observed[Any]]:
@@ -72,7 +65,7 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
     read = dict(_read(keys, stores, states))
     for store in stores:
         result = read.get(store.store_name)
-        if result is not None and store.family in (Family.LIST, Family.MAP, None):
+        if result is not None and store.family in (Family.LIST, Family.MAP):
             for item in entries_of(result.state, result.owners, keys):
                 yield Observed(task.store_id(store), task.version, item)
     timers = [
@@ -117,9 +110,9 @@ def _read(
     """Those of some stores that could be read, by their names."""
     for store in stores:
         key, _ = schemas(store)
-        state, key_place = states.get(store.store_name), _key_place(store)
-        if key is not None and state is not None and key_place is not None:
-            owners = keys.owners(state, key_place, key)
+        state = states.get(store.store_name)
+        if key is not None and state is not None and store.family is not None:
+            owners = keys.owners(state, _PLACES[store.family], key)
             yield store.store_name, _Read(state, owners)
 
 

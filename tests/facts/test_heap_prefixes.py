@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from inspector.facts.heap_prefixes import LivePrefixes, PrefixFacts
 from inspector.facts.size_distributions import SizeCounts
+from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.sparktypes import LONG, TIMESTAMP, DataType, StringType, StructField, StructType
 from inspector.state.replay import StateMap
 from tests import encode
@@ -28,13 +29,19 @@ def prefix(user: str) -> bytes:
 
 
 def prefixes(steps: list[Step], fields: int = 2) -> list[PrefixFacts]:
+    return replayed(steps, fields)[0]
+
+
+def replayed(
+    steps: list[Step], fields: int = 2
+) -> tuple[list[PrefixFacts], LivePrefixes, StateMap]:
     state, live, found = StateMap(), LivePrefixes(fields), []
     for version, step in enumerate(steps, 1):
         state.begin(version, rebase=step.rebase)
         for block in blocks(step.records):
             state.apply(block)
         found.append(live.update(state.end(), state))
-    return found
+    return found, live, state
 
 
 def sizes(*of_sets: int) -> SizeCounts:
@@ -72,6 +79,18 @@ def test_a_prefix_without_sessions_is_gone_and_comes_back_new() -> None:
     found = prefixes([Step(put), Step(gone), Step(put)])
     assert [one.prefixes for one in found] == [1, 0, 1]
     assert [one.new_prefixes for one in found] == [1, 0, 1]
+
+
+def test_the_sessions_of_a_prefix_are_its_entries() -> None:
+    first: list[Record] = [(session("ann", n), VALUE) for n in range(3)]
+    last: list[Record] = [(session("ann", 0), None), (session("bo", 1), VALUE), (b"odd", VALUE)]
+    _, live, state = replayed([Step(first), Step([(session("cy", 1), VALUE)]), Step(last)])
+    found = list(live.entries(state, SESSION))
+    assert [one for one in found if isinstance(one, EntriesPerKey)] == [
+        EntriesPerKey(3, 4, 2, Counter({0: 2}), 3)
+    ]
+    listed = {one.key: (one.entries, one.removed) for one in found if isinstance(one, KeyEntries)}
+    assert listed == {prefix("ann"): (2, 1), prefix("bo"): (1, 0), prefix("cy"): (1, 0)}
 
 
 def test_a_snapshot_starts_anew() -> None:
