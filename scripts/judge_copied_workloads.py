@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fixtures.sparks import InstalledSpark, Spark
-from make_workloads import CACHE, CONF, INSTALLED, compile_programs, file_manager, submit
+from fixtures.sparks import InstalledSpark, Spark, file_manager
+from make_workloads import CACHE, CONF, INSTALLED, compile_programs, submit
 from workloads.account import PANDAS, Workload, read
 
 from inspector import api
@@ -247,8 +247,7 @@ def go_on(cases: list[Case], version: str, out: Path, ticks: int) -> None:
     with tempfile.TemporaryDirectory(prefix="judge-copied-") as folder:
         places = (CACHE.resolve(), Path(folder))
         spark = InstalledSpark(*places) if version == INSTALLED else Spark(version, *places)
-        spark.conf |= CONF
-        spark.conf["spark.sql.streaming.checkpointFileManagerClass"] = file_manager(spark)
+        spark.conf |= CONF | dict([file_manager(spark.release)])
         compile_programs(spark)
         pandas = any(re.search(" op=pd| plan=.*(pd|twsp)", line) for line in chosen)
         submit(spark, chosen, out.resolve(), Path(folder, "workloads.txt"), pandas=pandas)

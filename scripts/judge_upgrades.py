@@ -19,8 +19,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from fixtures.sparks import InstalledSpark, Spark
-from make_workloads import CACHE, CONF, INSTALLED, compile_programs, file_manager, report, submit
+from fixtures.sparks import InstalledSpark, Spark, file_manager
+from make_workloads import CACHE, CONF, INSTALLED, compile_programs, report, submit
 from workloads.account import Workload, read
 
 LOGS = ("calls.jsonl", "batches.jsonl", "variables.jsonl")
@@ -45,8 +45,7 @@ def go_on(lines: list[str], version: str, out: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="judge-upgrades-") as folder:
         places = (CACHE.resolve(), Path(folder))
         spark = InstalledSpark(*places) if version == INSTALLED else Spark(version, *places)
-        spark.conf |= CONF
-        spark.conf["spark.sql.streaming.checkpointFileManagerClass"] = file_manager(spark)
+        spark.conf |= CONF | dict([file_manager(spark.release)])
         compile_programs(spark)
         pandas = any(re.search(" op=pd| plan=.*(pd|tws[pr])", line) for line in lines)
         submit(spark, lines, out.resolve(), Path(folder, "workloads.txt"), pandas=pandas)

@@ -29,7 +29,7 @@ import tempfile
 from pathlib import Path
 
 from fixtures.sparks import SOURCES as FIXTURES
-from fixtures.sparks import InstalledSpark, Spark
+from fixtures.sparks import InstalledSpark, Spark, file_manager
 from workloads.account import check, read
 from workloads.families import lines
 
@@ -72,8 +72,7 @@ def make(version: str, cache: Path, chosen: list[str], out: Path) -> None:
         cache.mkdir(parents=True, exist_ok=True)
         where = (cache.resolve(), Path(folder))
         spark = InstalledSpark(*where) if version == INSTALLED else Spark(version, *where)
-        spark.conf |= CONF
-        spark.conf["spark.sql.streaming.checkpointFileManagerClass"] = file_manager(spark)
+        spark.conf |= CONF | dict([file_manager(spark.release)])
         compile_programs(spark)
         # The program of Python runs the workloads in Scala as well.
         pandas = any(re.search(" op=pd| plan=.*(pd|tws[pr])", line) for line in chosen)
@@ -90,14 +89,6 @@ def compile_programs(spark: Spark) -> None:
         spark.compile(SOURCES)
         shutil.copy(spark.jar, kept)
     spark.jar = kept
-
-
-def file_manager(spark: Spark) -> str:
-    """The one that starts no process (stat) for each file that it renames."""
-    package = "org.apache.spark.sql.execution.streaming"
-    if spark.release >= (4, 1):
-        package += ".checkpointing"
-    return f"{package}.FileSystemBasedCheckpointFileManager"
 
 
 def submit(spark: Spark, chosen: list[str], out: Path, file: Path, *, pandas: bool) -> None:

@@ -270,6 +270,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         provide_java()
     except EngineError as error:
         pytest.fail(f"{error}; or leave these tests out with -m 'not spark and not full'")
+    import pyspark
+    from fixtures.sparks import file_manager, release_of
     from pyspark.sql import SparkSession
 
     home = Path(__file__).resolve().parents[1]
@@ -293,6 +295,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             # What would be compiled, for a few rows, is interpreted.
             .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
             .config("spark.sql.codegen.wholeStage", "false")
+            .config(*file_manager(release_of(pyspark.__version__)))
             .getOrCreate()
         )
         yield session

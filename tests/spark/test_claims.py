@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fixtures.sparks import file_manager
 
 from inspector import api
 from inspector.findings.catalogue import PARTITION_COUNT
@@ -75,7 +76,10 @@ class Summed:
     def resume(self, checkpoint: Path) -> list[Any]:
         """Run the query on what is unread; what it says of its batches."""
         rows = source(self.spark, self.folder / "in", "user STRING, v LONG")
-        return run(rows.groupBy("user").sum("v"), checkpoint, "update")
+        name, quick = file_manager(spark_release())
+        # What is spoilt is read by the default one: not all that do so check Hadoop's sums.
+        with settings(self.spark, {name: quick.replace("FileSystem", "FileContext")}):
+            return run(rows.groupBy("user").sum("v"), checkpoint, "update")
 
     def copy(self, folder: Path) -> Path:
         """A checkpoint of the same content, to be spoilt."""
