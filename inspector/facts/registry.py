@@ -40,7 +40,6 @@ from inspector.facts.fact import FACT_TYPES, Fact, FactColumns, Observed
 from inspector.light_dataclasses import fields, hints_of, is_dataclass
 from inspector.model import StoreId
 from inspector.schemas import STORE_COLUMNS, array_of, numbers_of, validity
-from inspector.sums import counter_of
 
 for _module in pkgutil.iter_modules(inspector.facts.__path__):
     if _module.name != "registry":
@@ -307,5 +306,8 @@ def _pairs(counts: Counter[int]) -> tuple[int, ...]:
 
 
 def _counter(numbers: Iterable[int]) -> Counter[int]:
+    counter: Counter[int] = Counter.__new__(Counter)  # ``Counter`` first asks what it is given
     flat = iter(numbers)
-    return counter_of(zip(flat, flat, strict=True))
+    for number in flat:
+        counter[number] = next(flat)
+    return counter

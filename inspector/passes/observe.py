@@ -37,7 +37,7 @@ from inspector.passes.ahead import is_large, make_rounds_ahead
 from inspector.passes.cross_checks import CrossChecks
 from inspector.passes.fit import Fit
 from inspector.passes.life_of_rows import Lifetime
-from inspector.passes.shown_keys import shows_few, with_keys
+from inspector.passes.shown_keys import HeldDeltas, shows_few, with_keys
 from inspector.passes.store_reader import READ_ERRORS, Check, StoreReader
 from inspector.passes.tracked import placement_of, schemas, task_tracking
 from inspector.providers.chain import Step, replay_steps
@@ -168,7 +168,7 @@ class StorePass:
             Fit(*schemas(store), reader) if task.request.fit and task.speaks_for_files else None
         )
         self._applied: list[StoreFile] = []
-        self._held: dict[int, RecordBlock] = {}
+        self._held = HeldDeltas()
         hashed = not exact and not task.origins and shows_few(task, store)
         self.state = StateMap(task_tracking(task, store, hashed=hashed))
         # the map is that of the last step; False after a file that could not be read
@@ -318,8 +318,7 @@ class StorePass:
         for at, change in zip(doubtful.tolist(), changes.each(doubtful), strict=True):
             self._cross(change, deltas[at])
         if len(small.block.buffer) <= HELD_BYTES:
-            first = len(self._applied)
-            self._held = {first + at: small.of_file(at) for at in range(len(deltas))}
+            self._held = HeldDeltas(len(self._applied), small)
         self._applied += deltas
         self._since += deltas if self._confirm else ()
         files = {

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from inspector.arrays import Int64s, distinct
 from inspector.checkpoint.logfile import VANISHED_SLUG
 from inspector.checkpoint.urls import is_local
-from inspector.decode.records import RecordBlock
+from inspector.decode.records import RecordBlock, SmallDeltas
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
@@ -57,12 +57,24 @@ def _has_compared(task: Task, store: StoreTask) -> bool:
     return any(step.compared is not None for step in replay_steps(files, task.version))
 
 
+class HeldDeltas(NamedTuple):
+    """Small deltas whose records are still in memory; ``first`` is the map's step of the first."""
+
+    first: int = 0
+    small: SmallDeltas | None = None
+
+    def records(self, step: int) -> list[RecordBlock]:
+        """The records of the delta of a step, if it is one of them."""
+        at = step - self.first
+        return [self.small.of_file(at)] if self.small and 0 <= at < len(self.small.ends) else []
+
+
 def with_keys(
     facts: Iterable[Observed[Any]],
     state: StateMap,
     applied: Sequence[StoreFile],
     reader: StoreReader,
-    held: Mapping[int, RecordBlock],
+    held: HeldDeltas,
 ) -> Iterator[Observed[Any]]:
     """Facts with the keys that they show; what cannot be read again stays with ``reader``.
 
@@ -88,17 +100,17 @@ def _keys(
     state: StateMap,
     applied: Sequence[StoreFile],
     reader: StoreReader,
-    held: Mapping[int, RecordBlock],
+    held: HeldDeltas,
 ) -> Mapping[int, bytes]:
     """The keys of some ids that could be read, file by file."""
     steps = np.where(state.put_step[ids] == BEFORE_WINDOW, state.base_step, state.put_step[ids])
     keys: dict[int, bytes] = {}
     used: list[int] = distinct(steps).tolist()
-    reader.files.expect([applied[step] for step in used if step not in held])
+    reader.files.expect([applied[step] for step in used if not held.records(step)])
     for step in used:
         own_ids, file = ids[steps == step], applied[step]
         try:
-            blocks = [held[step]] if step in held else reader.blocks(file)
+            blocks = held.records(step) or reader.blocks(file)
             keys.update(_in_file(own_ids, state, blocks))
         except READ_ERRORS as error:
             reader.note_failure(error, file)

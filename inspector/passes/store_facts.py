@@ -10,7 +10,7 @@ the flags of joins are read from the files, block by block.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,6 @@ from inspector.facts.variable_entries import (
     fired_keys,
     timers_without_state,
 )
-from inspector.light_dataclasses import dataclass
 from inspector.model import JOIN_TIMED_ROW_STORES
 from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times, matched_field
 from inspector.operators.rule import RowPart
@@ -62,11 +61,14 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
     """Facts on the variables and timers of a partition, from the maps of those that were read."""
     stores = [store for store in task.stores if meets_others(store)]
     keys = GroupingKeys()
-    read = dict(_read(keys, stores, states))
+    read: dict[str, tuple[StateMap, Int64s]] = {}  # and the grouping key of each of its rows
     for store in stores:
-        result = read.get(store.store_name)
-        if result is not None and store.family in (Family.LIST, Family.MAP):
-            for item in entries_of(result.state, result.owners, keys):
+        (key, _), state = schemas(store), states.get(store.store_name)
+        if key is not None and state is not None and store.family is not None:
+            read[store.store_name] = state, keys.owners(state, _PLACES[store.family], key)
+    for store in stores:
+        if store.store_name in read and store.family in (Family.LIST, Family.MAP):
+            for item in entries_of(*read[store.store_name], keys):
                 yield Observed(task.store_id(store), task.version, item)
     timers = [
         (store, read[store.store_name])
@@ -76,44 +78,21 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
     variables = [store for store in stores if store.family is not Family.TIMERS]
     if not timers or not all(store.store_name in read for store in variables):
         return  # that a key has no state is known only if every variable is
-    with_rows = [(store, read[store.store_name].live_owners) for store in variables]
+    of_variables = [(store, *read[store.store_name]) for store in variables]
+    with_rows = [(store, ids[state.live[: len(state)]]) for store, state, ids in of_variables]
     all_ids = distinct(np.concatenate([*(ids for _, ids in with_rows), _NO_IDS]))
     batch = task.clock(task.version)
-    for store, result in timers:
-        item = timers_without_state(result.state, result.owners, all_ids)
+    for store, (timed, owners) in timers:
+        item = timers_without_state(timed, owners, all_ids)
         yield Observed(task.store_id(store), task.version, item)
         now = now_ms(store.expiry, batch) if store.expiry else None
-        fired = _NO_IDS if now is None else fired_keys(result.state, result.owners, now)
+        fired = _NO_IDS if now is None else fired_keys(timed, owners, now)
         for variable, ids in with_rows if len(fired) else ():
             kept = FiredKeys(len(fired), int(np.isin(fired, ids).sum()))
             yield Observed(task.store_id(variable), task.version, kept)
 
 
 _NO_IDS: Int64s = np.empty(0, np.int64)
-
-
-@dataclass(frozen=True)
-class _Read:
-    """A store that could be read: its map, and the grouping key of each of its rows."""
-
-    state: StateMap
-    owners: Int64s
-
-    @property
-    def live_owners(self) -> Int64s:
-        return self.owners[self.state.live[: len(self.state)]]
-
-
-def _read(
-    keys: GroupingKeys, stores: Sequence[StoreTask], states: Mapping[str, StateMap]
-) -> Iterator[tuple[str, _Read]]:
-    """Those of some stores that could be read, by their names."""
-    for store in stores:
-        key, _ = schemas(store)
-        state = states.get(store.store_name)
-        if key is not None and state is not None and store.family is not None:
-            owners = keys.owners(state, _PLACES[store.family], key)
-            yield store.store_name, _Read(state, owners)
 
 
 def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:

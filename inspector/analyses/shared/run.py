@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -403,16 +403,22 @@ def observed(
         before = before or version
         new = list(in_whole(tasks, chain.from_iterable(map(facts_in, read(tasks)))))
         again = doubted.see(new) if left else set()
-        result += [fact for fact in new if _place(fact) not in again]
+        result += [fact for fact in new if _place(fact) not in again] if again else new
         if not again:
             break
         if run.look_again():
             result.clear()
             again = None
-    settled = doubted.places - {_place(fact) for fact in result if _is_doubt(fact)}
+    in_doubt = [fact for fact in result if _is_doubt(fact)] if doubted.places else []
+    settled = doubted.places - set(map(_place, in_doubt))
     if settled or before != version:
         run.note(_moved_problem(len(settled), before, version, shorter=shorter))
-    return iter(_confirm(run, result, doubted.paths) if looks else result)
+    gone = run.gone({fact.fact.path for fact in in_doubt} - {None, *doubted.paths})
+    if not gone:
+        return iter(result)
+    # Doubts of the last look that are of files which went since are none.
+    run.note(run.outpaced_problem())
+    return (fact for fact in result if not (_is_doubt(fact) and fact.fact.path in gone))
 
 
 class _Doubts:
@@ -434,24 +440,6 @@ class _Doubts:
         partitions = set(map(_place, doubted))
         self.places |= partitions
         return partitions
-
-
-def _confirm(
-    run: Opened, observations: list[Observed[Any]], seen: Collection[str | None]
-) -> list[Observed[Any]]:
-    """What was observed, without doubts of the last look that are of files which went since.
-
-    ``seen`` are paths of which the looks before had doubts too.
-    """
-    doubtful = {observation.fact.path for observation in observations if _is_doubt(observation)}
-    gone = run.gone(doubtful - {None, *seen})
-    if gone:
-        run.note(run.outpaced_problem())
-    return [
-        observation
-        for observation in observations
-        if not (_is_doubt(observation) and observation.fact.path in gone)
-    ]
 
 
 def _newest_alone(task: Task) -> Task:
