@@ -21,7 +21,7 @@ from inspector.estimates.growth import Growth, sparkline
 from inspector.facts.expiring import Expiring, Width
 from inspector.facts.join_times import KeyTimeVotes
 from inspector.facts.versions import VersionFacts
-from inspector.findings.verdict import too_short
+from inspector.findings.verdict import extrapolated, too_short
 from inspector.merge.collect import Facts
 from inspector.model import StoreName, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule
@@ -382,11 +382,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
         notes=(
             *common.appended_notes(checkpoint),
             *_capacity_notes(together, capacity, with_heap=bool(heaps)),
-            *(
-                [f"{capitalise(too_short(len(together.points)))}."]
-                if together and not together.bytes.judged
-                else []
-            ),
+            *(_short_notes(together) if together else ()),
             *unknown_timers(judged),
         ),
         charts=growth_charts(judged),
@@ -426,6 +422,14 @@ def _rows(
             snapshot_bytes=version_facts.snapshot_bytes,
             replay_deltas=_replay_deltas(checkpoint, store, version),
         )
+
+
+def _short_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
+    points = growth.points[growth.bytes.start :]
+    if not growth.bytes.judged:
+        yield f"{capitalise(too_short(len(growth.points)))}."
+    elif short := extrapolated(points[0].time_ms, points[-1].time_ms):
+        yield f"Rates per hour are {short}."
 
 
 def _replay_deltas(checkpoint: Checkpoint, store: StoreName, version: int) -> int | None:

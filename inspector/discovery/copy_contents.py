@@ -8,7 +8,6 @@ operators and their schemas. An appended batch is the last entries once more, wi
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from inspector.checkpoint.logfile import json_object, split_log
@@ -22,16 +21,13 @@ from inspector.checkpoint.urls import is_local, join_path, translate
 from inspector.codec import Message
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import lacks_operator
+from inspector.discovery.restart import SOURCES, lost_of_sources
 from inspector.exceptions import CheckpointError, InspectorError, SourceNotWholeError
 from inspector.light_dataclasses import dataclass, field
-from inspector.model import DEFAULT_STORE, BatchId
+from inspector.model import DEFAULT_STORE
 from inspector.providers.common_names import hadoop_sums_name
 
 RECORD = "_inspector.json"  # where a copy says how it was made; Spark reads no file of this name
-
-SOURCES = "sources"
-_LOG_OFFSET = re.compile(r'\{"logOffset":(\d{1,18})\}')
-"""Of a source of files: the newest entry of its log (``FileStreamSourceOffset``)."""
 
 
 @dataclass(frozen=True)
@@ -124,27 +120,16 @@ def small_files(
 def check_file_logs(checkpoint: Checkpoint, batch: int) -> None:
     """Refuse sources of files of whose log a part is gone.
 
-    They read it from the newest compact entry on (``CompactibleFileStreamLog.allFiles``).
-
     Raises:
         SourceNotWholeError: says which entry is missing.
         OSError: the storage does not answer.
     """
-    for source in checkpoint.logs.sources.get(BatchId(batch), ()):
-        newest = _LOG_OFFSET.match(source.offset or "")
-        if newest is None:
-            continue
-        folder = f"{SOURCES}/{source.name}"
-        names = _Folder.of(checkpoint.storage, folder).entries
-        for entry in range(int(newest[1]), -1, -1):
-            if f"{entry}.compact" in names:
-                break
-            if str(entry) not in names:
-                raise SourceNotWholeError(
-                    f"{folder}/{entry} is missing, which names files that the source has read: the "
-                    "query would not start, or read them again. Restore it from a backup first",
-                    checkpoint.root,
-                )
+    for lost in lost_of_sources(checkpoint, batch):
+        raise SourceNotWholeError(
+            f"{lost} is missing, which names files that the source has read: the query would not "
+            "start, or read them again. Restore it from a backup first",
+            checkpoint.root,
+        )
 
 
 @dataclass(frozen=True)

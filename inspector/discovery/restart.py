@@ -20,10 +20,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 
 from inspector.checkpoint.layout import StoreLayout
-from inspector.checkpoint.log_checks import CONTRADICTION
+from inspector.checkpoint.log_checks import CONTRADICTION, LOST_ENTRY
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA
@@ -44,6 +46,10 @@ MOST_REPLAYED = 500  # versions that it goes back (conf ``stateStore.maxChangeFi
 
 RECORDED_SINCE_4_2 = f"{CONF}stateStore.rowChecksum.enabled"
 
+SOURCES = "sources"
+_LOG_OFFSET = re.compile(r'\{"logOffset":(\d{1,18})\}')
+"""Of a source of files: the newest entry of its log (``FileStreamSourceOffset``)."""
+
 NOTHING_WRITTEN = (
     "No task has written state for it: a change of the query that Spark refuses looks so, too "
     "(inspector explain LOG PATH)."
@@ -63,7 +69,7 @@ an operator that is cut.
 _NO_STATE = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
 _TWICE = "CONCURRENT_STREAM_LOG_UPDATE"
 """Of a batch that runs again though its commit is there: Spark takes it for another query's."""
-_ABSENT = (VANISHED_SLUG, "log-entry-lost")
+_ABSENT = (VANISHED_SLUG, LOST_ENTRY)
 _NO_VERDICT = (*UNSEEN, LimitError.slug, RowError.slug)
 """Slugs of files of which Spark may read more than was read here, or less."""
 
@@ -209,12 +215,19 @@ class Restart:
         return f"{begin}: yes{self._files()}."
 
     def loads_without(self, problem: Problem) -> bool:
-        """Whether every release loads the partition of a problem all the same.
+        """Whether every release loads the partition of a problem, or starts without an entry.
 
         Never where a file that it loads could not be read here: of its rows nothing is known.
         """
-        if problem.store is None or (self.unknown and problem.slug in _NO_VERDICT):
+        if self.unknown and problem.slug in _NO_VERDICT:
             return False
+        if problem.store is None:
+            folder = (problem.path or "").split("/")[-2:-1]
+            of_logs = problem.slug == LOST_ENTRY or (
+                problem.slug in _UNPARSED and folder in ([OFFSETS], [COMMITS])
+            )
+            starts = self.possible is True and not self.by_release
+            return starts and (of_logs or problem.slug == LOST_METADATA)
         location = problem.store.operator_id, problem.store.partition_id
         stores = [o.store for o in self.obstacles if o.store is not None]
         stores += [load.store for load in self.needs_repair]
@@ -397,7 +410,7 @@ def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[
         needed.append(f"{COMMITS}/{logs.last_committed}")
     for name in needed:
         problem = damage.paths.get(checkpoint.storage.full_path(name))
-        if problem is None:
+        if problem is None or (problem.slug == LOST_ENTRY and _is_spared(checkpoint, name)):
             continue
         if problem.slug in _NO_VERDICT:
             damage.doubted += 1
@@ -408,11 +421,18 @@ def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[
         yield Obstacle(f"{COMMITS}/{planned}", UNFINISHED_ERROR)
 
 
+def _is_spared(checkpoint: Checkpoint, name: str) -> bool:
+    """Whether Spark goes on without an entry: of commits it reads the newest that is there.
+
+    With checkpoint format 2 it takes the ids of the state from it, which have to be the newest.
+    """
+    return name.startswith(COMMITS) and not checkpoint.logs.unique_ids
+
+
 def _absent_logs(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:
     committed = checkpoint.logs.last_committed
-    source = _source_without_log(checkpoint, planned)
-    if source is not None:
-        yield Obstacle(f"sources/{source}", "")
+    with suppress(OSError):
+        yield from (Obstacle(name, "") for name in lost_of_sources(checkpoint, planned))
     if planned < 0 and committed is not None:
         yield Obstacle("the entries of offsets", "")
     elif planned < 0 and any(store.newest for store in checkpoint.store_files.values()):
@@ -421,15 +441,30 @@ def _absent_logs(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:
         yield Obstacle(f"{OFFSETS}/{committed}", _TWICE)
 
 
-def _source_without_log(checkpoint: Checkpoint, planned: int) -> str | None:
-    """A source of files whose log of what it read is gone, as ``FileStreamSource.getBatch`` reads.
+def lost_of_sources(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
+    """What is gone of the logs of sources of files, up to a batch: they, or their newest entry.
 
-    Seen by the names at the root alone: its offsets are numbers of the entries of that log.
+    Offsets of such a source are numbers of entries of its log, which names what it has read. When
+    it starts it reads them from the newest compact one on (``CompactibleFileStreamLog.allFiles``),
+    and with a restart those of the last batch (``FileStreamSource.getBatch``).
+
+    Raises:
+        OSError: the storage does not answer.
     """
-    if "sources" in checkpoint.layout.root_names:
-        return None
-    sources = checkpoint.logs.sources.get(BatchId(planned), ())
-    return next((s.name for s in sources if (s.offset or "").startswith('{"logOffset"')), None)
+    for source in checkpoint.logs.sources.get(BatchId(batch), ()):
+        newest = _LOG_OFFSET.match(source.offset or "")
+        if newest is None:
+            continue
+        folder = f"{SOURCES}/{source.name}"
+        is_there = SOURCES in checkpoint.layout.root_names
+        listed = checkpoint.storage.list(folder, missing_ok=True) if is_there else ()
+        names = {entry.name for entry in listed}
+        for number in range(int(newest[1]), -1, -1):
+            if f"{number}.compact" in names:
+                break
+            if str(number) not in names:
+                yield f"{folder}/{number}" if names else folder
+                break
 
 
 def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from inspector.checkpoint.log_checks import LOST_ENTRY
 from inspector.checkpoint.logfile import (
     DENIED_SLUG,
     MOVED_SLUG,
@@ -39,7 +40,7 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
     STORAGE_SLUG: catalogue.STORAGE_SILENT,
     "file-checksum": catalogue.BAD_CHECKSUM,
     "log-contradiction": catalogue.LOG_CONTRADICTION,
-    "log-entry-lost": catalogue.LOG_CONTRADICTION,
+    LOST_ENTRY: catalogue.LOG_CONTRADICTION,
     "sources-changed": catalogue.LOG_CONTRADICTION,
     "bad-checksum": catalogue.CHANGED_FILE,
     "absent-removals": catalogue.ABSENT_REMOVALS,
@@ -84,11 +85,7 @@ def judge_problems(
         kind = KIND_OF_PROBLEM.get(problem.slug, catalogue.UNDECODABLE_FILE)
         operator = problem.store.operator_id if problem.store else None
         severity = Severity.INFO if problem.slug == MOVED_SLUG else kind.severity
-        if (
-            kind in (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE)
-            and restart
-            and restart.loads_without(problem)
-        ):
+        if kind in _SPARED and restart and restart.loads_without(problem):
             severity = Severity.WARNING
         grouped.setdefault((kind, operator, severity), []).append(problem)
     for (kind, operator, severity), of_kind in grouped.items():
@@ -111,7 +108,9 @@ def judge_problems(
 
 def _to_do(kind: Kind, severity: Severity, path: str, restart: Restart | None) -> str:
     if severity is not kind.severity:
-        return MOVED_TO_DO if severity is Severity.INFO else _HARMLESS_TO_DO
+        of_versions = kind is not catalogue.LOG_CONTRADICTION and "/_metadata/" not in path
+        harmless = _HARMLESS_TO_DO if of_versions else _HARMLESS_TO_DO.partition(",")[0]
+        return MOVED_TO_DO if severity is Severity.INFO else harmless
     remedy = "" if restart is None else restart.remedy(path)
     if remedy or restart is None or restart.back is None or kind not in _STOPPING:
         return remedy or kind.to_do
@@ -123,17 +122,22 @@ def _to_do(kind: Kind, severity: Severity, path: str, restart: Restart | None) -
 def _harm(problems: Sequence[Problem], restart: Restart | None) -> str:
     """What is lost with files that a restart does not need.
 
-    Nothing with a snapshot that lies within the chain that is loaded: its deltas make the version,
-    too. Of one before that chain an older snapshot may be there.
+    Nothing with a snapshot, or a table of one, that lies within the chain that is loaded: its
+    deltas make the version, too. Of one before that chain an older snapshot may be there.
     """
     within = []
+    bases = {load.store: load.base for load in restart.loads} if restart else {}
     for problem in problems:
         version, path = problem.version or 0, problem.path or ""
-        if restart is None or not path.endswith(f"/{restart.names.snapshot.format(version)}"):
-            return "only earlier versions are lost"
-        bases = {load.store: load.base for load in restart.loads}
-        within.append(problem.store in bases and bases[problem.store] < version)
-    return "no version is lost" if all(within) else "at most earlier versions are lost"
+        is_delta = restart is None or path.endswith(f"/{restart.names.delta.format(version)}")
+        if problem.store is None:
+            again = f", and runs batch {restart.batch} again" if restart and restart.again else ""
+            return again if problem.slug == LOST_ENTRY else ""
+        if is_delta or version == 0:
+            return ", and only earlier versions are lost"
+        within.append(bases.get(problem.store, version) < version)
+    lost = "no version is lost" if all(within) else "at most earlier versions are lost"
+    return f", and {lost}"
 
 
 def _cause(
@@ -157,15 +161,15 @@ def _cause(
         message = message.partition(", expected")[0]
     if first.slug == TruncatedError.slug:
         message = f"the data ends too early ({message})"
-    if severity is Severity.WARNING and kind in (
-        catalogue.MISSING_DELTA,
-        catalogue.UNDECODABLE_FILE,
-    ):
-        return f"{place}: {message}; the query restarts without it, and {harm}."
+    if severity is Severity.WARNING and kind in _SPARED:
+        return f"{place}: {message}; the query restarts without it{harm}."
     if kind is catalogue.MISSING_DELTA:
         return f"{place}: {message}, so no version that needs it can be loaded."
     return f"{place}: {message}."
 
+
+_SPARED = (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE, catalogue.LOG_CONTRADICTION)
+"""Findings of files that a restart may do without."""
 
 _STOPPING = (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE, catalogue.NOT_RESTORABLE)
 """Findings that a copy as of an earlier batch can be free of."""
@@ -187,10 +191,12 @@ def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterat
     obstacles = [o for o in (*restart.obstacles, *restart.later) if not o.is_listed]
     if not thresholds.reports(catalogue.REFUSED_RESTART.id, len(obstacles)):
         return
+    to_do = catalogue.REFUSED_RESTART.to_do
     for obstacle in obstacles[:1]:
         release = f" {obstacle.since} or later" if obstacle.since else ""
         yield catalogue.REFUSED_RESTART.of(
             restart.sentence,
+            next_step=to_do.partition(";")[0] if obstacle.verb == "needs" else to_do,
             cause=f"Spark{release} does not start the query from this checkpoint: {obstacle}.",
             severity=Severity.INFO if obstacle in restart.later else Severity.ERROR,
         )

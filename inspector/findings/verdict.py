@@ -11,7 +11,9 @@ from inspector.findings import catalogue
 from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
 from inspector.light_dataclasses import dataclass
 from inspector.model import READABLE, Problem
-from inspector.quantities import go_on_with
+from inspector.quantities import go_on_with, short_count_text
+
+SHORT_S = 600  # seconds of history below which a rate per hour says what it was made of
 
 
 def too_short(versions: int) -> str:
@@ -22,6 +24,14 @@ def too_short(versions: int) -> str:
         f"the {versions:,} batches that can be read began within {SHORTEST_MS // 1000} seconds, "
         "too short a time to tell whether the state grows"
     )
+
+
+def extrapolated(since_ms: int, newest_ms: int | None) -> str:
+    """From how short a history a rate per hour is drawn, in words; empty if it is long enough."""
+    seconds = SHORT_S if newest_ms is None else (newest_ms - since_ms) / 1000
+    if seconds >= SHORT_S:
+        return ""
+    return f"extrapolated from {short_count_text(max(1, round(seconds)), 'second')}"
 
 
 class Level(enum.Enum):

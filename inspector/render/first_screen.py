@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 
 from inspector.findings import catalogue
 from inspector.findings.metrics import Passed
-from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict, too_short
+from inspector.findings.verdict import (
+    Cause,
+    Level,
+    StateGrowth,
+    StateSize,
+    Verdict,
+    extrapolated,
+    too_short,
+)
 from inspector.quantities import (
     bytes_rate_text,
     bytes_text,
@@ -32,7 +40,6 @@ _WORDS = {
 }
 
 UNKNOWN_NAME = "unknown"  # an operator that the checkpoint does not name (Spark 3.0 and older)
-_SHORT_S = 600  # seconds of history below which a rate per hour says what it was made of
 _OF_NEW_KEYS = (
     "If this many keys are unexpected, look for a key field that differs in every "
     "row, such as an id or an exact time. If they are expected, use a shorter "
@@ -279,10 +286,8 @@ def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> st
     # Without a finding the line before has said how many keys come and go.
     keys = verdict.cause is not None and bool(round(growth.rows_per_hour))
     rows = f"~{_rows(growth)} and " if keys else ""
-    newest = summary.get("batch_timestamp_ms")
-    seconds = _SHORT_S if newest is None else (newest - growth.since_ms) / 1000
-    if seconds < _SHORT_S:
-        since += f", extrapolated from {short_count_text(max(1, round(seconds)), 'second')}"
+    if short := extrapolated(growth.since_ms, summary.get("batch_timestamp_ms")):
+        since += f", {short}"
     heap = growth.heap_bytes_per_hour
     of_heap = "" if heap is None else f" (~{bytes_rate_text(heap)} of heap)"
     return (

@@ -301,9 +301,10 @@ def _cause_list(
             continue
         widest = max(len(names[index]) for index in group.members)
         for index in group.members:
-            line = f"{names[index]:<{widest}}  {fleet_rows.numbers_text(members[index].row)}"
-            fits = display.width is None or len(line) + _LEVEL_WIDTH + 2 <= display.width
-            yield from display.text(line if fits else names[index], before=" " * (_LEVEL_WIDTH + 2))
+            room = display.width and max(display.width - _LEVEL_WIDTH - widest - 4, 0)
+            numbers = fleet_rows.numbers_text(members[index].row, room)
+            line = f"{names[index]:<{widest}}  {numbers}".rstrip()
+            yield from display.text(line, before=" " * (_LEVEL_WIDTH + 2))
 
 
 def _actions(form: Form, members: Sequence[Member]) -> Iterator[str]:

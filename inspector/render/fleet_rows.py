@@ -8,9 +8,9 @@ from itertools import takewhile
 from typing import Any
 
 from inspector.findings.metrics import Passed
-from inspector.findings.verdict import Level, Verdict
+from inspector.findings.verdict import Level, Verdict, extrapolated
 from inspector.light_dataclasses import dataclass
-from inspector.quantities import bytes_rate_text, bytes_text, short_count_text
+from inspector.quantities import bytes_rate_text, bytes_text, capitalise, short_count_text
 from inspector.render.first_screen import first_screen, growth_text
 from inspector.render.plain import fields_of
 from inspector.render.report_data import ReportData
@@ -84,7 +84,8 @@ def _judged_row(report: ReportData, verdict: Verdict) -> dict[str, Any]:
         "rows": metrics.get("state.rows"),
         "row_bytes": metrics.get("state.bytes"),
         "heap_bytes": metrics.get("heap.bytes"),
-        "bytes_per_hour": metrics.get("growth.bytes_per_hour"),
+        # Among others there is no room to say that a rate is made of a few minutes.
+        "bytes_per_hour": None if short_history(report) else metrics.get("growth.bytes_per_hour"),
         "leftovers": metrics.get("leftovers.rows"),
         "gates_exceeded": len(exceeded) if report.gates else None,
         "new_or_worse": bad,
@@ -93,6 +94,13 @@ def _judged_row(report: ReportData, verdict: Verdict) -> dict[str, Any]:
         "batch_id": report.summary.get("batch_id"),
         "query_id": report.summary.get("query_id"),
     }
+
+
+def short_history(report: ReportData) -> str:
+    """From how short a time the rates of a report are drawn, in words; empty if long enough."""
+    growth = report.verdict and report.verdict.growth
+    newest = report.summary.get("batch_timestamp_ms")
+    return extrapolated(growth.since_ms, newest) if growth else ""
 
 
 def _row(report: ReportData) -> dict[str, Any]:
@@ -184,17 +192,20 @@ def cause_text(report: ReportData) -> str:
     elif report.level is Level.UNREADABLE:
         cause = f"{short_count_text(len(report.problems), 'problem')}: unreadable files."
     elif growth is not None and growth.growing:
-        cause = growth_text(growth)
+        short = short_history(report)
+        cause = growth_text(growth) + (f" ({capitalise(short)}.)" if short else "")
     stop = "" if restart is None or restart.is_plain else restart.sentence
     return " ".join(filter(None, (lines.get("gates"), cause, stop)))
 
 
-def numbers_text(row: Mapping[str, Any]) -> str:
-    """The numbers of a row in short: ``68 rows, 6.8 KiB, ~75.9 KiB/h``."""
+def numbers_text(row: Mapping[str, Any], room: int | None = None) -> str:
+    """The numbers of a row in short: ``68 rows, 6.8 KiB, ~75.9 KiB/h``; the last give way."""
     rows, size, rate = (row.get(name) for name in ("rows", "row_bytes", "bytes_per_hour"))
     words = [] if rows is None else [short_count_text(rows, "row")]
     words += [] if size is None else [bytes_text(size)]
     words += [f"~{bytes_rate_text(rate)}"] if rate else []
+    while room is not None and len(", ".join(words)) > room:
+        words.pop()
     return ", ".join(words)
 
 

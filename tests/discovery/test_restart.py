@@ -298,6 +298,53 @@ def test_a_source_of_files_without_its_log_does_not_start(tmp_path: Path) -> Non
     assert "no, it needs sources/0" in restart(root).sentence
     (found,) = [one for one in api.audit(str(root)).findings if one.kind.id == "SS120"]
     assert found.severity is Severity.ERROR
+    assert found.next_step == "restore what is missing from a backup"
+
+
+@pytest.mark.parametrize("gone", ["7", "3"])
+def test_a_source_of_files_reads_each_entry_of_its_log(gone: str, tmp_path: Path) -> None:
+    """As Spark 4.3 did: ``batch 7 doesn't exist``."""
+    root = tmp_path / "checkpoint"
+    shutil.copytree(troubled("trouble_agg_no_watermark"), root)
+    (root / "sources/0" / gone).unlink()
+    assert f"no, it needs sources/0/{gone}." in restart(root).sentence
+    # What was compacted is not read any more.
+    (root / "sources/0/6").rename(root / "sources/0/6.compact")
+    assert restart(root).possible is (gone == "3")
+
+
+@pytest.mark.parametrize(
+    ("case", "possible"),
+    [(PLAIN, True), ("4.3.0/rocksdb_agg_update_snapshots_format2", False)],
+)
+def test_two_lost_commits_are_one_batch_that_runs_again(
+    case: str, possible: bool, tmp_path: Path
+) -> None:
+    """As Spark 4.3 did; with checkpoint format 2 the ids of the state are in the commit."""
+    batch = max(int(p.name) for p in (FIXTURES / case / "checkpoint/commits").glob("[0-9]*"))
+    root = copy(tmp_path, case, f"commits/{batch}", f"commits/{batch - 1}")
+    found = restart(root)
+    assert (found.batch, found.again, found.possible) == (batch, True, possible)
+    (lost,) = [one for one in api.audit(str(root)).findings if one.kind.id == "SS111"]
+    assert lost.severity is (Severity.WARNING if possible else Severity.ERROR)
+    assert lost.cause.endswith(
+        f"the query restarts without it, and runs batch {batch} again." if possible else "commit."
+    )
+
+
+@pytest.mark.parametrize(
+    ("gone", "cut"), [(("commits/5",), ()), ((), ("commits/5",)), (("state/0/_metadata",), ())]
+)
+def test_what_no_restart_reads_is_a_warning(
+    gone: tuple[str, ...], cut: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Spark 4.3 went on with equal rows without each of them."""
+    report = api.audit(str(copy(tmp_path, HDFS, *gone, cut=cut)))
+    assert report.verdict is not None
+    assert report.verdict.level.value == "warning"
+    (found,) = [one for one in report.findings if one.kind.id in ("SS102", "SS111")]
+    assert found.cause.endswith("; the query restarts without it.")
+    assert found.next_step == "nothing is needed to go on"
 
 
 def test_a_batch_without_data_shows_an_operator_that_is_gone(tmp_path: Path) -> None:

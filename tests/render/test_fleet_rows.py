@@ -9,7 +9,14 @@ import pytest
 from inspector.findings.metrics import apply_gates, parse_gates
 from inspector.findings.verdict import Level, Verdict
 from inspector.model import Problem
-from inspector.render.fleet_rows import JUDGED, failed_row, groups_of, row_of
+from inspector.render.fleet_rows import (
+    JUDGED,
+    cause_text,
+    failed_row,
+    groups_of,
+    numbers_text,
+    row_of,
+)
 from inspector.render.report import Report
 from inspector.render.tabular import Table, Unit
 from tests.render.samples import finding, growth
@@ -68,6 +75,25 @@ def test_a_state_that_grows_by_new_keys_only_says_so() -> None:
     level = growth(growing=False)
     row, _ = row_of(replace(AUDIT, verdict=Verdict(Level.OK, 0, 0, 0, 0, growth=level)))
     assert row["message"] is None
+
+
+def test_a_rate_of_a_few_minutes_is_marked_or_not_given() -> None:
+    summary = {"batch_timestamp_ms": 50_000}
+    metrics = METRICS | {"growth.bytes_per_hour": 2048}
+    verdict = Verdict(Level.OK, 0, 0, 0, 0, growth=growth(since_ms=0))
+    short = replace(AUDIT, summary=summary, metrics=metrics, verdict=verdict)
+    assert row_of(short)[0]["bytes_per_hour"] is None
+    assert cause_text(short).endswith(". (Extrapolated from 50 seconds.)")
+    long = replace(short, summary={"batch_timestamp_ms": 600_000})
+    assert row_of(long)[0]["bytes_per_hour"] == 2048
+    assert "xtrapolated" not in cause_text(long)
+
+
+def test_the_last_numbers_give_way() -> None:
+    row = {"rows": 68, "row_bytes": 6963, "bytes_per_hour": 77_722}
+    assert numbers_text(row) == "68 rows, 6.8 KiB, ~75.9 KiB/h"
+    assert numbers_text(row, 20) == "68 rows, 6.8 KiB"
+    assert numbers_text(row, 3) == ""
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,14 @@ from markupsafe import escape as markup_escape
 
 from inspector import docs
 from inspector.findings.finding import Finding, Kind
-from inspector.findings.verdict import Level, Verdict
+from inspector.findings.verdict import Level
 from inspector.light_dataclasses import replace
 from inspector.plain_text import escape
 from inspector.quantities import bytes_text, capitalise, sentence
 from inspector.render.as_json import LISTED, render_json
 from inspector.render.cells import UNKNOWN, summary_name
 from inspector.render.first_screen import Line, command_line, first_screen
-from inspector.render.fleet_rows import cause_text, groups_of, short_names
+from inspector.render.fleet_rows import cause_text, groups_of, short_history, short_names
 from inspector.render.page.page_model import Block, Scale, Section, Text
 from inspector.render.page.views import Cell, View, growth_of, number_cell, summary_cell, views_of
 from inspector.render.plain import ProblemRow, problem_row
@@ -238,14 +238,16 @@ def _fleet(
 def _fleet_cells(report: ReportData) -> list[Cell]:
     severities = Counter(finding.severity.word for finding in report.findings)
     counts = [Cell(str(severities[word]), severities[word]) for word in ("error", "warning")]
-    return [*counts, *_fleet_numbers(report.verdict)]
+    return [*counts, *_fleet_numbers(report)]
 
 
-def _fleet_numbers(verdict: Verdict | None) -> list[Cell]:
+def _fleet_numbers(report: ReportData) -> list[Cell]:
+    verdict = report.verdict
     if verdict is None or verdict.size is None:
         return [Cell(UNKNOWN)] * len(_FLEET_NUMBERS)
     size, growth = verdict.size, verdict.growth
-    grows = None if growth is None else growth.rate_for_limits(growth.bytes_per_hour)
+    known = growth is not None and not short_history(report)
+    grows = growth.rate_for_limits(growth.bytes_per_hour) if growth and known else None
     return [
         number_cell(Scale.COUNT, size.rows),
         number_cell(Scale.BYTES, size.bytes),
