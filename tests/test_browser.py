@@ -295,6 +295,16 @@ def test_colours_follow_the_system_until_one_is_chosen(
         assert found.page.pdf().startswith(b"%PDF")
 
 
+def test_the_head_of_a_fleet_is_on_each_page_of_paper(
+    pages: dict[str, Path], chromium: Browser
+) -> None:
+    """A Chromium repeats the text of a head, but no boxes within it."""
+    with loaded(chromium, pages["fleet"]) as found:
+        found.page.emulate_media(media="print")
+        shown = "[...document.querySelectorAll('th button')].map(b => getComputedStyle(b).display)"
+        assert set(found.evaluate(shown)) == {"contents"}
+
+
 def test_a_row_of_a_fleet_opens_its_checkpoint(pages: dict[str, Path], chromium: Browser) -> None:
     with loaded(chromium, pages["fleet"]) as found:
         levels = found.page.locator("section.first table tbody .badge").all_inner_texts()

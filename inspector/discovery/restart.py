@@ -224,7 +224,7 @@ class Restart:
         if problem.store is None:
             folder = (problem.path or "").split("/")[-2:-1]
             of_logs = problem.slug == LOST_ENTRY or (
-                problem.slug in _UNPARSED and folder in ([OFFSETS], [COMMITS])
+                problem.slug in _UNPARSED and folder in ([OFFSETS], [COMMITS], ["_metadata"])
             )
             starts = self.possible is True and not self.by_release
             return starts and (of_logs or problem.slug == LOST_METADATA)
@@ -410,23 +410,34 @@ def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[
         needed.append(f"{COMMITS}/{logs.last_committed}")
     for name in needed:
         problem = damage.paths.get(checkpoint.storage.full_path(name))
-        if problem is None or (problem.slug == LOST_ENTRY and _is_spared(checkpoint, name)):
-            continue
+        if problem is None or (problem.slug == LOST_ENTRY and name.startswith(COMMITS)):
+            continue  # of commits Spark reads the newest that is there
         if problem.slug in _NO_VERDICT:
             damage.doubted += 1
         else:
             yield Obstacle(name, _LOG_ERROR, missing=problem.slug in _ABSENT)
+    yield from _lost_ids(checkpoint, planned, damage)
     yield from _absent_logs(checkpoint, planned)
     if is_repartitioning(checkpoint):
         yield Obstacle(f"{COMMITS}/{planned}", UNFINISHED_ERROR)
 
 
-def _is_spared(checkpoint: Checkpoint, name: str) -> bool:
-    """Whether Spark goes on without an entry: of commits it reads the newest that is there.
+def _lost_ids(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[Obstacle]:
+    """The commit that names the state's files (checkpoint format 2), where it is gone.
 
-    With checkpoint format 2 it takes the ids of the state from it, which have to be the newest.
+    Spark takes the ids of an older one for them, or none.
     """
-    return name.startswith(COMMITS) and not checkpoint.logs.unique_ids
+    committed = checkpoint.logs.last_committed
+    batch = planned - 1 if committed is None else int(committed)
+    name = f"{COMMITS}/{batch}"
+    problem = damage.paths.get(checkpoint.storage.full_path(name))
+    if batch in checkpoint.logs.unique_ids or (problem and problem.slug != LOST_ENTRY):
+        return
+    for files in checkpoint.store_files.values():
+        made = (files.deltas.get(batch + 1), files.snapshots.get(batch + 1))
+        if any(file is not None and checkpoint.provider.unique_id(file) for file in made):
+            yield Obstacle(name, files.names.absent)
+            return
 
 
 def _absent_logs(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:

@@ -108,7 +108,7 @@ def judge_problems(
 
 def _to_do(kind: Kind, severity: Severity, path: str, restart: Restart | None) -> str:
     if severity is not kind.severity:
-        of_versions = kind is not catalogue.LOG_CONTRADICTION and "/_metadata/" not in path
+        of_versions = path.startswith("state/") and "/_metadata/" not in path
         harmless = _HARMLESS_TO_DO if of_versions else _HARMLESS_TO_DO.partition(",")[0]
         return MOVED_TO_DO if severity is Severity.INFO else harmless
     remedy = "" if restart is None else restart.remedy(path)

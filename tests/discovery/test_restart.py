@@ -325,7 +325,10 @@ def test_two_lost_commits_are_one_batch_that_runs_again(
     root = copy(tmp_path, case, f"commits/{batch}", f"commits/{batch - 1}")
     found = restart(root)
     assert (found.batch, found.again, found.possible) == (batch, True, possible)
-    (lost,) = [one for one in api.audit(str(root)).findings if one.kind.id == "SS111"]
+    shutil.rmtree(root / "commits")
+    assert restart(root).possible is possible
+    copied = copy(tmp_path / "other", case, f"commits/{batch}", f"commits/{batch - 1}")
+    (lost,) = [one for one in api.audit(str(copied)).findings if one.kind.id == "SS111"]
     assert lost.severity is (Severity.WARNING if possible else Severity.ERROR)
     assert lost.cause.endswith(
         f"the query restarts without it, and runs batch {batch} again." if possible else "commit."
