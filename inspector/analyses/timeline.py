@@ -21,7 +21,7 @@ from inspector.estimates.growth import Growth, sparkline
 from inspector.facts.expiring import Expiring, Width
 from inspector.facts.join_times import KeyTimeVotes
 from inspector.facts.versions import VersionFacts
-from inspector.findings.verdict import extrapolated, too_short
+from inspector.findings.verdict import short_history_text, too_short
 from inspector.merge.collect import Facts
 from inspector.model import StoreName, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule
@@ -428,7 +428,7 @@ def _short_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
     points = growth.points[growth.bytes.start :]
     if not growth.bytes.judged:
         yield f"{capitalise(too_short(len(growth.points)))}."
-    elif short := extrapolated(points[0].time_ms, points[-1].time_ms):
+    elif short := short_history_text(points[0].time_ms, points[-1].time_ms):
         yield f"Rates per hour are {short}."
 
 

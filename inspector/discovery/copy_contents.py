@@ -21,7 +21,7 @@ from inspector.checkpoint.urls import is_local, join_path, translate
 from inspector.codec import Message
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import lacks_operator
-from inspector.discovery.restart import SOURCES, lost_of_sources
+from inspector.discovery.restart import SOURCES, source_log_gaps
 from inspector.exceptions import CheckpointError, InspectorError, SourceNotWholeError
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import DEFAULT_STORE
@@ -124,7 +124,7 @@ def check_file_logs(checkpoint: Checkpoint, batch: int) -> None:
         SourceNotWholeError: says which entry is missing.
         OSError: the storage does not answer.
     """
-    for lost in lost_of_sources(checkpoint, batch):
+    for lost in source_log_gaps(checkpoint, batch):
         raise SourceNotWholeError(
             f"{lost} is missing, which names files that the source has read: the query would not "
             "start, or read them again. Restore it from a backup first",

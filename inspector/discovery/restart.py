@@ -443,7 +443,7 @@ def _lost_ids(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator
 def _absent_logs(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:
     committed = checkpoint.logs.last_committed
     with suppress(OSError):
-        yield from (Obstacle(name, "") for name in lost_of_sources(checkpoint, planned))
+        yield from (Obstacle(name, "") for name in source_log_gaps(checkpoint, planned))
     if planned < 0 and committed is not None:
         yield Obstacle("the entries of offsets", "")
     elif planned < 0 and any(store.newest for store in checkpoint.store_files.values()):
@@ -452,7 +452,7 @@ def _absent_logs(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:
         yield Obstacle(f"{OFFSETS}/{committed}", _TWICE)
 
 
-def lost_of_sources(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
+def source_log_gaps(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
     """What is gone of the logs of sources of files, up to a batch: they, or their newest entry.
 
     Offsets of such a source are numbers of entries of its log, which names what it has read. When

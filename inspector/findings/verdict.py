@@ -26,7 +26,7 @@ def too_short(versions: int) -> str:
     )
 
 
-def extrapolated(since_ms: int, newest_ms: int | None) -> str:
+def short_history_text(since_ms: int, newest_ms: int | None) -> str:
     """From how short a history a rate per hour is drawn, in words; empty if it is long enough."""
     seconds = SHORT_S if newest_ms is None else (newest_ms - since_ms) / 1000
     if seconds >= SHORT_S:

@@ -17,7 +17,7 @@ from inspector.findings.verdict import (
     StateGrowth,
     StateSize,
     Verdict,
-    extrapolated,
+    short_history_text,
     too_short,
 )
 from inspector.quantities import (
@@ -286,7 +286,7 @@ def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> st
     # Without a finding the line before has said how many keys come and go.
     keys = verdict.cause is not None and bool(round(growth.rows_per_hour))
     rows = f"~{_rows(growth)} and " if keys else ""
-    if short := extrapolated(growth.since_ms, summary.get("batch_timestamp_ms")):
+    if short := short_history_text(growth.since_ms, summary.get("batch_timestamp_ms")):
         since += f", {short}"
     heap = growth.heap_bytes_per_hour
     of_heap = "" if heap is None else f" (~{bytes_rate_text(heap)} of heap)"

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from inspector.findings.metrics import Passed
-from inspector.findings.verdict import Level, Verdict, extrapolated
+from inspector.findings.verdict import Level, Verdict, short_history_text
 from inspector.light_dataclasses import dataclass
 from inspector.quantities import bytes_rate_text, bytes_text, capitalise, short_count_text
 from inspector.render.first_screen import first_screen, growth_text
@@ -100,7 +100,7 @@ def short_history(report: ReportData) -> str:
     """From how short a time the rates of a report are drawn, in words; empty if long enough."""
     growth = report.verdict and report.verdict.growth
     newest = report.summary.get("batch_timestamp_ms")
-    return extrapolated(growth.since_ms, newest) if growth else ""
+    return short_history_text(growth.since_ms, newest) if growth else ""
 
 
 def _row(report: ReportData) -> dict[str, Any]:
