@@ -243,19 +243,19 @@ def _version_name(subject: Subject, counterpart: Subject) -> str:
     """A version with its batch; and with its checkpoint, where the other is of another one."""
     checkpoint, number = subject.checkpoint, subject.version
     named = f"version {number} (batch {number - 1})" if number else "the empty version 0"
-    return named if checkpoint is counterpart.checkpoint else f"{named} of {checkpoint.root}"
+    same = checkpoint.root == counterpart.checkpoint.root
+    return named if same else f"{named} of {checkpoint.root}"
 
 
 def _summary(old: Subject, new: Subject) -> dict[str, Any]:
     sides: dict[str, Any] = {}
+    same = old.checkpoint.root == new.checkpoint.root
     for side, subject in (("from", old), ("to", new)):
         head = subject.head
         names = ("version", "batch_id", "committed", "watermark_ms", "batch_timestamp_ms")
-        ids = ("checkpoint", "query_id") if old.checkpoint is not new.checkpoint else ()
+        ids = () if same else ("checkpoint", "query_id")
         sides |= {f"{side}_{name}": head[name] for name in (*ids, *names)}
-    if old.checkpoint is not new.checkpoint:
-        return sides
-    return {name: new.head[name] for name in ("checkpoint", "query_id")} | sides
+    return {n: new.head[n] for n in ("checkpoint", "query_id") if same} | sides
 
 
 def _rows(

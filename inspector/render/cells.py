@@ -98,6 +98,11 @@ _LABELS = {
 """Names of a report's summary that do not say plainly what they are, in words."""
 
 
-def summary_name(name: str) -> str:
+def summary_name(name: str, value: object = None) -> str:
     """The name of a value of a report's summary, for people."""
+    if name == "partitions" and isinstance(value, list):
+        return "partition ids"  # of others it is how many
+    side, _, of_side = name.partition("_")
+    if side in ("from", "to") and of_side in _LABELS:
+        return f"{side} {_LABELS[of_side]}"
     return _LABELS.get(name) or name.removesuffix("_ms").replace("_", " ")

@@ -57,7 +57,7 @@ def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterat
         yield f"{_markdown_line(line)}\n\n"
     for name, value in report.summary.items():
         text = summary_text(name, value, report.summary)
-        yield f"- {summary_name(name)}: {markdown_text(text)}\n"
+        yield f"- {summary_name(name, value)}: {markdown_text(text)}\n"
     for finding in report.findings:
         yield f"\n**{markdown_text(_finding_head(finding))}** {markdown_text(finding.evidence)}. "
         yield f"Next: {markdown_text(finding.next_step)}.\n"
@@ -103,10 +103,10 @@ def problem_line(problem: Problem) -> str:
 
 
 def _summary(summary: Mapping[str, Any], display: Display) -> Iterator[str]:
-    width = max((len(summary_name(name)) for name in summary), default=0)
+    width = max((len(summary_name(*item)) for item in summary.items()), default=0)
     narrow = display.width is not None and 2 * width > display.width
     for name, value in summary.items():
-        label, text = summary_name(name), summary_text(name, value, summary)
+        label, text = summary_name(name, value), summary_text(name, value, summary)
         if not narrow:
             yield from display.text(text, before=f"{label:<{width}}  ")
         elif len(label) + 2 + len(text) <= (display.width or 0):

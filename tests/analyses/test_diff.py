@@ -74,6 +74,13 @@ def test_two_checkpoints_are_both_named(tmp_path: Path) -> None:
     assert "only here" in "".join(render(report))
 
 
+def test_one_checkpoint_is_named_once() -> None:
+    report = api.diff(GROUPS)
+    assert report.summary["checkpoint"] == GROUPS
+    assert "from_checkpoint" not in report.summary
+    assert GROUPS not in report.tables[0].title
+
+
 def test_the_default_difference_is_what_the_last_batch_changed() -> None:
     report = api.diff(SNAPSHOTS, raw=True)
     wanted = [

@@ -46,3 +46,10 @@ def test_a_summary_has_its_units_by_their_names() -> None:
     assert summary_text("x", "\x1b") == r"\x1b"
     assert summary_name("oldest_expired_ms") == "oldest expired"
     assert summary_name("two_versions_unshared_bytes") == "two versions without sharing"
+
+
+def test_names_of_a_summary_are_those_of_other_reports() -> None:
+    assert summary_name("from_batch_timestamp_ms") == "from batch time"
+    assert summary_name("from_version") == "from version"
+    assert summary_name("partitions", 2) == "partitions"
+    assert summary_name("partitions", [0]) == "partition ids"

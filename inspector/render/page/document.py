@@ -104,7 +104,7 @@ def _view(report: ReportData, prefix: str) -> View:
     # Their rows may be read once, and are shown and embedded.
     report = replace(report, tables=[replace(t, rows=list(t.rows)) for t in report.tables])
     summary = [
-        (summary_name(name), summary_cell(name, v, report.summary))
+        (summary_name(name, v), summary_cell(name, v, report.summary))
         for name, v in report.summary.items()
         if name not in _NOT_SHOWN
     ]
