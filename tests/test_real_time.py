@@ -55,10 +55,12 @@ def test_values_expire_between_the_times_of_batches(folder: Path) -> None:
         assert puts.isdisjoint(batches)
 
 
-def test_a_simulated_ttl_is_a_lower_bound(folder: Path) -> None:
+def test_a_simulated_ttl_lacks_what_came_and_went_within_a_batch(folder: Path) -> None:
     report = api.simulate(str(folder / "ttl" / "checkpoint"), ttl="2s")
-    certainty = {row["store_name"]: row["certainty"] for row in report.primary.rows}
-    assert {certainty[store] for store in TTL_MS} == {"at least"}
+    rows = {row["store_name"]: row for row in report.primary.rows}
+    for store in TTL_MS:
+        assert rows[store]["certainty"] == "inferred"
+        assert "within a batch of real-time mode" in rows[store]["why"]
 
 
 def test_a_simulated_watermark_is_exact_as_it_holds_for_a_whole_batch(folder: Path) -> None:

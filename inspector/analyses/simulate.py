@@ -13,9 +13,10 @@ from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_heaps import heap_by_store, usual_layout
+from inspector.discovery.checkpoint import Operator
 from inspector.discovery.tasks import Request
-from inspector.discovery.what_if import scenario_of
-from inspector.estimates.heap import RETAINED_BY_DEFAULT, of_rows
+from inspector.discovery.what_if import delay_of, scenario_of
+from inspector.estimates.heap import RETAINED_BY_DEFAULT, of_alike
 from inspector.exceptions import CheckpointError
 from inspector.facts.checks import SNAPSHOT_DIFFERS
 from inspector.facts.expiring import Expiring
@@ -32,14 +33,21 @@ from inspector.model import (
     TimeoutKind,
 )
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
-from inspector.operators.rule import Scenario, WhatIf
+from inspector.operators.rule import Scenario, Unknown, WhatIf
+from inspector.operators.session_window import NAMES as SESSION
+from inspector.operators.transform_with_state import Family, timers_of
 from inspector.operators.user_rules import parse_duration
 from inspector.quantities import bytes_text, long_duration_text, short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
 
 _KEPT = "rows that are due stay, and none was ever removed, as in complete mode"
-EXACT, AT_LEAST, INFERRED, UNCHANGED = "exact", "at least", "inferred", "unchanged"
+EXACT, AT_LEAST, AT_MOST = "exact", "at least", "at most"
+INFERRED, UNCHANGED, UNKNOWN = "inferred", "unchanged", "unknown"
+_AGAIN = 0.02
+"""Part of a deduplication's puts that may be of keys put before, if its keys are taken to come once
+"""
+_NOT_COMPLETE = "the output mode is not complete, which no row shows, as none was due yet"
 _CHANGES = {
     "watermark_delay": "a watermark delay of",
     "timeout": "a timeout of",
@@ -47,41 +55,51 @@ _CHANGES = {
     "dedup_within": "dropDuplicatesWithinWatermark of",
 }
 _LATE = "what was dropped as late would have been kept, and is in no file; exact if nothing was"
+_CAME_AGAIN = (
+    "what came while its key was there would be put again, and is in no file; exact if nothing did"
+)
+_MAYBE_LATE = "what came before the oldest version may have been late"
+_FED_LESS = "an operator before it may drop more as late; exact if it does not"
 _BEFORE = (
     "rows that went before the oldest version, or within a batch of real-time mode, would still be "
     "there"
 )
 _LONG_BYTES = 16  # a row of one field, a counter's number or an index' null: null bits and a word
 FOOTNOTE = (
-    "The same input, batch by batch, as the versions that can be read show it. Exact: by the "
-    "clocks of the real rows, with nothing missing. At least: rows that went before the oldest "
-    "version would still be there, and rows that were dropped as late are in no file. The heap is "
-    "an estimate for two retained versions."
+    "The same input, batch by batch, in the versions that can be read and whose clock is known; "
+    "the peak is the most of these. The heap is an estimate for two retained versions."
 )
 
 
 class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no state"):
     """One store as it is and as it would be."""
 
+    operator_id: Annotated[t.OperatorId, t.Rank(5)]
     operator_name: Annotated[t.OperatorName | None, t.Rank(11)]
     store_name: Annotated[t.StoreName | None, t.Rank(0)]
     rows: Annotated[t.Rows, t.Rank(3)]
-    rows_then: Annotated[t.Rows, "Rows that there would be.", t.Rank(1)]
-    row_bytes: Annotated[t.RowBytes, t.Rank(4)]
-    row_bytes_then: Annotated[t.RowBytes, "Key and value bytes that there would be.", t.Rank(2)]
-    heap_bytes: Annotated[t.HeapBytes | None, t.Title("heap"), t.Rank(8)]
+    rows_then: Annotated[t.Rows | None, "Rows that there would be.", t.Rank(1)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(6)]
+    row_bytes_then: Annotated[
+        t.RowBytes | None, "Key and value bytes that there would be.", t.Rank(2)
+    ]
+    heap_bytes: Annotated[t.HeapBytes | None, t.Title("heap"), t.Rank(9)]
     heap_bytes_then: Annotated[
-        t.HeapBytes | None, "Heap that there would be.", t.Title("heap then"), t.Rank(7)
+        t.HeapBytes | None, "Heap that there would be.", t.Title("heap then"), t.Rank(8)
     ]
     peak_rows: Annotated[t.Rows, "The most rows of any version that can be read.", t.Rank(12)]
-    peak_rows_then: Annotated[t.Rows, "The most rows that there would have been.", t.Rank(5)]
-    peak_bytes_then: Annotated[t.RowBytes, "The most bytes that there would have been.", t.Rank(9)]
+    peak_rows_then: Annotated[t.Rows | None, "The most rows that there would have been.", t.Rank(7)]
+    peak_bytes_then: Annotated[
+        t.RowBytes | None, "The most bytes that there would have been.", t.Rank(9)
+    ]
     peak_heap_bytes_then: Annotated[
         t.HeapBytes | None, "Heap at that moment.", t.Title("peak heap then"), t.WIDE
     ]
     peak_batch_id: Annotated[t.BatchId | None, "The batch of the most bytes.", t.WIDE]
-    certainty: Annotated[t.Text, "`exact`, `at least`, `inferred` or `unchanged`.", t.Rank(6)]
-    why: Annotated[t.Text | None, "Why it is unchanged, or what is assumed.", t.Rank(13)]
+    certainty: Annotated[
+        t.Text, "`exact`, `at least`, `at most`, `inferred`, `unchanged` or `unknown`.", t.Rank(4)
+    ]
+    why: Annotated[t.Text | None, "Why it is so, or what is assumed.", t.WIDE]
 
 
 class SimulatedBatchRow(t.StoreRow, table="batches", empty="no store is simulated"):
@@ -172,62 +190,114 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
     """Each store as it is and as it would be; then batch by batch."""
     heaps = heap_by_store(judged)
     stores = judged.facts.by_store()
-    kept = _kept_stores(judged, stores)
+    if change.watermark_delay_ms is not None:
+        old = change.old_delay_ms or delay_of(judged.checkpoint)
+        sentence += "" if old is None else f" (now {long_duration_text(old)})"
+    kept, untried = _kept_stores(judged, stores)
     then = {
         name: _by_version(judged, name, by_kind)
         for name, by_kind in judged.facts.merged(SimulatedRows).items()
         if name not in kept
     }
+    operators = {o.operator_id: o for o in judged.checkpoint.operators}
     followed = {
-        name: name._replace(store_name=_ROWS_OF[name.store_name])
+        name: leader
         for name in stores
-        if name.store_name in _ROWS_OF
+        if (leader := _leader(operators[name.operator_id], name)) in then
     }
     then |= {
         name: {
-            version: _follow(name.store_name, of_rows) for version, of_rows in then[rows].items()
+            version: _follow(operators[name.operator_id], name, of_rows, stores[name])
+            for version, of_rows in then[leader].items()
         }
-        for name, rows in followed.items()
-        if rows in then
+        for name, leader in followed.items()
     }
 
     def scenario(name: StoreName) -> Scenario | str:
-        name = followed.get(name, name) if name in then else name
-        operators = judged.checkpoint.operators
-        operator = next(o for o in operators if o.operator_id == name.operator_id)
+        name = followed.get(name, name)
+        operator = operators[name.operator_id]
         planned = scenario_of(judged.checkpoint, operator, name.store_name, change)
-        return _KEPT if name in kept and not isinstance(planned, str) else planned
+        if isinstance(planned, str):
+            return planned
+        if name in kept:
+            return _KEPT
+        if judged.version not in then.get(name, {}):
+            return Unknown("the offset log of the batch is gone, which has its clock")
+        rows = then[name][judged.version]
+        shorter = planned.clock_shift_ms > 0
+        if planned.first_put and shorter and not rows.seen_again:
+            return replace(planned, premise="")
+        most = 0 if shorter else rows.seen * _AGAIN
+        if planned.first_put and planned.premise and rows.seen_again > most:
+            return Unknown(
+                f"{rows.seen_again:,} of {rows.seen:,} puts are of keys that were put before: keys "
+                "come again, and what came while a key was there is in no file"
+            )
+        return replace(planned, premise=planned.premise or _NOT_COMPLETE * (name in untried))
 
     rows = [
         _row(judged, name, versions, then.get(name, {}), heaps.get(name), scenario(name))
         for name, versions in stores.items()
         if judged.version in versions
     ]
-    batches = [row for name in then for row in _batches(judged, name, stores[name], then[name])]
-    now, later = sum(row.rows for row in rows), sum(row.rows_then for row in rows)
-    size, size_then = sum(r.row_bytes for r in rows), sum(r.row_bytes_then for r in rows)
-    changed = [row for row in rows if row.certainty != UNCHANGED]
-    least = "at least " if any(row.certainty == AT_LEAST for row in changed) else ""
-    text = (
-        f"With {sentence} the state would hold {least}{short_count_text(later, 'row')} "
-        f"({bytes_text(size_then)}) in place of {short_count_text(now, 'row')} "
-        f"({bytes_text(size)})."
-    )
-    if not changed:
-        reasons = "; ".join(sorted({str(row.why) for row in rows})) or "the state is empty"
-        text = f"With {sentence} nothing is known to change: {reasons}."
-    summary = judged.coverage | {
-        "rows": now,
-        "simulated_rows": later,
-        "row_bytes": size,
-        "simulated_row_bytes": size_then,
+    decided = {
+        (row.operator_id, row.store_name)
+        for row in rows
+        if row.certainty not in (UNCHANGED, UNKNOWN)
     }
+    batches = [
+        row
+        for name in then
+        if (name.operator_id, name.store_name) in decided
+        for row in _batches(judged, name, stores[name], then[name])
+    ]
+    answered = [row for row in rows if row.certainty != UNKNOWN]
+    now, later = sum(row.rows for row in answered), sum(row.rows_then or 0 for row in answered)
+    size, size_then = (
+        sum(r.row_bytes for r in answered),
+        sum(r.row_bytes_then or 0 for r in answered),
+    )
+    summary = judged.coverage | {
+        "rows": sum(row.rows for row in rows),
+        "simulated_rows": later if answered == rows else None,
+        "row_bytes": sum(row.row_bytes for row in rows),
+        "simulated_row_bytes": size_then if answered == rows else None,
+    }
+    certainties = {row.certainty for row in answered}
+    if not answered:
+        text = f"What the state would hold with {sentence} is not known."
+    elif certainties == {UNCHANGED}:
+        scope = "" if answered == rows else ", as far as it is known"
+        text = f"With {sentence} nothing would change{scope}."
+    else:
+        bound = next((f"{c} " for c in (AT_LEAST, AT_MOST) if c in certainties), "")
+        bound = "about " if INFERRED in certainties else bound
+        scope = "the state" if answered == rows else "the stores of which it is known"
+        text = (
+            f"With {sentence} {scope} would hold {bound}{short_count_text(later, 'row')} "
+            f"({bytes_text(size_then)}) in place of {short_count_text(now, 'row')} "
+            f"({bytes_text(size)})."
+        )
+    text = " ".join((text, *_reasons(rows)))
     return judged.report(
         "simulate",
         (SimulatedRow.table(text, rows), SimulatedBatchRow.table("batches", batches)),
         summary,
         footnotes=(FOOTNOTE,),
     )
+
+
+def _reasons(rows: list[SimulatedRow]) -> Iterator[str]:
+    """A sentence for each certainty and its reason; the stores, if there are other ones."""
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    several = len({row.operator_id for row in rows}) > 1
+    for row in rows:
+        if row.why is not None:
+            name = f"{row.operator_id}:{row.store_name}" if several else str(row.store_name)
+            by_reason.setdefault((row.certainty, row.why), []).append(name)
+    for (certainty, why), names in by_reason.items():
+        of = "" if len(names) == len(rows) else f" ({', '.join(names)})"
+        yield f"{certainty.capitalize()}{of}{' ' if why.startswith('if ') else ': '}{why}."
 
 
 def _row(
@@ -238,52 +308,145 @@ def _row(
     heap: int | None,
     scenario: Scenario | str,
 ) -> SimulatedRow:
-    now = versions[judged.version]
-    unchanged = SimulatedRows(now.rows, now.key_bytes, now.row_bytes - now.key_bytes, 1, 1)
-    later = then.get(judged.version, unchanged)
-    peak = max(then, key=lambda v: (_size(then[v]), -v), default=judged.version)
-    at_peak = then.get(peak, unchanged)
-    why: str | None = None
+    now, at = versions[judged.version], judged.version
+    peak_rows = max(facts.rows for facts in versions.values())
+    peak = max(then, key=lambda v: (_size(then[v]), -v), default=at)
     of_store = (p for p in judged.problems if p.store is not None and p.store.name == name)
+    disputed = any(problem.slug == SNAPSHOT_DIFFERS for problem in of_store)
     if isinstance(scenario, str):
-        certainty, why = UNCHANGED, scenario
-    elif any(problem.slug == SNAPSHOT_DIFFERS for problem in of_store):
-        certainty, why = INFERRED, DISPUTED
-    elif scenario.premise:
-        certainty, why = INFERRED, scenario.premise
-    elif scenario.clock_shift_ms < 0:
-        certainty, why = AT_LEAST, _LATE
+        certainty = UNKNOWN if isinstance(scenario, Unknown) else UNCHANGED
+        why: str | None = str(scenario)
     else:
-        whole = all(rows.whole == rows.stores for rows in (later, at_peak))
-        certainty, why = (EXACT, None) if whole else (AT_LEAST, _BEFORE)
+        whole = all(then[version].whole == then[version].stores for version in (at, peak))
+        certainty, why = (INFERRED, DISPUTED) if disputed else _certainty(scenario, whole)
+    numbers: dict[str, int | None] = {}
+    if certainty == UNCHANGED:
+        most = max(facts.row_bytes for facts in versions.values())
+        numbers = {"rows": now.rows, "row_bytes": now.row_bytes, "heap_bytes": heap}
+        numbers |= {"peak_rows": peak_rows, "peak_bytes": most}
+    elif certainty != UNKNOWN:
+        numbers = {"rows": then[at].rows, "row_bytes": _size(then[at])}
+        numbers |= {"peak_rows": max(rows.rows for rows in then.values())}
+        numbers |= {"peak_bytes": _size(then[peak]), "peak_batch_id": peak - 1}
+        if heap is not None:
+            of_now = _heap(judged, versions, at, now.stores)
+            for label, version in (("heap_bytes", at), ("peak_heap_bytes", peak)):
+                pair = {v: _facts(then, v, versions) for v in (version - 1, version) if v in then}
+                of_then = _heap(judged, pair, version, now.stores)
+                numbers[label] = round(heap * of_then / of_now)
     return SimulatedRow(
         **store_ids(judged.checkpoint, name),
         rows=now.rows,
-        rows_then=later.rows,
+        rows_then=numbers.get("rows"),
         row_bytes=now.row_bytes,
-        row_bytes_then=_size(later),
+        row_bytes_then=numbers.get("row_bytes"),
         heap_bytes=heap,
-        heap_bytes_then=_heap(judged, heap, unchanged, later),
-        peak_rows=max(facts.rows for facts in versions.values()),
-        peak_rows_then=max((rows.rows for rows in then.values()), default=now.rows),
-        peak_bytes_then=_size(at_peak),
-        peak_heap_bytes_then=_heap(judged, heap, unchanged, at_peak),
-        peak_batch_id=peak - 1 if then else None,
+        heap_bytes_then=numbers.get("heap_bytes"),
+        peak_rows=peak_rows,
+        peak_rows_then=numbers.get("peak_rows"),
+        peak_bytes_then=numbers.get("peak_bytes"),
+        peak_heap_bytes_then=numbers.get("peak_heap_bytes"),
+        peak_batch_id=numbers.get("peak_batch_id"),
         certainty=certainty,
         why=why,
     )
 
 
+def _certainty(scenario: Scenario, whole: bool) -> tuple[str, str | None]:
+    """How certain the numbers are, and why; whether what the versions show is all there was."""
+    if scenario.clock_shift_ms < 0:
+        result = AT_LEAST, _LATE
+    elif scenario.first_put and scenario.event_before_ms and scenario.clock_shift_ms:
+        result = AT_LEAST if whole else INFERRED, _CAME_AGAIN
+    elif scenario.event_before_ms is not None and not whole:
+        result = AT_MOST, _MAYBE_LATE
+    elif scenario.fed_less:
+        result = AT_MOST, _FED_LESS
+    elif not whole:
+        result = AT_LEAST, _BEFORE
+    elif scenario.premise:
+        return INFERRED, f"if {scenario.premise}"
+    else:
+        return EXACT, None
+    if scenario.premise:
+        return INFERRED, f"if {scenario.premise}; {result[1]}"
+    return result
+
+
 _FOLLOWERS = (*JOIN_COUNT_STORES, *JOIN_INDEX_STORES)
 _ROWS_OF = dict(zip(_FOLLOWERS, (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES), strict=True))
-"""Stores of a join that follow another one, which has its rows."""
+_OF_VARIABLE = (Family.TTL_INDEX, Family.MIN_EXPIRY, Family.ENTRY_COUNT)
 
 
-def _follow(store: str, rows: SimulatedRows) -> SimulatedRows:
-    """A join's counters, one for each join key, or its index by time: a word of values at most."""
-    if store in JOIN_COUNT_STORES:
-        rows = replace(rows, rows=rows.join_keys, key_bytes=rows.join_key_bytes)
-    return replace(rows, value_bytes=rows.rows * _LONG_BYTES)
+def _leader(operator: Operator, name: StoreName) -> StoreName | None:
+    """The store whose rows those of this one go with: of a join, or of a state variable."""
+    leader = _ROWS_OF.get(name.store_name)
+    family = operator.family(name.store_name)
+    if family in _OF_VARIABLE:
+        leader = operator.variable(name.store_name)
+    elif family is Family.TIMERS_BY_TIME:
+        leader = timers_of(name.store_name)
+    return None if leader is None else name._replace(store_name=leader)
+
+
+def _follow(
+    operator: Operator,
+    name: StoreName,
+    rows: SimulatedRows,
+    versions: Mapping[int, VersionFacts],
+) -> SimulatedRows:
+    """The rows of such a store: one for each of the other, or for each of its keys.
+
+    Those of a variable are taken to be as long as they are.
+    """
+    leader, keys = _leader(operator, name), rows.rows
+    of_list = leader is not None and operator.family(leader.store_name) is Family.LIST
+    if of_list or name.store_name in JOIN_COUNT_STORES:
+        keys = rows.join_keys
+        rows = replace(rows, rows=keys, key_bytes=rows.join_key_bytes)
+    put = min(rows.put_rows, keys)
+    if operator.processor is None:
+        key_bytes, value_bytes = rows.key_bytes, keys * _LONG_BYTES
+    else:
+        there = max(1, sum(facts.rows for facts in versions.values()))
+        key_bytes, value_bytes = (
+            round(keys * sum(sizes) / there)
+            for sizes in zip(
+                *((f.key_bytes, f.value_bytes) for f in versions.values()), strict=True
+            )
+        )
+    each = put / keys if keys else 0
+    return replace(
+        rows,
+        key_bytes=key_bytes,
+        value_bytes=value_bytes,
+        put_rows=put,
+        put_key_bytes=round(key_bytes * each),
+        put_value_bytes=round(value_bytes * each),
+    )
+
+
+def _facts(
+    then: Mapping[int, SimulatedRows], version: int, versions: Mapping[int, VersionFacts]
+) -> VersionFacts:
+    """What a version would hold, and share with the one before: as many keys are put over."""
+    rows, real = then[version], versions[version]
+    before = then[version - 1].rows if version - 1 in then else 0
+    over = min(real.changed_rows + real.same_value_rows, rows.put_rows, before)
+    new = rows.put_rows - over
+    new_key_bytes = rows.put_key_bytes * new // max(1, rows.put_rows)
+    return VersionFacts(
+        rebased=int(version - 1 not in then and version > 1),
+        rows=rows.rows,
+        key_bytes=rows.key_bytes,
+        value_bytes=rows.value_bytes,
+        new_rows=new,
+        removed_rows=before + new - rows.rows,
+        shared_rows=rows.rows - rows.put_rows,
+        shared_keys=rows.rows - new,
+        shared_key_bytes=rows.key_bytes - new_key_bytes,
+        shared_value_bytes=rows.value_bytes - rows.put_value_bytes,
+    )
 
 
 def _by_version(
@@ -302,35 +465,35 @@ def _by_version(
 
 def _kept_stores(
     judged: Judged, stores: Mapping[StoreName, Mapping[int, VersionFacts]]
-) -> set[StoreName]:
-    """Aggregations that keep rows that are due and never removed one: complete mode.
+) -> tuple[set[StoreName], set[StoreName]]:
+    """Aggregations that never removed a row: that keep rows that are due, and that had none due.
 
-    StateStoreSaveExec evicts in append and update mode only (2.4 to 4.3).
+    The first are in complete mode: StateStoreSaveExec and SessionWindowStateStoreSaveExec evict in
+    append and update mode only (2.4 to 4.3).
     """
-    ids = {o.operator_id for o in judged.checkpoint.operators if o.name in AGGREGATIONS}
-    return {
-        name
-        for name, by_kind in judged.facts.merged(Expiring).items()
-        if name.operator_id in ids
-        and any(expiring.due_rows for expiring in by_kind.values())
-        and not any(facts.removals for facts in stores[name].values())
+    ids = {
+        o.operator_id for o in judged.checkpoint.operators if o.name in (*AGGREGATIONS, *SESSION)
     }
+    untried = {
+        name: any(expiring.due_rows for expiring in by_kind.values())
+        for name, by_kind in judged.facts.merged(Expiring).items()
+        if name.operator_id in ids and not any(facts.removals for facts in stores[name].values())
+    }
+    kept = {name for name, due in untried.items() if due}
+    return kept, set(untried) - kept
 
 
 def _size(rows: SimulatedRows) -> int:
     return rows.key_bytes + rows.value_bytes
 
 
-def _heap(judged: Judged, heap: int | None, now: SimulatedRows, then: SimulatedRows) -> int | None:
-    """The heap that there is, in the proportion in which the objects of the rows would change."""
-    if heap is None:
-        return None
-    layout, retain = usual_layout(judged.checkpoint, judged.version), RETAINED_BY_DEFAULT
-    before, after = (
-        of_rows(rows.rows, rows.key_bytes, rows.value_bytes, layout, retain).total
-        for rows in (now, then)
-    )
-    return round(heap * after / before) if before else after
+def _heap(
+    judged: Judged, versions: Mapping[int, VersionFacts], version: int, partitions: int
+) -> int:
+    """The heap of two versions; at least a byte."""
+    layout = usual_layout(judged.checkpoint, judged.version)
+    pair = {v: versions[v] for v in (version - 1, version) if v in versions}
+    return max(1, of_alike(pair, layout, RETAINED_BY_DEFAULT, max(1, partitions)).total)
 
 
 def _batches(

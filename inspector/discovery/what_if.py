@@ -15,34 +15,62 @@ deadlines, or sets one for each row by the batch that put it last:
 from __future__ import annotations
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.light_dataclasses import replace
 from inspector.model import JOIN_ROW_STORES, TimeoutKind
 from inspector.operators import deduplicate, deduplicate_within_watermark
+from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE
-from inspector.operators.rule import WATERMARK_KEY, Clock, RowKind, Scenario, WhatIf
+from inspector.operators.join import NAMES as JOIN
+from inspector.operators.rule import WATERMARK_KEY, Clock, RowKind, Scenario, Unknown, WhatIf
+from inspector.operators.session_window import NAMES as SESSION
+from inspector.operators.transform_with_state import NO_TIME, PROCESSING_TIME, Family
 
-NO_DELAY = "the schemas do not say the watermark delay that the query has; --old-delay gives it"
+NO_DELAY = Unknown(
+    "the schemas do not say the one watermark delay that the query has; --old-delay gives it"
+)
 
-
+_ONCE = "no key came again while it was there, as such events were dropped and are in no file"
+_TTL_BYTES = 24
+"""By which a value grows that gets a TTL: ``struct<value, ttlExpirationMs>`` (``TTLState``)."""
 DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
 
 
 def scenario_of(
     checkpoint: Checkpoint, operator: Operator, store: str, change: WhatIf
 ) -> Scenario | str:
-    """What a change is to a store, or why it is nothing to it, in words."""
+    """What a change is to a store, or why it is nothing to it or not known, in words."""
+    scenario = _alone(checkpoint, operator, store, change)
+    for feeder in checkpoint.query:
+        if feeder.operator_id <= operator.operator_id:
+            continue
+        of_feeder = [_alone(checkpoint, feeder, name, change) for name in feeder.rules]
+        if all(isinstance(item, str) and not isinstance(item, Unknown) for item in of_feeder):
+            continue
+        # A deduplication by time drops what is late, and an aggregation has one row or none less.
+        drops = feeder.name in deduplicate.NAMES and change.watermark_delay_ms is not None
+        counts = operator.name in (*AGGREGATIONS, *deduplicate.NAMES)
+        if not (drops and counts and isinstance(scenario, Scenario)):
+            return Unknown(
+                f"its input comes from operator {feeder.operator_id}, which the change concerns"
+            )
+        scenario = replace(scenario, fed_less=True)
+    return scenario
+
+
+def _alone(
+    checkpoint: Checkpoint, operator: Operator, store: str, change: WhatIf
+) -> Scenario | str:
+    """The same, if what comes in stays as it is."""
     if change.ttl_ms is not None:
-        family = operator.family(store)
-        if family is None or not family.is_variable:
-            return "it holds no state variable, which alone has a TTL"
-        return Scenario(Clock.PROCESSING_TIME, after_put_ms=change.ttl_ms)
+        return _ttl(operator, store, change.ttl_ms)
     if change.timeout_ms is not None:
         if operator.name not in GROUP_STATE:
             return "it is not a group state; only group states have timeouts"
         return Scenario(
             Clock.TIMEOUT,
             after_put_ms=change.timeout_ms,
-            premise="the function sets the timeout in every call and removes the state when it "
-            "fires",
+            premise="the function sets the timeout in every call, so long after the clock of the "
+            "batch, and removes the state when it fires",
         )
     old = delay_of(checkpoint) if change.old_delay_ms is None else change.old_delay_ms
     if change.dedup_within_ms is not None:
@@ -50,44 +78,90 @@ def scenario_of(
     return _delay(operator, store, old, change.watermark_delay_ms or 0)
 
 
+def _ttl(operator: Operator, store: str, ttl: int) -> Scenario | str:
+    family = operator.family(store)
+    if family is Family.ROW_COUNTER and not _by_ttl(operator, operator.variable(store)):
+        return Unknown("a list with a TTL has other counters")
+    if family is None or not family.is_variable:
+        return "it holds no state variable, which alone has a TTL"
+    by_ttl = _by_ttl(operator, store)
+    return Scenario(
+        Clock.PROCESSING_TIME,
+        after_put_ms=ttl,
+        more_bytes=0 if by_ttl else _TTL_BYTES,
+        # An entry moves up when those before it are gone, and keeps its expiry.
+        moved=by_ttl and family is Family.LIST,
+        premise="the processor writes what it writes now"
+        + ("" if by_ttl else "; what has no TTL gets one, and an index that is not counted"),
+    )
+
+
+def _by_ttl(operator: Operator, store: str | None) -> bool:
+    rule = operator.rules.get(store or "")
+    return rule is not None and rule.row_kind is RowKind.TTL_VALUE
+
+
 def _deduplication(operator: Operator, store: str, old: int | None, delay: int) -> Scenario | str:
     if operator.name not in DEDUPLICATIONS:
         return "it is not a deduplication"
-    if operator.rules[store].expiry is None:
+    expiry = operator.rules[store].expiry
+    if expiry is None:
         return Scenario(
             Clock.PROCESSING_TIME,
             after_put_ms=2 * delay,
-            premise="events come when they happen: the rows do not hold their event time",
+            premise="events come when they happen, and no key came again: the rows do not hold "
+            "their event time",
         )
     if old is None:
         return NO_DELAY
-    is_within = operator.name in deduplicate_within_watermark.NAMES
+    if operator.name in deduplicate_within_watermark.NAMES:
+        return _within(old, delay)
     return Scenario(
         Clock.WATERMARK,
         clock_shift_ms=old - delay,
-        field_shift_ms=delay - old if is_within else delay,
+        field_shift_ms=delay,
         first_put=True,
+        event_before_ms=0,
+    )
+
+
+def _within(old: int, delay: int) -> Scenario:
+    return Scenario(
+        Clock.WATERMARK,
+        clock_shift_ms=old - delay,
+        field_shift_ms=delay - old,
+        first_put=True,
+        event_before_ms=old,
+        premise=_ONCE if delay != old else "",
     )
 
 
 def _delay(operator: Operator, store: str, old: int | None, delay: int) -> Scenario | str:
     rule = operator.rules[store]
-    if rule.expiry is None or rule.row_kind is RowKind.TTL_VALUE:
-        return rule.never or rule.unknown or "its rows do not go by the watermark"
+    processor = operator.processor
+    if processor is not None and processor.time_mode in (PROCESSING_TIME, NO_TIME):
+        return "its rows do not go by the watermark"
+    if rule.expiry is None:
+        return rule.never or Unknown(rule.unknown or "the checkpoint does not say when its rows go")
     if rule.expiry.clock is Clock.PROCESSING_TIME:
         return "its rows go by processing time"
     if old is None:
         return NO_DELAY
-    is_within = operator.name in deduplicate_within_watermark.NAMES
-    by_timer = rule.expiry.clock is Clock.TIMEOUT
+    if operator.name in deduplicate_within_watermark.NAMES:
+        return _within(old, delay)
+    by_timer = rule.expiry.clock is Clock.TIMEOUT or rule.row_kind is RowKind.TIMER
+    premise = ""
+    if by_timer:
+        premise = "the function sets its timers from event times, and no event is late"
+    elif operator.name in SESSION and delay > old:
+        premise = "no session that went would be one with a later one"
     return Scenario(
         rule.expiry.clock,
-        TimeoutKind.EVENT_TIME if by_timer else None,
+        TimeoutKind.EVENT_TIME if rule.expiry.clock is Clock.TIMEOUT else None,
         clock_shift_ms=old - delay,
-        field_shift_ms=delay - old if is_within else 0,
-        premise="the function sets its timeouts from event times" if by_timer else "",
-        first_put=is_within,
+        premise=premise,
         moved=store in JOIN_ROW_STORES,
+        event_before_ms=rule.expiry.delay_ms if operator.name in JOIN else None,
     )
 
 

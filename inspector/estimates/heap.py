@@ -322,6 +322,21 @@ def retained(versions: Versions, layout: Layout, n: int, prefixes: Prefixes = NO
     return distinct(versions, n, prefixes).heap(layout) + _maps(versions, layout, n, prefixes)
 
 
+def of_alike(versions: Versions, layout: Layout, n: int, stores: int) -> Heap:
+    """What the newest ``n`` versions of several partitions take, if each has as many rows.
+
+    The versions are those of all of them together.
+    """
+    total = distinct(versions, n).heap(layout)
+    for version in held(versions, n):
+        facts = versions[version]
+        most, rows = most_rows(facts) // stores, previous_rows(facts) // stores
+        of_one = _of_map(0, table_slots(rows, version == 1, most), layout, None)
+        nodes = Part(facts.rows, facts.rows * layout.node)
+        total = sum([of_one] * stores, total + Heap(nodes=nodes))
+    return total
+
+
 def without_sharing(
     versions: Versions, layout: Layout, n: int, prefixes: Prefixes = NO_PREFIXES
 ) -> Heap:

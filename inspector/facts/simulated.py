@@ -3,7 +3,7 @@
 A row is there from the version that put it to the next version that puts it or to that which
 removes it. A removal by the operator's rule is taken back, and the row goes where the changed rule
 says: in the first batch whose clock reaches its deadline. A row whose deadline had been reached
-when it was put is late and never comes.
+when it was put is late and never comes. Versions of batches whose clock is not known are left out.
 """
 
 from __future__ import annotations
@@ -49,6 +49,13 @@ class SimulatedRows(Sums, Fact):
     timeout_kind: TimeoutKind | None = sum_by(either, None)
     join_keys: int = 0  # in a store of a join's rows, the keys that a counter would have
     join_key_bytes: int = 0  # their sizes
+    # Rows that the version would have put; those that go at once do not count.
+    put_rows: int = 0
+    put_key_bytes: int = 0
+    put_value_bytes: int = 0
+    # Of a deduplication, in all versions: puts, and those of keys that had been put before.
+    seen: int = 0
+    seen_again: int = 0
 
     def merge_key(self, version: int) -> Hashable:
         """Those of one version and one clock add."""
@@ -78,7 +85,10 @@ class Simulation:
         self._versions: list[int] = []
         # Rows, key bytes and value bytes that begin with a version, less those that end.
         self._more = np.zeros((3, 1), np.int64)
+        self._put = np.zeros((3, 1), np.int64)  # those that begin
         self._from_empty = self._real_time = False
+        self._old_ttl = 0  # of the values, as they are
+        self._seen = self._seen_again = 0  # puts of a deduplication, and those of keys put before
 
     def update(self, change: Change, state: StateMap) -> None:
         """Apply one version's change."""
@@ -86,6 +96,7 @@ class Simulation:
         self._clocks.append(self._clock(change.version))
         self._versions.append(change.version)
         self._more = np.hstack((self._more, np.zeros((3, 1), np.int64)))
+        self._put = np.hstack((self._put, np.zeros((3, 1), np.int64)))
         if len(state) > self._open.shape[1]:
             room = len(state) + (len(state) >> 3) - self._open.shape[1]
             self._open = np.hstack((self._open, np.full((_COLUMNS, room), -1, np.int64)))
@@ -104,10 +115,13 @@ class Simulation:
             self._open[_GONE, removed[by_rule]] = 1
             self._close(removed[~by_rule], step)
             ids = touched.ids[touched.written & touched.now_live]
-        if self._scenario.first_put and not change.rebased and step:
-            ids = ids[~self._is_there(ids, step)]
+        if self._scenario.first_put and not change.rebased:
+            self._seen += len(ids)
+            self._seen_again += int((self._open[_START, ids] >= 0).sum())
+            if step:
+                ids = ids[~self._is_there(ids, step)]
         self._close(ids, step)
-        self._open[:, ids] = self._rows(ids, state, step)
+        self._open[:, ids] = self._rows(ids, state, step, came=not change.rebased)
 
     def _follow(self, touched: TouchedKeys, state: StateMap, step: int) -> None:
         """Rows that change their keys: those that the rule removes leave theirs to others.
@@ -116,9 +130,9 @@ class Simulation:
         """
         old_ids = touched.ids[touched.was_live]
         new_ids = touched.ids[touched.written & touched.now_live]
-        old, new = self._open[:, old_ids], self._rows(new_ids, state, step)
+        old, new = self._open[:, old_ids], self._rows(new_ids, state, step, came=True)
         same_old, same_new = _pairs(old[_KEY:_GONE], new[_KEY:_GONE])
-        new[_START, same_new] = old[_START, same_old]
+        new[:_KEY, same_new] = old[:_KEY, same_old]
         ended = np.delete(old, same_old, axis=1)
         by_rule = ended[_REAL] <= self._clocks[step]
         ended[_GONE] = by_rule
@@ -137,17 +151,26 @@ class Simulation:
         """The rows of each version, by the versions that were replayed."""
         self._close_all(len(self._versions))
         totals = np.cumsum(np.vstack((self._more, self._counters())), axis=1).T[:-1]
+        totals = np.hstack((totals, self._put.T[:-1]))
         shift = self._scenario.clock_shift_ms
         # What went before the first version had a deadline that its clock had reached; the first
         # clock that is known is not before it.
         first = next(filter(None, self._clocks), 0)
         later = self._scenario.after_put_ms or max(0, self._scenario.field_shift_ms)
+        clocked = self._from_empty and all(map(self._has_clock, self._versions))
+        if self._scenario.after_put_ms is not None:
+            self._from_empty = clocked
+        # Of rows that came before, it is not known whether they would have been late.
+        not_late = clocked or shift <= 0 or self._scenario.event_before_ms is None
         for step, (version, total) in enumerate(zip(self._versions, totals, strict=True)):
+            if not self._has_clock(version):
+                continue
             reached = first > 0 and self._clocks[step] + shift >= first + later
             whole = self._from_empty or (shift >= 0 and not later) or reached
-            whole &= not self._real_time
+            whole &= not self._real_time and not_late
             rows, keys, values, *of_counters = map(int, total)
             kind = self._scenario.kind
+            of_counters += (self._seen, self._seen_again)
             yield version, SimulatedRows(rows, keys, values, 1, int(whole), kind, *of_counters)
 
     def _counters(self) -> Int64s:
@@ -188,6 +211,9 @@ class Simulation:
                 self._sizes |= dict.fromkeys(distinct(of_words).tolist(), size)
         return numbers
 
+    def _has_clock(self, version: int) -> bool:
+        return BatchId(version - 1) in self._batches
+
     def _clock(self, version: int) -> int:
         """What the clock read in the batch of a version; that before it where it is not known."""
         batch = self._batches.get(BatchId(version - 1))
@@ -201,8 +227,8 @@ class Simulation:
         before = self._clocks[-1] if self._clocks else 0
         return before if now is None else max(now, before)
 
-    def _rows(self, ids: Int64s, state: StateMap, step: int) -> Int64s:
-        """What is known of rows that a version put."""
+    def _rows(self, ids: Int64s, state: StateMap, step: int, *, came: bool) -> Int64s:
+        """What is known of rows that a version put; whether they came in its batch."""
         real = np.full(len(ids), _NEVER, np.int64)
         if self._expiry is not None and state.tracking.clock is not None:
             clock = state.clock[ids]
@@ -210,16 +236,25 @@ class Simulation:
             if self._expiry.clock is Clock.TIMEOUT:
                 timed &= clock != NO_TIMEOUT
             real[timed] = expiry_ms(clock[timed], self._expiry)
-        deadline = real.copy()
-        if self._scenario.after_put_ms is not None:
-            deadline[:] = self._clocks[step] + self._scenario.after_put_ms
+        deadline, timed = real.copy(), real != _NEVER
+        change, early = self._scenario, self._scenario.event_before_ms
+        if change.after_put_ms is None:
+            deadline[timed] += change.field_shift_ms
+        elif change.moved and timed.any():
+            # The newest of a version has the TTL; older ones are of a list that is written again.
+            self._old_ttl = max(self._old_ttl, int(real[timed].max()) - self._clocks[step])
+            deadline[timed] += change.after_put_ms - self._old_ttl
         else:
-            deadline[real != _NEVER] += self._scenario.field_shift_ms
+            deadline[:] = self._clocks[step] + change.after_put_ms
+        if early is not None and came and step:  # late by the watermark of the batch before
+            late = real - early <= self._clocks[step - 1] + change.clock_shift_ms
+            deadline[late & timed] = 0
         if self._expiry is not None and self._expiry.clock is Clock.PROCESSING_TIME:
             self._real_time |= self._put_between_clocks(distinct(real[real != _NEVER]), step)
         rows = np.zeros((_COLUMNS, len(ids)), np.int64)
         rows[_START], rows[_DEADLINE], rows[_REAL] = step, deadline, real
         rows[_KEY], rows[_VALUE] = state.key_size[ids], state.value_size[ids]
+        rows[_VALUE] += change.more_bytes
         rows[_JOINED] = self._join_numbers(ids, state)
         return rows
 
@@ -262,6 +297,9 @@ class Simulation:
         for at, sign in ((start, 1), (ends, -1)):
             for row, weights in zip(self._more, (np.ones(len(start)), keys, values), strict=True):
                 row += sign * weigh(at, weights, len(row))
+        come = ends > start
+        for row, weights in zip(self._put, (come, come * keys, come * values), strict=True):
+            row += weigh(start, weights, len(row))
 
 
 def _pairs(old: Int64s, new: Int64s) -> tuple[Int64s, Int64s]:

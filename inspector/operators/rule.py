@@ -154,6 +154,19 @@ class Scenario:
     # the deadline is so long after the clock of the batch that put the row; None for the row's own
     after_put_ms: int | None = None
     premise: str = ""  # what is assumed, in words; empty where the numbers follow from the bytes
-    first_put: bool = False  # a key that would still be there is not put again
+    # a key that would still be there is not put again: what came while it is there is in no file
+    first_put: bool = False
     # a row takes the key of one that is removed, as those of a join change their index
     moved: bool = False
+    # how long before its deadline, as it is, the event of a row is, where that decides whether the
+    # row is late; None where its deadline does
+    event_before_ms: int | None = None
+    more_bytes: int = 0  # by which each value grows
+    # with a shorter delay an operator before this one would drop more events as late
+    fed_less: bool = False
+
+
+class Unknown(str):
+    """Why it is not known what a change is to a store, in words."""
+
+    __slots__ = ()

@@ -140,6 +140,11 @@ def is_helper(store: str) -> bool:
     return store.startswith(tuple(_HELPERS))
 
 
+def timers_of(store: str) -> str:
+    """The store whose timers a store has by their times."""
+    return store.removesuffix(_BY_TIME) + _BY_KEY
+
+
 def variable_of(store: str) -> str:
     """The variable that a store belongs to."""
     prefix = next(filter(store.startswith, _HELPERS), "")

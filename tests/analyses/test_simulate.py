@@ -143,7 +143,16 @@ def test_a_ttl_is_for_state_variables() -> None:
     report = simulated("rocksdb_tws_processing", ttl="1s")
     changed = [row for row in report.primary.rows if row["certainty"] != "unchanged"]
     assert changed
-    assert all(row["rows_then"] <= row["rows"] for row in changed)
+    assert {row["store_name"] for row in changed if row["certainty"] == "unknown"} == {
+        "$rowCounter_amounts"
+    }
+    known = [row for row in changed if row["certainty"] != "unknown"]
+    assert all(row["rows_then"] <= row["rows"] for row in known)
+    rows = {row["store_name"]: row["rows_then"] for row in known}
+    for name in ("seen", "visited"):
+        assert rows[f"$ttl_{name}"] == rows[name]
+    assert rows["$count_recent"] == rows["$min_recent"] == rows["$ttl_recent"] == 3
+    assert rows["recent"] == 6
     (row,) = simulated("agg_append", ttl="1s").primary.rows
     assert (row["certainty"], row["rows_then"]) == ("unchanged", row["rows"])
     assert "no state variable" in row["why"]
@@ -152,7 +161,7 @@ def test_a_ttl_is_for_state_variables() -> None:
 def test_what_has_no_rule_is_unchanged_and_says_why() -> None:
     report = simulated("fmgws_no_timeout", watermark_delay="1h")
     assert {row["certainty"] for row in report.primary.rows} == {"unchanged"}
-    assert "nothing is known to change" in report.primary.title
+    assert "nothing would change" in report.primary.title
 
 
 @pytest.mark.parametrize("options", [(), ("--ttl", "1h", "--timeout", "1h")])

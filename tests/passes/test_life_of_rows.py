@@ -122,15 +122,16 @@ class Deduplicate(Operator):
 
 
 class DeduplicateWithin(Operator):
-    """``dropDuplicatesWithinWatermark("user")`` with a delay of 7 seconds."""
+    """``dropDuplicatesWithinWatermark("user")``."""
 
     name, key, value = "dedupeWithinWatermark", BY_USER, cases.EXPIRES_AT
     by_value = True
+    delay = 7 * SECOND
 
     def take(self, user: int, time: int, late: int) -> None:
         key = encode.row(BY_USER, (f"u{user}",))
         if key not in self.rows and not (late and time <= late):
-            goes = time + 7 * SECOND
+            goes = time + self.delay
             self.put(key, cases.micros(goes * 1000), goes)
 
 
@@ -389,3 +390,51 @@ def test_a_joins_retention_counters_and_leftovers(
 
 
 _STORES = ("keyToNumValues", "keyWithIndexToValue")
+
+
+EPOCH = 1_000_000 * SECOND
+
+
+def rows_of(operator: Operator, history: list[list[Event]], delay: int) -> list[dict[bytes, bytes]]:
+    """The rows after each batch of a query."""
+    rows = []
+    watermark = before = newest = 0
+    for number, events in enumerate(history):
+        operator.run(events, before, watermark, number + 1)
+        rows.append({key: value for key, (value, _) in operator.rows.items()})
+        newest = max([newest, *(time for _, time in events)])
+        before, watermark = watermark, max(watermark, newest - delay, 0)
+    return rows
+
+
+@costly
+@given(
+    make=st.sampled_from([Aggregation, Deduplicate, DeduplicateWithin, Sessions]),
+    history=batches,
+    delay=st.integers(0, 15 * SECOND),
+    change=st.integers(-15 * SECOND, 15 * SECOND),
+)
+def test_another_delay_is_simulated_as_the_query_runs_with_it(
+    make: type[Operator], history: list[list[Event]], delay: int, change: int
+) -> None:
+    history = [[(user, EPOCH + time) for user, time in events] for events in history]
+    then = max(0, delay + change)
+    operator, changed = make(), make()
+    if isinstance(operator, DeduplicateWithin) and isinstance(changed, DeduplicateWithin):
+        operator.delay, changed.delay = delay, then
+    with tempfile.TemporaryDirectory() as folder:
+        simulate(operator, history, delay, Path(folder), 0)
+        report = api.simulate(folder, watermark_delay=f"{then}ms", old_delay=f"{delay}ms")
+    real = rows_of(changed, history, then)
+    (row,) = report.primary.rows
+    certainty = row["certainty"]
+    if certainty not in ("exact", "at least"):
+        assert make in (DeduplicateWithin, Sessions) or "none was due" in row["why"]
+        return
+    holds = int.__eq__ if certainty == "exact" else int.__le__
+    for batch in report.tables[1].rows:
+        there = real[batch["batch_id"]]
+        assert holds(batch["rows_then"], len(there))
+        size = sum(len(key) + len(value) for key, value in there.items())
+        assert holds(batch["row_bytes_then"], size)
+    assert holds(row["peak_rows_then"], max(map(len, real)))
