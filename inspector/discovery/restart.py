@@ -9,6 +9,8 @@
 * Where that snapshot cannot be read, Spark 4.2 and later load an older one, or begin with the empty
   version 0 (``AutoSnapshotLoader``, on by default), if at most 500 versions lie between; older
   releases fail. RocksDB up to 3.4 loads the zip of the very version, as it writes no changelogs.
+* RocksDB opens the tables of a snapshot without reading their blocks of rows: one that is damaged
+  is no reason to go back to an older snapshot, and stops the batch that reads it, if any does.
 * With checkpoint format 2, Spark 4.0 gives a zip the number v2, which later releases refuse
   (``RocksDBCheckpointMetadata.readFromFile``).
 * Without ``metadata`` a query gets another id; from 4.2 on it does not start, if there are entries
@@ -33,7 +35,7 @@ from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
 from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_repartitioning
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.placement import partition_count, partition_counts, was_left
-from inspector.exceptions import LimitError, NoSchemaError, RowError
+from inspector.exceptions import FrameError, LimitError, NoSchemaError, RowError
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
 from inspector.providers.chain import FileNames, StoreFiles
@@ -142,6 +144,7 @@ class Restart:
     back: int | None = None
     # the version at which the files of every partition end, where the logs are newer
     end: int | None = None
+    block: str = ""  # the first table file that it loads with a damaged block
 
     @property
     def possible(self) -> bool | None:
@@ -194,6 +197,11 @@ class Restart:
                     "whose logs are newer than its state"
                 )
             return f"{begin}: no, {self.obstacles[0]}{remainder}."
+        if self.block:
+            return (
+                f"{begin}: unknown, because a block of {self.block} is damaged: RocksDB loads the "
+                "table and fails when it reads that block."
+            )
         if self.unknown:
             files = "1 file" if self.unknown == 1 else f"{self.unknown:,} files"
             return f"{begin}: unknown, because {files} that it loads could not be read here."
@@ -220,6 +228,8 @@ class Restart:
         Never where a file that it loads could not be read here: of its rows nothing is known.
         """
         if self.unknown and problem.slug in _NO_VERDICT:
+            return False
+        if self.block and problem.slug == FrameError.slug:
             return False
         if problem.store is None:
             folder = (problem.path or "").split("/")[-2:-1]
@@ -301,6 +311,7 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         obstacles=tuple(obstacle for obstacle in obstacles if repairs or not obstacle.since),
         later=() if repairs else tuple(obstacle for obstacle in obstacles if obstacle.since),
         unknown=damage.doubted,
+        block=damage.block and checkpoint.storage.relative(damage.block),
         names=checkpoint.file_names,
         repairs=repairs,
         has_state=checkpoint.layout.has_state or not batch,
@@ -366,6 +377,7 @@ class _Damage:
     paths: Mapping[str, Problem]
     versions: Mapping[tuple[int, int, int], Problem]
     doubted: int = 0
+    block: str = ""  # path of the first table file with a damaged block
 
     @classmethod
     def of(cls, problems: Collection[Problem]) -> _Damage:
@@ -384,7 +396,8 @@ class _Damage:
         """Path of what is damaged, so that Spark cannot read a file; no text if it can.
 
         A snapshot cannot be read either where a file is damaged, or is not there, that it shares
-        with others, which is none of those beside it. Where it is not known it counts as doubted.
+        with others, which is none of those beside it. Where it is not known it counts as doubted:
+        RocksDB opens a table whose block is damaged, and fails only when it reads that block.
         """
         problem = self.paths.get(file.path)
         if problem is None and file.kind is FileKind.SNAPSHOT:
@@ -393,6 +406,10 @@ class _Damage:
             problem = shared if shared and shared.path not in beside else None
         if problem is not None and problem.slug in _NO_VERDICT:
             self.doubted += 1
+            return ""
+        if problem and problem.slug == FrameError.slug and problem.path not in beside:
+            self.doubted += 1
+            self.block = self.block or problem.path or file.path
             return ""
         return "" if problem is None else problem.path or file.path
 

@@ -110,6 +110,24 @@ def test_a_snapshot_that_cannot_be_read_is_skipped_by_new_releases(tmp_path: Pat
     assert "older releases fail" in broken.sentence
 
 
+@pytest.mark.parametrize("case", [ROCKSDB, "4.3.0/rocksdb_agg_update_zips_cleaned_one"])
+def test_a_damaged_block_of_a_table_fails_only_when_it_is_read(case: str, tmp_path: Path) -> None:
+    """Spark 4.3 failed where the batch read the block, changelogs or not, and else went on."""
+    root = copy(tmp_path, case)
+    tables = [*root.glob("state/0/*/SSTs/*.sst")]
+    assert tables
+    for table in tables:
+        content = bytearray(table.read_bytes())
+        content[9] ^= 0xFF
+        table.write_bytes(content)
+        table.with_name(f".{table.name}.crc").unlink(missing_ok=True)
+    found = restart(root)
+    assert found.possible is None
+    assert "unknown, because a block of state/0/" in found.sentence
+    severities = {one.severity for one in api.verify(str(root)).findings if one.kind.id == "SS102"}
+    assert severities == {Severity.ERROR}
+
+
 def test_a_broken_snapshot_without_the_deltas_below_it_names_the_delta(tmp_path: Path) -> None:
     snapshot = newest(CLEANED, "snapshot")
     found = restart(copy(tmp_path, CLEANED, "state/0/0/8.snapshot", cut=(snapshot,)))
