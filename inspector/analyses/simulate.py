@@ -203,7 +203,7 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
     followed = {
         name: leader
         for name in stores
-        if (leader := _leader(operators[name.operator_id], name)) in then
+        if (leader := _leader(operators[name.operator_id], name)) in stores
     }
     then |= {
         name: {
@@ -211,6 +211,7 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
             for version, of_rows in then[leader].items()
         }
         for name, leader in followed.items()
+        if leader in then
     }
 
     def scenario(name: StoreName) -> Scenario | str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.light_dataclasses import replace
 from inspector.model import JOIN_ROW_STORES, TimeoutKind
-from inspector.operators import deduplicate, deduplicate_within_watermark
+from inspector.operators import deduplicate, deduplicate_within_watermark, global_limit
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.join import NAMES as JOIN
@@ -109,6 +109,7 @@ def _deduplication(operator: Operator, store: str, old: int | None, delay: int) 
         return Scenario(
             Clock.PROCESSING_TIME,
             after_put_ms=2 * delay,
+            behind=True,
             premise="events come when they happen, and no key came again: the rows do not hold "
             "their event time",
         )
@@ -141,6 +142,8 @@ def _delay(operator: Operator, store: str, old: int | None, delay: int) -> Scena
     processor = operator.processor
     if processor is not None and processor.time_mode in (PROCESSING_TIME, NO_TIME):
         return "its rows do not go by the watermark"
+    if operator.name in global_limit.NAMES:
+        return "a limit has one row, which stays for ever"
     if rule.expiry is None:
         return rule.never or Unknown(rule.unknown or "the checkpoint does not say when its rows go")
     if rule.expiry.clock is Clock.PROCESSING_TIME:

@@ -83,6 +83,7 @@ class Simulation:
         self._removed: list[Int64s] = []  # where rows move: those that the rule removed
         self._clocks: list[int] = []  # of each version, as it was
         self._versions: list[int] = []
+        self._busy: list[bool] = []  # whether a version put rows
         # Rows, key bytes and value bytes that begin with a version, less those that end.
         self._more = np.zeros((3, 1), np.int64)
         self._put = np.zeros((3, 1), np.int64)  # those that begin
@@ -95,6 +96,7 @@ class Simulation:
         step = len(self._versions)
         self._clocks.append(self._clock(change.version))
         self._versions.append(change.version)
+        self._busy.append(False)
         self._more = np.hstack((self._more, np.zeros((3, 1), np.int64)))
         self._put = np.hstack((self._put, np.zeros((3, 1), np.int64)))
         if len(state) > self._open.shape[1]:
@@ -115,6 +117,7 @@ class Simulation:
             self._open[_GONE, removed[by_rule]] = 1
             self._close(removed[~by_rule], step)
             ids = touched.ids[touched.written & touched.now_live]
+        self._busy[step] = len(ids) > 0
         if self._scenario.first_put and not change.rebased:
             self._seen += len(ids)
             self._seen_again += int((self._open[_START, ids] >= 0).sum())
@@ -212,20 +215,21 @@ class Simulation:
         return numbers
 
     def _has_clock(self, version: int) -> bool:
-        return BatchId(version - 1) in self._batches
+        return self._reading(version) is not None
 
     def _clock(self, version: int) -> int:
         """What the clock read in the batch of a version; that before it where it is not known."""
+        return max(self._reading(version) or 0, self._clocks[-1] if self._clocks else 0)
+
+    def _reading(self, version: int) -> int | None:
         batch = self._batches.get(BatchId(version - 1))
-        now = None
-        if batch is not None and self._scenario.clock is Clock.WATERMARK:
-            now = batch.watermark_ms or None
-        elif batch is not None and self._scenario.clock is Clock.PROCESSING_TIME:
-            now = batch.timestamp_ms
-        elif batch is not None:
-            now = batch.time_ms(self._scenario.kind or TimeoutKind.PROCESSING_TIME) or None
-        before = self._clocks[-1] if self._clocks else 0
-        return before if now is None else max(now, before)
+        if batch is None:
+            return None
+        if self._scenario.clock is Clock.PROCESSING_TIME:
+            return batch.timestamp_ms
+        if self._scenario.clock is Clock.WATERMARK:
+            return batch.watermark_ms
+        return batch.time_ms(self._scenario.kind or TimeoutKind.PROCESSING_TIME)
 
     def _rows(self, ids: Int64s, state: StateMap, step: int, *, came: bool) -> Int64s:
         """What is known of rows that a version put; whether they came in its batch."""
@@ -285,6 +289,8 @@ class Simulation:
         start, deadline, keys, values, real, joined, gone = rows
         clocks = np.asarray(self._clocks)
         changed = clocks + self._scenario.clock_shift_ms
+        if self._scenario.behind:
+            changed = np.maximum.accumulate(np.append(0, np.where(self._busy, changed, 0)[:-1]))
         ends = np.maximum(np.searchsorted(changed, deadline), start)
         if self._scenario.after_put_ms is None:
             # Rows that stayed past their own deadline would stay past another one. Some operators

@@ -161,6 +161,9 @@ class Scenario:
     # how long before its deadline, as it is, the event of a row is, where that decides whether the
     # row is late; None where its deadline does
     event_before_ms: int | None = None
+    # as a watermark of events that come when they happen: the clock of the last batch before that
+    # put rows
+    behind: bool = False
     more_bytes: int = 0  # by which each value grows
     # with a shorter delay an operator before this one would drop more events as late
     fed_less: bool = False

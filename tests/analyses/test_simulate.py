@@ -75,6 +75,57 @@ def test_nothing_is_exact_behind_a_snapshot_that_differs_from_its_deltas(tmp_pat
     assert "a snapshot differs" in row["why"]
 
 
+def test_batches_whose_clock_is_gone_are_left_out(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_of("agg_append"), root)
+    whole = list(api.simulate(str(root), watermark_delay="1s").tables[1].rows)
+    for batch in range(6):
+        (root / "offsets" / str(batch)).unlink()
+    report = api.simulate(str(root), watermark_delay="1s")
+    assert list(report.tables[1].rows) == whole[6:]
+    (row,) = report.primary.rows
+    assert row["certainty"] == "exact"
+    shutil.rmtree(root / "offsets")
+    (row,) = api.simulate(str(root), api.Options(batch=9), watermark_delay="1s").primary.rows
+    assert (row["certainty"], row["rows_then"]) == ("unknown", None)
+    assert "offset log of the batch is gone" in row["why"]
+
+
+@pytest.mark.parametrize(
+    ("case", "delay", "certainties"),
+    [
+        ("agg_two_levels", "1s", {"unknown", "exact"}),
+        ("agg_after_dedup", "1s", {"at most", "exact"}),
+        ("agg_after_dedup", "1h", {"at least"}),
+        ("dedup_after_join", "1s", {"unknown"}),
+        ("limit_after_dedup", "1s", {"unchanged"}),
+    ],
+)
+def test_what_comes_from_an_operator_that_changes_is_bounded_or_not_known(
+    case: str, delay: str, certainties: set[str]
+) -> None:
+    report = simulated(case, watermark_delay=delay, old_delay="10s")
+    assert {row["certainty"] for row in report.primary.rows} == certainties
+    first = [row for row in report.primary.rows if row["certainty"] in ("unknown", "at most")]
+    assert {row["operator_id"] for row in first} <= {0} or case == "dedup_after_join"
+
+
+def test_counters_of_a_join_that_keeps_all_its_rows_stay() -> None:
+    rows = simulated("join_no_watermark", watermark_delay="1m").primary.rows
+    assert {(row["certainty"], row["rows_then"] - row["rows"]) for row in rows} == {
+        ("unchanged", 0)
+    }
+
+
+def test_a_join_without_its_time_range_is_not_known() -> None:
+    report = simulated("join_left_outer", watermark_delay="1m")
+    assert {row["certainty"] for row in report.primary.rows} == {"unknown"}
+    assert {row["rows_then"] for row in report.primary.rows} == {None}
+    assert not report.tables[1].rows
+    assert "is not known" in report.primary.title
+    assert report.summary["simulated_rows"] is None
+
+
 def joined_rows(case: str, store: str, version: int) -> set[tuple[str, str]]:
     """The rows of a side at a version, whichever index they have."""
     options = api.Options(state_version=version, store_name=store)
@@ -135,7 +186,8 @@ def test_a_timeout_would_have_removed_the_keys_that_leak() -> None:
 
 def test_a_deduplication_without_time_would_forget() -> None:
     (row,) = simulated("trouble_dedup_without_time", dedup_within="20s").primary.rows
-    assert (row["rows"], row["rows_then"]) == (113, 32)
+    # The watermark of a batch is that of the events before it.
+    assert (row["rows"], row["rows_then"]) == (113, 40)
     assert row["certainty"] == "inferred"
 
 
