@@ -14,7 +14,7 @@ that somebody made, is no part of the state: Spark never opens it, and nothing o
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
 
 from inspector.checkpoint.logfile import problem
@@ -74,9 +74,9 @@ class OperatorLayout:
     has_state_schema: bool = False  # whether there is a ``_stateSchema`` folder (schema format 3)
     others: tuple[str, ...] = ()  # relative paths in its folder that are none of Spark's
 
-    @property
+    @cached_property
     def stores(self) -> tuple[StoreLayout, ...]:
-        """All stores of all partitions."""
+        """All stores of all partitions; each partition asks for them."""
         return tuple(store for partition in self.partitions for store in partition.stores)
 
     @property
@@ -84,7 +84,7 @@ class OperatorLayout:
         """One store of each folder: several that share one have the same files."""
         return tuple({store.directory: store for store in reversed(self.stores)}.values())[::-1]
 
-    @property
+    @cached_property
     def store_names(self) -> tuple[str, ...]:
         """Names of its stores, sorted."""
         return tuple(sorted({layout.store.store_name for layout in self.stores}))
