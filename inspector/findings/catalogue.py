@@ -137,8 +137,8 @@ LOG_CONTRADICTION = Kind(
     Severity.ERROR,
     "the logs contradict each other",
     "org.apache.spark.sql.execution.streaming.OffsetSeqLog",
-    to_do="compare the entries that are named with a backup; a running query does not change "
-    "them, and a restart plans the next batch from them",
+    to_do="see that no second run of the query uses this checkpoint; compare the entries that are "
+    "named with a backup: a query changes none, and a restart plans the next batch from them",
     cause="Entries of the offset and commit logs are missing or contradict each other.",
     command="verify",
 )

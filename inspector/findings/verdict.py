@@ -216,6 +216,7 @@ of two that are as grave the one about more bytes."""
 
 _INFORMATION = 3  # the first of them that is information alone
 _MOST = 0.5  # share of all bytes that few rows have for them to be what is at stake
+_FAR_MORE = 10  # times the bytes of a store that only gains rows, which explain its state better
 
 
 def main_finding(
@@ -257,6 +258,11 @@ def main_finding(
             return max(heavy, key=lambda finding: sizes[finding])
         if ranked:
             worst = max(ranked, key=lambda of: (of.severity, of not in meant, sizes.get(of, 0)))
+            if worst.kind is catalogue.NO_REMOVES:  # says least: only that none has gone yet
+                much = _FAR_MORE * sizes.get(worst, total)
+                reasons = [of for of in findings if of.kind.group is Group.LIFETIME]
+                more = [of for of in reasons if of not in meant and sizes.get(of, 0) >= much]
+                worst = max(more, key=lambda of: sizes[of], default=worst)
             return _root_of(worst, findings)
     return None
 

@@ -98,8 +98,11 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     """
     ahead = list(_ahead(clocks, batch, delay_ms, late, thresholds))
     yield from ahead
-    if late and not ahead and not by_slowest and len((sources or {}).get(batch, ())) > 1:
-        yield _of_fastest(max(late, key=lambda rows: rows.late))
+    if not ahead and not by_slowest and len(of_batch := (sources or {}).get(batch, ())) > 1:
+        if late:
+            yield _of_fastest(max(late, key=lambda rows: rows.late))
+        elif newest and (clocks[batch].watermark_ms if batch in clocks else 0):
+            yield _by_fastest(len(of_batch), delay_ms)
     yield from _of_clock(clocks, batch, thresholds) if newest else ()
     flat = flat_end(clocks, batch)
     if ahead or flat is None or not newest:
@@ -126,7 +129,33 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     ahead_ms = event_ms - max(watermark or 0, flat.last.next_watermark_ms or 0)
     if watermark and not standing and delay_ms is not None and ahead_ms > delay_ms:
         next_step, cause = _of_longer_delay(ahead_ms, delay_ms, by_slowest)
-    yield WATERMARK_FLAT.of("; ".join(words), next_step=next_step, cause=cause)
+    severity = WATERMARK_FLAT.severity
+    if longest := _longest_pause(clocks, flat):
+        batches = f"{count_text(longest, 'batch', 'batches')} with new data"
+        paused = f"stood before through up to {batches} and went on"
+        words.append(f"it {paused}")
+        names = " and ".join(source.called for source in standing[:SOURCES_NAMED])
+        why = f"{names} brings data seldom" if names else "newer event times come seldom"
+        cause = (
+            f"The watermark moves in steps, most likely because {why}: it stands since batch "
+            f"{flat.first.batch_id}, and {paused}."
+        )
+        severity, next_step = Severity.INFO, f"nothing if that is meant to be; else {next_step}"
+    yield WATERMARK_FLAT.of("; ".join(words), next_step=next_step, cause=cause, severity=severity)
+
+
+def _longest_pause(clocks: Clocks, flat: Flat) -> int:
+    """Batches with new data of the longest earlier pause, where such pauses are usual; else 0.
+
+    They are if one was at least as long, and another half as long: a source that brings data seldom
+    moves the watermark in steps, and that it stands just now is no sign that it has ended.
+    """
+    since, earlier, first = flat.with_data, list[int](), flat.first
+    while (pause := flat_end(clocks, first.batch_id - 1)) is not None and pause.last.watermark_ms:
+        earlier.append(pause.with_data)
+        first = pause.first
+    longest = max(earlier, default=0)
+    return longest if longest >= since and sum(2 * of >= since for of in earlier) > 1 else 0
 
 
 def _of_longer_delay(ahead_ms: int, delay_ms: int, by_slowest: bool) -> tuple[str, str]:
@@ -372,6 +401,19 @@ def _of_fastest(rows: LateRows) -> Finding:
         cause="By multipleWatermarkPolicy=max the fastest source sets the watermark: rows like "
         f"{words}, {behind} or more behind it, are dropped as late since.",
         severity=LATE_ROWS,
+        certainty=Certainty.INFERRED,
+    )
+
+
+def _by_fastest(sources: int, delay_ms: int | None) -> Finding:
+    """What a slower source may lose, of which nothing is left to be seen: it is never stored."""
+    delay = "its delay" if delay_ms is None else f"its delay of {duration_text(delay_ms)}"
+    return UNFED.of(
+        f"spark.sql.streaming.multipleWatermarkPolicy is max, and the query has {sources} sources",
+        next_step="nothing, if no source is later than that (numRowsDroppedByWatermark stays 0); "
+        "else set spark.sql.streaming.multipleWatermarkPolicy to min, with a new checkpoint",
+        cause=f"By multipleWatermarkPolicy=max the fastest of {sources} sources sets the watermark: "
+        f"what another brings more than {delay} behind it is dropped as late, and never stored.",
         certainty=Certainty.INFERRED,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -71,6 +72,19 @@ def test_two_entries_that_disagree_on_a_watermark_are_named() -> None:
 
 def test_a_watermark_that_falls_is_noticed_without_the_commit() -> None:
     assert found([], [], (30, None), (20, None)) == [(CONTRADICTION, "offsets/1")]
+
+
+@pytest.mark.parametrize(
+    ("times", "by_two"),
+    [((10, 20, 15, 30, 25, 40), True), ((10, 20, 15, 30, 35, 40), False)],
+)
+def test_clocks_that_go_back_and_forth_show_two_runs(times: tuple[int, ...], *, by_two: bool) -> None:
+    marks = clocks((0, 5), (5, 9), (6, 8), (12, 14), (9, 11), (15, None))
+    timed = {n: replace(clock, timestamp_ms=times[n]) for n, clock in marks.items()}
+    problems = list(cross_checks([], [], timed))
+    assert [problem.path for problem in problems] == [f"offsets/{n}" for n in (2, 3, 4, 5)]
+    assert all(("two runs" in problem.message) is by_two for problem in problems)
+    assert "got batchWatermarkMs 6, commits/1 says 9 as nextBatchWatermarkMs" in problems[0].message
 
 
 def test_what_is_not_recorded_contradicts_nothing() -> None:

@@ -53,6 +53,20 @@ def test_it_is_none_without_data_or_a_watermark_or_operators_that_wait() -> None
     assert not judged(flat, thresholds=Thresholds(data_batches=5))
 
 
+def test_a_watermark_that_moves_in_steps_stands_no_longer_than_it_did() -> None:
+    steps = (1000, *(2000,) * 6, *(3000,) * 4, *(5000,) * 5)
+    (found,) = judged(steps)
+    assert found.severity is Severity.INFO
+    assert found.cause == (
+        "The watermark moves in steps, most likely because newer event times come seldom: it "
+        "stands since batch 11, and stood before through up to 5 batches with new data and went on."
+    )
+    longer, once = (*steps, 5000, 5000), (1000, *(2000,) * 6, 3000, *(5000,) * 5)
+    for marks in (longer, once):
+        (found,) = judged(marks)
+        assert found.severity is Severity.WARNING
+
+
 def test_a_gap_in_the_log_ends_the_run() -> None:
     known = clocks(5000, 5000, 5000, 5000)
     del known[1]
@@ -127,8 +141,22 @@ def test_newer_event_times_that_do_not_move_it_show_a_longer_delay() -> None:
 
 def test_by_the_fastest_of_several_none_holds_it_back() -> None:
     sources = offsets(*([str(n), "a"] for n in range(5)))
-    (found,) = judged(FLAT, sources=sources, by_slowest=False)
+    policy, found = judged(FLAT, sources=sources, by_slowest=False, delay_ms=60_000)
     assert "no event time in it is newer" in found.cause
+    assert (policy.kind.id, policy.severity) == ("SS220", Severity.INFO)
+    assert policy.cause == (
+        "By multipleWatermarkPolicy=max the fastest of 2 sources sets the watermark: what another "
+        "brings more than its delay of 1 min behind it is dropped as late, and never stored."
+    )
+
+
+def test_the_fastest_source_matters_where_rows_go_by_the_watermark() -> None:
+    sources = offsets(*([str(n), str(n)] for n in range(3)))
+    rising: Any = (1000, 2000, 3000)
+    assert judged(rising, sources=sources, by_slowest=False)
+    assert not judged(rising, sources=sources)
+    assert not judged(rising, [], sources=sources, by_slowest=False)
+    assert not judged((0, 0, 0), sources=sources, by_slowest=False)
 
 
 # --- ahead of the clock ----------------------------------------------------------------------
