@@ -132,6 +132,7 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     yield from _long_delay(life, thresholds)
     yield from _waiting(life, thresholds)
     yield from _short_ttl(life, thresholds)
+    yield from _renewed(life, thresholds)
     yield from _returning(life, thresholds)
     yield from _no_puts(life, thresholds)
     never_armed = list(_judge_timers(life, thresholds))
@@ -814,6 +815,32 @@ def _short_ttl(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
         f"The TTL of {life.store_name!r} ends before the next batch sees a value: it is "
         f"{duration_text(longest)} at most, and batches are {duration_text(gap)} apart.",
         next_step=_LONGER_TTL.format(life.store_name, "the time from one batch to the next"),
+    )
+
+
+def _renewed(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Values that gather though they have a TTL, as each is written anew before it ends.
+
+    Each write renews it (``ValueStateImplWithTTL.update``).
+    """
+    far, now, kept = life.expiring, life.now_ms, life.first.rows and not life.removals
+    if life.rule.row_kind is not RowKind.TTL_VALUE or far is None or not far.rows or now is None:
+        return
+    ttl, passed = (max(far.rows) + 1) * far.width - now, life.span_ms or 0
+    gathers = life.growing is True and not _is_quiet(life, thresholds)
+    if not kept or not gathers or far.due_rows or passed < 2 * ttl:
+        return
+    yield catalogue.OPEN_SESSIONS.of_store(
+        life,
+        f"none of {life.newest.rows:,} values has expired in {duration_text(passed)}, and the last "
+        f"ends {duration_text(ttl)} from now; {life.puts:,} puts, {life.inserts:,} of new keys",
+        life.newest.rows,
+        life.newest.row_bytes,
+        f"No value of {life.store_name!r} has expired in {duration_text(passed)}, though its TTL is "
+        f"{duration_text(ttl)} at most: each is written anew before it ends, by data or by a timer "
+        "that sets itself again, and that renews it.",
+        next_step=f"write {life.store_name!r} only when its value changes by new data, not in "
+        "handleExpiredTimer; there clear it, or set no further timer",
     )
 
 

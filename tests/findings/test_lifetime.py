@@ -435,7 +435,7 @@ def test_what_no_long_delay_holds_back_is_not(change: dict[str, object]) -> None
     assert judged(**HELD_BACK | change) == []
 
 
-SHORT_LIVED = {
+SHORT_LIVED: dict[str, Any] = {
     "rule": StoreRule(expiry=KEY_TIME, row_kind=RowKind.TTL_VALUE),
     "newest": VersionFacts(rows=9, puts=9, key_bytes=90),
     "expiring": Expiring(width=Width.SECOND, rows=Counter({101: 9}), bytes=Counter({101: 90})),
@@ -462,6 +462,38 @@ def test_a_ttl_that_ends_before_the_next_batch_is_information() -> None:
 )
 def test_a_ttl_that_outlives_a_batch_is_none(change: dict[str, object]) -> None:
     assert judged(**SHORT_LIVED | change) == []
+
+
+RENEWED = SHORT_LIVED | {
+    "gap_ms": 1_000,
+    "first": VersionFacts(rows=2, puts=2, key_bytes=20),
+    "span_ms": 9_000,
+    "growing": True,
+    "inserts": 7,
+    "puts": 30,
+}
+
+
+def test_values_that_are_renewed_before_their_ttl_ends_gather() -> None:
+    (found,) = judged(**RENEWED)
+    assert (found.kind.id, found.severity, found.rows) == ("SS224", Severity.INFO, 9)
+    assert "has expired in 9 s, though its TTL is 2 s at most: each is written an" in found.cause
+    assert "30 puts, 7 of new keys" in found.evidence
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"span_ms": 3_000},  # the first of them may be about to go
+        {"removals": 1},
+        {"growing": False},
+        {"first": VersionFacts()},
+        {"rule": StoreRule(expiry=KEY_TIME)},
+        {"expiring": replace(SHORT_LIVED["expiring"], due_rows=1)},
+    ],
+)
+def test_values_that_end_are_renewed_by_nobody(change: dict[str, object]) -> None:
+    assert judged(**RENEWED | change) == []
 
 
 @pytest.mark.parametrize(
