@@ -142,8 +142,9 @@ class Restart:
     # where it does not restart, the newest batch as of which a copy would; None if there is none,
     # or nothing stands in its way
     back: int | None = None
-    # the version at which the files of every partition end, where the logs are newer
-    end: int | None = None
+    # the least and the greatest version at which the files of a partition end, where the logs are
+    # newer: one for all, or several apart
+    ends: tuple[int, int] | None = None
     block: str = ""  # the first table file that it loads with a damaged block
 
     @property
@@ -191,11 +192,13 @@ class Restart:
         if self.obstacles:
             more = sum(obstacle.files for obstacle in self.obstacles) - 1
             remainder = f", and {short_count_text(more, 'more file')}" if more else ""
-            if self.end is not None:
-                remainder += (
-                    f"; the files of every partition end at version {self.end:,}, as in a copy "
-                    "whose logs are newer than its state"
-                )
+            if self.ends is not None:
+                least, most = self.ends
+                copied = f"every partition end at version {least:,}, as in a copy whose logs are"
+                remainder += f"; the files of {copied} newer than its state"
+                if least < most:
+                    copied = f"partitions end at versions {least:,} to {most:,}, as in a copy made"
+                    remainder = f"; the files of {copied} while the query ran"
             return f"{begin}: no, {self.obstacles[0]}{remainder}."
         if self.block:
             return (
@@ -298,7 +301,11 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
     ]
     files = checkpoint.store_files.values()
     back = _earlier_batch(checkpoint, obstacles, damage) if obstacles else None
-    ends = {store.newest for store in files}
+    newest = sorted(store.newest for store in files)
+    ends = (newest[0], newest[-1]) if newest and newest[0] < batch else None
+    # A batch that failed leaves them one version apart.
+    torn = ends is not None and ends[1] - ends[0] > 1
+    copied = ends is not None and (torn or ends == ((back or 0) + 1,) * 2)
     repairs = logs.conf_for(planned, RECORDED_SINCE_4_2).origin == "recorded"
     return Restart(
         wrote=any(store.newest > batch for store in files) if files else None,
@@ -316,7 +323,7 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         repairs=repairs,
         has_state=checkpoint.layout.has_state or not batch,
         back=back,
-        end=min(ends) if back is not None and ends == {back + 1} and back + 1 < batch else None,
+        ends=ends if copied and back is not None else None,
     )
 
 

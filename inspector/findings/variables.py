@@ -137,7 +137,8 @@ def _growing(
         f"The {text} state {life.store_name!r} of {count_text(keys, 'key')} only grows"
         f"{'' if life.has_ttl else ' and has no TTL'}, up to "
         f"{count_text(entries.most, 'entry', 'entries')} of one key.",
-        next_step=f"give {life.store_name!r} a TTL ({TTL_OPTION}), or remove entries that are not "
-        "needed any more: ListState.put with those that are, MapState.removeKey",
+        next_step=("" if life.has_ttl else f"give {life.store_name!r} a TTL ({TTL_OPTION}), or ")
+        + "remove entries that are not needed any more: ListState.put with those that are, "
+        "MapState.removeKey",
         severity=catalogue.GROWING_ENTRIES.severity if warned else Severity.INFO,
     )

@@ -82,7 +82,8 @@ class StateGrowth:
         judged: that there are enough versions, over enough time, to see a trend; if not,
             ``growing`` is False.
         new_rows_per_hour, removed_rows_per_hour: keys that came and keys that went over those
-            versions, by exact counts; None if what the versions changed is unknown.
+            versions, by exact counts without timers and what only counts or indexes other rows;
+            None if what the versions changed is unknown.
         new_columns: words for columns of which nearly each of the newest keys has another value;
             none by what compares no keys, as ``watch``.
     """

@@ -103,7 +103,7 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
             yield _of_fastest(max(late, key=lambda rows: rows.late))
         elif newest and (clocks[batch].watermark_ms if batch in clocks else 0):
             yield _by_fastest(len(of_batch), delay_ms)
-    yield from _of_clock(clocks, batch, thresholds) if newest else ()
+    yield from _of_clock(clocks, batch, delay_ms, thresholds) if newest else ()
     flat = flat_end(clocks, batch)
     if ahead or flat is None or not newest:
         return
@@ -277,7 +277,9 @@ def _since(position: int, source: SourceOffset, batch: int, sources: Sources) ->
     return batch
 
 
-def _of_clock(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Finding]:
+def _of_clock(
+    clocks: Clocks, batch: int, delay_ms: int | None, thresholds: Thresholds
+) -> Iterator[Finding]:
     """A watermark that is the batch clock less always the same, to the ms."""
     fed = [c for at, c in clocks.items() if at <= batch and c.has_new_data]
     behind = {(c.timestamp_ms or 0) - (c.next_watermark_ms or 0) for c in fed}
@@ -285,6 +287,8 @@ def _of_clock(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Fi
     whole = all((c.timestamp_ms or 0) % 1000 == 0 for c in fed)
     if len(fed) < thresholds.window_versions or len(behind) != 1 or whole:
         return
+    if delay_ms is not None and delay_ms not in behind:
+        return  # current_timestamp() is the clock itself, and the watermark that less the delay
     lag, batches = duration_text(behind.pop()), count_text(len(fed), "batch", "batches")
     yield WATERMARK_OF_CLOCK.of(
         f"each of {batches} with new data made the watermark that is its own clock less {lag}, to "

@@ -47,6 +47,7 @@ TTL_OPTION = "TTLConfig(Duration), or ttlDurationMs in Python"
 """Where a processor says how long a variable keeps its values."""
 TTL_FIELD = "ttlExpirationMs"
 TIMER_FIELD = "expiryTimestampMs"
+OWN_STORES = "$"  # begins the names of stores that are not the user's: timers and helpers
 GROUPING_KEY = "key"  # field of a map's and a timer's key that is the grouping key
 
 _PROC_TIMERS, _EVENT_TIMERS = "$procTimers", "$eventTimers"
@@ -163,7 +164,7 @@ def family_of(
             return family, store[len(prefix) :]
     if store.startswith((_PROC_TIMERS, _EVENT_TIMERS)):
         return (Family.TIMERS_BY_TIME if store.endswith(_BY_TIME) else Family.TIMERS), ""
-    if store.startswith("$") or store == "default":
+    if store.startswith(OWN_STORES) or store == "default":
         return Family.UNUSED, ""
     variable = (properties.variables or {}).get(store)
     if variable is not None:

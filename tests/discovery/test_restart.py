@@ -164,14 +164,24 @@ def test_logs_that_are_newer_than_all_state_are_those_of_a_copy(tmp_path: Path) 
         "files of every partition end at version 8, as in a copy whose logs are newer than its "
         "state."
     )
-    assert (found.back, found.end) == (7, 8)
+    assert (found.back, found.ends) == (7, (8, 8))
+
+
+def test_partitions_that_end_apart_are_those_of_a_copy_of_a_running_query(tmp_path: Path) -> None:
+    gone = [f"state/0/0/{n}.delta" for n in (8, 9, 10)]
+    found = restart(copy(tmp_path / "torn", PLAIN, *gone))
+    assert found.sentence.endswith(
+        "; the files of partitions end at versions 7 to 10, as in a copy made while the query ran."
+    )
+    # A batch that failed leaves them one apart.
+    assert restart(copy(tmp_path / "failed", PLAIN, gone[-1])).ends is None
 
 
 def test_the_newest_batch_that_a_copy_restarts_from_is_told(tmp_path: Path) -> None:
     gone, cut = "state/0/1/9.delta", "state/0/0/7.delta"
     damaged = copy(tmp_path / "a", PLAIN, gone, cut=(cut,))
     found = restart(damaged)
-    assert (found.back, found.end) == (5, None)
+    assert (found.back, found.ends) == (5, None)
     audited = api.audit(str(damaged))
     hints = {finding.kind.id: finding.next_step for finding in audited.findings}
     assert "go back to batch 5 in a copy (inspector copy --batch 5)" in hints["SS101"]

@@ -325,13 +325,13 @@ def test_where_there_is_no_watermark_yet_the_source_without_data_is_named() -> N
 # --- a watermark of the batch clock ----------------------------------------------------------
 
 
-def of_clock(*behind: int, start: int = 7) -> list[Finding]:
+def of_clock(*behind: int, start: int = 7, delay_ms: int | None = None) -> list[Finding]:
     known = {
         n: BatchClock(BatchId(n), now, n + 1, True, True, now - ms)
         for n, ms in enumerate(behind)
         for now in [start + 10_000 * (n + 1)]
     }
-    return list(judge_watermark(known, len(known) - 1, EVENTS))
+    return list(judge_watermark(known, len(known) - 1, EVENTS, delay_ms=delay_ms))
 
 
 def test_a_watermark_that_is_the_batch_clock_less_always_the_same_is_information() -> None:
@@ -343,6 +343,8 @@ def test_a_watermark_that_is_the_batch_clock_less_always_the_same_is_information
 def test_one_batch_with_another_distance_is_enough_that_it_is_not() -> None:
     assert of_clock(600, 600, 600, 600, 601) == []
     assert of_clock(*(600,) * 4) == []
+    assert len(of_clock(*(600,) * 5, delay_ms=600)) == 1
+    assert of_clock(*(600,) * 5, delay_ms=500) == []  # event times are always 100 ms old
     assert of_clock(*(600,) * 5, start=0) == []  # of whole seconds event times may be as well
 
 

@@ -16,6 +16,8 @@ from inspector.findings.rule_inputs import sampled_keys, unique_columns
 from inspector.findings.verdict import StateGrowth, StateSize
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import StoreName
+from inspector.operators.join import COUNT_STORES
+from inspector.operators.transform_with_state import OWN_STORES
 from inspector.sums import group_by, sum_or_none
 
 
@@ -120,10 +122,13 @@ def growth_of(points: Sequence[Point]) -> StoreGrowth | None:
 
 def growth_together(judged: Judged, heaps: HeapByVersion) -> StoreGrowth | None:
     """The lines through all stores together (flat heap without heaps); None without a span."""
-    of_stores = [
-        store_points(judged.checkpoint, versions, heaps.get(store, {}))
-        for store, versions in judged.facts.by_store().items()
-    ]
+    of_stores = []
+    for store, versions in judged.facts.by_store().items():
+        points = store_points(judged.checkpoint, versions, heaps.get(store, {}))
+        if store.store_name in COUNT_STORES or store.store_name.startswith(OWN_STORES):
+            # Rows beside those of a key, as its timers: they come and go while it stays.
+            points = [replace(point, new_rows=0, removed_rows=0) for point in points]
+        of_stores.append(points)
     return growth_of(_together(of_stores))
 
 

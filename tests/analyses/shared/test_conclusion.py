@@ -56,7 +56,9 @@ def test_rows_that_never_go_come_last_where_they_do_not_become_more() -> None:
 
 
 @pytest.mark.parametrize(("size", "is_named"), [(1000, True), (500, False)])
-def test_a_store_that_gains_few_rows_is_not_why_most_are_there(size: int, *, is_named: bool) -> None:
+def test_a_store_that_gains_few_rows_is_not_why_most_are_there(
+    size: int, *, is_named: bool
+) -> None:
     few, most = found("SS204"), found("SS219", store_name="timers", severity=Severity.INFO)
     assert main_finding([few, most], {few: 100, most: size}, 1200) is (most if is_named else few)
     assert main_finding([few, most], {most: size}, 1200) is few

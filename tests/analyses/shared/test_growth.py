@@ -65,6 +65,22 @@ def test_all_stores_of_a_join_grow_together() -> None:
     )
 
 
+def test_timers_and_what_counts_other_rows_are_no_keys() -> None:
+    path = checkpoint_of("rocksdb_tws_event")
+    found, rows = certain(path), api.timeline(str(path)).primary.rows
+    (first, *_, last) = sorted({row["batch_timestamp_ms"] for row in rows})
+    named = [row for row in rows if not row["store_name"].startswith("$")]
+    assert len({row["store_name"] for row in rows}) > len({row["store_name"] for row in named})
+    held = {
+        at: sum(row["rows"] for row in named if row["batch_timestamp_ms"] == at)
+        for at in (first, last)
+    }
+    assert found.new_rows_per_hour is not None
+    assert found.removed_rows_per_hour is not None
+    more = (found.new_rows_per_hour - found.removed_rows_per_hour) * (last - first) / MS_PER_HOUR
+    assert more == pytest.approx(held[last] - held[first])
+
+
 def test_a_state_that_does_not_grow_has_no_rate_to_alarm_anybody() -> None:
     path = checkpoint_of("healthy_skew")
     found = certain(path)
