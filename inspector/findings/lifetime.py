@@ -132,7 +132,7 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     yield from _long_delay(life, thresholds)
     yield from _waiting(life, thresholds)
     yield from _short_ttl(life, thresholds)
-    yield from _renewed(life, thresholds)
+    yield from _renewals(life, thresholds)
     yield from _returning(life, thresholds)
     yield from _no_puts(life, thresholds)
     never_armed = list(_judge_timers(life, thresholds))
@@ -818,7 +818,7 @@ def _short_ttl(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
     )
 
 
-def _renewed(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+def _renewals(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Values that gather though they have a TTL, as each is written anew before it ends.
 
     Each write renews it (``ValueStateImplWithTTL.update``).
@@ -836,9 +836,9 @@ def _renewed(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"ends {duration_text(ttl)} from now; {life.puts:,} puts, {life.inserts:,} of new keys",
         life.newest.rows,
         life.newest.row_bytes,
-        f"No value of {life.store_name!r} has expired in {duration_text(passed)}, though its TTL is "
-        f"{duration_text(ttl)} at most: each is written anew before it ends, by data or by a timer "
-        "that sets itself again, and that renews it.",
+        f"No value of {life.store_name!r} has expired in {duration_text(passed)}, though its TTL "
+        f"is {duration_text(ttl)} at most: each is written anew before it ends, by data or by a "
+        "timer that sets itself again, and that renews it.",
         next_step=f"write {life.store_name!r} only when its value changes by new data, not in "
         "handleExpiredTimer; there clear it, or set no further timer",
     )

@@ -98,11 +98,9 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     """
     ahead = list(_ahead(clocks, batch, delay_ms, late, thresholds))
     yield from ahead
-    if not ahead and not by_slowest and len(of_batch := (sources or {}).get(batch, ())) > 1:
-        if late:
-            yield _of_fastest(max(late, key=lambda rows: rows.late))
-        elif newest and (clocks[batch].watermark_ms if batch in clocks else 0):
-            yield _by_fastest(len(of_batch), delay_ms)
+    if not ahead and not by_slowest:
+        waits = bool(newest) and any(clock.watermark_ms for clock in clocks.values())
+        yield from _by_fastest(len((sources or {}).get(batch, ())), late, delay_ms, waits=waits)
     yield from _of_clock(clocks, batch, delay_ms, thresholds) if newest else ()
     flat = flat_end(clocks, batch)
     if ahead or flat is None or not newest:
@@ -409,15 +407,24 @@ def _of_fastest(rows: LateRows) -> Finding:
     )
 
 
-def _by_fastest(sources: int, delay_ms: int | None) -> Finding:
-    """What a slower source may lose, of which nothing is left to be seen: it is never stored."""
+def _by_fastest(
+    sources: int, late: Sequence[LateRows], delay_ms: int | None, *, waits: bool
+) -> Iterator[Finding]:
+    """What slower sources lose; where no row of theirs was ever stored, that they may lose some."""
+    if sources < 2:
+        return
+    if late:
+        yield _of_fastest(max(late, key=lambda rows: rows.late))
+    if late or not waits:
+        return
     delay = "its delay" if delay_ms is None else f"its delay of {duration_text(delay_ms)}"
-    return UNFED.of(
+    yield UNFED.of(
         f"spark.sql.streaming.multipleWatermarkPolicy is max, and the query has {sources} sources",
         next_step="nothing, if no source is later than that (numRowsDroppedByWatermark stays 0); "
         "else set spark.sql.streaming.multipleWatermarkPolicy to min, with a new checkpoint",
-        cause=f"By multipleWatermarkPolicy=max the fastest of {sources} sources sets the watermark: "
-        f"what another brings more than {delay} behind it is dropped as late, and never stored.",
+        cause=f"By multipleWatermarkPolicy=max the fastest of {sources} sources sets the "
+        f"watermark: what another brings more than {delay} behind it is dropped as late, and "
+        "never stored.",
         certainty=Certainty.INFERRED,
     )
 
