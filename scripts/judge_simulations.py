@@ -419,6 +419,7 @@ HOLDS: dict[str, Callable[[int, int], bool]] = {
     "at least": int.__le__,
     "at most": int.__ge__,
     "inferred": close,
+    "heap": close,
 }
 NUMBERS = ("rows", "row_bytes")
 UNTOUCHED = "total"
@@ -502,7 +503,8 @@ def numbers_of(
         bounded = {"at least", "at most", "unknown"} & {row["certainty"] for row in of_operator}
         if heap and not bounded:
             then = sum(row["heap_bytes_then"] for row in of_operator)
-            yield f"{operator} heap", "inferred", then, heap
+            within = {"inferred"} & {row["certainty"] for row in of_operator}
+            yield f"{operator} heap", "inferred" if within else "heap", then, heap
 
 
 def main(folder: Path, names: list[str], seed: int) -> int:

@@ -110,6 +110,25 @@ def test_what_comes_from_an_operator_that_changes_is_bounded_or_not_known(
     assert {row["operator_id"] for row in first} <= {0} or case == "dedup_after_join"
 
 
+def test_rows_of_a_join_may_have_been_late_where_no_clock_shows_it(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_of("join_left_outer"), root)
+    options = api.Options(join_retention=("left=0s", "right=0s"))
+    for certainty in ("exact", "at most"):
+        rows = api.simulate(str(root), options, watermark_delay="1s").primary.rows
+        assert {row["certainty"] for row in rows} == {certainty}
+        for log in ("offsets", "commits"):
+            for batch in range(4):
+                (root / log / str(batch)).unlink(missing_ok=True)
+
+
+def test_a_value_that_gets_a_ttl_grows_by_it() -> None:
+    rows = simulated("rocksdb_tws_processing", ttl="1000d").primary.rows
+    (row,) = (row for row in rows if row["store_name"] == "total")
+    assert row["rows_then"] == row["rows"]
+    assert row["row_bytes_then"] == row["row_bytes"] + 24 * row["rows"]
+
+
 def test_counters_of_a_join_that_keeps_all_its_rows_stay() -> None:
     rows = simulated("join_no_watermark", watermark_delay="1m").primary.rows
     assert {(row["certainty"], row["rows_then"] - row["rows"]) for row in rows} == {

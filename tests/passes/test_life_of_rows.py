@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inspector import api
@@ -413,6 +413,12 @@ def rows_of(operator: Operator, history: list[list[Event]], delay: int) -> list[
     history=batches,
     delay=st.integers(0, 15 * SECOND),
     change=st.integers(-15 * SECOND, 15 * SECOND),
+)
+@example(  # late by its event's time, though its deadline is not reached
+    make=DeduplicateWithin,
+    history=[[(0, 50 * SECOND)], [], [(1, 47 * SECOND)]],
+    delay=10 * SECOND,
+    change=-8 * SECOND,
 )
 def test_another_delay_is_simulated_as_the_query_runs_with_it(
     make: type[Operator], history: list[list[Event]], delay: int, change: int
