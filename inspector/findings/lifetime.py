@@ -88,6 +88,8 @@ class StoreLifetime:
     by_fastest: bool = False  # of several watermarks the greatest counts
     # from one batch to the next, in the middle; None where the log has too few
     gap_ms: int | None = None
+    # the batch after which the clock went back farthest, and by how much; 0 where it never did
+    set_back: tuple[int, int] = (0, 0)
     sets: bool = False  # its rows are those of cube, rollup or grouping sets
     # by how much the clock of its rows moved through the quiet versions; of timers and of
     # all_moved_ms, through all that can be read
@@ -691,16 +693,23 @@ def _far_beside(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
     )
     longest = (max(far.rows) + 1) * far.width - now
     reason = "the gap of session_window differs from row to row"
+    (batch, back_ms), step = life.set_back, ""
     if not is_session:
         reason = f"the function sets some far longer{_thousandfold(life, longest)}"
+    if not is_session and not life.by_event_time and 2 * back_ms >= limits[0]:
+        reason = (
+            f"the batch clock went back {duration_text(back_ms)} after batch {batch}, and they were "
+            "set before"
+        )
+        step = "compare the clocks of the machines that the driver ran on; "
     yield catalogue.FAR_EXPIRY.of_store(
         life,
         f"{words}, by the clock of the judged batch",
         rows,
         sum(far.bytes[bucket] for bucket in late),
         f"{words}: {reason}.",
-        next_step="compare what sets the gap or timeout of these rows, and its unit, with what is "
-        "meant: inspector rows lists them",
+        next_step=f"{step}compare what sets the gap or timeout of these rows, and its unit, with "
+        "what is meant: inspector rows lists them",
         severity=Severity.INFO,
     )
 

@@ -54,7 +54,7 @@ def store_lifetimes(
     merged = facts.by_store()
     delays_ms = sorted(delays_of(checkpoint), reverse=True)
     by_fastest = checkpoint.conf(version, "multipleWatermarkPolicy") == "max"
-    gap_ms = _gap(checkpoint)
+    gap_ms, set_back = _gap(checkpoint), _set_back(checkpoint)
     for store, rule in operator.rules.items():
         name = StoreName(operator.operator_id, store)
         versions, schema = merged.get(name, {}), operator.schemas.get(store)
@@ -94,6 +94,7 @@ def store_lifetimes(
             delays_ms=delays_ms,
             by_fastest=by_fastest,
             gap_ms=gap_ms,
+            set_back=set_back,
             **_progress(checkpoint, name, rule, version, (quiet, len(result) - 1), facts),
             longest=_longest(operator, name, facts, key_words),
             reach_ms=windows.length_ms if windows else _reach_ms(operator, clock, facts),
@@ -354,6 +355,14 @@ def _gap(checkpoint: Checkpoint) -> int | None:
     known = [time for time in times if time is not None]
     gaps = sorted(after - before for before, after in pairwise(known))
     return gaps[len(gaps) // 2] if gaps else None
+
+
+def _set_back(checkpoint: Checkpoint) -> tuple[int, int]:
+    """The batch after which the batch clock went back farthest, and by how many ms."""
+    clocks = [clock for _, clock in sorted(checkpoint.logs.clocks.items())]
+    steps = ((-(span(one, after) or 0), one.batch_id) for one, after in pairwise(clocks))
+    back, batch = max(steps, default=(0, 0))
+    return (batch, back) if back > 0 else (0, 0)
 
 
 def span(first: BatchClock | None, last: BatchClock | None) -> int | None:

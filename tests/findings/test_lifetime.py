@@ -782,6 +782,18 @@ def test_a_timeout_that_is_a_thousand_times_a_usual_one_is_asked_for_its_unit() 
     assert judged(**FAR | {"calls": fired}, expiring=expiring(m30_000=9)) == []
 
 
+def test_timeouts_that_a_clock_set_back_left_far_ahead_are_put_down_to_it() -> None:
+    far: dict[str, Any] = FAR | {"expiring": expiring(m5=6, m7200=3)}
+    (found,) = judged(**far, set_back=(10, 5 * DAY))
+    assert found.cause.endswith(
+        "within 6 min: the batch clock went back 5 d after batch 10, and they were set before."
+    )
+    assert found.next_step.startswith("compare the clocks of the machines")
+    for more in ({"set_back": (10, DAY)}, {"set_back": (10, 5 * DAY), "by_event_time": True}):
+        (found,) = judged(**far, **more)
+        assert "the function sets some far longer" in found.cause
+
+
 def test_timeouts_far_behind_the_others_are_told_from_them() -> None:
     (found,) = judged(**FAR, expiring=expiring(m5=6, m7200=3))
     assert (found.kind.id, found.severity, found.rows) == ("SS218", Severity.INFO, 3)
