@@ -698,8 +698,8 @@ def _far_beside(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
         reason = f"the function sets some far longer{_thousandfold(life, longest)}"
     if not is_session and not life.by_event_time and 2 * back_ms >= limits[0]:
         reason = (
-            f"the batch clock went back {duration_text(back_ms)} after batch {batch}, and they were "
-            "set before"
+            f"the batch clock went back {duration_text(back_ms)} after batch {batch}, and they "
+            "were set before"
         )
         step = "compare the clocks of the machines that the driver ran on; "
     yield catalogue.FAR_EXPIRY.of_store(
