@@ -360,7 +360,7 @@ def _gap(checkpoint: Checkpoint) -> int | None:
 def _set_back(checkpoint: Checkpoint) -> tuple[int, int]:
     """The batch after which the batch clock went back farthest, and by how many ms."""
     clocks = [clock for _, clock in sorted(checkpoint.logs.clocks.items())]
-    steps = ((-(span(one, after) or 0), one.batch_id) for one, after in pairwise(clocks))
+    steps = ((-(span(clock, after) or 0), clock.batch_id) for clock, after in pairwise(clocks))
     back, batch = max(steps, default=(0, 0))
     return (batch, back) if back > 0 else (0, 0)
 
