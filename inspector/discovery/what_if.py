@@ -152,6 +152,8 @@ def _delay(operator: Operator, store: str, old: int | None, delay: int) -> Scena
         return NO_DELAY
     if operator.name in deduplicate_within_watermark.NAMES:
         return _within(old, delay)
+    if rule.row_kind is RowKind.TIMER and delay > old:
+        return Unknown("a call for data may replace a timer that would not have fired yet")
     by_timer = rule.expiry.clock is Clock.TIMEOUT or rule.row_kind is RowKind.TIMER
     premise = ""
     if by_timer:

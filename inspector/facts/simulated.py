@@ -88,7 +88,6 @@ class Simulation:
         self._more = np.zeros((3, 1), np.int64)
         self._put = np.zeros((3, 1), np.int64)  # those that begin
         self._from_empty = self._real_time = False
-        self._old_ttl = 0  # of the values, as they are
         self._seen = self._seen_again = 0  # puts of a deduplication, and those of keys put before
 
     def update(self, change: Change, state: StateMap) -> None:
@@ -244,10 +243,6 @@ class Simulation:
         change, early = self._scenario, self._scenario.event_before_ms
         if change.after_put_ms is None:
             deadline[timed] += change.field_shift_ms
-        elif change.moved and timed.any():
-            # The newest of a version has the TTL; older ones are of a list that is written again.
-            self._old_ttl = max(self._old_ttl, int(real[timed].max()) - self._clocks[step])
-            deadline[timed] += change.after_put_ms - self._old_ttl
         else:
             deadline[:] = self._clocks[step] + change.after_put_ms
         if early is not None and came and step:  # late by the watermark of the batch before

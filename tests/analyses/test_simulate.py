@@ -229,6 +229,14 @@ def test_a_ttl_is_for_state_variables() -> None:
     assert "no state variable" in row["why"]
 
 
+def test_timers_that_would_wait_longer_may_be_replaced() -> None:
+    for delay, certainty in (("1s", "inferred"), ("1h", "unknown")):
+        report = simulated("rocksdb_tws_event", watermark_delay=delay, old_delay="10s")
+        found = {row["store_name"]: row["certainty"] for row in report.primary.rows}
+        assert found["$eventTimers_keyToTimestamp"] == certainty
+        assert found["$eventTimers_timestampToKey"] == certainty
+
+
 def test_what_has_no_rule_is_unchanged_and_says_why() -> None:
     report = simulated("fmgws_no_timeout", watermark_delay="1h")
     assert {row["certainty"] for row in report.primary.rows} == {"unchanged"}
