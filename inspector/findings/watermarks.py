@@ -122,8 +122,11 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     words += moving[:SOURCES_NAMED] if standing else []
     latest = max(newest)
     words.append(f"the newest {latest.what} in the state is {time_ms_text(latest.millis)}")
-    next_step, cause = _advice(standing if moving and by_slowest else [], bool(watermark))
     event_ms = max((time.event_ms or 0 for time in newest), default=0)
+    held = standing if moving and by_slowest else []
+    # The newest of all is the watermark and its delay; where a row has that time, it is told.
+    is_newest = watermark and event_ms == watermark + (delay_ms or 0)
+    next_step, cause = _advice(held, watermark, event_ms if is_newest else None)
     ahead_ms = event_ms - max(watermark or 0, flat.last.next_watermark_ms or 0)
     if watermark and not standing and delay_ms is not None and ahead_ms > delay_ms:
         next_step, cause = _of_longer_delay(ahead_ms, delay_ms, by_slowest)
@@ -218,13 +221,16 @@ def _of_future(newest: NewestTime, last: BatchClock) -> Finding:
     )
 
 
-def _advice(standing: Sequence[Standing], has_watermark: bool) -> tuple[str, str]:
+def _advice(
+    standing: Sequence[Standing], watermark: int | None, newest_ms: int | None
+) -> tuple[str, str]:
     if not standing:
+        before = "those before" if newest_ms is None else time_ms_text(newest_ms)
         return (
             "look at the event times of the new data: none is newer than those before. Data that "
             "is read again, or a clock that stands, looks so",
-            "New data arrives, but no event time in it is newer than those before, so the "
-            "watermark stands still and nothing can expire.",
+            f"New data arrives, but no event time in it is newer than {before}, so the watermark "
+            "stands still and nothing can expire.",
         )
     names = " and ".join(source.called for source in standing[:SOURCES_NAMED])
     verb = "has" if len(standing) == 1 else "have"
@@ -235,7 +241,7 @@ def _advice(standing: Sequence[Standing], has_watermark: bool) -> tuple[str, str
         "one counts (a new checkpoint is needed), and what comes late from the others is dropped",
         f"The watermark stands still and nothing can expire, most likely because {names} {verb} "
         f"brought no new data since batch {since}: the slowest source holds it back."
-        if has_watermark
+        if watermark
         else f"There is no watermark and nothing can expire, most likely because {names} {verb} "
         "brought no data yet: the slowest source holds it back.",
     )

@@ -174,7 +174,7 @@ CAUSES: dict[str, str] = {
     "union_clock_skew": r"watermark is 6 h .*behind the newest event times, .* one source is late",
     "agg_device_ahead": r"Event times in the future .* moved the watermark 11 h ahead",
     "agg_time_zone": r"or of another time zone moved the watermark 7 h .*ahead of the batch clock",
-    "agg_old_data": r"New data arrives, but no event time in it is newer than those before",
+    "agg_old_data": r"New data arrives, but no event time in it is newer than ",
     "chain_dedup_without_time": r"None of the columns of dropDuplicates carries a watermark",
     "join_two_hot_keys": r"One key has 50 % of the rows of the join's left side",
     "agg_second_key": r"160 of 160 puts were of new keys: 'user' or grouping expression 2",

@@ -39,7 +39,16 @@ def test_batches_with_data_that_do_not_move_it_are_reported_with_all_three_clock
     assert "3 of them brought new data" in found.evidence
     assert "30 s passed meanwhile" in found.evidence
     assert "the newest window end in the state is 1970-01-01T00:00:09.000Z" in found.evidence
-    assert "no event time in it is newer" in found.cause
+    assert "no event time in it is newer than those before, so the watermark" in found.cause
+
+
+@pytest.mark.parametrize(
+    ("event_ms", "told"), [(8000, "1970-01-01T00:00:08.000Z"), (7999, "those")]
+)
+def test_the_newest_event_time_of_all_is_told_where_a_row_has_it(event_ms: int, told: str) -> None:
+    newest = [NewestTime(event_ms, "event time", event_ms)]
+    (found,) = judged((0, 1000, 5000, 5000, 5000, 5000), newest, delay_ms=3000)
+    assert f"no event time in it is newer than {told}" in found.cause
 
 
 def test_it_is_none_without_data_or_a_watermark_or_operators_that_wait() -> None:

@@ -46,11 +46,15 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
     def key_words(store: StoreName, key: bytes, schema: StructType | None = None) -> str:
         (plain,), (value,) = (of.keys(store, [key], schema) for of in (fields, words))
         parts = plain if isinstance(plain, dict) else {}
-        # Of a null nothing is to be hidden: it is nobody's.
-        nulls = [f"{_column(name)} is null" for name, part in parts.items() if part is None]
+        # Of a null, or an empty text, nothing is to be hidden: it is nobody's.
+        said = [
+            f"{_column(name)} is {'null' if part is None else 'empty'}"
+            for name, part in parts.items()
+            if part in (None, "")
+        ]
         if isinstance(value, dict):
-            nulls += [f"{name}={part}" for name, part in value.items() if part is not None]
-        text = ", ".join(nulls) or str(value or "")
+            said += [f"{name}={part}" for name, part in value.items() if part not in (None, "")]
+        text = ", ".join(said) or str(value or "")
         return text if len(text) <= _KEY_TEXT else f"{text[:_KEY_TEXT]}..."
 
     return judge(

@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
+from inspector import api
+from inspector.analyses.shared import conclusion
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.verdict import RANKS, cause_sentence, main_finding
-from inspector.model import Certainty
+from inspector.model import Certainty, StoreName
+from inspector.sparktypes.ddl import parse_ddl
+from tests.cli.support import checkpoint_of
+from tests.encode import row
 
 KINDS = {kind.id: kind for kind in CATALOGUE}
 
@@ -67,6 +72,26 @@ def test_a_store_that_gains_few_rows_is_not_why_most_are_there(
 def test_a_cause_in_another_store_explains_nothing_here() -> None:
     here, elsewhere = found("SS204"), found("SS201", operator_id=1)
     assert main_finding([here, elsewhere], {here: 100, elsewhere: 1}) is here
+
+
+@pytest.mark.parametrize(
+    ("fields", "key", "told"),
+    [
+        ("a string, b bigint", ["", 1], "a is empty"),
+        ("a string, b bigint", [None, 1], "a is null"),
+        ("field0 string, index bigint", ["", 1], "key column 1 is empty"),
+        ("a string, b bigint", ["x", 1], "sha256:"),
+    ],
+)
+def test_of_a_key_without_text_nothing_is_to_be_hidden(
+    fields: str, key: list[Any], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words: list[Any] = []
+    monkeypatch.setattr(conclusion, "judge", lambda *given: words.append(given[6]) or ())
+    api.audit(str(checkpoint_of("agg_update")))
+    schema = parse_ddl(fields)
+    text = words[0](StoreName(0, "default"), row(schema, key), schema)
+    assert text.startswith(told)
 
 
 @pytest.mark.parametrize(
