@@ -260,7 +260,7 @@ def main_finding(
         if ranked:
             worst = max(ranked, key=lambda of: (of.severity, of not in meant, sizes.get(of, 0)))
             if worst.kind is catalogue.NO_REMOVES:  # says least: only that none has gone yet
-                much = _FAR_MORE * sizes.get(worst, total)
+                much = max(1, _FAR_MORE * sizes.get(worst, total))
                 reasons = [of for of in findings if of.kind.group is Group.LIFETIME]
                 more = [of for of in reasons if of not in meant and sizes.get(of, 0) >= much]
                 worst = max(more, key=lambda of: sizes[of], default=worst)

@@ -87,7 +87,12 @@ def test_of_a_key_without_text_nothing_is_to_be_hidden(
     fields: str, key: list[Any], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words: list[Any] = []
-    monkeypatch.setattr(conclusion, "judge", lambda *given: words.append(given[6]) or ())
+
+    def judge(*given: Any) -> tuple[Finding, ...]:
+        words.append(given[6])
+        return ()
+
+    monkeypatch.setattr(conclusion, "judge", judge)
     api.audit(str(checkpoint_of("agg_update")))
     schema = parse_ddl(fields)
     text = words[0](StoreName(0, "default"), row(schema, key), schema)
