@@ -386,7 +386,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
             *unknown_timers(judged),
         ),
         charts=growth_charts(judged),
-        footnotes=(FOOTNOTE, FORWARD_FOOTNOTE),
+        footnotes=(*(_rate_notes(together) if together else ()), FOOTNOTE, FORWARD_FOOTNOTE),
     )
 
 
@@ -425,10 +425,14 @@ def _rows(
 
 
 def _short_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
-    points = growth.points[growth.bytes.start :]
     if not growth.bytes.judged:
         yield f"{capitalise(too_short(len(growth.points)))}."
-    elif short := short_history_text(points[0].time_ms, points[-1].time_ms):
+
+
+def _rate_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
+    """A remark on the table of rates: rows of a CSV have none, and nothing is said on stderr."""
+    points = growth.points[growth.bytes.start :]
+    if growth.bytes.judged and (short := short_history_text(points[0].time_ms, points[-1].time_ms)):
         yield f"Rates per hour are {short}."
 
 

@@ -107,7 +107,7 @@ def test_what_does_not_grow_reaches_nothing() -> None:
     (row,) = growth_of(report)
     assert (row["rows_at_capacity"], row["rows_reach_capacity_ms"]) == (False, None)
     assert "will not reach 1.0 MiB" in report.notes[0]
-    assert "do not prove permanent growth" in report.notes[-2]
+    assert "do not prove permanent growth" in report.notes[-1]
 
 
 def test_a_capacity_that_no_calendar_holds_is_never_reached() -> None:
@@ -125,7 +125,8 @@ def test_without_a_capacity_nothing_is_said_of_one() -> None:
     assert not [name for name in report.summary if "capacity" in name]
     (growth,) = (table for table in report.tables if table.name == "growth")
     assert not [column.name for column in growth.columns if "capacity" in column.name]
-    assert report.notes == ("Rates per hour are extrapolated from 80 seconds.",)
+    assert report.notes == ()
+    assert report.footnotes[0] == "Rates per hour are extrapolated from 80 seconds."
 
 
 def test_what_spans_no_time_reaches_a_capacity_at_no_known_time() -> None:
