@@ -31,7 +31,7 @@ from inspector.operators.transform_with_state import TTL_OPTION
 from inspector.quantities import capitalise, count_text, duration_text, go_on_with, share_text
 from inspector.time_text import time_ms_text
 
-_DAY_MS = 86_400_000
+_DAY_MS, _HOUR_MS = 86_400_000, 3_600_000
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,8 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"{_BY_SCHEMA if life.watermark_possible else ''}",
         newest.rows,
         newest.row_bytes,
-        f"{capitalise(rule.never)}{_SETS if life.sets else _differs(life)}{_elsewhere(life)}.",
+        f"{capitalise(rule.never)}{_SETS if life.sets else _differs(life)}{_elsewhere(life)}"
+        f"{_mostly_new(life, thresholds)}.",
         next_step=rule.advice,
         certainty=Certainty.INFERRED if life.watermark_possible else Certainty.PROVEN,
     )
@@ -263,6 +264,15 @@ def _differs(life: StoreLifetime) -> str:
     if not life.unique or life.operator_name not in DEDUPLICATE:
         return ""
     return f"; {life.unique} differs in each of {count_text(life.compared, 'key')}"
+
+
+def _mostly_new(life: StoreLifetime, thresholds: Thresholds) -> str:
+    """How many puts of an aggregation make a group that was not there, where most do."""
+    share = life.inserts / max(1, life.puts)
+    most = _MOSTLY <= share < thresholds.unique_share  # of more SS217 says it
+    if life.operator_name not in AGGREGATIONS or life.inserts < thresholds.unique_puts or not most:
+        return ""
+    return f"; {share_text(share)} of the puts made a new group"
 
 
 def _small_share(life: StoreLifetime, thresholds: Thresholds) -> str:
@@ -739,6 +749,8 @@ def _of_delay(life: StoreLifetime, ahead: int, cause: str) -> str:
         )
     elif 2 * delay >= ahead:
         start = f"The delay of withWatermark is {duration_text(delay)}"
+        if delay % _HOUR_MS and delay / 1000 in _USUAL_MS:
+            start += f", a thousand times {duration_text(delay // 1000)} (a wrong unit?)"
     else:
         return cause
     return f"{start}: {go_on_with(cause)}"
@@ -1070,6 +1082,9 @@ def _loss_by_data(
     warned = sure and most and 4 * by_data <= life.removals
     yield finding if warned else replace(finding, severity=Severity.INFO)
 
+
+_MOSTLY = 0.7
+"""Share of puts of new groups from which on they say why an aggregation grows."""
 
 _FEW = 0.05
 """Share of the rows whose growth says nothing of a history that is too short for a trend."""

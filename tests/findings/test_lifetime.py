@@ -731,6 +731,26 @@ def test_the_column_that_no_two_keys_share_is_named() -> None:
     assert found.cause == "No column carries a watermark; 'id' differs in each of 200 keys."
 
 
+def test_that_most_puts_make_a_new_group_is_said_of_aggregations() -> None:
+    groups = {"operator_name": "stateStoreSave", "rule": NEVER, "puts": 200}
+    (found,) = judged(**groups, inserts=150)
+    assert found.cause.endswith("is on another column; 75 % of the puts made a new group.")
+    few: dict[str, int] = {"inserts": 90, "puts": 100}
+    for change in ({"inserts": 130}, few, {"inserts": 150, "operator_name": "dedupe"}):
+        assert "of the puts" not in judged(**groups | change)[0].cause
+
+
+def test_a_delay_of_a_thousand_times_a_usual_one_is_asked_for_its_unit() -> None:
+    rows = {"rule": StoreRule(expiry=KEY_TIME), "operator_name": "stateStoreSave", "calls": None}
+    far: dict[str, Any] = FAR | rows | {"removals": 0, "expiring": expiring(m9_000=9)}
+    (found,) = judged(**far, delays_ms=[600_000_000])
+    assert found.cause.startswith(
+        "The delay of withWatermark is 6 d 22 h, a thousand times 10 min (a wrong unit?): the wat"
+    )
+    for delay in (599_000_000, 7 * DAY, 3_600_000_000):
+        assert "a thousand" not in judged(**far, delays_ms=[delay])[0].cause
+
+
 def test_that_the_watermark_is_on_another_column_is_said_of_groups() -> None:
     groups = {
         "operator_name": "stateStoreSave",
