@@ -91,15 +91,15 @@ def judge_problems(
     for (kind, operator, severity), of_kind in grouped.items():
         if not thresholds.reports(kind.id, len(of_kind)):
             continue
-        first = of_kind[0]
-        more = f" (and {len(of_kind) - 1:,} more, see problems)" if len(of_kind) > 1 else ""
+        first, further = of_kind[0], len({problem.cause for problem in of_kind}) - 1
+        more = f" (and {further:,} more, see problems)" if further else ""
         path_text = f"{first.path}: " if first.path else ""
         yield kind.of(
             f"{path_text}{first.message}{more}",
             operator,
             next_step=_to_do(kind, severity, relative(first.path or ""), restart),
             cause=_cause(
-                *(kind, severity, first, len({problem.cause for problem in of_kind}) - 1),
+                *(kind, severity, first, further),
                 *(relative, _harm(of_kind, restart)),
             ),
             severity=severity,
