@@ -191,7 +191,8 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
     heaps = heap_by_store(judged)
     stores = judged.facts.by_store()
     if change.watermark_delay_ms is not None:
-        old = change.old_delay_ms or delay_of(judged.checkpoint)
+        old = change.old_delay_ms
+        old = delay_of(judged.checkpoint) if old is None else old
         sentence += "" if old is None else f" (now {long_duration_text(old)})"
     kept, untried = _kept_stores(judged, stores)
     then = {
@@ -209,6 +210,7 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
         name: {
             version: _follow(operators[name.operator_id], name, of_rows, stores[name])
             for version, of_rows in then[leader].items()
+            if version in stores[name]
         }
         for name, leader in followed.items()
         if leader in then

@@ -61,8 +61,7 @@ def cross_checks(
     yield from _find_lost("commits", commits, batches_before_newest(offsets) if committed else ())
     contradictions = list(_contradictions(clocks))
     # Of one query the clock goes back where that of the machine is set, and both at once never.
-    back = sum((b.timestamp_ms or 0) > (a.timestamp_ms or 0) for b, a, _ in contradictions)
-    by_two = back >= _BY_TURNS
+    by_two = sum(_goes_back(before, after) for before, after, _ in contradictions) >= _BY_TURNS
     for _, after, fault in contradictions:
         path = f"offsets/{after.batch_id}"
         message = f"{fault}: one of the two entries was changed"
@@ -191,6 +190,17 @@ def _lost_entries(
         why = _WHY[log] if batch in needed else _AROUND
         message = f"the entry is missing, {why}"
         yield Problem(LOST_ENTRY, message, f"{log}/{batch}", version=batch + 1)
+
+
+def _goes_back(before: BatchClock, after: BatchClock) -> bool:
+    """Whether both the batch clock and the watermark are less than they were."""
+    times, marks = (before.timestamp_ms, after.timestamp_ms), before.next_watermark_ms
+    marks = before.watermark_ms if marks is None else marks
+    return (
+        None not in times
+        and (times[0] or 0) > (times[1] or 0)
+        and (marks or 0) > (after.watermark_ms or 0)
+    )
 
 
 def _contradictions(

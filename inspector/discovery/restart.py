@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.log_checks import CONTRADICTION, LOST_ENTRY
@@ -301,8 +300,7 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
     ]
     files = checkpoint.store_files.values()
     back = _earlier_batch(checkpoint, obstacles, damage) if obstacles else None
-    newest = sorted(store.newest for store in files)
-    ends = (newest[0], newest[-1]) if newest and newest[0] < batch else None
+    ends = _ends(checkpoint, batch)
     # A batch that failed leaves them one version apart.
     torn = ends is not None and ends[1] - ends[0] > 1
     copied = ends is not None and (torn or ends == ((back or 0) + 1,) * 2)
@@ -325,6 +323,19 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         back=back,
         ends=ends if copied and back is not None else None,
     )
+
+
+def _ends(checkpoint: Checkpoint, batch: int) -> tuple[int, int] | None:
+    """The least and the greatest newest version of a partition, where one ends before a batch."""
+    newest = [
+        checkpoint.store_files[store.directory].newest
+        for operator in checkpoint.layout.operators
+        for partition in operator.partitions
+        if not was_left(checkpoint, partition, batch)
+        for store in partition.stores
+        if store.directory in checkpoint.store_files
+    ]
+    return (min(newest), max(newest)) if newest and min(newest) < batch else None
 
 
 def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
@@ -441,7 +452,7 @@ def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[
         else:
             yield Obstacle(name, _LOG_ERROR, missing=problem.slug in _ABSENT)
     yield from _lost_ids(checkpoint, planned, damage)
-    yield from _absent_logs(checkpoint, planned)
+    yield from _absent_logs(checkpoint, planned, damage)
     if is_repartitioning(checkpoint):
         yield Obstacle(f"{COMMITS}/{planned}", UNFINISHED_ERROR)
 
@@ -464,10 +475,12 @@ def _lost_ids(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator
             return
 
 
-def _absent_logs(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:
+def _absent_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[Obstacle]:
     committed = checkpoint.logs.last_committed
-    with suppress(OSError):
-        yield from (Obstacle(name, "") for name in source_log_gaps(checkpoint, planned))
+    try:
+        yield from [Obstacle(name, "") for name in source_log_gaps(checkpoint, planned)]
+    except OSError:
+        damage.doubted += 1
     if planned < 0 and committed is not None:
         yield Obstacle("the entries of offsets", "")
     elif planned < 0 and any(store.newest for store in checkpoint.store_files.values()):
@@ -477,7 +490,7 @@ def _absent_logs(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:
 
 
 def source_log_gaps(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
-    """What is gone of the logs of sources of files, up to a batch: they, or their newest entry.
+    """What is gone of the logs of sources of files, up to a batch: they, or an entry each.
 
     Offsets of such a source are numbers of entries of its log, which names what it has read. When
     it starts it reads them from the newest compact one on (``CompactibleFileStreamLog.allFiles``),

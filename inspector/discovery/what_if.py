@@ -51,7 +51,7 @@ def scenario_of(
         counts = operator.name in (*AGGREGATIONS, *deduplicate.NAMES)
         if not (drops and counts and isinstance(scenario, Scenario)):
             return Unknown(
-                f"its input comes from operator {feeder.operator_id}, which the change concerns"
+                f"its input may come from operator {feeder.operator_id}, which the change concerns"
             )
         scenario = replace(scenario, fed_less=True)
     return scenario

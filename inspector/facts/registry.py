@@ -308,6 +308,6 @@ def _pairs(counts: Counter[int]) -> tuple[int, ...]:
 def _counter(numbers: Iterable[int]) -> Counter[int]:
     counter: Counter[int] = Counter.__new__(Counter)  # ``Counter`` first asks what it is given
     flat = iter(numbers)
-    for number in flat:
-        counter[number] = next(flat)
+    for number, count in zip(flat, flat, strict=True):
+        counter[number] = count
     return counter

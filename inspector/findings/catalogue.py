@@ -376,6 +376,7 @@ UNIQUE_KEYS = Kind(
 )
 FAR_EXPIRY = Kind(
     *("SS218", Severity.WARNING, "expiry far ahead of the clock", "GroupState.setTimeoutTimestamp"),
+    certainties=_PROVEN_OR_INFERRED,
     to_do="compare the unit of the time that sets the expiry with what Spark expects: "
     "setTimeoutTimestamp and timers take milliseconds; filter event times in the future before "
     "withWatermark",

@@ -133,7 +133,9 @@ def _harm(problems: Sequence[Problem], restart: Restart | None) -> str:
         if problem.store is None:
             again = f", and runs batch {restart.batch} again" if restart and restart.again else ""
             return again if problem.slug == LOST_ENTRY else ""
-        if is_delta or version == 0:
+        if version == 0:
+            return ", and at most earlier versions are lost"
+        if is_delta:
             return ", and only earlier versions are lost"
         within.append(bases.get(problem.store, version) < version)
     lost = "no version is lost" if all(within) else "at most earlier versions are lost"

@@ -88,8 +88,10 @@ class StoreLifetime:
     by_fastest: bool = False  # of several watermarks the greatest counts
     # from one batch to the next, in the middle; None where the log has too few
     gap_ms: int | None = None
-    # the batch after which the clock went back farthest, and by how much; 0 where it never did
-    set_back: tuple[int, int] = (0, 0)
+    # the batch after which the clock went back, by how much, and how far it had been ahead of that
+    # of the judged batch; all 0 where it never was
+    set_back: tuple[int, int, int] = (0, 0, 0)
+    is_list: bool = False  # its rows are the entries of a list
     sets: bool = False  # its rows are those of cube, rollup or grouping sets
     # by how much the clock of its rows moved through the quiet versions; of timers and of
     # all_moved_ms, through all that can be read
@@ -703,13 +705,14 @@ def _far_beside(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
     )
     longest = (max(far.rows) + 1) * far.width - now
     reason = "the gap of session_window differs from row to row"
-    (batch, back_ms), step = life.set_back, ""
+    (batch, back_ms, was_ahead), step, certainty = life.set_back, "", Certainty.PROVEN
     if not is_session:
         reason = f"the function sets some far longer{_thousandfold(life, longest)}"
-    if not is_session and not life.by_event_time and 2 * back_ms >= limits[0]:
+    if not is_session and not life.by_event_time and 2 * was_ahead >= limits[0]:
+        certainty = Certainty.INFERRED
         reason = (
-            f"the batch clock went back {duration_text(back_ms)} after batch {batch}, and they "
-            "were set before"
+            f"most likely they were set before the batch clock went back {duration_text(back_ms)}, "
+            f"after batch {batch}"
         )
         step = "compare the clocks of the machines that the driver ran on; "
     yield catalogue.FAR_EXPIRY.of_store(
@@ -721,6 +724,7 @@ def _far_beside(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
         next_step=f"{step}compare what sets the gap or timeout of these rows, and its unit, with "
         "what is meant: inspector rows lists them",
         severity=Severity.INFO,
+        certainty=certainty,
     )
 
 
@@ -846,6 +850,10 @@ def _renewals(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """
     far, now, kept = life.expiring, life.now_ms, life.first.rows and not life.removals
     if life.rule.row_kind is not RowKind.TTL_VALUE or far is None or not far.rows or now is None:
+        return
+    # Only values that the judged batch put show the whole TTL. Entries of a list move up.
+    renewed = life.newest.puts and life.puts >= 2 * life.inserts
+    if not renewed or life.is_list or life.window < len(life.versions) - 1:
         return
     ttl, passed = (max(far.rows) + 1) * far.width - now, life.span_ms or 0
     gathers = life.growing is True and not _is_quiet(life, thresholds)

@@ -54,7 +54,7 @@ def store_lifetimes(
     merged = facts.by_store()
     delays_ms = sorted(delays_of(checkpoint), reverse=True)
     by_fastest = checkpoint.conf(version, "multipleWatermarkPolicy") == "max"
-    gap_ms, set_back = _gap(checkpoint), _set_back(checkpoint)
+    gap_ms, set_back = _gap(checkpoint), _set_back(checkpoint, version)
     for store, rule in operator.rules.items():
         name = StoreName(operator.operator_id, store)
         versions, schema = merged.get(name, {}), operator.schemas.get(store)
@@ -95,6 +95,7 @@ def store_lifetimes(
             by_fastest=by_fastest,
             gap_ms=gap_ms,
             set_back=set_back,
+            is_list=operator.family(store) is transform_with_state.Family.LIST,
             **_progress(checkpoint, name, rule, version, (quiet, len(result) - 1), facts),
             longest=_longest(operator, name, facts, key_words),
             reach_ms=windows.length_ms if windows else _reach_ms(operator, clock, facts),
@@ -357,12 +358,20 @@ def _gap(checkpoint: Checkpoint) -> int | None:
     return gaps[len(gaps) // 2] if gaps else None
 
 
-def _set_back(checkpoint: Checkpoint) -> tuple[int, int]:
-    """The batch after which the batch clock went back farthest, and by how many ms."""
-    clocks = [clock for _, clock in sorted(checkpoint.logs.clocks.items())]
-    steps = ((-(span(clock, after) or 0), clock.batch_id) for clock, after in pairwise(clocks))
-    back, batch = max(steps, default=(0, 0))
-    return (batch, back) if back > 0 else (0, 0)
+def _set_back(checkpoint: Checkpoint, version: int) -> tuple[int, int, int]:
+    """The batch after which the batch clock went back, by how many ms, and how far it was ahead.
+
+    Ahead of that of the version's batch: of several, that which was farthest.
+    """
+    last = checkpoint.clock(version)
+    clocks = [c for batch, c in sorted(checkpoint.logs.clocks.items()) if batch < version]
+    steps = (
+        (-(span(clock, last) or 0), clock.batch_id, -back)
+        for clock, after in pairwise(clocks)
+        if (back := span(clock, after) or 0) < 0
+    )
+    ahead, batch, back = max(steps, default=(0, 0, 0))
+    return (batch, back, ahead) if ahead > 0 else (0, 0, 0)
 
 
 def span(first: BatchClock | None, last: BatchClock | None) -> int | None:

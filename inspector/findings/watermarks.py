@@ -135,8 +135,9 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
         batches = f"{count_text(longest, 'batch', 'batches')} with new data"
         paused = f"stood before through up to {batches} and went on"
         words.append(f"it {paused}")
-        names = " and ".join(source.called for source in standing[:SOURCES_NAMED])
-        why = f"{names} brings data seldom" if names else "newer event times come seldom"
+        names = " and ".join(source.called for source in held[:SOURCES_NAMED])
+        verb = "brings" if len(held) == 1 else "bring"
+        why = f"{names} {verb} data seldom" if names else "newer event times come seldom"
         cause = (
             f"The watermark moves in steps, most likely because {why}: it stands since batch "
             f"{flat.first.batch_id}, and {paused}."
@@ -423,14 +424,14 @@ def _by_fastest(
         yield _of_fastest(max(late, key=lambda rows: rows.late))
     if late or not waits:
         return
-    delay = "its delay" if delay_ms is None else f"its delay of {duration_text(delay_ms)}"
+    delay = "its delay" if delay_ms is None else f"a delay of {duration_text(delay_ms)}"
     yield UNFED.of(
         f"spark.sql.streaming.multipleWatermarkPolicy is max, and the query has {sources} sources",
         next_step="nothing, if no source is later than that (numRowsDroppedByWatermark stays 0); "
         "else set spark.sql.streaming.multipleWatermarkPolicy to min, with a new checkpoint",
         cause=f"By multipleWatermarkPolicy=max the fastest of {sources} sources sets the "
-        f"watermark: what another brings more than {delay} behind it is dropped as late, and "
-        "never stored.",
+        f"watermark, if each has its own: what another brings more than {delay} behind it is "
+        "dropped as late, and never stored.",
         certainty=Certainty.INFERRED,
     )
 

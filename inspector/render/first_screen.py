@@ -254,7 +254,7 @@ def growth_text(growth: StateGrowth) -> str:
     elif new is None or gone is None:
         change = f"by new keys only: ~{_rows(growth)} more per hour"
     elif not new:
-        change = f"by more timers of the same keys: ~{_rows(growth)} more per hour"
+        change = f"by timers or indexes of the same keys: ~{_rows(growth)} more per hour"
     else:
         names = " or ".join(growth.new_columns)
         of_each = f", most likely one for each {names}" if names else ""

@@ -39,6 +39,28 @@ def test_the_delay_that_the_query_has_changes_nothing(case: str) -> None:
         assert (row["rows_then"], row["row_bytes_then"]) == (row["rows"], row["row_bytes"]), row
 
 
+@pytest.mark.parametrize("case", ["agg_append", "agg_update", "dedup_event_time", "session_window"])
+def test_the_heap_of_what_is_as_it_was_is_that_of_today(case: str) -> None:
+    (row,) = simulated(case, watermark_delay="10s", old_delay="10s").primary.rows
+    assert row["heap_bytes_then"] == row["heap_bytes"]
+
+
+def test_a_present_delay_of_none_is_told_as_it_is_given() -> None:
+    report = simulated("agg_append", watermark_delay="10s", old_delay="0s")
+    assert any("(now 0 s)" in line for line in api.render(report))
+
+
+def test_a_counter_that_lacks_a_version_is_simulated_where_it_has_one(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_of("trouble_join_without_range"), root)
+    for lost in root.glob("state/0/*/left-keyToNumValues/1.delta"):
+        lost.unlink()
+    options = api.Options(join_retention=("left=15s", "right=15s"))
+    report = api.simulate(str(root), options, watermark_delay="10m", old_delay="1m")
+    counted = [row for row in report.tables[1].rows if row["store_name"] == "left-keyToNumValues"]
+    assert min(row["batch_id"] for row in counted) > 0
+
+
 def test_a_longer_delay_keeps_what_was_removed_and_a_shorter_one_less() -> None:
     rows = {
         delay: [

@@ -76,10 +76,15 @@ def test_a_watermark_that_falls_is_noticed_without_the_commit() -> None:
 
 @pytest.mark.parametrize(
     ("times", "by_two"),
-    [((10, 20, 15, 30, 25, 40), True), ((10, 20, 15, 30, 35, 40), False)],
+    [
+        ((10, 20, 15, 30, 25, 40), True),
+        ((10, 20, 15, 30, 35, 40), False),
+        ((10, 20, 15, 30, None, 40), False),
+        ((10, 20, 25, 15, 25, 10), False),  # the clock goes back where the watermark does not
+    ],
 )
 def test_clocks_that_go_back_and_forth_show_two_runs(
-    times: tuple[int, ...], *, by_two: bool
+    times: tuple[int | None, ...], *, by_two: bool
 ) -> None:
     marks = clocks((0, 5), (5, 9), (6, 8), (12, 14), (9, 11), (15, None))
     timed = {n: replace(clock, timestamp_ms=times[n]) for n, clock in marks.items()}

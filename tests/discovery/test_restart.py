@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from inspector import api
+from inspector.decode.sst.footer import read_footer
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.restart import Restart, restart_of
 from inspector.findings.finding import Severity
+from tests.decode.sst.tables import BytesSource
 from tests.ill import repartitioning_begun
 from tests.rocks import as_spark_4_0
 from tests.troubles import troubled
@@ -110,6 +113,19 @@ def test_a_snapshot_that_cannot_be_read_is_skipped_by_new_releases(tmp_path: Pat
     assert "older releases fail" in broken.sentence
 
 
+def test_a_table_whose_index_is_damaged_is_not_opened(tmp_path: Path) -> None:
+    root = copy(tmp_path, "4.3.0/rocksdb_agg_update_zips_cleaned_one")
+    for table in root.glob("state/0/*/SSTs/*.sst"):
+        content = bytearray(table.read_bytes())
+        footer = read_footer(BytesSource(bytes(content)))
+        content[footer.metaindex.offset + 1] ^= 0xFF
+        table.write_bytes(content)
+        table.with_name(f".{table.name}.crc").unlink(missing_ok=True)
+    found = restart(root)
+    assert found.possible is False
+    assert ".sst" in found.sentence
+
+
 @pytest.mark.parametrize("case", [ROCKSDB, "4.3.0/rocksdb_agg_update_zips_cleaned_one"])
 def test_a_damaged_block_of_a_table_fails_only_when_it_is_read(case: str, tmp_path: Path) -> None:
     """Spark 4.3 failed where the batch read the block, changelogs or not, and else went on."""
@@ -173,6 +189,12 @@ def test_partitions_that_end_apart_are_those_of_a_copy_of_a_running_query(tmp_pa
     assert found.sentence.endswith(
         "; the files of partitions end at versions 7 to 10, as in a copy made while the query ran."
     )
+    # Of an operator that a restart took out of the query the files end before, as they should.
+    case, last = "3.5.9/agg_two_levels", "state/0/0/12.delta"
+    ended = [f"state/1/{part}/{n}.delta" for part in (0, 1) for n in range(7, 13)]
+    found = restart(copy(tmp_path / "ended", case, last, *ended))
+    assert "needs 12.delta" in found.sentence
+    assert "copy made while" not in found.sentence
     # A batch that failed leaves them one apart.
     assert restart(copy(tmp_path / "failed", PLAIN, gone[-1])).ends is None
 
@@ -327,6 +349,24 @@ def test_a_source_of_files_without_its_log_does_not_start(tmp_path: Path) -> Non
     (found,) = [one for one in api.audit(str(root)).findings if one.kind.id == "SS120"]
     assert found.severity is Severity.ERROR
     assert found.next_step == "restore what is missing from a backup"
+
+
+def test_a_source_whose_log_cannot_be_listed_may_start_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(troubled("trouble_agg_no_watermark"), root)
+    checkpoint = open_checkpoint(str(root))
+    listed = type(checkpoint.storage).list
+
+    def deny(storage: Any, path: str, **more: Any) -> Any:
+        if path.startswith("sources"):
+            raise PermissionError(path)
+        return listed(storage, path, **more)
+
+    monkeypatch.setattr(type(checkpoint.storage), "list", deny)
+    found = restart_of(checkpoint)
+    assert (found.possible, found.unknown) == (None, 1)
 
 
 @pytest.mark.parametrize("gone", ["7", "3"])

@@ -488,6 +488,10 @@ def test_values_that_are_renewed_before_their_ttl_ends_gather() -> None:
         {"removals": 1},
         {"growing": False},
         {"first": VersionFacts()},
+        {"newest": VersionFacts(rows=9, key_bytes=90)},  # of older values less is left
+        {"puts": 13},
+        {"is_list": True},
+        {"versions": dict.fromkeys(range(12), VersionFacts())},  # what some changed is not known
         {"rule": StoreRule(expiry=KEY_TIME)},
         {"expiring": replace(SHORT_LIVED["expiring"], due_rows=1)},
     ],
@@ -804,13 +808,17 @@ def test_a_timeout_that_is_a_thousand_times_a_usual_one_is_asked_for_its_unit() 
 
 def test_timeouts_that_a_clock_set_back_left_far_ahead_are_put_down_to_it() -> None:
     far: dict[str, Any] = FAR | {"expiring": expiring(m5=6, m7200=3)}
-    (found,) = judged(**far, set_back=(10, 5 * DAY))
+    (found,) = judged(**far, set_back=(10, 6 * DAY, 5 * DAY))
+    assert found.certainty is Certainty.INFERRED
     assert found.cause.endswith(
-        "within 6 min: the batch clock went back 5 d after batch 10, and they were set before."
+        "within 6 min: most likely they were set before the batch clock went back 6 d, after batch "
+        "10."
     )
     assert found.next_step.startswith("compare the clocks of the machines")
-    for more in ({"set_back": (10, DAY)}, {"set_back": (10, 5 * DAY), "by_event_time": True}):
+    long_ago: dict[str, Any] = {"set_back": (10, 6 * DAY, DAY)}
+    for more in (long_ago, {"set_back": (10, 6 * DAY, 5 * DAY), "by_event_time": True}):
         (found,) = judged(**far, **more)
+        assert found.certainty is Certainty.PROVEN
         assert "the function sets some far longer" in found.cause
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -189,6 +190,28 @@ def test_a_watermark_whose_entry_is_lost_is_in_doubt(tmp_path: Path) -> None:
         (root / "offsets" / str(batch)).unlink()
     # Where all before are gone too, Spark has removed them.
     assert doubt_of(newest) == (None, False)
+
+
+def test_a_clock_that_went_back_is_known_by_the_batch_before(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "fmgws_event_ignore" / "checkpoint", root)
+    run = Run.start(str(root), None)
+    (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], run.version, run.facts())
+    assert life.set_back == (0, 0, 0)
+    assert life.batch_ms is not None
+    times = []
+    for batch in range(5):
+        entry = root / "offsets" / str(batch)
+        (time,) = re.findall(r'"batchTimestampMs":(\d+)', entry.read_text())
+        times.append(int(time) + 5 * 86_400_000)
+        entry.write_text(entry.read_text().replace(time, str(times[-1])))
+        entry.with_name(f".{batch}.crc").unlink(missing_ok=True)
+    run = Run.start(str(root), None)
+    after = run.checkpoint.clock(6)
+    assert after is not None
+    assert after.timestamp_ms is not None
+    (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], run.version, run.facts())
+    assert life.set_back == (4, times[4] - after.timestamp_ms, times[4] - life.batch_ms)
 
 
 @pytest.mark.parametrize(

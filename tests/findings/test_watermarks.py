@@ -70,6 +70,11 @@ def test_a_watermark_that_moves_in_steps_stands_no_longer_than_it_did() -> None:
         "The watermark moves in steps, most likely because newer event times come seldom: it "
         "stands since batch 11, and stood before through up to 5 batches with new data and went on."
     )
+    sources = offsets(*([str(n), str(n * (n < 11))] for n in range(16)))
+    (found,) = judged(steps, sources=sources)
+    assert "most likely because source 1 brings data seldom" in found.cause
+    (_, found) = judged(steps, sources=sources, by_slowest=False)
+    assert "most likely because newer event times come seldom" in found.cause
     longer, once = (*steps, 5000, 5000), (1000, *(2000,) * 6, 3000, *(5000,) * 5)
     for marks in (longer, once):
         (found,) = judged(marks)
@@ -154,8 +159,9 @@ def test_by_the_fastest_of_several_none_holds_it_back() -> None:
     assert "no event time in it is newer" in found.cause
     assert (policy.kind.id, policy.severity) == ("SS220", Severity.INFO)
     assert policy.cause == (
-        "By multipleWatermarkPolicy=max the fastest of 2 sources sets the watermark: what another "
-        "brings more than its delay of 1 min behind it is dropped as late, and never stored."
+        "By multipleWatermarkPolicy=max the fastest of 2 sources sets the watermark, if each has "
+        "its own: what another brings more than a delay of 1 min behind it is dropped as late, and "
+        "never stored."
     )
 
 

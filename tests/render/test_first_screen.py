@@ -117,7 +117,7 @@ def test_files_alone_say_nothing_of_growth() -> None:
         ({"new_rows_per_hour": None}, "by new keys only: ~1.2 M rows more per hour"),
         (
             {"new_rows_per_hour": 0.0},
-            "by more timers of the same keys: ~1.2 M rows more per hour",
+            "by timers or indexes of the same keys: ~1.2 M rows more per hour",
         ),
         ({"rows_per_hour": 0}, "by larger values only: the number of rows does not grow"),
         ({"rows_per_hour": 0.4}, "by larger values only: the number of rows does not grow"),

@@ -22,7 +22,7 @@ from inspector.decode.sst.footer import (
     context,
     read_exactly,
 )
-from inspector.exceptions import FrameError, LimitError
+from inspector.exceptions import FrameError, LimitError, RecordError
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 from inspector.model import Limits, above_limit
@@ -82,6 +82,17 @@ class Blocks:
                 raise LimitError(message, offset=handle.offset)
             return bytes(blocks.buffer[:length])
         raise AssertionError("a handle is a block")
+
+    def read_opening(self, handle: Handle, noun: str, most_bytes: int | None = None) -> bytes:
+        """One block without which RocksDB does not open the table (``BlockBasedTable::Open``).
+
+        Raises:
+            RecordError: it is corrupt: a block of rows is a :class:`FrameError`.
+        """
+        try:
+            return self.read(handle, noun, most_bytes)
+        except FrameError as error:
+            raise RecordError(f"{noun}: {error.message}", offset=error.offset) from None
 
     def stretch(
         self,

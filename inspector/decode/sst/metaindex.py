@@ -82,7 +82,7 @@ class Metaindex:
         self._blocks, self._footer = blocks, footer
         self._handles: dict[str, Handle] = {}
         position = footer.metaindex.offset
-        block = blocks.read(footer.metaindex, "metaindex", _META_BYTES)
+        block = blocks.read_opening(footer.metaindex, "metaindex", _META_BYTES)
         for key, value in block_entries(block, position):
             name = key.decode("utf-8", "replace")
             if name in self._handles:

@@ -74,7 +74,7 @@ class Index:
                 yield part
 
     def _level(self, handle: Handle) -> Handles:
-        entries = content(self._blocks.read(handle, "index"), handle.offset)
+        entries = content(self._blocks.read_opening(handle, "index"), handle.offset)
         room = min(len(entries) // _SMALLEST, self._blocks.most) + 1
         offset, size = np.empty((2, room), np.int64)
         first_keys = self._type == _FIRST_KEYS
