@@ -48,8 +48,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     there = tmp_path_factory.mktemp("repartitioned")
     with tarfile.open(Path(__file__).parent / "golden/repartitioned.tar.xz") as archive:
         archive.extractall(there, filter="data")
-    for name in NEWEST:  # the archive is without the logs of the sources
-        (there / name / "sources").mkdir()
+    for name in NEWEST:  # the archive is without the logs of the sources: each is one entry here
+        offsets = [path.read_text() for path in (there / name / "offsets").glob("[0-9]*")]
+        read = [
+            int(number) for text in offsets for number in re.findall('"logOffset":(\\d+)', text)
+        ]
+        (there / name / "sources/0").mkdir(parents=True)
+        for number in {*read}:
+            (there / name / "sources/0" / f"{number}.compact").touch()
     return there
 
 

@@ -83,7 +83,7 @@ class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no stat
     row_bytes_then: Annotated[
         t.RowBytes | None, "Key and value bytes that there would be.", t.Rank(2)
     ]
-    heap_bytes: Annotated[t.HeapBytes | None, t.Title("heap"), t.Rank(9)]
+    heap_bytes: Annotated[t.HeapBytes | None, t.Title("heap"), t.Rank(10)]
     heap_bytes_then: Annotated[
         t.HeapBytes | None, "Heap that there would be.", t.Title("heap then"), t.Rank(8)
     ]
