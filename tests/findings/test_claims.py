@@ -90,7 +90,10 @@ CLAIMS: dict[str, dict[str, str]] = {
     "SS111": {
         "a restart plans the next batch from them": (
             f"{SPARK}::test_a_batch_without_a_commit_runs_again"
-        )
+        ),
+        "a restart does without the entry": (
+            "discovery/test_restart.py::test_two_lost_commits_are_one_batch_that_runs_again"
+        ),
     },
     "SS112": {
         "Spark 4.3 reads its logs without checking that": CHANGED,
