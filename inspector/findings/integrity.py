@@ -133,10 +133,10 @@ def _harm(problems: Sequence[Problem], restart: Restart | None) -> str:
         if problem.store is None:
             again = f", and runs batch {restart.batch} again" if restart and restart.again else ""
             return again if problem.slug == LOST_ENTRY else ""
+        if is_delta or KIND_OF_PROBLEM.get(problem.slug) is catalogue.MISSING_DELTA:
+            return ", and only earlier versions are lost"
         if version == 0:
             return ", and at most earlier versions are lost"
-        if is_delta:
-            return ", and only earlier versions are lost"
         within.append(bases.get(problem.store, version) < version)
     lost = "no version is lost" if all(within) else "at most earlier versions are lost"
     return f", and {lost}"
