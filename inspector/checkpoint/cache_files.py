@@ -68,11 +68,9 @@ class CacheFiles:
         self._known_secret(new=True)
 
     def _known_secret(self, *, new: bool = False) -> bytes | None:
-        """The secret of the folder; None if it has none, or no whole one, and no new one is made.
-
-        Where two runs make one at the same time on an object store, files of the one whose secret
-        is replaced are lost.
-        """
+        """The secret of the folder; None if it has no whole one, and no new one is made."""
+        # Where two runs make one at the same time on an object store, files of the one whose secret
+        # is replaced are lost.
         with self._lock:
             secret = self._secret or self._read(SECRET)
             if new and (secret is None or len(secret) != _BYTES):

@@ -1,8 +1,7 @@
 """What Spark assumes for a conf that an offset log entry does not record.
 
-``OffsetSeqMetadata`` records a growing set of confs; a checkpoint that an older release began lacks
-the newer keys, and a later release then takes the value that keeps old state readable, not today's
-default.
+A checkpoint that an older release began lacks the newer keys of ``OffsetSeqMetadata``; a later one
+then takes the value that keeps old state readable, not today's default.
 """
 
 from __future__ import annotations

@@ -34,13 +34,8 @@ class Destination:
         self._fs, self._base = connect(self.url, self.options)
 
     def write(self, relative: str, chunks: Iterable[bytes], *, secret: bool = False) -> int:
-        """Write a file, whole or not at all, and give its size; a second attempt replaces it.
-
-        A ``secret`` is for its owner alone on a local disk, and one that is there stays.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Write a file, whole or not at all, and give its size; a second attempt replaces it."""
+        # A secret is for its owner alone on a local disk, and one that is there stays.
         path = join_path(self._base, relative)
         size = 0
         try:
@@ -95,9 +90,7 @@ def _appear(partial: str, path: str, *, anew: bool) -> None:
 def new_folder(url: str, options: Mapping[str, str], source: Storage) -> Iterator[Destination]:
     """A folder that appears under its name when the block ends well.
 
-    Raises:
-        CheckpointError: something is there already, or it would lie in the source.
-        OSError: the storage does not answer, or the folder cannot be made.
+    Raises CheckpointError where something is there already, or it would lie in the source; OSError.
     """
     check_new(url, options, source)
     if not is_local(url):

@@ -1,7 +1,7 @@
 """Connections to storages; the only module that knows fsspec.
 
-A connection is shared by all who read from the same place with the same options in this process: a
-client of an object store takes a tenth of a second to make, and each has connections of its own.
+All who read from one place with the same options share one: a client of an object store takes a
+tenth of a second to make.
 """
 
 from __future__ import annotations
@@ -39,12 +39,8 @@ _lock = threading.Lock()
 def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tuple[Any, str]:
     """The driver for a URL, and the path in it; None for a local disk, which needs no driver.
 
-    ``anew``: not by a connection that was refused anything: the environment of the process may have
-    other credentials now.
-
-    Raises:
-        EngineError: no driver for this kind of URL is installed.
-        OSError: the driver refuses the URL or the options.
+    ``anew``: not by a connection that was refused anything: the process may have other credentials
+    now. Raises EngineError where no driver is installed, OSError where it refuses URL or options.
     """
     address = translate(url)
     if address.protocol == "file":
@@ -101,11 +97,9 @@ def is_async(system: Any) -> bool:
 
 
 def lists_recursively(system: Any) -> bool:
-    """Whether a driver has a listing of its own for all that lies below a path.
-
-    Those of object stores do, whose folders are but parts of names. Others walk, a folder at a
-    time, which :class:`inspector.checkpoint.storage.Storage` does for many folders at once.
-    """
+    """Whether a driver has a listing of its own for all that lies below a path."""
+    # Those of object stores do, whose folders are but parts of names. Others walk, a folder at a
+    # time, which Storage does for many folders at once.
     if not is_async(system):
         return False
     return str(type(system)._find.__module__) != "fsspec.asyn"

@@ -50,10 +50,7 @@ class StoreLayout:
 
 @dataclass(frozen=True)
 class PartitionLayout:
-    """One partition of an operator: its stores by name; none while its folder is empty.
-
-    ``has_schemas``: whether the operator's schemas lie in its folder, as in that of partition 0.
-    """
+    """One partition of an operator: its stores by name; none while its folder is empty."""
 
     partition_id: int
     directory: str
@@ -125,9 +122,8 @@ class Layout:
 def discover(storage: Storage, classify: Classify) -> Layout:
     """List a checkpoint's state, by a storage that was opened at its root (:func:`resolve_root`).
 
-    Raises:
-        NotACheckpointError: the root is none.
-        OSError: the root or its ``state`` cannot be listed; below it is a problem of the layout.
+    Raises NotACheckpointError, or OSError of the root or ``state``; below it is a problem of the
+    layout.
     """
     entries = storage.list(missing_ok=True)
     if not is_root_with(storage, entries):
@@ -193,10 +189,8 @@ class _Walk:
         )
 
     def _recognise(self, partitions: Collection[tuple[Entry, ...]]) -> tuple[str, ...]:
-        """The stores of an operator without metadata: those of a join, or the one without a name.
-
-        A single folder with a join's name, beside files of a store without a name, is a copy.
-        """
+        """The stores of an operator without metadata: those of a join, or the unnamed one."""
+        # A single folder with a join's name, beside files of a store without a name, is a copy.
         entries = [entry for partition in partitions for entry in partition]
         named = {e.name for e in entries if self._is_store(e)} & set(JOIN_STORES)
         has_state = any(self._is_state(entry) for entry in entries)

@@ -1,7 +1,6 @@
-"""Folders and files of this machine, read by the system's own calls.
+"""Folders and files of this machine, read by the system's own calls: there may be 100,000.
 
-A checkpoint may have a hundred thousand small files, and each layer between costs more than the
-file. Only regular files are opened for good: to open a FIFO would wait for whoever writes to it.
+Only regular files are opened for good: to open a FIFO would wait for whoever writes to it.
 """
 
 from __future__ import annotations
@@ -16,11 +15,7 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_BINARY", 0)
 
 
 def listing(folder: str, relative: str) -> tuple[Entry, ...]:
-    """What a folder holds, sorted by name; links are followed, what is no file is marked special.
-
-    Raises:
-        OSError: there is no such folder, it is a file, or it cannot be listed.
-    """
+    """What a folder holds, by name (OSError); links followed, what is no file marked special."""
     start = f"{relative}/" if relative else ""
     result = []
     with os.scandir(folder) as inside:

@@ -53,10 +53,8 @@ def cross_checks(
     *,
     committed: bool = True,
 ) -> Iterator[Problem]:
-    """What is wrong between the logs, by the batches with an entry in each and what entries say.
-
-    Paths are relative to the checkpoint's root. ``committed``: the query has a commit log at all.
-    """
+    """What is wrong between the logs, by the batches with an entry in each and what entries say."""
+    # Paths are relative to the checkpoint's root. committed: the query has a commit log at all.
     yield from _find_lost("offsets", offsets, commits)
     yield from _find_lost("commits", commits, batches_before_newest(offsets) if committed else ())
     contradictions = list(_contradictions(clocks))
@@ -102,10 +100,7 @@ def conf_checks(
 
 
 def offset_checks(like_json: Mapping[BatchId, Mapping[str, bool]]) -> Iterator[Problem]:
-    """What is wrong with the offsets of the sources; paths as of :func:`cross_checks`.
-
-    By batch and source: whether the offset looks like JSON, where there is one.
-    """
+    """What is wrong with the sources' offsets, which by batch and source look like JSON."""
     for (batch, name), neighbour in sorted(_changed_offsets(like_json).items()):
         message = f"the offset of source {name[:80]!r} is not JSON, in offsets/{neighbour} it is"
         yield _differs(batch, message, CHANGED_SOURCES)
@@ -130,22 +125,17 @@ def _differs(batch: BatchId, message: str, slug: str = CONTRADICTION) -> Problem
 
 
 def batches_before_newest(offsets: Collection[BatchId]) -> set[BatchId]:
-    """Batches of the offset log that a later one follows, so that they were committed.
-
-    ``MicroBatchExecution`` writes entry N + 1 of ``offsets`` after entry N of ``commits``.
-    """
+    """Batches of the offset log that a later one follows, so that they were committed."""
     return set(offsets) - {max(offsets, default=BatchId(0))}
 
 
 def without_doubtful(
     clocks: Mapping[BatchId, BatchClock], like_json: Mapping[BatchId, Mapping[str, bool]]
 ) -> dict[BatchId, BatchClock]:
-    """The clocks without the watermarks that contradict each other, and without changed offsets.
-
-    Which of two watermarks was changed cannot be told, so nothing that hangs on either is proven:
-    both count as not recorded. Whether a batch had new data is said by its offsets and by those
-    before.
-    """
+    """The clocks without the watermarks that contradict each other, and without changed offsets."""
+    # Which of two watermarks was changed cannot be told, so nothing that hangs on either is proven:
+    # both count as not recorded. Whether a batch had new data is said by its offsets and those
+    # before.
     result = dict(clocks)
     for before, after, _ in _contradictions(clocks):
         first = replace(result[before.batch_id], next_watermark_ms=None)

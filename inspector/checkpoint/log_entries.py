@@ -1,18 +1,14 @@
 """One entry of the offset log or of the commit log, from its bytes.
 
-=================  ====================================================================
-``offsets/<N>``    written before batch N runs: version line, metadata JSON, then one line
-                   per source: its offset as JSON or ``-`` (v1), the same after
-                   ``<source id>:`` (v2, Spark 4.2 on)
-``commits/<N>``    written after batch N: version line, then JSON or nothing (v1 to v3)
-=================  ====================================================================
+``offsets/<N>`` is written before batch N runs: version line, metadata JSON, then a line per source:
+its offset as JSON or ``-`` (v1), the same after ``<source id>:`` (v2, Spark 4.2 on).
+``commits/<N>`` is written after it: version line, then JSON or nothing (v1 to v3).
 
 Spark takes a field that the metadata lacks as 0 (``OffsetSeqMetadata``, ``CommitMetadata``); here
 it is None, so that a clock that was never recorded does not look like one that stands at 0. But
 Spark writes both clocks or none: where one is there, the other one was renamed by damage.
 
-An offset is any JSON that its source wrote: a few bytes of a file source, 20 KB of a Kafka topic
-with a thousand partitions, and of a damaged or hostile entry whatever fits a line. So of each only
+Of an offset (20 KB of a Kafka topic with a thousand partitions, anything in a hostile entry) only
 the beginning is kept, and whether the whole differs from that of the batch before.
 """
 

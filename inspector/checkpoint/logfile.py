@@ -1,7 +1,6 @@
 """The small text files of Spark's metadata logs: a version line, then JSON lines.
 
-``HDFSMetadataLog`` writes them in ``offsets/`` and ``commits/``, ``OperatorStateMetadata`` below
-``state``; no line ends the last one.
+(``HDFSMetadataLog``, ``OperatorStateMetadata``; no line ends the last one.)
 """
 
 from __future__ import annotations
@@ -37,11 +36,8 @@ DOUBTFUL = frozenset(
         *("log-contradiction", "log-entry-lost", "sources-changed"),
     }
 )
-"""Slugs of what a query that runs, and Spark's cleanup, can make look like damage for a moment.
-
-A listing takes its time, and cleanup removes files one by one meanwhile. So it is said only if a
-second look says the same.
-"""
+"""Slugs of what a query that runs, and Spark's cleanup, can make look like damage for a moment: a
+listing takes its time, and cleanup removes files one by one. A second look has to say the same."""
 
 UNSEEN = (DENIED_SLUG, STORAGE_SLUG)
 """Slugs of what is there or not, sound or not: the storage did not let it be seen."""
@@ -74,9 +70,8 @@ def text_of(data: bytes) -> str:
 def split_log(data: bytes, newest: int) -> tuple[int, list[str]]:
     """The version in the first line, and the lines after it.
 
-    Raises:
-        DecodeError: not text, no version line, or a version above ``newest`` (Spark refuses both:
-            ``MetadataVersionUtil.validateVersion``).
+    Raises DecodeError: not text, no version line, or one above ``newest`` (Spark refuses both:
+    ``MetadataVersionUtil.validateVersion``).
     """
     lines = [line.removesuffix("\r") for line in text_of(data).split("\n")]
     match = _VERSION.fullmatch(lines[0].strip())

@@ -128,22 +128,15 @@ class Near:
     batch_id: int | None = None
 
     def of(self, batches: Sequence[BatchId]) -> set[BatchId]:
-        """Which batches of a log are read: the newest, and those on both sides of the batch.
-
-        And batch 0, which shows with what release the query began.
-        """
+        """Which batches of a log are read: the newest, those next to the batch, and batch 0."""
+        # Batch 0 shows with what release the query began.
         around = self.batch_id
         nearby = [b for b in batches if around is not None and abs(b - around) <= NEAR]
         return {*batches[-NEAR:], *nearby, *(b for b in batches[:1] if b == 0)}
 
 
 def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = None) -> Logs:
-    """Read both logs.
-
-    Args:
-        storage: opened at the checkpoint's root.
-        most: how many entries of each log are read; the newest, if there are more.
-        near: read these alone; of the others it counts that they are there.
+    """Read both logs: the newest ``most`` entries of each, of these ``near`` a batch alone.
 
     A log whose folder cannot be listed is a problem, and nothing is known of it. Without the commit
     log every batch before the newest of the offset log counts as committed: Spark plans none before
@@ -327,14 +320,11 @@ class _Planned:
         }
 
     def _is_appended(self, batch: BatchId, entry: OffsetEntry) -> bool:
-        """Whether a tool appended the batch (premise ``appended-batch``).
-
-        Its entry has the offsets, the watermark and the very time stamp of the batch whose state it
-        goes on from.
-        That is the one before; a repartitioning that gives up failed batches
-        (``OfflineStateRepartitionRunner.skipUncommittedBatches``) copies an older one, and then the
-        number of partitions shows it (``OfflineStateRepartitionUtils.isRepartitionBatch``).
-        """
+        """Whether a tool appended the batch (premise ``appended-batch``)."""
+        # Its entry has the offsets, the watermark and the very time stamp of the batch whose state
+        # it goes on from. That is the one before; a repartitioning that gives up failed batches
+        # (OfflineStateRepartitionRunner.skipUncommittedBatches) copies an older one, and then the
+        # number of partitions shows it (OfflineStateRepartitionUtils.isRepartitionBatch).
         sources = hash(frozenset(entry.sources.items()))
         key = entry.timestamp_ms, entry.watermark_ms, sources
         like = None if entry.timestamp_ms is None else self._planned.get(key)

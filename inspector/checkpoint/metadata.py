@@ -1,13 +1,9 @@
 """What the checkpoint says about the query and its stateful operators.
 
-====================================  ======================================================
-``metadata``                          ``{"id":"<query id>"}``, no version line
-``state/<op>/_metadata/metadata``     v1: name of the operator and its stores (Spark 4.0 on)
-``state/<op>/_metadata/v2/<batch>``   v2: also the paths of schemas, and properties as JSON
-====================================  ======================================================
-
-Spark writes v1 once and never updates it; v2 belongs to operators that need RocksDB
-(``OperatorStateMetadata``).
+``metadata`` is ``{"id":"<query id>"}``, without a version line. ``state/<op>/_metadata/metadata``
+(v1, Spark 4.0 on) has the operator's name and stores; ``_metadata/v2/<batch>`` (v2) also the paths
+of schemas, and properties as JSON. Spark writes v1 once and never updates it; v2 belongs to
+operators that need RocksDB (``OperatorStateMetadata``).
 """
 
 from __future__ import annotations
@@ -63,10 +59,7 @@ class OperatorMetadata:
 
 
 def read_query_id(storage: Storage) -> tuple[str | None, tuple[Problem, ...]]:
-    """The id of the query, which is the same in all its runs, and why it cannot be read.
-
-    None if there is no ``metadata``, or it cannot be read: nothing else hangs on it.
-    """
+    """The id of the query, which is the same in all its runs, and why it cannot be read."""
     try:
         data = storage.read(QUERY_METADATA)
         return _query_id(data), ()
@@ -106,12 +99,7 @@ def parse_operator_metadata(data: bytes) -> OperatorMetadata:
 def read_operator_metadata(
     storage: Storage, operator_id: int
 ) -> tuple[OperatorMetadata | None, tuple[Problem, ...]]:
-    """What Spark wrote about an operator: of v2 the newest file counts.
-
-    Returns:
-        The metadata, or None if there is none (Spark 3.5 and older) or it is unreadable, and the
-        problems.
-    """
+    """What Spark wrote about an operator, of v2 the newest file; None before Spark 4.0."""
     folder = f"state/{operator_id}/_metadata"
     path = storage.full_path(folder)
     try:

@@ -29,7 +29,5 @@ class Classify(Protocol):
     """What the state store providers know of the names of files."""
 
     def __call__(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
-        """The kind of a file in a store's folder, and the state version in its name.
-
-        A folder of any kind but OTHER belongs to its store and is no store itself.
-        """
+        """The kind of a file in a store's folder, and the state version in its name."""
+        # A folder of any kind but OTHER belongs to its store and is no store itself.

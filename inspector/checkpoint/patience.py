@@ -1,21 +1,14 @@
 """Requests to a remote storage: none is waited for without end, and some are made again.
 
 A connection that was accepted and then is silent would hold a read for ever: not every driver has a
-limit of time, and none says a word meanwhile. What failed for a moment (a timeout, a closed
-connection, ``429``, ``5xx``) is tried again after a pause that doubles. An object that stays silent
-is waited for ``object_seconds`` in all: by every attempt, and by whatever needs it again later.
+limit of time. What failed for a moment (a timeout, a closed connection, ``429``, ``5xx``) is tried
+again after a pause that doubles. An object that stays silent is waited for ``object_seconds`` in
+all.
 
-What a storage's failure means, in four words; whatever its driver raised.
-
-=============  =======================================  ==========================================
-word           error                                    what is known of the file
-=============  =======================================  ==========================================
-missing        :class:`FileNotFoundError`               it is not there (gone, if it was listed)
-denied         :class:`PermissionError`                 nothing: no permission, or credentials that
-                                                        are wrong or have run out
-unanswered     any other ``OSError``                    nothing: a timeout, a closed connection
-(corrupt)      :class:`~inspector.exceptions.DecodeError`   it was read: no failure of the storage
-=============  =======================================  ==========================================
+What a storage's failure means, in words, whatever its driver raised: missing
+(:class:`FileNotFoundError`; gone, if it was listed), denied (:class:`PermissionError`: no
+permission, or credentials that are wrong or have run out), unanswered (any other ``OSError``). Only
+of a missing file anything is known.
 """
 
 from __future__ import annotations
@@ -45,10 +38,8 @@ WORD_AFTER_S = 10.0  # seconds of silence after which it is said what is waited 
 FIRST_PAUSE_S = 0.5
 
 GIVEN_UP = 3
-"""Requests in a row that failed at every attempt; later ones are made once, until one succeeds.
-
-A storage that is down would hold a checkpoint of 80,000 files for hours otherwise.
-"""
+"""Requests in a row that failed at every attempt; later ones are made once, until one succeeds:
+a storage that is down would hold a checkpoint of 80,000 files for hours otherwise."""
 
 
 @dataclass
@@ -72,10 +63,8 @@ SILENCE: dict[str, float] = {}
 class Pending(Generic[T]):
     """A request that is under way from now on, though nobody waits for its answer yet.
 
-    Args:
-        start: makes the request; anew each time.
-        path: what is requested, for messages; without secrets.
-        limits: ``request_seconds``, ``attempts`` and ``object_seconds``.
+    ``start`` makes it, anew each time; ``path`` is for messages, without secrets; ``limits``:
+    ``request_seconds``, ``attempts`` and ``object_seconds``.
     """
 
     def __init__(self, start: Callable[[], Future[T]], path: str, limits: Limits = LIMITS) -> None:
@@ -85,9 +74,7 @@ class Pending(Generic[T]):
     def result(self) -> T:
         """The answer; the request is made again if it failed for a moment.
 
-        Raises:
-            TimeoutError: no answer came in time, at any attempt.
-            Exception: what the request raised at its last attempt.
+        Raises TimeoutError if no answer came in time, else what the last attempt raised.
         """
         if self._seconds() <= 0:
             raise TimeoutError(self._silent())
@@ -137,12 +124,7 @@ class Pending(Generic[T]):
 
 
 def patiently(call: Callable[[], T], path: str, limits: Limits = LIMITS) -> T:
-    """The answer to a request, which is made again if it failed for a moment (:class:`Pending`).
-
-    Raises:
-        TimeoutError: no answer came in time, at any attempt.
-        Exception: what the call raised at its last attempt.
-    """
+    """The answer to a request, which is made again if it failed for a moment (:class:`Pending`)."""
     return Pending(lambda: in_thread(call), path, limits).result()
 
 
@@ -278,8 +260,7 @@ def in_parallel(
 ) -> list[R | OSError | InspectorError]:
     """``call`` of every item, by several threads; by 1 if calls do not wait: they would take turns.
 
-    Returns:
-        The results in the order of the items; where storage or format failed, the error.
+    The results have the order of the items; where storage or format failed, the error.
     """
 
     def attempt(item: T) -> R | OSError | InspectorError:

@@ -45,12 +45,7 @@ def resolve_root(
 ) -> tuple[str, Selection]:
     """The checkpoint that a path is or lies in, and the part of it that is meant.
 
-    It is a root, or ``state``, an operator, a partition, a store, or a file in one.
-
-    Raises:
-        NotACheckpointError: nothing is there, or no checkpoint; says what was found.
-        EngineError: no driver for the URL.
-        OSError: the storage does not answer.
+    Raises NotACheckpointError, which says what was found; EngineError without a driver; OSError.
     """
     location = Storage.open(url, options)
     is_dir = True

@@ -58,14 +58,8 @@ def search(
 ) -> Iterator[Found]:
     """The checkpoints that a path or pattern means, those nearest to it first, each level by name.
 
-    ``recursive``: also those anywhere below.
-
-    Yields:
-        Checkpoints and failures; at least one of them.
-
-    Raises:
-        EngineError: no driver for the URL.
-        OSError: the driver refuses the URL or the options.
+    ``recursive``: also those anywhere below. At least one checkpoint or failure comes. Raises
+    EngineError without a driver, OSError where it refuses the URL or the options.
     """
     base, pattern = _split(url)
     if recursive and pattern[-1:] != [ANY_FOLDERS]:
@@ -98,10 +92,9 @@ Reached: TypeAlias = frozenset[int]  # indexes of a pattern that a folder may st
 
 @dataclass
 class _Search:
-    """A search, breadth first. A frontier maps a folder to how far into the pattern it is.
+    """A search, breadth first. A frontier maps a folder to how far into the pattern it is."""
 
-    Folders may be very many, of which most are equally far: they share one set.
-    """
+    # Folders may be very many, of which most are equally far: they share one set.
 
     storage: Storage
     pattern: Sequence[str]

@@ -78,10 +78,8 @@ class StateSchema:
 def parse_state_schema(data: bytes) -> StateSchema:
     """Read a schema file.
 
-    Raises:
-        TruncatedError: it ends too early; with the offset at which more was expected.
-        DecodeError: it is of a later format, holds no schema, one with a type that no release
-            has, or goes on after its end.
+    Raises TruncatedError, with the offset at which more was expected; DecodeError for a later
+    format, no schema, a type that no release has, or what goes on after its end.
     """
     cursor = _Cursor(data)
     version = _version(cursor)
@@ -113,11 +111,7 @@ def read_state_schema(
     """The schema that Spark wrote for a store; all its partitions share that of partition 0.
 
     Of v3 operator metadata names the ``schema_paths``, oldest first; only the names of the files
-    count, for the paths are of the place where the query ran.
-
-    Returns:
-        The schema, or None if there is none (Spark 3.0 and older) or it is unreadable, and the
-        problems.
+    count, for the paths are of the place where the query ran. None before Spark 3.1.
     """
     path = schema_path(operator_id, store_name)
     try:
@@ -256,12 +250,10 @@ def _read(storage: Storage, path: str, size: int | None = None) -> StateSchema:
 def _read_v3(
     storage: Storage, folder: str, schema_paths: Sequence[str]
 ) -> tuple[StateSchema | None, tuple[Problem, ...]]:
-    """The newest schema, with what only older ones have.
-
-    Spark writes a whole new file when a column family comes, goes or changes. What the query no
-    longer declares keeps its rows, and rows keep the schema that they were written by
-    (``StateSchemaCompatibilityChecker``).
-    """
+    """The newest schema, with what only older ones have."""
+    # Spark writes a whole new file when a column family comes, goes or changes. What the query no
+    # longer declares keeps its rows, and rows keep the schema that they were written by
+    # (StateSchemaCompatibilityChecker).
     try:
         chosen = _order(storage.list(folder, missing_ok=True), schema_paths)
     except (InspectorError, OSError) as error:

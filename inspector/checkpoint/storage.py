@@ -1,8 +1,7 @@
 """Reading the storage a checkpoint lies on. Nothing here writes.
 
 A query may be writing while we read: listings are never cached, and a file that was listed may be
-gone when it is read. Failures of the storage are ``OSError`` (a missing file
-``FileNotFoundError``), whatever the driver raised, and name the path but no credentials.
+gone. Failures are ``OSError``, whatever the driver raised, and name the path but no credentials.
 """
 
 from __future__ import annotations
@@ -65,14 +64,9 @@ class Storage:
     def open(cls, url: str, options: Mapping[str, str] | None = None) -> Storage:
         """Open a path or URL, in Spark's spelling or fsspec's; nothing need exist there.
 
-        Args:
-            url: local path, ``file:/``, ``s3a://``, ``abfss://``, ``hdfs://``, ``memory://``, ...
-            options: the driver's options (credentials, endpoint); ``true``, ``false`` and JSON
-                objects go to the driver as such.
-
-        Raises:
-            EngineError: no driver for this kind of URL is installed; says what to install.
-            OSError: the driver refuses the URL or the options.
+        Of the driver's ``options`` ``true``, ``false`` and JSON objects go to it as such. Raises
+        EngineError where no driver is installed, with what to install; OSError where it refuses URL
+        or options.
         """
         return cls(url, options, anew=True)
 
@@ -109,12 +103,8 @@ class Storage:
         return self.stat(relative) is not None
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
-        """What a folder holds, sorted by name; sockets, devices and the like are marked special.
-
-        Raises:
-            FileNotFoundError: there is no such folder, unless ``missing_ok``: then it is empty.
-            OSError: it cannot be listed, or is a file.
-        """
+        """What a folder holds, sorted by name; sockets, devices and the like are marked special."""
+        # missing_ok: a folder that is not there is empty, and raises no FileNotFoundError.
         try:
             with self._guard(relative):
                 return self._listing(relative)
@@ -134,11 +124,8 @@ class Storage:
         missing_ok: bool = False,
         errors: dict[str, OSError] | None = None,
     ) -> dict[str, tuple[Entry, ...]]:
-        """List many folders at once; the answer has their order.
-
-        Without ``errors`` the first failure is raised; with it a folder that failed is in there
-        and not in the answer.
-        """
+        """List many folders at once; the answer has their order, ``errors`` those that failed."""
+        # Without errors the first failure is raised.
         paths = list(dict.fromkeys(relatives))
         entries = in_parallel(partial(self.list, missing_ok=missing_ok), paths, self._threads)
         answer: dict[str, tuple[Entry, ...]] = {}
@@ -152,14 +139,9 @@ class Storage:
         return answer
 
     def tree(self) -> Tree | None:
-        """All that lies below the root, by one listing; None where the storage has none such.
-
-        Those of object stores have. One that may list some folders only, or whose listing does not
-        come in time, is listed folder by folder (:meth:`list_many`), which says which ones fail.
-
-        Raises:
-            OSError: the storage does not answer.
-        """
+        """All that lies below the root, by one listing; None where the storage has none such."""
+        # Those of object stores have. One that may list some folders only, or whose listing does
+        # not come in time, is listed folder by folder (list_many), which says which ones fail.
         if not lists_recursively(self._fs):
             return None
 
@@ -193,13 +175,8 @@ class Storage:
     def request(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> Callable[[], bytes]:
-        """Request a whole small file now, of a remote storage; who needs it calls what this gives.
-
-        Without its size, which a listing has, the request waits for the call.
-
-        Returns:
-            A function that waits for the bytes, and raises what :meth:`read` raises.
-        """
+        """Request a whole small remote file now; who needs it calls what this gives."""
+        # Without its size, which a listing has, the request waits for the call.
         if not self._is_remote:
             return partial(self._read_local, relative, limit)
         # A range of an empty object is an error (HTTP 416), so none is requested.
@@ -227,11 +204,8 @@ class Storage:
         return self._check_limit(relative, data, max(size, len(data)), limit)
 
     def read_some(self, relatives: Iterable[str], room: int) -> Sequence[bytes]:
-        """The first of some small files of this machine, as far as all goes well with them.
-
-        They have fewer bytes than ``room`` together. Only the compiled kernel reads so, and none of
-        a remote storage.
-        """
+        """The first of some small files of this machine, as far as all goes well with them."""
+        # They have fewer bytes than room together. Only the compiled kernel reads so.
         read: Any = None if self._is_remote else getattr(kernel(), "read_files", None)
         if read is None:
             return ()
@@ -272,13 +246,8 @@ class Storage:
     def stream(
         self, relative: str, chunk_bytes: int = LIMITS.chunk_bytes, *, size: int | None = None
     ) -> Iterator[bytes]:
-        """A file from start to end in chunks of at most ``chunk_bytes``, one request each.
-
-        With its size, if a listing has it, the next chunks are under way.
-
-        Raises:
-            OSError: at the chunk that cannot be read.
-        """
+        """A file from start to end in chunks of at most ``chunk_bytes``, one request each."""
+        # With its size, if a listing has it, the next chunks are under way.
         if not self._is_remote:
             chunks = local_files.chunks(self._path(relative), chunk_bytes)
         elif is_async(self._fs) and size is not None:

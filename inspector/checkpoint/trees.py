@@ -1,9 +1,7 @@
 """Everything below a checkpoint's root, by one listing of an object store.
 
-An object store has no folders: it lists all names that begin alike, a thousand at a time. Folder by
-folder a checkpoint of a thousand partitions would take a thousand requests for the same names.
-What nobody reads, as most of ``sources``, is listed with the rest: Spark's sources keep one file
-there or compact what they keep, and a LIST for each folder that is read costs more than that.
+It has no folders: it lists all names that begin alike, a thousand at a time. What nobody reads, as
+most of ``sources``, is listed with the rest: a LIST for each folder that is read costs more.
 """
 
 from __future__ import annotations

@@ -14,12 +14,9 @@ Spark (Hadoop ``Path``)               fsspec
 anything else with ``://``            as it is, for fsspec to judge
 ====================================  ===================================================
 
-Hadoop does not percent-decode a path, so neither is it done here.
-
-Staged are copies of a checkpoint's files on this process's own disk, for storages that only Spark
-reaches. A task says where its files are by a URL such as ``staged:/f3a9``: the same in every
-process, while the folder behind the name is each process's own, filled before the task runs and
-removed after it.
+Hadoop does not percent-decode a path, so neither is it done here. Staged are copies of files that
+only Spark reaches, on this process's own disk: the name is the same in every process, the folder
+behind it each one's own, filled before the task runs and removed after it.
 """
 
 from __future__ import annotations

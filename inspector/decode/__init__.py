@@ -7,7 +7,6 @@
     rows       spans            -> Arrow            UnsafeRow by schema, or one clock column of it
     checksums  row checksums, Hadoop's and Spark's side files
 
-No module here does I/O: bytes come in, values or a :class:`~inspector.exceptions.DecodeError` come
-out, whatever the bytes are. Offsets in errors are offsets in the file as it lies on storage, unless
-the message says *raw*, which is an offset after decompression.
+No module here does I/O: bytes in, values or a :class:`~inspector.exceptions.DecodeError` out.
+Offsets in errors are those on storage, unless the message says *raw*: after decompression.
 """

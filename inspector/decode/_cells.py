@@ -1,8 +1,7 @@
 """Places of values within a buffer of UnsafeRows, many at a time.
 
-A level of decoding is a set of :class:`Cells`: one cell per value of one column (of all rows, or of
-all elements of all arrays). Every place in a cell was checked against what contains it before it
-is read, so the readers here need no further test.
+A :class:`Cells` has one cell per value of one column (of all rows, or of all elements of all
+arrays). Every place in it was checked before it is read, so the readers need no further test.
 """
 
 from __future__ import annotations
@@ -37,10 +36,8 @@ def fixed_bytes(fields: int) -> int:
 
 
 def reserved_bytes(data_type: DataType) -> int:
-    """Bytes that a row, though no array, keeps for any value of a type, also for a null one.
-
-    So that it can grow in place (``UnsafeRowWriter.write(Decimal)``, ``write(CalendarInterval)``).
-    """
+    """Bytes that a row, though no array, keeps for any value of a type, also for a null one."""
+    # So that it can grow in place (UnsafeRowWriter.write(Decimal), write(CalendarInterval)).
     kind = storage_type(data_type)
     if isinstance(kind, DecimalType):
         return 0 if kind.fixed_width else _RESERVED

@@ -10,10 +10,7 @@ from inspector.exceptions import FrameError, TruncatedError
 
 
 class Source:
-    """Reads exact numbers of bytes across chunks, without copying where one chunk has them all.
-
-    Holds one chunk and, while a read spans several, the bytes of that read.
-    """
+    """Reads exact numbers of bytes across chunks, without copying where one chunk has them all."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
@@ -75,15 +72,7 @@ class Source:
         return taken
 
     def header(self, layout: struct.Struct, magic: bytes, noun: str) -> tuple[Any, ...]:
-        """Take a header whose first field is the bytes that mark the start of ``what``.
-
-        Returns:
-            All its fields.
-
-        Raises:
-            FrameError: other bytes are there.
-            TruncatedError: it begins, and then the stream ends.
-        """
+        """All fields of a header; the first is ``magic`` (FrameError, TruncatedError)."""
         start = self.offset
         taken = self.up_to(layout.size)
         if len(taken) == layout.size:
@@ -111,13 +100,7 @@ class RawCodec:
         self._errors = OSError, pa.ArrowException
 
     def block(self, block: memoryview, size: int, start: int) -> bytes:
-        """One block, decompressed.
-
-        pyarrow does not report one that is shorter than ``size``.
-
-        Raises:
-            FrameError: it is corrupt; at ``start``.
-        """
+        """One block, decompressed (FrameError, at ``start``); pyarrow passes shorter ones."""
         try:
             return self._codec.decompress(block, size, asbytes=True)
         except self._errors as error:

@@ -131,11 +131,9 @@ class AvroRows:
 
 
 def range_fields(schema: StructType) -> StructType:
-    """The schema of the ordered fields of a range-scan key, as Avro has them.
-
-    For each a marker of its sign and its big-endian bytes
-    (``StateStoreColumnFamilySchemaUtils.convertForRangeScan``).
-    """
+    """The schema of the ordered fields of a range-scan key, as Avro has them."""
+    # For each a marker of its sign and its big-endian bytes
+    # (StateStoreColumnFamilySchemaUtils.convertForRangeScan).
     binary = AtomicType("binary", "binary")
     return StructType(
         tuple(

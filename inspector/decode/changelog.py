@@ -61,9 +61,7 @@ def read_changelog(
 ) -> tuple[ChangelogHead, Iterator[Scanned]]:
     """The head of a decompressed changelog, cut anywhere, and its records as they come.
 
-    Raises:
-        TruncatedError, RecordError, LimitError: as :func:`inspector.decode.records.scan_blocks`.
-        DecodeError: the version is unknown, or the lineage is none.
+    Raises DecodeError where version or lineage is none, and as ``records.scan_blocks``.
     """
     stream = _Beginning(blocks)
     head = _head(stream)

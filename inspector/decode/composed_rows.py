@@ -1,10 +1,9 @@
 """UnsafeRows put together from parts of others, all rows of a block at once.
 
 RocksDB's keys are arranged for scans: a prefix of the columns apart from the rest, or a time in
-front. Spark restores the row by a projection (``PrefixKeyScanStateEncoder.decodeKey``), and what
-comes out is laid out as ``UnsafeRowWriter`` lays out every row: null bits, a slot for each field,
-then the variable parts one after the other, each on a whole word. The rows made here are the same,
-byte for byte.
+front. The rows made here are byte for byte those that Spark restores by a projection
+(``PrefixKeyScanStateEncoder.decodeKey``), laid out as by ``UnsafeRowWriter``: null bits, a slot for
+each field, then the variable parts one after the other, each on a whole word.
 """
 
 from __future__ import annotations
@@ -56,12 +55,7 @@ def constant(values: Int64s) -> Column:
 def columns_of(
     buffer: bytes, offsets: Int64s, lengths: Int64s, types: Sequence[DataType]
 ) -> list[Column]:
-    """The fields, of these types, of some rows in a buffer.
-
-    Raises:
-        RowError: a row has no room for its fields, or a variable part lies outside of it; with the
-            offset of the row in the buffer.
-    """
+    """The fields, of these types, of rows in a buffer (RowError: one does not fit)."""
     bits = bitset_bytes(len(types))
     least = bits + WORD * len(types)
     _require((lengths >= least) & (lengths % WORD == 0), offsets, "a row without room")

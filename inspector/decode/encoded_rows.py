@@ -97,10 +97,8 @@ class KeyDecoder:
     def columns(self, buffer: bytes, keys: Spans) -> list[Column]:
         """The fields of the keys, in the order of the schema.
 
-        Raises:
-            RecordError: a key is not of this arrangement.
-            RowError: a part of it is not of its schema.
-            DecodeError: the arrangement or the schema is unknown.
+        Raises RecordError for a key of another arrangement, RowError for a part that is not of its
+        schema, DecodeError where either is unknown.
         """
         kind, types = self.encoder.kind, self._types()
         if kind is KeyEncoding.ROW:
@@ -173,17 +171,11 @@ class Pieces(NamedTuple):
 
 
 def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, before_size: int = 0) -> Pieces:
-    """The parts of values that were merged (``MultiValuedStateEncoder``).
+    """The parts of values that were merged (``MultiValuedStateEncoder``), at least one in each.
 
-    Args:
-        buffer: what the lists lie in.
-        lists: where each lies; at least one piece in each.
-        delimiter_bytes: between two pieces that were merged: 1 (``,``), or 0 with version 2 of the
-            merge operator (``spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion``).
-        before_size: bytes of each piece before its size.
-
-    Raises:
-        RecordError: a size is impossible.
+    Between two that were merged are ``delimiter_bytes``: 1 (``,``), or 0 with version 2 of the
+    merge operator (``spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion``);
+    ``before_size`` are bytes of each before its size. Raises RecordError for an impossible size.
     """
     at, ends = lists.offsets.copy(), lists.offsets + lists.lengths
     live = np.arange(len(at), dtype=np.int64)
@@ -220,11 +212,9 @@ def _split(buffer: bytes, keys: Spans) -> tuple[Spans, Spans]:
 
 
 def _number(buffer: bytes, column: Column, data_type: DataType, keys: Spans) -> Column:
-    """A column of fixed width from the bytes that order it.
-
-    A mark, then the number big-endian (``encodePrefixKeyForRangeScan``); of a negative
-    floating-point number every bit is flipped.
-    """
+    """A column of fixed width from the bytes that order it."""
+    # A mark, then the number big-endian (encodePrefixKeyForRangeScan); of a negative floating-point
+    # number every bit is flipped.
     kind = storage_type(data_type)
     width = kind.fixed_width
     offsets, room = column.offsets, column.room

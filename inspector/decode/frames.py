@@ -38,14 +38,7 @@ _CLASS_PREFIX = "org.apache.spark.io."
 
 
 def codec_of(conf_value: str) -> str:
-    """The codec that a value of the conf names.
-
-    Args:
-        conf_value: a short name in any case, or the full name of one of Spark's codec classes.
-
-    Raises:
-        DecodeError: neither; it may be a class of the user's own.
-    """
+    """The codec of a conf: a short name in any case, or a class of Spark's; else DecodeError."""
     name = conf_value.strip()
     if name.lower() in CODECS:
         return name.lower()
@@ -69,24 +62,14 @@ def sniff(head: bytes) -> str | None:
 
 
 def inflate(chunks: Iterable[bytes], codec: str, limits: Limits = LIMITS) -> Iterator[bytes]:
-    """Decompress a file as it arrives.
+    """Raw bytes of a file as it arrives, block by block, one chunk and one block at a time.
 
-    Holds one chunk and one block at a time. A file of snappy, lzf or zstd that was cut exactly
-    between two blocks is not noticed here but by the missing end mark of its records.
+    ``limits``: ``frame_bytes`` bounds a block, ``ratio`` the whole. A file of snappy, lzf or zstd
+    cut exactly between two blocks is noticed only by the missing end mark of its records.
 
-    Args:
-        chunks: the bytes of the file, cut anywhere.
-        codec: one of :data:`CODECS`.
-        limits: ``frame_bytes`` bounds a block, ``ratio`` the whole.
-
-    Yields:
-        Raw bytes, block by block, none of them above ``limits.frame_bytes``.
-
-    Raises:
-        TruncatedError: the file is empty or ends too early.
-        FrameError: the bytes are not what the codec writes.
-        LimitError: a block is larger than the limit, or the file is nothing but repetition.
-        DecodeError: no such codec.
+    Raises: TruncatedError: the file is empty or ends too early. FrameError: the bytes are not what
+    the codec writes. LimitError: a block is larger than the limit, or the file is nothing but
+    repetition. DecodeError: no such codec.
     """
     if codec not in _CODECS:
         raise DecodeError(f"unknown codec {codec[:120]!r}, expected {', '.join(CODECS)}")

@@ -38,13 +38,7 @@ _CHECKSUM_BITS = 0x0FFFFFFF  # StreamingXXHash32.asChecksum() drops the upper fo
 
 
 def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
-    """The decompressed blocks of one or more streams.
-
-    Raises:
-        TruncatedError: the file ends within a block or before an end mark.
-        FrameError: a header or checksum is wrong, or LZ4 data is corrupt.
-        LimitError: a block is larger than ``limits.frame_bytes``.
-    """
+    """The decompressed blocks of one or more streams; errors as of :func:`frames.inflate`."""
     blocks = _kernel_blocks()
     room = min(_AT_ONCE, limits.frame_bytes)
     ended = False
@@ -89,12 +83,10 @@ def _codec() -> RawCodec:
 
 
 def _kernel_blocks() -> Callable[[memoryview, int, int, int], tuple[bytes, int]] | None:
-    """The kernel's function for blocks that are right; only the compiled one has it.
-
-    It takes a buffer, where the first block begins, the most bytes of a block, and about how many
-    raw bytes are wanted; it returns raw bytes, and the packed ones that they were, headers
-    included: of no block that this module would refuse.
-    """
+    """The kernel's function for blocks that are right; only the compiled one has it."""
+    # It takes a buffer, where the first block begins, the most bytes of a block, and about how many
+    # raw bytes are needed; it returns raw bytes, and how many packed ones they were, headers
+    # included.
     return getattr(kernel(), "lz4_stream", None)
 
 

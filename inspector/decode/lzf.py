@@ -32,12 +32,7 @@ _LONG = 7
 
 
 def inflate(source: Source, _limits: Limits) -> Iterator[bytes]:
-    """The decompressed chunks; each is small by its format, whatever the limits.
-
-    Raises:
-        TruncatedError: the file ends within a chunk.
-        FrameError: a header is wrong, or LZF data is corrupt.
-    """
+    """The decompressed chunks (TruncatedError, FrameError); each is small by its format."""
     while not source.at_end():
         start = source.offset
         _, kind, length = source.header(_HEADER, MAGIC, "an LZF chunk")

@@ -1,12 +1,9 @@
 """Raw blocks to records: puts and removals, as spans over one buffer.
 
-The framing is :func:`inspector.kernel._scan.scan`; this module feeds it bounded buffers and
-holds what a file must be as a whole: an end mark, nothing behind it, no removal in a snapshot.
-
-Row checksums (Spark 4.2 and later): a CRC32C within each record of a state file.
-
-It lies before a put's value and covers key and value, and before a removal's key and covers the
-key alone; little endian (``StateStoreRowChecksum``).
+The framing is :func:`inspector.kernel._scan.scan`; this module feeds it bounded buffers and holds
+what a file must be as a whole: an end mark, nothing behind it, no removal in a snapshot. Row
+checksums (``StateStoreRowChecksum``, 4.2 on) are a CRC32C in each record, little endian: before a
+put's value, of key and value; before a removal's key, of the key.
 """
 
 from __future__ import annotations
@@ -101,20 +98,10 @@ class RecordBlock:
 def read_records(
     blocks: Iterable[bytes], *, snapshot: bool, row_checksum: bool = False, limits: Limits = LIMITS
 ) -> Iterator[RecordBlock]:
-    """Find the records of a decompressed delta or snapshot.
+    """Find the records of a decompressed delta or snapshot: blocks of one or more, in order.
 
     Memory is bounded by ``limits.block_bytes``, the largest raw block, and twice the longest
     record; a record is held only as far as its bytes arrive, whatever length it claims.
-
-    Args:
-        blocks: the raw bytes, cut anywhere.
-        snapshot: whether the file is a snapshot, which has no removals.
-        row_checksum: whether Spark wrote row checksums (conf
-            ``spark.sql.streaming.stateStore.rowChecksum.enabled``, 4.2+).
-        limits: ``record_bytes`` and ``block_bytes``.
-
-    Yields:
-        Blocks of at least one record, in order of the file.
 
     Raises:
         TruncatedError: the end mark is missing.
@@ -139,13 +126,8 @@ class SmallDeltas(NamedTuple):
 
 
 def read_small_deltas(contents: Sequence[bytes], limits: Limits = LIMITS) -> SmallDeltas | None:
-    """Read small deltas of the codec ``lz4`` at once, as far as they are right in every respect.
-
-    Only the compiled kernel does, without the GIL. What it leaves is read file by file.
-
-    Returns:
-        Those that come before the first which is not right; None for no file.
-    """
+    """Read small deltas of the codec ``lz4`` at once, up to the first that is not right."""
+    # Only the compiled kernel does, without the GIL. What it leaves is read file by file.
     read = getattr(kernel(), "small_deltas", None)
     if read is None:
         return None
@@ -184,13 +166,10 @@ class Scanned(NamedTuple):
 def scan_blocks(
     blocks: Iterable[bytes], limits: Limits = LIMITS, *, raw_offset: int = 0, kinds: bool = False
 ) -> Iterator[Scanned]:
-    """Find the records of a file that is cut anywhere, and its end.
+    """Find the records of a file that is cut anywhere, and its end; errors as of read_records.
 
-    The first record starts at ``raw_offset`` of the decompressed file; with ``kinds`` each begins
-    with its kind.
-
-    Raises:
-        TruncatedError, RecordError, LimitError: as :func:`read_records`.
+    The first starts at ``raw_offset`` of the decompressed file; with ``kinds`` each begins with its
+    kind.
     """
     stream = iter(blocks)
     position = _Place(raw_offset)
@@ -298,22 +277,11 @@ _ROW_CHECKSUM = struct.Struct("<I")
 
 
 def strip_and_verify(buffer: bytes, spans: npt.NDArray[np.int64], raw: int) -> tuple[int, ...]:
-    """Take the row checksum off every record and compare it with its bytes.
+    """Take the row checksum off every record, and compare it; indexes of those that are wrong.
 
-    As ``StateStoreRowChecksum`` writes them since 4.2: a put has it in front of its value and it
-    covers key and value; a removal has it in front of its key and it covers the key.
-
-    Args:
-        buffer: what the spans lie in.
-        spans: four rows (key offset, key length, value offset, value length or -1); changed in
-            place to leave the checksums out.
-        raw: offset of the buffer in the decompressed file, for messages.
-
-    Returns:
-        Indexes of the records whose checksum is wrong.
-
-    Raises:
-        RecordError: a value, or a removal's key, is shorter than a checksum.
+    ``spans`` (key offset, key length, value offset, value length or -1) are changed in place;
+    ``raw`` is the offset of the buffer in the decompressed file, for messages. Raises RecordError
+    where a value, or a removal's key, is shorter than a checksum.
     """
     removed = spans[3] < 0
     held = np.where(removed, spans[1], spans[3])

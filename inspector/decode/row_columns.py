@@ -119,11 +119,9 @@ class RowDecoder:
         return struct_fields(page, self.schema, rows, rows.present & ~dummy, self.arrow_type)
 
     def _dummies(self, page: Page, rows: Regions) -> Bools:
-        """Which rows stand for nothing.
-
-        Deduplication before 3.2 declares the whole input row as its value and stores one null
-        field (``StreamingDeduplicateExec``): 16 bytes, whatever the schema.
-        """
+        """Which rows stand for nothing."""
+        # Deduplication before 3.2 declares the whole input row as its value and stores one null
+        # field (StreamingDeduplicateExec): 16 bytes, whatever the schema.
         dummy: Bools = rows.present & (rows.size == _DUMMY_BYTES) & (self._fixed > _DUMMY_BYTES)
         live = np.flatnonzero(dummy)
         nulls = page.numbers("<i8", rows.start[live])
@@ -218,10 +216,8 @@ def _wide_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
 
 
 def _decimals(page: Page, values: Int64s, present: Bools, cells: Cells, arrow: ArrowType) -> Array:
-    """Decimals from low and high halves; those of too many digits are misfits.
-
-    Spark refuses them as well, where it does not trust the bytes (``Decimal.set``).
-    """
+    """Decimals from low and high halves; those of too many digits are misfits."""
+    # Spark refuses them as well, where it does not trust the bytes (Decimal.set).
     low, high = values[:, 0].view("<u8"), values[:, 1]
     most = 10**arrow.precision - 1
     mask = (1 << 64) - 1
@@ -472,14 +468,10 @@ class Int64Path:
         self._steps = np.array(steps, np.int64)
 
     def read(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> tuple[Int64s, Bools]:
-        """The field of many rows in a buffer.
+        """The field of many rows in a buffer: values (0: none), and whether there is one.
 
-        Returns:
-            The values (0 where there is none) and whether there is one: not where the field or a
-            struct around it is null, and not where the row does not fit its schema.
-
-        Raises:
-            ValueError: a row outside of the buffer.
+        There is none where the field or a struct around it is null, or the row does not fit its
+        schema. Raises ValueError for a row outside of the buffer.
         """
         values: Int64s = np.empty(len(offsets), np.int64)
         valid: Bools = np.empty(len(offsets), np.bool_)

@@ -105,9 +105,7 @@ class RowCheck:
     def misfits(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> tuple[tuple[int, str], ...]:
         """Index of each row in a buffer that does not fit, and why, in order.
 
-        Raises:
-            ValueError: a row outside of the buffer.
-            LimitError: more values in doubt than one call decodes.
+        Raises ValueError for a row outside of the buffer, LimitError for too many values in doubt.
         """
         doubts = np.empty(len(offsets), np.uint8)
         if not kernel().check_rows(buffer, offsets, lengths, self._program, doubts):
@@ -146,11 +144,9 @@ class KeyOrder:
         self._program = np.array((len(key.fields), *orders), np.int64)
 
     def descends(self, block: RecordBlock) -> Bools:
-        """For each record, whether its key is below that of the record before it in the block.
-
-        Of a block with a key that does not fit the schema, or with more values than one call
-        checks, nothing is said.
-        """
+        """For each record, whether its key is below that of the record before it in the block."""
+        # Of a block with a key that does not fit the schema, or with more values than one call
+        # checks, nothing is said.
         below = np.zeros(block.count, np.bool_)
         if block.count < 2:
             return below
@@ -191,10 +187,8 @@ class RowHash:
 
     @classmethod
     def of(cls, schema: StructType, fields: int) -> RowHash | None:
-        """The hash of the first fields; None where a type's hash is not known.
-
-        Strings of a collation hash by a key of their own, arrays and maps group no rows here.
-        """
+        """The hash of the first fields; None where a type's hash is not known."""
+        # Strings of a collation hash by a key of their own, arrays and maps group no rows here.
         if not 0 < fields <= len(schema.fields):
             return None
         program = _hashes(schema.fields, fields)
@@ -203,11 +197,8 @@ class RowHash:
     def partitions(
         self, buffer: Any, offsets: Int64s, lengths: Int64s, count: int
     ) -> tuple[Int64s, Bools]:
-        """The partition of each row among so many, and whether it is known.
-
-        It is not known of a row that does not fit the schema, or has a field of more than 4,096
-        bytes.
-        """
+        """The partition of each row among so many, and whether it is known."""
+        # Not of a row that does not fit the schema, or has a field of more than 4,096 bytes.
         hashes = np.empty(len(offsets), np.int64)
         is_known = np.empty(len(offsets), np.bool_)
         program = np.array(self.program, np.int64)

@@ -149,9 +149,7 @@ class SparkSum:
 def hadoop_sums(crc: bytes, limits: Limits = LIMITS) -> tuple[int, memoryview]:
     """Bytes per checksum, and the checksums as they lie, four bytes each, of a ``.NAME.crc``.
 
-    Raises:
-        DecodeError: it is not one.
-        LimitError: its parts are shorter than ``limits.sum_part_bytes``.
+    Raises DecodeError if it is none, LimitError for parts shorter than ``limits.sum_part_bytes``.
     """
     if len(crc) < _HADOOP_HEADER.size:
         raise TruncatedError("checksum file without a header", offset=len(crc))

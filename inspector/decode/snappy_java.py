@@ -26,13 +26,7 @@ _VARINT_BYTES = 5  # of a 32-bit number
 
 
 def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
-    """The decompressed blocks.
-
-    Raises:
-        TruncatedError: the file ends within a header or block.
-        FrameError: a header is wrong, or Snappy data is corrupt.
-        LimitError: a block is larger than ``limits.frame_bytes``.
-    """
+    """The decompressed blocks (TruncatedError, FrameError, LimitError: as of frames.inflate)."""
     codec = RawCodec("snappy", "Snappy")
     source.expect(MAGIC, "a Snappy stream")
     _versions(source)

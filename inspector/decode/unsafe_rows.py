@@ -1,9 +1,8 @@
 """Values back to UnsafeRows, byte for byte as Spark's own writers lay them out.
 
-State that is stored in another form (Avro, keys in parts) is an UnsafeRow as soon as Spark has read
-it, and so it is here: whatever measures, compares or decodes rows sees those of one layout
-(``UnsafeRowWriter``, ``UnsafeArrayWriter`` and the code that ``GenerateUnsafeProjection`` makes,
-3.2 to 4.3).
+(``UnsafeRowWriter``, ``UnsafeArrayWriter``, ``GenerateUnsafeProjection``, 3.2 to 4.3.) So state
+that is stored in another form (Avro, keys in parts) is measured, compared and decoded as all other
+is.
 
 A value is ``None`` for null, ``bytes`` for a type without parts (of its width, little-endian, if
 that is fixed; else its contents), a sequence of values for a struct or an array, and a pair of

@@ -44,14 +44,9 @@ class Date(int):
 
 
 def variant_value(metadata: bytes, value: bytes, depth: int = LIMITS.nesting) -> Any:
-    """A variant as Python values.
-
-    Objects are dicts, arrays lists; Decimal, bytes, UUID and the three kinds of time above stand
-    for what JSON has no word for.
-
-    Raises:
-        RowError: the bytes are no variant, or are nested deeper than ``depth``.
-    """
+    """A variant as Python values; RowError if it is none, or nested deeper than ``depth``."""
+    # Objects are dicts, arrays lists; Decimal, bytes, UUID and the three kinds of time above stand
+    # for what JSON has no word for.
     try:
         return _Variant(metadata, value).at(0, depth)
     except (IndexError, struct.error, UnicodeDecodeError) as error:

@@ -18,12 +18,9 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
     """The decompressed bytes, in pieces of up to 1 MiB.
 
     That the file begins as one of today's is looked at here: the library also takes the frames of
-    formats before 1.0, which differ from it by a bit or two. The library bounds what a frame may
-    request: a window of 128 MiB (``ZSTD_WINDOWLOG_LIMIT``).
-
-    Raises:
-        TruncatedError: the file ends within a frame.
-        FrameError: Zstandard data is corrupt; the offset is near, at or after the damage.
+    formats before 1.0, which differ from it by a bit or two. It bounds what a frame may request: a
+    window of 128 MiB (``ZSTD_WINDOWLOG_LIMIT``). Raises TruncatedError within a frame, and
+    FrameError for corrupt data, with an offset at or after the damage.
     """
     import pyarrow as pa  # noqa: PLC0415 - not to recognise a codec
 
@@ -46,11 +43,7 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
 
 
 class _Reader(io.RawIOBase):
-    """The part of a file object that pyarrow reads from.
-
-    Args:
-        source: what it gives. taken: what was taken of it before, to be given first.
-    """
+    """The part of a file object that pyarrow reads from; gives ``taken``, then the ``source``."""
 
     def __init__(self, source: Source, taken: bytes) -> None:
         super().__init__()

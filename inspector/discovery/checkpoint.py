@@ -145,10 +145,8 @@ class Checkpoint:
 
     @cached_property
     def newest_snapshot_format(self) -> int:
-        """The number in the newest snapshot of checkpoint format 2; 1 where there is none to read.
-
-        Spark 4.0 writes v2 there, which no other release reads.
-        """
+        """The number in the newest snapshot of checkpoint format 2; 1 where there is none."""
+        # Spark 4.0 writes v2 there, which no other release reads.
         stores = self.store_files.values() if self.logs.unique_ids else ()
         files = [file for of_store in stores for file in of_store.snapshots.values()]
         snapshots = [file for file in files if (file.version or 0) <= self.newest_version]
@@ -168,14 +166,12 @@ class Checkpoint:
 
     @cached_property
     def ended_operators(self) -> dict[int, int]:
-        """The last version of each operator that a restart took out of the query.
-
-        Spark compares operators with its metadata of them, which 4.0 was the first to write
-        (``OperatorStateMetadataValidator``). Before, a query goes on without those of the highest
-        ids, the ones nearest to the sources, whose folders stay as they are. So all partitions of
-        such an operator end together before the newest version, and others do not; of one that
-        failed in its last batch some have a version more. One file may be lost by itself.
-        """
+        """The last version of each operator that a restart took out of the query."""
+        # Spark compares operators with its metadata of them, which 4.0 was the first to write
+        # (OperatorStateMetadataValidator). Before, a query goes on without those of the highest
+        # ids, the ones nearest to the sources, whose folders stay as they are. So all partitions of
+        # such an operator end together before the newest version, and others do not; of one that
+        # failed in its last batch some have a version more. One file may be lost by itself.
         result: dict[int, int] = {}
         has_metadata = any(operator.metadata for operator in self.query)
         for operator in sorted(self.query, key=lambda each: -each.operator_id):
@@ -225,9 +221,7 @@ class Checkpoint:
     def version_of(self, batch: int | None = None, state_version: int | None = None) -> int:
         """The version to judge: of a batch, a version itself, or else the newest committed one.
 
-        Raises:
-            CheckpointError: the version asked for is newer than the last committed one, and has
-                files in no store.
+        Raises CheckpointError for one that is newer than the last committed, and has no files.
         """
         if batch is not None:
             state_version = batch + 1
@@ -253,12 +247,8 @@ def open_checkpoint(
 ) -> Checkpoint:
     """Open a checkpoint by its root, or by any path below it, as :func:`checkpoint_at`.
 
-    Raises:
-        CheckpointError: a user-supplied schema is for no store of the part that was selected.
-        NotACheckpointError: nothing is there, or something else.
-        UnsupportedProviderError: a provider wrote its state that cannot be read here.
-        EngineError: no driver for the URL.
-        OSError: the storage does not answer.
+    Raises CheckpointError for a given schema of no selected store, NotACheckpointError,
+    UnsupportedProviderError, EngineError without a driver, and OSError.
     """
     root, meant = resolve_root(url, options, classify)
     return checkpoint_at(Storage(root, options), meant, selection, user_schemas, near=near)
@@ -275,11 +265,7 @@ def checkpoint_at(
     small_files: VerifiedFiles | None = None,
     near: Near | None = None,  # the entries of the logs that are read; None for all
 ) -> Checkpoint:
-    """A checkpoint whose root is open.
-
-    Raises:
-        CheckpointError: as :func:`open_checkpoint`.
-    """
+    """A checkpoint whose root is open (CheckpointError: as :func:`open_checkpoint`)."""
     narrower = vars(selection or Selection()).items()
     chosen = replace(meant, **{name: value for name, value in narrower if value is not None})
     verified = small_files or VerifiedFiles(storage)

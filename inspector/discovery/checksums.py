@@ -1,7 +1,6 @@
 """Which files no checksum vouches for, by the listing and the log alone.
 
-A byte that changes in such a file is noticed only where the file can no longer be decoded, where
-its rows no longer fit their schema, or where another file says the same once more.
+A byte that changes there is noticed only where decoding, the schema or another file shows it.
 """
 
 from __future__ import annotations
@@ -25,11 +24,9 @@ class Unsummed(NamedTuple):
 
 
 def count_unsummed_files(checkpoint: Checkpoint, version: int) -> Unsummed:
-    """The deltas and snapshots of a version and of older ones that hold no checksum.
-
-    None of these vouches for them: the codec, of which only lz4 has checksums in its blocks; the
-    checksum of each row (``stateStore.rowChecksum.enabled``); a checksum file beside them.
-    """
+    """The deltas and snapshots of a version and of older ones that hold no checksum."""
+    # None of these vouches for them: the codec, of which only lz4 has checksums in its blocks; the
+    # checksum of each row (stateStore.rowChecksum.enabled); a checksum file beside them.
     files = without = 0
     sums = cache(partial(sums_itself, checkpoint))
     for operator in checkpoint.operators:

@@ -87,11 +87,7 @@ def small_files(
     """The logs, metadata and schemas that a restart after a batch of the whole checkpoint reads.
 
     If a batch is appended, ``unique_ids`` are the ids of its state by those of the batch before it
-    (checkpoint format 2).
-
-    Raises:
-        CheckpointError: an entry of a log is not there, or is nothing that can be copied.
-        OSError: the storage does not answer.
+    (checkpoint format 2). Raises CheckpointError for a lost entry, or one that cannot be copied.
     """
     storage = checkpoint.storage
     root = _Folder.of(storage, "")
@@ -118,12 +114,7 @@ def small_files(
 
 
 def check_file_logs(checkpoint: Checkpoint, batch: int) -> None:
-    """Refuse sources of files of whose log a part is gone.
-
-    Raises:
-        SourceNotWholeError: says which entry is missing.
-        OSError: the storage does not answer.
-    """
+    """Refuse, by SourceNotWholeError, sources of files of whose log an entry is gone."""
     for lost in source_log_gaps(checkpoint, batch):
         raise SourceNotWholeError(
             f"{lost} is missing, which names files that the source has read: the query would not "
@@ -230,11 +221,9 @@ def _of_operator(
 
 
 def with_schema_paths(metadata: bytes, new_root: str) -> bytes:
-    """Operator metadata whose paths of schemas lead to another root.
-
-    Spark writes them in full (``OperatorStateMetadataV2``), so that a checkpoint that was moved
-    cannot be read until they are rewritten. A scheme that means the same storage stays.
-    """
+    """Operator metadata whose paths of schemas lead to another root."""
+    # Spark writes them in full (OperatorStateMetadataV2), so that a checkpoint that was moved
+    # cannot be read until they are rewritten. A scheme that means the same storage stays.
     head, _, text = metadata.partition(b"\n")
     fields = json_object(text.decode("utf-8"))
     stores = fields.get("stateStoreInfo")

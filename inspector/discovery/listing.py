@@ -34,10 +34,7 @@ from inspector.providers.chain import compared_versions, restorable_versions
 
 
 def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
-    """What is wrong with files and folders by their names alone: what is missing, or too many.
-
-    Every store has to be able to restore the judged version.
-    """
+    """What is missing, or too many, by names alone; stores have to restore the version."""
     yield from impossible_partitions(checkpoint, version)
     yield from state_problems(checkpoint, version)
     for operator in checkpoint.operators:
@@ -191,10 +188,8 @@ def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
 
 
 def _open_repartitioning(checkpoint: Checkpoint) -> Iterator[Problem]:
-    """That the newest batch is a repartitioning that was not committed.
-
-    Spark 4.3 repartitions the state of RocksDB alone (``OfflineStateRepartitionRunner``).
-    """
+    """That the newest batch is a repartitioning that was not committed."""
+    # Spark 4.3 repartitions the state of RocksDB alone (OfflineStateRepartitionRunner).
     if not is_repartitioning(checkpoint):
         return
     newest = checkpoint.logs.last_offset or 0

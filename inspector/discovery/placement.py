@@ -26,10 +26,8 @@ _DIGITS = 9
 
 
 def partition_count(checkpoint: Checkpoint, version: int) -> int:
-    """How many partitions the state of a version has, by the offset log; 0 if it does not say.
-
-    Nor does a number above the limit ``partitions``, which :func:`impossible_partitions` reports.
-    """
+    """How many partitions the state of a version has, by the offset log; 0 if it does not say."""
+    # Nor does a number above the limit partitions, which impossible_partitions reports.
     count = _recorded_count(checkpoint, version)
     return count if count <= LIMITS.partitions else 0
 
@@ -58,11 +56,9 @@ def partition_counts(checkpoint: Checkpoint) -> set[int]:
 
 
 def has_partition(checkpoint: Checkpoint, partition_id: int, version: int) -> bool:
-    """Whether a version's state has a partition; where the log does not say it, True.
-
-    A repartitioning leaves the folders of partitions that there are no more, with the files of
-    older versions (``OfflineStateRepartitionRunner`` of 4.3 removes nothing).
-    """
+    """Whether a version's state has a partition; where the log does not say it, True."""
+    # A repartitioning leaves the folders of partitions that there are no more, with the files of
+    # older versions (OfflineStateRepartitionRunner of 4.3 removes nothing).
     count = partition_count(checkpoint, version)
     return not count or partition_id < count
 
@@ -73,11 +69,10 @@ def lacks_operator(checkpoint: Checkpoint, operator_id: int, version: int) -> bo
 
 
 def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -> bool:
-    """Whether a version does not have a partition because others do, or none of its operator.
-
-    The newest file of such a folder is of a version that has the partition: of one before a
-    repartitioning, or of one that is not finished. Of what is older than the log nothing is known.
-    """
+    """Whether a version does not have a partition because others do, or none of its operator."""
+    # The newest file of such a folder is of a version that has the partition: of one before a
+    # repartitioning, or of one that is not finished. Of what is older than the log nothing is
+    # known.
     if any(
         lacks_operator(checkpoint, store.store.operator_id, version) for store in partition.stores
     ):

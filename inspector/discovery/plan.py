@@ -98,15 +98,12 @@ def plan(
 def _with_origins(
     checkpoint: Checkpoint, tasks: list[Task], older: list[Task], repartitioned: int
 ) -> list[Task]:
-    """The tasks of a version with those of the partitions that its rows came from.
-
-    A key of partition p of n was in a partition q of m that equals p modulo their greatest common
-    divisor, where Spark's hash placed it; else in any. So a task also reads m / gcd(m, n) older
-    partitions, one after the other, and holds the keys of one of them beside its own: with twice
-    as many partitions than before it is one, with half as many two. Over several repartitionings
-    the numbers multiply. Where all tasks together would read more than :data:`MOST_READS` times
-    what they have, the history of the keys begins with the repartitioning.
-    """
+    """The tasks of a version with those of the partitions that its rows came from."""
+    # A key of partition p of n was in a partition q of m that equals p modulo their greatest common
+    # divisor, where Spark's hash placed it; else in any. So a task also reads m / gcd(m, n) older
+    # partitions, one after the other, and holds the keys of one of them beside its own. Over
+    # several repartitionings the numbers multiply. Where all tasks together would read more than
+    # MOST_READS times what they have, the history of the keys begins with the repartitioning.
     origins: list[list[Task]] = []
     cost = {id(task): _reads(task) for task in older}
     for operator in checkpoint.operators:
@@ -225,10 +222,8 @@ def _store_task(
 def _rises(
     checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
 ) -> Iterator[tuple[int, int]]:
-    """Watermarks that a batch raised far, ahead of its clock or by the fastest of the sources.
-
-    They are compared with expiry times, so with a delay where those have it.
-    """
+    """Watermarks that a batch raised far, ahead of its clock or by the fastest of the sources."""
+    # They are compared with expiry times, so with a delay where those have it.
     followed = rule.expiry or rule.event_time
     if followed is None or followed.clock is not Clock.WATERMARK:
         return
@@ -256,10 +251,8 @@ def _only_time(operator: Operator, store: str) -> ExpiryField | None:
 
 
 def possible_times(operator: Operator, store: str) -> list[tuple[RowPart, tuple[int, ...]]]:
-    """Times of a store's rows that a withWatermark may name which came after their schema.
-
-    A restart leaves the schema as it is. Rows of a join may have it in their value.
-    """
+    """Times of a store's rows that a withWatermark may name which came after their schema."""
+    # A restart leaves the schema as it is. Rows of a join may have it in their value.
     schema = operator.schemas.get(store)
     if schema is None or operator.name in GROUP_STATE:
         return []
@@ -284,12 +277,10 @@ def _scenarios(
 
 
 def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> KeyEncoder:
-    """How a provider that sorts its keys arranges those of a store.
-
-    A schema of format 3 says it, before that the operator's metadata (4.0 on). Before that only a
-    session window has keys with a prefix: all of the key but the start of its session, which comes
-    last (``StreamingSessionWindowStateManagerImplV1``).
-    """
+    """How a provider that sorts its keys arranges those of a store."""
+    # A schema of format 3 says it, before that the operator's metadata (4.0 on). Before that only a
+    # session window has keys with a prefix: all of the key but the start of its session, which
+    # comes last (StreamingSessionWindowStateManagerImplV1).
     if schema is not None and schema.column_families:
         return schema.column_families[0].encoder
     stores = operator.metadata.stores if operator.metadata else ()
@@ -312,12 +303,10 @@ def _written_values(schema: StateSchema | None) -> dict[int, str]:
 def _certainty(
     checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
 ) -> tuple[Certainty, str]:
-    """How sure it is that a row which the rule covers should be gone, and why.
-
-    Spark itself leaves no row that the watermark of the operator has passed, but in complete mode:
-    one that stays shows that this is not the watermark of the query, or that something else put
-    it. So it proves nothing (premise ``one-watermark``).
-    """
+    """How sure it is that a row which the rule covers should be gone, and why."""
+    # Spark itself leaves no row that the watermark of the operator has passed, but in complete
+    # mode: one that stays shows that this is not the watermark of the query, or that something else
+    # put it. So it proves nothing (premise one-watermark).
     if rule.user_supplied:
         return Certainty.PROVEN, rule.source
     above = operator_holding_back(checkpoint, operator, version)
@@ -357,12 +346,10 @@ def _cross_checks(
 
 
 def _one_time(operator: Operator) -> bool:
-    """Whether the key has one time alone, so that no other can be the one that rows go by.
-
-    With two columns of a watermark the first of the input counts, in whatever order the key has
-    them (``WatermarkSupport.findEventTimeColumn``); and a restart may choose another, while the
-    schema file stays.
-    """
+    """Whether the key has one time alone, so that no other can be the one that rows go by."""
+    # With two columns of a watermark the first of the input counts, in whatever order the key has
+    # them (WatermarkSupport.findEventTimeColumn); and a restart may choose another, while the
+    # schema file stays.
     return all(len(time_fields(schema.key)) == 1 for schema in operator.schemas.values())
 
 
@@ -371,12 +358,10 @@ def _has_timers(rule: StoreRule) -> bool:
 
 
 def _idle_versions(checkpoint: Checkpoint, version: int) -> tuple[int, ...]:
-    """Versions whose batches a processing-time timeout made Spark follow with an idle one.
-
-    Two batches in a row with the same offsets and the same watermark (premise ``idle-batch``): the
-    first followed processing time, whereas a restart may have run the second again by the other
-    clock. That it is the timeout of this operator is known only if no other may ask for batches.
-    """
+    """Versions whose batches a processing-time timeout made Spark follow with an idle one."""
+    # Two batches in a row with the same offsets and the same watermark (premise idle-batch): the
+    # first followed processing time, whereas a restart may have run the second again by the other
+    # clock. That it is the timeout of this operator is known only if no other may ask for batches.
     if sum(map(_may_ask_always, checkpoint.query)) != 1:
         return ()
     clocks = list(checkpoint.logs.clocks.values())

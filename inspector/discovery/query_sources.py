@@ -1,8 +1,7 @@
 """The sources of a query, as the newest entry of the offset log and the logs of sources show them.
 
-The class of a source is recorded by offset log v2 alone (``SourceMetadataInfo``, Spark 4.2 and
-later). In v1 it shows in the form of the offset, which is the source's own JSON
-(``FileStreamSourceOffset``, ``KafkaSourceOffset``, ``LongOffset``, ...).
+Offset log v2 alone records the class of a source (``SourceMetadataInfo``, Spark 4.2 on). In v1 it
+shows in the form of the offset (``FileStreamSourceOffset``, ``KafkaSourceOffset``, ``LongOffset``).
 """
 
 from __future__ import annotations

@@ -90,10 +90,8 @@ class Obstacle:
 
     @property
     def is_listed(self) -> bool:
-        """Whether it is a state file or an entry of a log: what is missing of these is a problem.
-
-        Or a living query has removed it since the names were listed.
-        """
+        """Whether it is a state file or an entry of a log, which are a problem if missing."""
+        # Or a living query has removed it since the names were listed.
         return self.store is not None or self.error == _LOG_ERROR
 
     def __str__(self) -> str:
@@ -225,10 +223,8 @@ class Restart:
         return f"{begin}: yes{self._files()}."
 
     def loads_without(self, problem: Problem) -> bool:
-        """Whether every release loads the partition of a problem, or starts without an entry.
-
-        Never where a file that it loads could not be read here: of its rows nothing is known.
-        """
+        """Whether every release loads the partition of a problem, or starts without an entry."""
+        # Never where a file that it loads could not be read here: of its rows nothing is known.
         if self.unknown and problem.slug in _NO_VERDICT:
             return False
         if self.block and problem.slug == FrameError.slug:
@@ -277,10 +273,8 @@ class Restart:
 
 
 def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Restart:
-    """How the query restarts from the newest entries of the logs; of a part, as far as it goes.
-
-    Without the problems of the state the answer goes by the names of its files.
-    """
+    """How the query restarts from the newest entries of the logs; of a part, as far as it goes."""
+    # Without the problems of the state the answer goes by the names of its files.
     problems = tuple({*checkpoint.problems, *problems})
     logs = checkpoint.logs
     planned = -1 if logs.last_offset is None else int(logs.last_offset)
@@ -339,10 +333,8 @@ def _ends(checkpoint: Checkpoint, batch: int) -> tuple[int, int] | None:
 
 
 def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
-    """Of each operator of which some partitions have files of a batch, which have none.
-
-    A task commits its stores even if it had no rows, so that each has a file then.
-    """
+    """Of each operator of which some partitions have files of a batch, which have none."""
+    # A task commits its stores even if it had no rows, so that each has a file then.
     for operator in checkpoint.operators:
         newest: dict[int, int] = {}
         for folder in operator.layout.folders:
@@ -360,8 +352,7 @@ def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
             yield f"{words}{of_operator} wrote nothing"
 
 
-_NAMED = 4
-"""Partitions that are named one by one."""
+_NAMED = 4  # partitions that are named one by one
 
 
 def _earlier_batch(
@@ -411,12 +402,10 @@ class _Damage:
         return cls(paths, shared)
 
     def spoils(self, file: StoreFile, store: StoreId, beside: Collection[str]) -> str:
-        """Path of what is damaged, so that Spark cannot read a file; no text if it can.
-
-        A snapshot cannot be read either where a file is damaged, or is not there, that it shares
-        with others, which is none of those beside it. Where it is not known it counts as doubted:
-        RocksDB opens a table whose block is damaged, and fails only when it reads that block.
-        """
+        """Path of what is damaged, so that Spark cannot read a file; no text if it can."""
+        # A snapshot cannot be read either where a file is damaged, or is not there, that it shares
+        # with others, which is none of those beside it. Where it is not known it counts as doubted:
+        # RocksDB opens a table whose block is damaged, and fails only when it reads that block.
         problem = self.paths.get(file.path)
         if problem is None and file.kind is FileKind.SNAPSHOT:
             location = (store.operator_id, store.partition_id, file.version or 0)
@@ -458,10 +447,8 @@ def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[
 
 
 def _lost_ids(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[Obstacle]:
-    """The commit that names the state's files (checkpoint format 2), where it is gone.
-
-    Spark takes the ids of an older one for them, or none.
-    """
+    """The commit that names the state's files (checkpoint format 2), where it is gone."""
+    # Spark takes the ids of an older one for them, or none.
     committed = checkpoint.logs.last_committed
     batch = planned - 1 if committed is None else int(committed)
     name = f"{COMMITS}/{batch}"
@@ -490,15 +477,10 @@ def _absent_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Itera
 
 
 def source_log_gaps(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
-    """What is gone of the logs of sources of files, up to a batch: they, or an entry each.
-
-    Offsets of such a source are numbers of entries of its log, which names what it has read. When
-    it starts it reads them from the newest compact one on (``CompactibleFileStreamLog.allFiles``),
-    and with a restart those of the last batch (``FileStreamSource.getBatch``).
-
-    Raises:
-        OSError: the storage does not answer.
-    """
+    """What is gone of the logs of sources of files, up to a batch: they, or an entry each."""
+    # Offsets of such a source are numbers of entries of its log, which names what it has read. When
+    # it starts it reads them from the newest compact one on (CompactibleFileStreamLog.allFiles),
+    # and with a restart those of the last batch (FileStreamSource.getBatch).
     for source in checkpoint.logs.sources.get(BatchId(batch), ()):
         newest = _LOG_OFFSET.match(source.offset or "")
         if newest is None:
@@ -540,10 +522,8 @@ def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:
 
 
 def _is_needed(checkpoint: Checkpoint, name: str) -> bool:
-    """Whether Spark 4.3 does not write a schema or metadata anew where they are gone.
-
-    Metadata of format 2 it reads, and the schemas that those of transformWithState name.
-    """
+    """Whether Spark 4.3 does not write a schema or metadata anew where they are gone."""
+    # Metadata of format 2 it reads, and the schemas that those of transformWithState name.
     for operator in checkpoint.operators:
         if name.startswith(f"{operator.layout.directory}/_stateSchema/"):
             return operator.processor is not None

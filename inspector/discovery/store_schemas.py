@@ -1,10 +1,4 @@
-"""The schemas of a query's stores; and the stores that share files as column families of one.
-
-Operators of a name that no release of Spark gives them.
-
-Either a later release has new operators, or the metadata was changed. Both ways nothing is known of
-how its rows should go, and that nothing was found there is no good news.
-"""
+"""The schemas of a query's stores, those that share files as column families, unknown operators."""
 
 from __future__ import annotations
 

@@ -214,10 +214,8 @@ MOST_RANGES = 4096  # ranges of one partition: each reads all of its files
 
 
 def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
-    """One task for each of so many ranges of a task's keys; for 1 the task itself.
-
-    The ``seed`` of the hash that divides them is drawn at random if it is None.
-    """
+    """One task for each of so many ranges of a task's keys; for 1 the task itself."""
+    # The seed of the hash that divides them is drawn at random if it is None.
     count = min(count, MOST_RANGES)
     # The variables of a transformWithState are held against each other by a part of their keys, and
     # so are the rows of a list: nothing puts those that belong together into one range.
@@ -246,10 +244,8 @@ def with_bounds(task: Task, call_bounds: Mapping[StoreId, Mapping[int, CallBound
 
 
 def replayed_files(task: Task, store: StoreTask) -> list[StoreFile]:
-    """The files of a store whose records are in the map at the same time, where it is largest.
-
-    Each record in them may have another key.
-    """
+    """The files of a store whose records are in the map at the same time, where it is largest."""
+    # Each record in them may have another key.
     largest: list[StoreFile] = []
     since: list[StoreFile] = []
     files = provider_by_name(task.provider).files_of(store.files)

@@ -39,13 +39,11 @@ def operator_holding_back(
 
 
 def sees_watermark(checkpoint: Checkpoint, operator: Operator, version: int) -> bool:
-    """Whether the log shows that the operator sees the watermark of the query.
-
-    That one of its columns carries a watermark does not: the metadata comes with a schema too, as
-    that of a Parquet file, and on a branch without ``withWatermark`` there is none. But a batch
-    that ran without data because the watermark rose was asked for by an operator that sees it
-    (``IncrementalExecution.shouldRunAnotherBatch``). Until Spark 3.4 all see it.
-    """
+    """Whether the log shows that the operator sees the watermark of the query."""
+    # That one of its columns carries a watermark does not: the metadata comes with a schema too, as
+    # that of a Parquet file, and on a branch without withWatermark there is none. But a batch that
+    # ran without data because the watermark rose was asked for by an operator that sees it
+    # (IncrementalExecution.shouldRunAnotherBatch). Until Spark 3.4 all see it.
     if not is_recorded(checkpoint, version, SINCE_3_5):
         return True
     if operator_holding_back(checkpoint, operator, version) is not None:
@@ -56,20 +54,16 @@ def sees_watermark(checkpoint: Checkpoint, operator: Operator, version: int) -> 
 
 
 def has_branches(checkpoint: Checkpoint, version: int) -> bool:
-    """Whether the query reads several sources, one of which may bring the watermark alone.
-
-    An operator that is fed by another one then sees none (``PropagateWatermarkSimulator``, 3.5 on).
-    """
+    """Whether the query reads several sources, one of which may bring the watermark alone."""
+    # An operator that is fed by another one then sees none (PropagateWatermarkSimulator, 3.5 on).
     sources = checkpoint.logs.sources.get(BatchId(version - 1), ())
     return len(sources) > 1 and is_recorded(checkpoint, version, SINCE_3_5)
 
 
 def batches_for_state_alone(checkpoint: Checkpoint) -> Iterator[int]:
-    """Batches that ran for no other reason than a watermark that rose since the batch before.
-
-    ``MicroBatchExecution.constructNextBatch``: without new data only
-    ``lastExecution.shouldRunAnotherBatch`` makes one, which asks the stateful operators.
-    """
+    """Batches that ran for no other reason than a watermark that rose since the batch before."""
+    # MicroBatchExecution.constructNextBatch: without new data only
+    # lastExecution.shouldRunAnotherBatch makes one, which asks the stateful operators.
     for clock in checkpoint.logs.clocks.values():
         before = checkpoint.logs.clocks.get(BatchId(clock.batch_id - 1))
         rose = before is not None and (before.watermark_ms or 0) < (clock.watermark_ms or 0)
@@ -78,11 +72,9 @@ def batches_for_state_alone(checkpoint: Checkpoint) -> Iterator[int]:
 
 
 def with_unknown_watermarks(checkpoint: Checkpoint, version: int) -> Checkpoint:
-    """The same checkpoint, without the rules that are held against such a watermark.
-
-    The field is followed all the same, to report how far behind the query's watermark the rows
-    reach. What the user said of an operator counts. Timers have clocks of their own.
-    """
+    """The same checkpoint, without the rules that are held against such a watermark."""
+    # The field is followed all the same, to report how far behind the query's watermark the rows
+    # reach. What the user said of an operator counts. Timers have clocks of their own.
     operators = []
     for operator in checkpoint.operators:
         rules, above = operator.rules, operator_holding_back(checkpoint, operator, version)

@@ -20,11 +20,10 @@ from inspector.providers.common_names import hadoop_sums_name
 
 
 class VerifiedFiles(Storage):
-    """A storage whose small files are held against ``.NAME.crc``, where there is one.
+    """A storage whose small files are held against ``.NAME.crc``, where there is one."""
 
-    A checksum file that is none, as its first bytes tell, vouches for nothing and is passed over:
-    ``ChecksumFileSystem`` does the same.
-    """
+    # A checksum file that is none, as its first bytes tell, vouches for nothing and is passed over:
+    # ChecksumFileSystem does the same.
 
     def __init__(self, storage: Storage) -> None:
         # path of each file that was read -> whether it was held against a checksum
@@ -40,12 +39,10 @@ class VerifiedFiles(Storage):
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> bytes:
-        """A whole small file.
+        """A whole small file (LimitError, OSError as of Storage.read).
 
-        Raises:
-            ChecksumError: its bytes are not those that were written; with the first part that
-                differs.
-            LimitError, OSError: as :meth:`inspector.checkpoint.storage.Storage.read`.
+        Raises ChecksumError where its bytes are not those that were written, at the first such
+        part.
         """
         if size is None:
             size = self._listed_size(relative)
@@ -80,11 +77,9 @@ class VerifiedFiles(Storage):
         return self._by_name[folder]
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
-        """What a folder holds; kept, so that who lists a folder first reads it by one request.
-
-        And the other way round: who reads a file first gets the listing that was made for it, once.
-        Where one listing tells all that is below the root, no other is made.
-        """
+        """What a folder holds; kept, so that who lists a folder first reads it by one request."""
+        # And the other way round: who reads a file first gets the listing that was made for it,
+        # once. Where one listing tells all that is below the root, no other is made.
         if relative in self._spare:
             return self._spare.pop(relative)
         tree = self.tree()
@@ -130,21 +125,18 @@ class VerifiedFiles(Storage):
 
 
 class RememberedFiles(VerifiedFiles):
-    """Verified small files whose bytes are kept as long as a listing shows them unchanged.
+    """Verified small files whose bytes are kept as long as a listing shows them unchanged."""
 
-    Unchanged is a file of the same size, time of change and etag, as far as a storage has these.
-    Spark writes an entry of a log once and never again, unless the query is set back.
-    """
+    # Unchanged is a file of the same size, time of change and etag, as far as a storage has these.
+    # Spark writes an entry of a log once and never again, unless the query is set back.
 
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage)
         self._kept: dict[str, tuple[tuple[Entry, object], bytes, bool]] = {}
 
     def look_again(self, tree: Tree | None = None) -> None:
-        """Begin another look: folders are listed anew, and what has gone is forgotten.
-
-        An object that was silent has another chance. ``tree``: a listing of all, made just now.
-        """
+        """Begin another look: folders are listed anew, and what has gone is forgotten."""
+        # An object that was silent has another chance. tree: a listing of all, made just now.
         SILENCE.clear()
         self._kept = {path: kept for path, kept in self._kept.items() if self._entry_of(path)}
         self._listed.clear()
@@ -156,12 +148,7 @@ class RememberedFiles(VerifiedFiles):
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> bytes:
-        """A whole small file, from memory if it is the same as before.
-
-        Raises:
-            ChecksumError, LimitError, OSError: as of :class:`VerifiedFiles`; such a file is read
-                again the next time.
-        """
+        """A whole small file, from memory if it is unchanged; one that failed is read again."""
         self._list_once(relative.rpartition("/")[0])
         entry = self._entry_of(relative)
         kept = self._kept.get(relative)

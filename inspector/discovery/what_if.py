@@ -30,8 +30,7 @@ NO_DELAY = Unknown(
 )
 
 _ONCE = "no key came again while it was there, as such events were dropped and are in no file"
-_TTL_BYTES = 24
-"""By which a value grows that gets a TTL: ``struct<value, ttlExpirationMs>`` (``TTLState``)."""
+_TTL_BYTES = 24  # by which a value grows that gets a TTL: struct<value, ttlExpirationMs> (TTLState)
 DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
 
 

@@ -1,7 +1,7 @@
 """Raw bytes to compressed bytes, for each of the codecs that Spark writes state with.
 
-Compression is pyarrow's; the framings are those that :mod:`inspector.decode` describes. The zstd
-frame is made by streaming, as Spark's is, so that it holds no content size.
+The framings are those of :mod:`inspector.decode`. The zstd frame is made by streaming, as Spark's
+is, so that it holds no content size.
 """
 
 from __future__ import annotations

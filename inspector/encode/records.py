@@ -1,8 +1,4 @@
-"""Puts and removals to the bytes of deltas, snapshots and changelogs.
-
-The framing is that of :mod:`inspector.decode.records`, the head of a changelog that of
-:mod:`inspector.decode.changelog`.
-"""
+"""Puts and removals to the bytes of deltas, snapshots and changelogs."""
 
 from __future__ import annotations
 
@@ -26,11 +22,9 @@ _AT_ONCE = 4096
 
 
 def record(key: bytes, value: bytes | None, *, row_checksum: bool = False) -> bytes:
-    """A put, or a removal if there is no value.
-
-    A row checksum is the CRC32C of key and value, and stands before the value; that of a removal
-    before the key (``StateStoreRowChecksum``, 4.2).
-    """
+    """A put, or a removal if there is no value."""
+    # A row checksum is the CRC32C of key and value, and stands before the value; that of a removal
+    # before the key (StateStoreRowChecksum, 4.2).
     if row_checksum:
         checksum = row_checksum_of(key, value or b"")
         key, value = (checksum + key, None) if value is None else (key, checksum + value)
@@ -57,10 +51,8 @@ def frame_records(entries: Iterable[Record], *, row_checksum: bool = False) -> I
 def changelog(
     entries: Iterable[Record], version: int, lineage: Sequence[LineageItem] = ()
 ) -> Iterator[bytes]:
-    """A changelog of a version of its format before compression, from encoded keys and values.
-
-    The entries have their checksums where there are any; versions 3 and 4 name the lineage.
-    """
+    """A changelog of a version of its format before compression, from encoded keys and values."""
+    # The entries have their checksums where there are any; versions 3 and 4 name the lineage.
     if version > 1:
         yield utf(f"v{version}")
     if version in WITH_LINEAGE:
@@ -93,12 +85,7 @@ class DeltaForm:
     lineage: tuple[LineageItem, ...] = ()
 
     def chunks(self, entries: Iterable[Record]) -> Iterator[bytes]:
-        """The bytes of the file.
-
-        Args:
-            entries: UnsafeRows; those of a changelog as RocksDB holds them
-                (:mod:`inspector.encode.stored_rows`).
-        """
+        """The file's bytes, of UnsafeRows; of a changelog, of entries as RocksDB holds them."""
         if self.changelog:
             return compress_blocks(changelog(entries, self.changelog, self.lineage), self.codec)
         raw = frame_records(entries, row_checksum=self.row_checksum)

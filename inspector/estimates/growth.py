@@ -1,7 +1,7 @@
 """Growth over the retained window: a robust line through the versions, and where it meets a limit.
 
-The slope is that of Theil and Sen: the median of the slopes between all pairs of points. One batch
-that evicts a lot, or a burst, does not bend it as least squares would.
+The slope is that of Theil and Sen, the median of those between all pairs of points: no batch that
+evicts a lot, and no burst, bends it as least squares would.
 """
 
 from __future__ import annotations
@@ -31,10 +31,7 @@ class Growth:
     points: int  # versions that the line is drawn through
 
     def reaches_ms(self, limit: int) -> int | None:
-        """When it meets a limit, epoch ms; its last clock if it is past it.
-
-        None if it does not grow, or so slowly that it would be after the year 9999.
-        """
+        """When it meets a limit, epoch ms; its last clock if past it; None if after 9999."""
         if self.newest >= limit:
             return self.newest_ms
         left = LAST_MS - self.newest_ms
@@ -77,11 +74,8 @@ class Trend:
     judged: bool
 
     def rate(self, per_hour: float) -> float:
-        """The rate of a line over the same points, as it may be reported.
-
-        Any line through a sawtooth has a slope. What does not grow has none to report, to hold
-        against a limit or to sound an alarm for.
-        """
+        """The rate of a line over the same points, as reported; 0 for what does not grow."""
+        # Any line through a sawtooth has a slope, which is nothing to sound an alarm for.
         return min(per_hour, 0.0) if self.judged and not self.growing else per_hour
 
 
@@ -131,11 +125,9 @@ def _grows(values: _Floats) -> bool:
 
 
 def _is_full(values: _Floats) -> bool:
-    """Whether it only rose until its last record, and has gone down and up since.
-
-    The rows of a window, or of the delay of a watermark, do so where the first of them have gone.
-    What falls all along is a sawtooth, of which the record says nothing.
-    """
+    """Whether it only rose until its last record, and has gone down and up since."""
+    # The rows of a window, or of the delay of a watermark, do so where the first of them have gone.
+    # What falls all along is a sawtooth, of which the record says nothing.
     last = int(values.argmax())
     filling, full = np.diff(values[: last + 1]), np.diff(values[last:])
     fallen = -filling.clip(max=0).sum()

@@ -66,11 +66,7 @@ class Layout:
         spark: str = "4.3.0",
         row_checksum: bool = False,  # ``spark.sql.streaming.stateStore.rowChecksum.enabled``
     ) -> Layout:
-        """The layout of an executor's JVM.
-
-        Raises:
-            ValueError: the Spark version does not begin with two numbers.
-        """
+        """The layout of an executor's JVM; ValueError if Spark's version is no two numbers."""
         if heap_bytes is None or heap_bytes < COMPRESSED_UP_TO:
             layout, checksummed = _COMPRESSED, 24
         elif jdk >= 15:
@@ -131,15 +127,11 @@ def align(n_bytes: int) -> int:
 
 
 def table_slots(rows: int, built_by_put: bool, peak: int = 0) -> int:
-    """Slots of a ``ConcurrentHashMap``'s table. It never shrinks.
-
-    Spark puts the first version, and a version read from files, row by row; every later version is
-    ``putAll(version before)`` on an empty map (``getLoadedMapForStore``) and then the batch's own
-    puts. ``putAll`` makes room for its rows by ``tryPresize``, which leaves a load of 0.19 to 0.38:
-    up to twice the table that puts alone make. (The same code in JDK 8 to 21.)
-
-    ``peak`` are the most rows that the map ever held, if more than ``rows``.
-    """
+    """Slots of a ``ConcurrentHashMap``'s table, which never shrinks: ``peak`` rows were in it."""
+    # Spark puts the first version, and a version read from files, row by row; every later version
+    # is putAll(version before) on an empty map (getLoadedMapForStore) and then the batch's own
+    # puts. putAll makes room for its rows by tryPresize, which leaves a load of 0.19 to 0.38: up to
+    # twice the table that puts alone make. (The same code in JDK 8 to 21.)
     slots = (16 if rows or peak else 0) if built_by_put else _presize(rows)
     while slots and max(rows, peak) >= slots - (slots >> 2):
         slots *= 2
@@ -243,11 +235,9 @@ class HeapFacts(Sums):
 
     @classmethod
     def new_in(cls, facts: VersionFacts, prefixes: PrefixFacts | None = None) -> HeapFacts:
-        """Those that the version before did not have.
-
-        A put over a present key keeps the key object (``ConcurrentHashMap.put``); a key that was
-        removed and put again has new ones.
-        """
+        """Those that the version before did not have."""
+        # A put over a present key keeps the key object (ConcurrentHashMap.put); a key that was
+        # removed and put again has new ones.
         more = prefixes or PrefixFacts()
         return cls(
             keys=facts.rows - facts.shared_keys,
@@ -274,10 +264,8 @@ class HeapFacts(Sums):
         return (self.keys + self.prefixes) * (n_bytes // 8 * 8)
 
     def format_2_saving(self, key_fields: int) -> int:
-        """Bytes saved if the values did not repeat the key's columns, as they do in format 1.
-
-        (``StreamingAggregationStateManagerImplV1``; SPARK-24763.) The mean key stands for each.
-        """
+        """Bytes saved if the values did not repeat the key's columns, as they do in format 1."""
+        # (StreamingAggregationStateManagerImplV1; SPARK-24763.) The mean key stands for each.
         fields_bytes = self.key_bytes - self.keys * (key_fields + 63) // 64 * 8
         return self.values * fields_bytes // self.keys if self.keys else 0
 
@@ -292,11 +280,9 @@ NO_PREFIXES: Prefixes = {}
 
 
 def held(versions: Versions, n: int) -> list[int]:
-    """Which versions are counted when ``n`` are retained: the newest, oldest first.
-
-    Fewer than ``n`` where less history is known. It ends at a version that only a snapshot made,
-    because what that one shares with the version before is not known.
-    """
+    """Which versions are counted when ``n`` are retained: the newest, oldest first."""
+    # Fewer than n where less history is known. It ends at a version that only a snapshot made,
+    # because what that one shares with the version before is not known.
     versions_there: list[int] = []
     for version in sorted(versions, reverse=True):
         unbroken = not versions_there or (
@@ -323,10 +309,7 @@ def retained(versions: Versions, layout: Layout, n: int, prefixes: Prefixes = NO
 
 
 def of_alike(versions: Versions, layout: Layout, n: int, stores: int) -> Heap:
-    """What the newest ``n`` versions of several partitions take, if each has as many rows.
-
-    The versions are those of all of them together.
-    """
+    """What the newest ``n`` versions of all ``stores`` take, if each has as many rows."""
     total = distinct(versions, n).heap(layout)
     for version in held(versions, n):
         facts = versions[version]
@@ -346,10 +329,8 @@ def without_sharing(
 
 
 def of_rows(rows: int, key_bytes: int, value_bytes: int, layout: Layout, n: int) -> Heap:
-    """What rows that no version changes take in ``n`` retained versions: what removing them saves.
-
-    Without their part of the tables, whose sizes are powers of two.
-    """
+    """What rows that no version changes take in ``n`` versions: what removing them saves."""
+    # Without their part of the tables, whose sizes are powers of two.
     nodes = Heap(nodes=Part(n * rows, n * rows * layout.node))
     return HeapFacts(rows, key_bytes, rows, value_bytes).heap(layout) + nodes
 

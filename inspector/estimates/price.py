@@ -1,9 +1,8 @@
 """What an audit requests of the storage, by listings alone, what that costs, and how long it takes.
 
-An audit requests each file once: logs, metadata and schemas; every delta, snapshot and table of the
-judged version and of older ones; the checksum files beside them. Of checkpoint format 2 it requests
-the newest snapshot once more. Larger files are requested in parts. Which provider wrote the state,
-and how many parts it takes, is asked of the provider.
+It requests each file once: logs, metadata and schemas; every delta, snapshot and table of the
+judged version and of older ones; their checksum files. Of checkpoint format 2 it requests the
+newest snapshot once more, larger files in parts.
 """
 
 from __future__ import annotations
@@ -82,12 +81,8 @@ _SCHEMES = {"s3": "aws", "s3a": "aws", "s3n": "aws", "gs": "gcp", "gcs": "gcp"} 
 def prices_for(url: str, given: Mapping[str, str]) -> Prices:
     """The prices of the cloud that a URL names, and what its user sets in their place.
 
-    Nothing is charged for requests to any other storage unless the user says so.
-
-    ``given`` may have ``cloud``, and names of :class:`Prices` with dollars.
-
-    Raises:
-        ValueError: there is no such cloud or price, or it is no number from 0 on.
+    ``given`` may have ``cloud``, and names of :class:`Prices` with dollars. Requests to other
+    storages are free. ValueError: no such cloud or price, or no number from 0 on.
     """
     names = [field.name for field in fields(Prices)]
     values = dict(given)
@@ -114,13 +109,9 @@ def dollars(work: Work, core_hours: float, prices: Prices) -> float:
 
 
 def work_of_audit(storage: Storage, selection: Selection, version: int | None = None) -> Work:
-    """What an audit of a checkpoint requests, by listings alone.
+    """What an audit of a checkpoint requests, by listings; of None, the newest committed version.
 
-    Without a version that of the newest committed batch is judged.
-
-    Raises:
-        OSError: the storage cannot be listed.
-        UnsupportedProviderError: no provider here wrote the state.
+    Raises OSError where the storage cannot be listed, and UnsupportedProviderError.
     """
     entries, lists = _entries(storage)
     inside = group_by(entries, lambda entry: entry.path.rpartition("/")[0])

@@ -1,9 +1,9 @@
 """How many executors hold a state, and how large they have to be; estimates.
 
-The state lies on the heap of executors, in objects that Spark's memory manager does not count. Of
-a heap Spark reserves 300 MiB and leaves ``spark.memory.fraction`` of the rest to execution and
-storage (``UnifiedMemoryManager``), which take it when a batch needs it. So what is surely left to
-the state is the remainder; whatever else the executor's code holds lies there too.
+State lies on the heap, in objects that Spark's memory manager does not count. Of a heap Spark
+reserves 300 MiB and leaves ``spark.memory.fraction`` of the rest to execution and storage
+(``UnifiedMemoryManager``), which take it when a batch needs it; what is surely left is the
+remainder.
 """
 
 from __future__ import annotations
@@ -33,11 +33,7 @@ SHAPES = tuple(
 
 
 def room_bytes(heap_bytes: int, percent: int | None = None) -> int:
-    """What the state may take of an executor's heap.
-
-    Its maximal heap is ``spark.executor.memory``. Without a percentage that is left to the state,
-    Spark's defaults count.
-    """
+    """What the state may take of ``spark.executor.memory``; by default what Spark leaves."""
     if percent is not None:
         return heap_bytes * percent // _ALL
     return max(0, heap_bytes - RESERVED_BYTES) * (_ALL - MANAGED_PERCENT) // _ALL
@@ -79,13 +75,8 @@ class Load:
         return Spread(even, max(even, self._usual[share] + self._more[at_work]))
 
     def executors_for(self, room: int, cores: int, *, evenly: bool) -> int | None:
-        """The fewest executors of which each holds what it has to.
-
-        Not ``evenly``, the largest partitions may meet on one executor. ``room`` is in bytes.
-
-        Returns:
-            None if it takes more than one for each partition.
-        """
+        """The fewest executors that hold it; None if more than one for each partition."""
+        # Not evenly, the largest partitions may meet on one executor. The room is in bytes.
         numbers = range(1, max(1, self.partitions) + 1)
 
         def fits(executors: int) -> bool:

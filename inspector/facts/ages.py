@@ -1,7 +1,7 @@
 """When the live rows were last put: facts that hold whatever the rule, or without any.
 
-A put writes the row again, also with an equal value; so the age is that of the last call that
-wrote, not of the last change. What a snapshot brought was put at its version or before.
+A put with an equal value counts too: the age is that of the last call that wrote, not of the last
+change. What a snapshot brought was put at its version or before.
 """
 
 from __future__ import annotations
@@ -94,11 +94,8 @@ def measure_ages(state: StateMap) -> Iterator[tuple[int, int, int]]:
 
 
 def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:
-    """Oldest and newest clock of the live rows in ms, rounded up, and the version of the newest.
-
-    That is the version of the last put of a row of that ms, or BEFORE; nothing where no row has a
-    clock.
-    """
+    """Oldest and newest clock of the live rows in ms, rounded up, and the version of the newest."""
+    # That of the last put of a row of that ms, or BEFORE; nothing where no row has a clock.
     oldest: list[int] = []
     newest: list[tuple[int, int]] = []
     for clock, step in _timed_rows(state, state.clock, state.put_step):

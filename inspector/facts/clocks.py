@@ -51,10 +51,8 @@ def running_max(times: Int64s) -> Int64s:
 def first_step_at(times: Int64s, since: Int64s, targets: Int64s) -> Int64s:
     """The first step at which a clock that may go back had come so far; -1 where it never did.
 
-    Args:
-        times: of the clock, by step; far below all others where it is not known.
-        since: step from which on it counts, for each of ``targets``.
-        targets: times that are looked for.
+    ``times`` are of the clock, by step, far below all others where it is not known; ``since`` is
+    the step from which on it counts, for each of ``targets``, the times that are looked for.
     """
     steps = np.full(len(targets), -1, np.int64)
     for start in distinct(since).tolist():
@@ -65,20 +63,13 @@ def first_step_at(times: Int64s, since: Int64s, targets: Int64s) -> Int64s:
 
 
 def first_due(times: Int64s, since: Int64s, timers: Int64s) -> tuple[Int64s, Int64s]:
-    """When some timers fired first, and how often, up to the last step.
+    """The first step behind ``since`` whose time is past each timer, and how many such steps.
 
-    A clock may go back (the processing time of a machine that was set right), so each batch counts
-    by its own time. A timer cannot run out in the batch that sets it.
-
-    Args:
-        times: of a clock, by step; NO_CLOCK where it is not known.
-        since: step of the put that set each timer.
-        timers: as many; each is due at the last step.
-
-    Returns:
-        The first step behind ``since`` whose time is past the timer, and how many such steps there
-        are.
+    ``times`` are of a clock, by step, NO_CLOCK where not known; ``since`` is the step of the put
+    that set each timer. Each is due at the last step.
     """
+    # A clock may go back (the processing time of a machine that was set right), so each batch
+    # counts by its own time. A timer cannot run out in the batch that sets it.
     first = np.full(len(timers), len(times) - 1, np.int64)
     often = np.ones(len(timers), np.int64)
     for put in distinct(since).tolist():

@@ -1,7 +1,4 @@
-"""Rows that outlived the clock of a batch that ran: the rules of every operator but group state.
-
-A row whose field the watermark of a processed batch covered, and that is still there.
-"""
+"""Rows that the clock of a batch that ran covered and that are still there, but of group state."""
 
 from __future__ import annotations
 
@@ -108,12 +105,11 @@ def past_clock(
     """Rows whose field the watermark, or the processing time, of a processed batch covered.
 
     Every step of the map is a processed batch. A row counts from the first one that covered it and
-    had it from its start or put it; the judged version shows that it outlived that batch. With
-    ``expiry.previous_bound`` a batch is sure to remove only what the watermark of the batch before
-    it covers: with ``statefulOperator.incrementalCleanupFactor``, which no log records, it goes by
-    that one, and what its own covers besides waits for the next (``StreamingDeduplicateExec`` of
-    Spark 4.3). With ``expiry.after_put`` a row counts from the batch behind the one that put it;
-    one that the last batch put, and covered, is undecided.
+    had it from its start or put it. With ``expiry.previous_bound`` a batch is sure to remove only
+    what the watermark of the batch before it covers: with
+    ``statefulOperator.incrementalCleanupFactor``, which no log records, the rest waits for the next
+    (``StreamingDeduplicateExec`` of Spark 4.3). With ``expiry.after_put`` a row counts from the
+    batch behind the one that put it; one that the last batch put, and covered, is undecided.
     """
     by_watermark = expiry.clock is Clock.WATERMARK
     times = clocks.watermark_ms if by_watermark else clocks.timestamp_ms

@@ -2,11 +2,8 @@
 
 A row's expiry time is the first reading of its clock at which the operator's rule lets it go: for
 ``field <= watermark`` the field itself, for a timeout, ``field < clock``, one millisecond later,
-and behind a delay (the retention of a join's side) so much later.
-
-Times are counted in buckets. Their width is the finest of :class:`Width` that makes at most
-:data:`MOST_BUCKETS` of them; that depends on the rows alone and not on how they are split, since
-the buckets of each width are whole buckets of the next.
+and behind a delay (the retention of a join's side) so much later. Times are counted in buckets of
+the finest :class:`Width` that makes at most :data:`MOST_BUCKETS` of them, however rows are split.
 """
 
 from __future__ import annotations
@@ -33,11 +30,10 @@ _DAY = 86_400_000
 
 
 class Width(enum.IntEnum):
-    """How long a bucket is, in ms; each is a multiple of the one before.
+    """How long a bucket is, in ms; each is a multiple of the one before."""
 
-    Those of more than a month are for clocks that no healthy query writes: with the last one, all
-    the times of 64 bits make six buckets.
-    """
+    # Those of more than a month are for clocks that no healthy query writes: with the last one, all
+    # the times of 64 bits make six buckets.
 
     SECOND = 1_000
     MINUTE = 60_000
@@ -152,12 +148,7 @@ class Expiring(Sums, Fact):
 
 
 def expiry_ms(clock: Int64s, expiry: ExpiryField) -> Int64s:
-    """The first reading of the clock, in ms, at which the rule lets each row go.
-
-    The clocks are in units of the rule's field.
-
-    Clocks beyond what 64 bits of ms hold stay at the last of them.
-    """
+    """The first reading of the clock, in ms of 64 bits, at which the rule lets each row go."""
     if expiry.inclusive:
         times, later = -(-clock // expiry.per_ms), expiry.delay_ms
     else:

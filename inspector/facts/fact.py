@@ -1,9 +1,8 @@
 """What a fact is: a value that a worker observes, that may add up, and that travels in Arrow.
 
-A fact is a frozen dataclass, declared with :func:`fact` in a module of this package. Its fields are
-its columns (:mod:`inspector.facts.registry`); which store and version it is about is not a part of
-it but of the :class:`Observed` that carries it, so that the same value serves one partition, all
-partitions of a store, and the zero of a sum.
+A frozen dataclass declared with :func:`fact`, whose fields are its columns. Which store and version
+it is about is part of the :class:`Observed` that carries it, so that the same value serves one
+partition, all partitions of a store, and the zero of a sum.
 """
 
 from __future__ import annotations
@@ -29,11 +28,7 @@ class Fact:
     by_partition: ClassVar[bool] = False
 
     def merge_key(self, _version: int) -> Hashable | None:
-        """What two facts of one store have in common if they add over partitions.
-
-        Returns:
-            The key; None for a fact that stands for itself and is never added to another.
-        """
+        """What facts of a store that add over partitions have in common; None: never add."""
         return None
 
     @property

@@ -57,12 +57,10 @@ class LivePrefixes:
         self._bytes: Int64s = np.empty(0, np.int64)
 
     def update(self, change: Change, state: StateMap) -> PrefixFacts:
-        """Apply one version's change and return its facts; ``state`` is the map after it.
-
-        A prefix row lives as long as its set is not empty. The operator removes a group's old
-        sessions before it puts the new ones (``StreamingSessionWindowStateManager.putRows``), so
-        that the row outlives the batch exactly if one of its keys does.
-        """
+        """Apply one version's change and return its facts; ``state`` is the map after it."""
+        # A prefix row lives as long as its set is not empty. The operator removes a group's old
+        # sessions before it puts the new ones (StreamingSessionWindowStateManager.putRows), so that
+        # the row outlives the batch exactly if one of its keys does.
         if change.rebased:
             self._clear()
         self._learn(state)

@@ -1,8 +1,7 @@
 """What other partitions know of the keys that a repartitioning brought.
 
-A repartitioning (``OfflineStateRepartitionRunner`` of Spark 4.3) writes each row as it is into a
-snapshot of the partition that has it from then on. When a row was put, and which timer it replaced,
-stands in the files of the partition that it came from.
+``OfflineStateRepartitionRunner`` of Spark 4.3 writes each row as it is into a snapshot of its new
+partition. When it was put, and which timer it replaced, stands in the files of the old one.
 """
 
 from __future__ import annotations
@@ -26,13 +25,9 @@ _COLUMNS = ("put_step", "born_step", "puts", "record", "put_same_state")
 
 
 class Inherited:
-    """The history of the live keys of a map, from the maps of the partitions that they came from.
+    """The history of a map's live keys, from the maps of the partitions that they came from."""
 
-    It takes some 70 bytes a key until it is applied.
-
-    Args:
-        state: the map that a repartitioning's snapshot was loaded into, with its keys.
-    """
+    # It takes some 70 bytes a key until it is applied.
 
     def __init__(self, state: StateMap) -> None:
         self._state = state

@@ -39,11 +39,9 @@ class JoinCheck(StoreSum):
 @fact("matched")
 @dataclass(frozen=True)
 class MatchedRows(StoreSum):
-    """Live rows of a join's side by whether they have found a partner. Adds; the zero is empty.
+    """Live rows of a join's side by whether they have found a partner. Adds; the zero is empty."""
 
-    The rows have the flag in state format 2 (``SymmetricHashJoinStateManager``, Spark 3.0 and
-    later).
-    """
+    # Rows have the flag in state format 2 (SymmetricHashJoinStateManager, Spark 3.0 and later).
 
     # matched, unmatched: rows that have, and that have not
     matched: int = 0
@@ -57,13 +55,7 @@ class MatchedPuts(MatchedRows):
 
 
 def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> JoinCheck:
-    """Hold one side's counters against its rows, at the version that was replayed last.
-
-    Args:
-        counters: ``keyToNumValues``; its clock is the number.
-        rows: ``keyWithIndexToValue``.
-        row_key: key schema of the rows: the join key's fields and the index.
-    """
+    """Hold one side's counters, whose clock is the number, against its rows."""
     keys = kernel().Interner()
     ids = np.flatnonzero(counters.live[: len(counters)])
     _intern(keys, counters, ids)
@@ -90,10 +82,8 @@ def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> Joi
 
 
 def compare_index(index: StateMap, rows: StateMap) -> JoinCheck:
-    """Hold the index of a side in state format 4 against its rows: each has an entry of its key.
-
-    These are ``tsWithKey`` and ``keyWithTsToValues``, both with the place of each value.
-    """
+    """Hold the index of a side in state format 4 against its rows: each has an entry of its key."""
+    # These are tsWithKey and keyWithTsToValues, both with the place of each value.
     keys = kernel().Interner()
     entries = np.flatnonzero(index.live[: len(index)])
     _intern(keys, index, entries)
@@ -131,9 +121,8 @@ def without_index(
 ) -> Iterator[tuple[Int64s, Int64s | None, Int64s]]:
     """Key rows less their last field, as Spark writes them without it; and that field.
 
-    Yields:
-        Ids of keys of one size, in each line the words of one of them, and the fields; no words
-        where they are no rows of the schema.
+    Yields ids of keys of one size, the words of each in a line, and the fields; no words where they
+    are no rows of the schema.
     """
     # By size, so that most chunks are of one; of keys that no version put the map knows none.
     order = ids[np.argsort(state.key_size[ids], kind="stable")]

@@ -44,14 +44,8 @@ class KeyTimeVotes(Sums, Fact):
     def observe(
         cls, rows: StateMap, schema: StructType, field: ExpiryField, watermark_ms: int
     ) -> KeyTimeVotes:
-        """Read the field of every live row of ``keyWithIndexToValue``.
-
-        Args:
-            rows: the map; its clock, if it follows one, is the event time.
-            schema: of its keys.
-            field: which, and the rule by which rows would go if it carried the watermark.
-            watermark_ms: of the batch that made this version; 0 if there is none, or it is gone.
-        """
+        """Read the field of every live row of ``keyWithIndexToValue``; its clock: event time."""
+        # watermark_ms: of the batch that made this version; 0 if there is none, or it is gone.
         path = Int64Path(schema, field.path)
         all_ids = np.flatnonzero(rows.live[: len(rows)])
         equal_rows = other_rows = covered = 0

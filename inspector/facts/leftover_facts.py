@@ -134,10 +134,9 @@ class Leftover(TimedLeftover):
 @fact("leftover_count")
 @dataclass(frozen=True, kw_only=True)
 class LeftoverCount(TimedLeftover):
-    """How many leftovers of one judgement a partition has, whether or not they are listed.
+    """How many leftovers of one judgement a partition has, whether or not they are listed."""
 
-    Not added over partitions: the clock that all of these show may cut the runs of each.
-    """
+    # Not added over partitions: the clock that all of these show may cut the runs of each.
 
     rows: int
     fired: int
@@ -176,10 +175,7 @@ _JUDGEMENT = tuple(f.name for f in fields(JudgedLeftover))
 def observe_leftovers(
     state: StateMap, leftovers: Leftovers, limit: int = 0
 ) -> Iterator[JudgedLeftover]:
-    """The facts about some leftovers of one class; none if there are none.
-
-    The oldest and the largest are listed, up to the limit each; all of them where it is 0.
-    """
+    """The facts about leftovers of one class, ``limit`` oldest and largest listed (0: all)."""
     if len(leftovers.ids):
         yield from _Observer(state, leftovers).facts(limit)
 
@@ -285,11 +281,9 @@ class _Observer:
         )
 
     def _positions(self, limit: int) -> Int64s:
-        """Positions of the leftovers to list: the oldest, and the largest, up to the limit each.
-
-        Of a range of keys so many for each batch whose clock matters: other ranges may show that
-        the timers of a batch followed another clock.
-        """
+        """Positions of the leftovers to list: the oldest, and the largest, up to the limit each."""
+        # Of a range of keys so many for each batch whose clock matters: other ranges may show that
+        # the timers of a batch followed another clock.
         steps = self._leftovers.kind_step
         if not limit or steps is None or self._state.tracking.keys is None:
             return self._first_of(np.arange(len(self._size)), limit)

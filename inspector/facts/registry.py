@@ -1,22 +1,10 @@
 """Every fact there is, and the Arrow batches in which they cross from workers to the driver.
 
 A batch has ``kind``, the store and the version, and for each kind of fact one nullable struct
-column with the fact's own fields. The rows of a batch are of one kind, so that the columns of all
-others are nulls, which cost next to nothing.
-
-The columns are derived from the types of the fields:
-
-================================  =========================================================
-``int`` ``bool`` ``str`` ``bytes``  int64, bool, string, binary
-an enum                           string, or int64 of an ``IntEnum``: its value
-``tuple[X, ...]``, ``frozenset``  list
-``Counter[int]``                  list of int64: key, count, key, count, ... by key
-a dataclass                       struct of its fields
-``X | None``                      the same as of X, nullable
-================================  =========================================================
-
-Other types are refused when the column is made: a fact that cannot travel must not be found out by
-a cluster.
+column with the fact's own fields; its rows are of one kind. Columns are derived from the types:
+``int``, ``bool``, ``str`` and ``bytes`` as they are, an enum as its value, ``tuple[X, ...]`` and
+``frozenset`` as lists, ``Counter[int]`` as a list of keys and counts in turns, by key, a dataclass
+as a struct, ``X | None`` nullable. Others are refused when the column is made, not by a cluster.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Rows as another clock or another deadline would leave them, version after version.
 
-A row is there from the version that put it to the next version that puts it or to that which
-removes it. A removal by the operator's rule is taken back, and the row goes where the changed rule
-says: in the first batch whose clock reaches its deadline. A row whose deadline had been reached
-when it was put is late and never comes. Versions of batches whose clock is not known are left out.
+A row is there from the version that put it to the next that puts or removes it. A removal by the
+operator's rule is taken back, and the row goes in the first batch whose clock reaches its changed
+deadline; one whose deadline had been reached when it was put is late and never comes. Versions of
+batches whose clock is not known are left out.
 """
 
 from __future__ import annotations
@@ -126,10 +126,8 @@ class Simulation:
         self._open[:, ids] = self._rows(ids, state, step, came=not change.rebased)
 
     def _follow(self, touched: TouchedKeys, state: StateMap, step: int) -> None:
-        """Rows that change their keys: those that the rule removes leave theirs to others.
-
-        Rows of one deadline and one size count the same, whichever of them is which.
-        """
+        """Rows that change their keys: those that the rule removes leave theirs to others."""
+        # Rows of one deadline and one size count the same, whichever of them is which.
         old_ids = touched.ids[touched.was_live]
         new_ids = touched.ids[touched.written & touched.now_live]
         old, new = self._open[:, old_ids], self._rows(new_ids, state, step, came=True)
@@ -176,11 +174,9 @@ class Simulation:
             yield version, SimulatedRows(rows, keys, values, 1, int(whole), kind, *of_counters)
 
     def _counters(self) -> Int64s:
-        """Join keys that begin with a version less those that end, and their bytes.
-
-        A counter is there from the first row of its key to the last; one batch may remove a row
-        and put another.
-        """
+        """Join keys that begin with a version less those that end, and their bytes."""
+        # A counter is there from the first row of its key to the last; one batch may remove a row
+        # and put another.
         more = np.zeros((2, self._more.shape[1]), np.int64)
         rows = np.hstack([np.zeros((3, 0), np.int64), *self._ended])
         rows = rows[:, (rows[0] != _NO_JOIN) & (rows[1] < rows[2])]
@@ -258,12 +254,10 @@ class Simulation:
         return rows
 
     def _put_between_clocks(self, expiries: Int64s, step: int) -> bool:
-        """Whether values of one TTL were put at times at which no batch began: in real-time mode.
-
-        There a value expires by its executor's clock, while its batch runs (seen of 4.3), and what
-        comes and goes within a batch is in no version. The newest of a version has the TTL; older
-        ones are those of a list that is written again.
-        """
+        """Whether values of one TTL were put when no batch began: in real-time mode."""
+        # There a value expires by its executor's clock, while its batch runs (seen of 4.3), and
+        # what comes and goes within a batch is in no version. The newest of a version has the TTL;
+        # older ones are those of a list that is written again.
         puts = expiries - expiries[-1:] + self._clocks[step]
         puts = puts[puts >= next(filter(None, self._clocks), 0)]
         return not np.isin(puts, self._clocks).all()

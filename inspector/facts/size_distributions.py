@@ -19,11 +19,10 @@ from inspector.sums import Sums, counter_of, either, sum_by
 
 @dataclass(frozen=True)
 class SizeCounts(Sums):
-    """How many things have each size in bytes. Adds; the zero is empty.
+    """How many things have each size in bytes. Adds; the zero is empty."""
 
-    UnsafeRows come in multiples of 8 bytes, so there are few distinct sizes, and every quantile
-    over any union of stores is exact.
-    """
+    # UnsafeRows come in multiples of 8 bytes: few distinct sizes, and every quantile over any union
+    # of stores is exact.
 
     counts: Counter[int] = field(default_factory=Counter)
 
@@ -71,11 +70,7 @@ class LiveSizes:
         _add(self.row, more["row"])
 
     def follow(self, moves: Moves, versions: int) -> dict[str, tuple[Int64s, Int64s]]:
-        """Take the changes of several versions over.
-
-        Returns:
-            Of each distribution sizes and counts in turns, by version, and where each version ends.
-        """
+        """Sizes and counts in turns of several versions' changes, and where each version ends."""
         result = {}
         key, value = moves.key_size, moves.value_size
         for name, sizes in (("key", key), ("value", value), ("row", key + value)):

@@ -1,11 +1,9 @@
 """Group-state keys whose timeout fired and that are still there, and what the function did.
 
-All of it is read off the final :class:`~inspector.state.replay.StateMap` at once: the timer, the
-step of the last put and the timer that it replaced are kept per key while the versions pass.
-
-Which clock the timers follow, all partitions together decide, for each batch apart. So each
-leftover is found under both clocks, and says of which batch the clock matters (``kind_step``) and
-whether it is one under the other clock too (``either``).
+All of it is read off the final :class:`~inspector.state.replay.StateMap` at once. Which clock the
+timers follow, all partitions together decide, for each batch apart. So each leftover is found under
+both clocks, and says of which batch the clock matters (``kind_step``) and whether it is one under
+the other clock too (``either``).
 """
 
 from __future__ import annotations
@@ -95,11 +93,10 @@ def _proof_of(group: int) -> tuple[Certainty, str]:
 
 
 class _TimedOut:
-    """The leftovers under one clock.
+    """The leftovers under one clock."""
 
-    A timer is due by the operator's own clock. Where its watermark may lag behind that of the
-    query, the query's bounds it: what that has not reached is not due; of the rest, nobody knows.
-    """
+    # A timer is due by the operator's own clock. Where its watermark may lag behind that of the
+    # query, the query's bounds it: what that has not reached is not due; of the rest, nobody knows.
 
     def __init__(self, state: StateMap, clocks: Clocks, kind: TimeoutKind, view: TimerView) -> None:
         self._state, self._kind, self._view = state, kind, view
@@ -167,12 +164,10 @@ class _TimedOut:
         )
 
     def answered_timers(self) -> Iterator[Leftovers]:
-        """Keys whose last put a timeout made, or may have made: without a timer, or with another.
-
-        Surely made by one (:class:`~inspector.facts.timers.Calls`), the key is a leftover by
-        whatever clock its timer ran out. In between new data may have made it as well: undecided,
-        unless the function's habits speak for the timeout.
-        """
+        """Keys whose last put a timeout made, or may have: without a timer, or with another."""
+        # Surely made by one (inspector.facts.timers.Calls), the key is a leftover by whatever clock
+        # its timer ran out. In between new data may have made it as well: undecided, unless the
+        # function's habits speak for the timeout.
         puts = self._puts()
         groups, kind_step, is_either, is_timeout = self._groups(puts)
         for group in distinct(groups[is_timeout]).tolist():
@@ -194,11 +189,10 @@ class _TimedOut:
         )
 
     def _groups(self, puts: _Puts) -> tuple[Int64s, Int64s, Bools, Bools]:
-        """What is to be said of each put, where its clock matters, and whether it is a leftover.
+        """What is to be said of each put.
 
-        Returns:
-            The group (see :meth:`_answer`), the step whose batch's clock matters, whether the other
-            clock says the same, and whether this one makes a leftover of it.
+        Its group (see :meth:`_answer`), the step whose batch's clock matters, whether the other
+        clock says the same, and whether this one makes a leftover of it.
         """
         _, timer, put, over, _, kept, sure = puts
         last = self._last
@@ -297,11 +291,9 @@ class _TimedOut:
         return np.maximum(counted, 1), first
 
     def of_unknown_timers(self) -> Iterator[Leftovers]:
-        """Keys of which a disputed snapshot alone says what timer their last put replaced.
-
-        By the deltas it may have been another one, which had run out. So a timeout may have made
-        each of these puts, and any that is older than the snapshot.
-        """
+        """Keys of which a disputed snapshot alone says what timer their last put replaced."""
+        # By the deltas it may have been another one, which had run out. So a timeout may have made
+        # each of these puts, and any that is older than the snapshot.
         state, answered = self._state, np.zeros(len(self._state), np.bool_)
         puts = self._puts()
         answered[puts.ids[self._groups(puts)[-1]]] = True
@@ -337,11 +329,9 @@ class _TimedOut:
             )
 
     def before_window(self) -> Iterator[Leftovers]:
-        """Keys without a timer since before the window.
-
-        Where every call for data leaves a timer, only a timeout can have taken it. Whether it is
-        so, all partitions together decide.
-        """
+        """Keys without a timer since before the window."""
+        # Where every call for data leaves a timer, only a timeout can have taken it. Whether it is
+        # so, all partitions together decide.
         state = self._state
         if self._view.runs is None:
             return

@@ -1,7 +1,4 @@
-"""How often in a row each key's timeout fired, and what is known of the function's habits.
-
-Kept per key while the versions pass, under each clock that the timers may follow.
-"""
+"""How often in a row each key's timeout fired, under each clock, and the function's habits."""
 
 from __future__ import annotations
 
@@ -126,10 +123,8 @@ class TimerRuns:
     ) -> None:
         """Put steps of other partitions before the last one, and among those before it.
 
-        Args:
-            steps: the new number of each step before the last one that stays.
-            versions: of all steps.
-            batches: with their clocks.
+        ``steps`` has the new number of each step before the last one that stays; ``versions`` are
+        of all.
         """
         for kind, run in self.by_kind.items():
             times = (batches[v - 1].time_ms(kind) if v - 1 in batches else None for v in versions)
@@ -139,13 +134,8 @@ class TimerRuns:
                 run.standing[new] = old < len(standing) and standing[old]
 
     def inherit(self, state: StateMap, ids: Int64s, fired: Mapping[TimeoutKind, Runs]) -> None:
-        """Go on with the runs that some keys had in other partitions, and with their last puts.
-
-        Args:
-            state: the map, with the history of the keys.
-            ids: the keys.
-            fired: under each clock how often the timers fired, and the first step of it.
-        """
+        """Go on with the runs that some keys had in other partitions, and with their last puts."""
+        # fired: under each clock how often the timers fired, and the first step of it.
         self._put[ids] = state.put_step[ids]
         for kind, (often, first) in fired.items():
             self.by_kind[kind].fired[ids], self.by_kind[kind].first[ids] = often, first
@@ -195,27 +185,18 @@ class TimerRuns:
             _lengthen(run, "lost", room, False)
 
     def _surely_by_data(self, records: TimerRecords, calls: Calls, kind: TimeoutKind) -> Bools:
-        """Records that data made by this clock, where the batch shows it, and else by either.
-
-        A restart may have changed the clock (premise ``one-clock`` speaks of one batch).
-        """
+        """Records that data made by this clock, where the batch shows it, and else by either."""
+        # A restart may have changed the clock (premise one-clock speaks of one batch).
         is_shown = kind.other in calls.against and kind not in calls.against
         kinds = {kind} if is_shown else {kind} | (self.by_kind.keys() & {kind.other})
         sure: Bools = np.all([_by_data(records, calls, of) for of in kinds], axis=0)
         return sure
 
     def _mark_standing(self, kind: TimeoutKind, timers: Int64s, since: Int64s, until: int) -> None:
-        """Note the steps that a timer outlived though it had run out by this clock.
-
-        It is proof against the clock where no timer outlives its batch (premise
-        ``clears-timers``), and where the clock is the operator's own.
-
-        Args:
-            kind: the clock.
-            timers: some timers.
-            since: step of the put that set each, which it outlived by nature.
-            until: step that ended them.
-        """
+        """Note the steps that a timer outlived though it had run out by this clock."""
+        # It is proof against the clock where no timer outlives its batch (premise clears-timers),
+        # and where the clock is the operator's own. Each was set by the put of the step since,
+        # which it outlived by nature, and ended by the step until.
         run, thresholds = self.by_kind[kind], self.thresholds[kind]
         if len(run.standing) < len(thresholds):
             run.standing = longer(run.standing, len(thresholds))

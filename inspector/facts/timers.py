@@ -1,9 +1,8 @@
 """What the records of one version show about the calls that made them, and about the timers' clock.
 
 A group-state function is called for new data and for timers that have run out. Which of the two
-made a record, and which of the two clocks the timers follow, is judged batch by batch; no batch
-says anything of another, because a restart may have changed the function and its timeout.
-What may be concluded from what is written in the documentation (``explanation/proofs``).
+made a record, and which clock the timers follow, is judged batch by batch: a restart may have
+changed the function and its timeout. The reasons are in the documentation (``explanation/proofs``).
 """
 
 from __future__ import annotations
@@ -101,11 +100,10 @@ class ClockEvidence(VersionSum):
 @fact("call_bounds")
 @dataclass(frozen=True)
 class CallBounds(VersionSum):
-    """Up to where the records of a version were surely made for data. Adds over ranges of keys.
+    """Up to where the records of a version were surely made for data. Adds over ranges of keys."""
 
-    Who made the records is judged by the order of all of them: a pass over a part of a partition's
-    keys has to be told what the others show.
-    """
+    # Who made the records is judged by the order of all of them: a pass over a part of a
+    # partition's keys has to be told what the others show.
 
     # by_any, by_event, by_processing: position of the last record that no timeout can have made,
     # whatever clock the timers follow, and by each of them; -1 for none. Where the records are not
@@ -167,12 +165,10 @@ def calls_of(
 def _sure_from(
     records: TimerRecords, clock: BatchClock, premises: TimerPremises, bounds: CallBounds
 ) -> int:
-    """Position from which on only timeouts can have made the records.
-
-    Spark calls for data first, in ascending order of keys (premise ``data-first``); in a batch
-    without data it calls for timeouts only. Bytes that contradict a premise end its use: a record
-    of a key that had no timer, or one that had not run out by any clock, was made for data.
-    """
+    """Position from which on only timeouts can have made the records."""
+    # Spark calls for data first, in ascending order of keys (premise data-first); in a batch
+    # without data it calls for timeouts only. Bytes that contradict a premise end its use: a record
+    # of a key that had no timer, or one that had not run out by any clock, was made for data.
     if premises.only_sources_feed and clock.has_new_data is False and bounds.by_any < 0:
         return 0
     descent = records.change.first_descent
@@ -188,11 +184,9 @@ def due_before(records: TimerRecords, clock: BatchClock, kind: TimeoutKind) -> B
 def _against(
     records: TimerRecords, clock: BatchClock, premises: TimerPremises, sure_from: int
 ) -> list[TimeoutKind]:
-    """The clocks that the timers of a batch cannot follow.
-
-    A timer that fired had run out (premise ``due-by-clock``); one that was set lies at or after the
-    watermark, and after the processing time (premise ``set-after-clock``).
-    """
+    """The clocks that the timers of a batch cannot follow."""
+    # A timer that fired had run out (premise due-by-clock); one that was set lies at or after the
+    # watermark, and after the processing time (premise set-after-clock).
     result = []
     fired = records.before[records.timed & (records.positions >= sure_from)]
     armed = records.after[records.armed]

@@ -16,12 +16,7 @@ from inspector.state.replay import BEFORE_WINDOW, StateMap
 
 
 class TopBy(enum.Enum):
-    """What keys are ranked by.
-
-    Bytes are UnsafeRow bytes; puts are counted over the window that can be replayed; oldest ranks
-    by the version of the last put, and whoever came with the base snapshot is oldest of all. The
-    number of a join's counter is how many rows its join key has.
-    """
+    """What keys are ranked by; oldest: by the last put, those of the base snapshot first."""
 
     KEY_BYTES = "key_bytes"
     VALUE_BYTES = "value_bytes"
@@ -97,10 +92,8 @@ def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
 def _first(
     state: StateMap, most: int, amounts_of: Callable[[slice], Int64s]
 ) -> tuple[Int64s, Int64s]:
-    """The ids of the first live keys by an amount, then by id; and the amounts.
-
-    Portion by portion: columns of all keys would be the most memory of a task.
-    """
+    """The ids of the first live keys by an amount, then by id; and the amounts."""
+    # Portion by portion: columns of all keys would be the most memory of a task.
     ids = amounts = np.empty(0, np.int64)
     for portion in state.portions():
         theirs, live = amounts_of(portion), state.live[portion]

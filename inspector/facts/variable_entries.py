@@ -1,10 +1,9 @@
 """State variables of transformWithState: entries per key, and timers of keys that have no state.
 
-Grouping keys of rows in several stores of one operator are ids that are the same in all.
-
-The stores of a transformWithState hold the grouping key in different places: a value has it as its
-key, an entry of a list with an index behind it, an entry of a map and a timer as the first field of
-their key. Its bytes are the same in all of them: a struct within an UnsafeRow is an UnsafeRow.
+Grouping keys of rows in several stores of one operator are ids that are the same in all. A value
+has the grouping key as its key, a list's entry with an index behind it, a map's entry and a timer
+as the first field of their key; its bytes are the same in all: a struct in an UnsafeRow is an
+UnsafeRow.
 """
 
 from __future__ import annotations
@@ -92,10 +91,7 @@ class KeyEntries(Fact):
 def timers_without_state(
     timers: StateMap, owners: Int64s, with_state: Int64s
 ) -> TimersWithoutState:
-    """Which timers fire for keys that have nothing.
-
-    The ``owners`` are the grouping key of each row; ``with_state`` those with a row in a variable.
-    """
+    """Which timers fire for keys that have nothing: ``owners`` by row less those ``with_state``."""
     live = np.flatnonzero(timers.live[: len(timers)])
     bare = live[(owners[live] >= 0) & ~np.isin(owners[live], with_state)]
     sizes = timers.key_size[bare].astype(np.int64) + timers.value_size[bare]
@@ -105,10 +101,8 @@ def timers_without_state(
 
 
 def fired_keys(timers: StateMap, owners: Int64s, now_ms: int) -> Int64s:
-    """Ids of the grouping keys that have no timer, and had one whose time has come.
-
-    A timer's last time stays in the map when it goes.
-    """
+    """Ids of the grouping keys that have no timer, and had one whose time has come."""
+    # A timer's last time stays in the map when it goes.
     live, is_known = timers.live[: len(timers)], owners >= 0
     time = timers.clock[: len(timers)]
     due = is_known & ~live & (time != NO_CLOCK) & (time <= now_ms)
@@ -141,11 +135,9 @@ def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[
 
 
 def _gaining(state: StateMap, owners: Int64s, added: Bools, keys: int) -> Bools:
-    """Which keys have an entry that was put at most half as often as the one put most often.
-
-    A list that is written whole has new entries by the records, as ``ListState.put`` removes the
-    old ones; but each was put as often as the others. Where entries are put once all are new.
-    """
+    """Which keys have an entry that was put at most half as often as the one put most often."""
+    # A list that is written whole has new entries by the records, as ListState.put removes the old
+    # ones; but each was put as often as the others. Where entries are put once all are new.
     rows = np.flatnonzero(added)
     puts, owner = state.puts[rows], owners[rows]
     most = np.zeros(keys, puts.dtype)

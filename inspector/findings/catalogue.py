@@ -1,9 +1,7 @@
 """Every finding that can be reported, as data: how much it matters, its cause, and what to do.
 
-The rules that report them are in the other modules of this room, and the numbers that they compare
-with in :mod:`inspector.findings.thresholds`. What a finding means, how it is proven, from when on
-it is reported and by which source of Spark stands in the documentation's findings page and nowhere
-else; ``inspector explain SS203`` prints an entry of it.
+What each means, how it is proven, from when on it is reported and by which source of Spark stands
+in the documentation's findings page alone; ``inspector explain SS203`` prints an entry of it.
 """
 
 from __future__ import annotations

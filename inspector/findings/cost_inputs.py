@@ -180,10 +180,7 @@ _WINDOW_BYTES = 24
 
 
 def windows_of(operator: Operator, name: StoreName, facts: Facts) -> Windows | None:
-    """The windows of an aggregation: how long one is, and where they end.
-
-    Where no watermark removes them, the ends are those of the few keys that are known.
-    """
+    """The windows of an aggregation; without a watermark those of the few known keys."""
     schema = operator.schemas.get(name.store_name)
     if operator.name not in AGGREGATIONS or schema is None:
         return None
@@ -294,10 +291,8 @@ def _uploads(checkpoint: Checkpoint, operator: Operator) -> tuple[int, int]:
 
 
 def _changes(operator: Operator, facts: Facts) -> tuple[VersionFacts, ...]:
-    """Facts of the versions of which it is known for all stores of an operator what they changed.
-
-    Column families share the files of their partition, so that no single one explains them.
-    """
+    """Facts of the versions of which all changes of an operator's stores are known."""
+    # Column families share the files of their partition, so that no single one explains them.
     by_version: dict[int, VersionFacts] = {}
     for name, versions in facts.by_store().items():
         if name.operator_id == operator.operator_id:

@@ -431,10 +431,8 @@ def _whole_uploads(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding
 
 
 def _put_bytes(version: VersionFacts) -> float:
-    """Key and value bytes that a version put, by the mean key where it put over a row.
-
-    Such a row has the key object of the version before, which is not among those that are new.
-    """
+    """Key and value bytes that a version put, by the mean key where it put over a row."""
+    # Such a row has the key object of the version before, which is not among those that are new.
     new = version.row_bytes - version.shared_key_bytes - version.shared_value_bytes
     return new + version.updates * version.key_bytes / max(1, version.rows)
 
@@ -460,11 +458,9 @@ def _rewrites(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
 
 
 def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """Deltas that hold nothing: a file, or two, for each partition of each batch.
-
-    Not of a column family: the one changelog of its partition (``RocksDBStateStoreProvider``) may
-    hold what others changed.
-    """
+    """Deltas that hold nothing: a file, or two, for each partition of each batch."""
+    # Not of a column family: the one changelog of its partition (RocksDBStateStoreProvider) may
+    # hold what others changed.
     if costs.shares_files:
         return
     is_known = sum(

@@ -111,11 +111,9 @@ def judge_open(
     said: bool,
     provable: Mapping[TimeoutKind, int] = MappingProxyType({}),
 ) -> Iterator[Finding]:
-    """Keys that may be stuck; one that has a new timer is judged again when that runs out.
-
-    ``said``: that keys without a timer since before the window can never expire is a finding.
-    ``provable``: keys that naming a clock of the timers would prove to be left.
-    """
+    """Keys that may be stuck; one that has a new timer is judged again when that runs out."""
+    # said: that keys without a timer since before the window can never expire is a finding.
+    # provable: keys that naming a clock of the timers would prove to be left.
     result = [
         total
         for total in leftovers

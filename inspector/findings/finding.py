@@ -51,10 +51,7 @@ class Explains:
 
 @dataclass(frozen=True)
 class Kind:
-    """An entry of the catalogue (:mod:`inspector.findings.catalogue`).
-
-    What is said at length, its proof and its source, has an entry of this id in the documentation.
-    """
+    """An entry of the catalogue; the documentation has its proof and its source under this id."""
 
     id: str  # ``SSnnn``; never changes its meaning
     severity: Severity  # how much it matters, where the finding says nothing else

@@ -74,10 +74,8 @@ def judge_problems(
     restart: Restart | None = None,
     relative: Callable[[str], str] = str,
 ) -> Iterator[Finding]:
-    """One finding for each kind of problem in each operator; without harm to a restart a warning.
-
-    Causes have paths ``relative`` to the root, whose own path takes up their line.
-    """
+    """A finding for each kind of problem in each operator; a warning if a restart goes on."""
+    # Causes have paths relative to the root, whose own path takes up their line.
     grouped: dict[tuple[Kind, int | None, Severity], list[Problem]] = {}
     for problem in problems:
         if problem.slug in NO_FINDING:
@@ -120,11 +118,9 @@ def _to_do(kind: Kind, severity: Severity, path: str, restart: Restart | None) -
 
 
 def _harm(problems: Sequence[Problem], restart: Restart | None) -> str:
-    """What is lost with files that a restart does not need.
-
-    Nothing with a snapshot, or a table of one, that lies within the chain that is loaded: its
-    deltas make the version, too. Of one before that chain an older snapshot may be there.
-    """
+    """What is lost with files that a restart does not need."""
+    # Nothing with a snapshot, or a table of one, that lies within the chain that is loaded: its
+    # deltas make the version, too. Of one before that chain an older snapshot may be there.
     within = []
     bases = {load.store: load.base for load in restart.loads} if restart else {}
     for problem in problems:
@@ -211,11 +207,9 @@ def judge_replay(
     noun: str = "delta",
     passed_ms: int = 0,
 ) -> Iterator[Finding]:
-    """Chains of deltas that a restart has to replay, one file after the other.
-
-    ``depths``: deltas after the newest snapshot of each store, up to the judged version;
-    ``passed_ms``: from the batch of the oldest of those deltas to that of the newest.
-    """
+    """Chains of deltas that a restart has to replay, one file after the other."""
+    # depths: deltas after the newest snapshot of each store, up to the judged version.
+    # passed_ms: from the batch of the oldest of those deltas to that of the newest.
     slow = passed_ms >= thresholds.replay_minutes * 60_000
     least = thresholds.replay_slow if slow else thresholds.replay_noted
     deep = {store: depth for store, depth in depths.items() if depth >= least}

@@ -1,9 +1,8 @@
 """Findings about the two sides of a join: SS205, SS208 and SS209.
 
-That a side has removed nothing yet says little of whether it ever will: one whose range is longer
-than the query's life looks the same, and in a range such as ``leftTime <= rightTime <= leftTime +
-1 hour`` one side goes at once and the other after an hour. So SS205 is for information. Who joins
-on a copy of the event time means the times to be equal, and has no use for a range: that is SS209.
+That a side has removed nothing yet says little: one whose range is longer than the query's life
+looks the same, and of ``leftTime <= rightTime <= leftTime + 1 hour`` one side goes at once. So
+SS205 is for information. Who joins on a copy of the event time means equal times: SS209.
 """
 
 from __future__ import annotations

@@ -56,8 +56,7 @@ def judge(  # noqa: PLR0913 - what findings rest on
     """Every rule applied to the facts of a version; the gravest first.
 
     ``heap_bytes`` estimates what the retained versions take, where there is a limit for it;
-    ``key_words`` say how a finding names a key; ``restart`` is known if the version is the newest;
-    ``growing`` lacks the stores of which it cannot be told.
+    ``restart`` is known if the version is the newest; ``growing`` lacks stores that cannot be told.
     """
     broken = judge_integrity(checkpoint, version, facts, problems, thresholds, restart)
     findings: list[Finding] = []

@@ -209,11 +209,9 @@ def _no_timeout_fires(life: StoreLifetime, thresholds: Thresholds) -> Iterator[F
 
 
 def _stay_either_way(life: StoreLifetime, thresholds: Thresholds) -> bool:
-    """Whether no row of a group state goes, whichever clock its timers follow.
-
-    By processing time each is proven to be left behind. By event time no timer can fire while the
-    watermark is 0 (premise ``due-by-clock``), as of rows of other operators SS207 warns.
-    """
+    """Whether no row of a group state goes, whichever clock its timers follow."""
+    # By processing time each is proven to be left behind. By event time no timer can fire while the
+    # watermark is 0 (premise due-by-clock), as of rows of other operators SS207 warns.
     return (
         life.watermark_ms == 0
         and not life.removals
@@ -365,11 +363,10 @@ def _never_expires(
 
 
 def _fills_up(life: StoreLifetime, thresholds: Thresholds) -> str:
-    """Words for keys of a set that has an end: the share of new ones among the puts falls.
-
-    With keys that never come again it stays. It falls from each to the next of the three newest
-    quarters of the history by a quarter, and by more than chance (three deviations of the counts).
-    """
+    """Words for keys of a set that has an end: the share of new ones among the puts falls."""
+    # With keys that never come again it stays. It falls from each to the next of the three newest
+    # quarters of the history by a quarter, and by more than chance (three deviations of the
+    # counts).
     versions = [v for _, v in sorted(life.versions.items()) if v.puts and not v.rebased]
     many = len(versions) // 4
     if many < thresholds.window_versions:
@@ -582,10 +579,7 @@ def _long_sessions(
 
 
 def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """Rows whose own deadline lies years ahead of the clock that they go by.
-
-    Or so far ahead of it that none of those that can be read came near to it.
-    """
+    """Rows whose deadline lies years ahead of their clock, or far beyond all that went so far."""
     far, now = life.expiring, life.now_ms
     if far is None or now is None:
         return
@@ -677,10 +671,8 @@ _NEAR = 0.002  # share of a timeout by which what is read of it may be off: even
 
 
 def _far_beside(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """Rows whose deadline lies far behind that of the others, with nothing between.
-
-    Of one gap or timeout for all, those that were put at other times would be between.
-    """
+    """Rows whose deadline lies far behind that of the others, with nothing between."""
+    # Of one gap or timeout for all, those that were put at other times would be between.
     far, now, is_session = life.expiring, life.now_ms, life.operator_name in SESSION
     if far is None or now is None or not (is_session or life.calls):
         return
@@ -763,21 +755,17 @@ def _of_delay(life: StoreLifetime, ahead: int, cause: str) -> str:
 def _none_near(
     life: StoreLifetime, far: Expiring, now: int, thresholds: Thresholds
 ) -> Mapping[int, int]:
-    """All rows, by bucket, where even the first to go does not go for long; else nothing.
-
-    A delay, a gap or a timeout of a month is what it is meant to be, or a month too long: nothing
-    of it can be seen in an hour of history, but that the state only grows until then.
-    """
+    """All rows, by bucket, where even the first to go does not go for long; else nothing."""
+    # A delay, a gap or a timeout of a month is what it is meant to be, or a month too long: an hour
+    # of history shows nothing of it, but that the state only grows until then.
     known = sum(far.rows.values()) == life.newest.rows and life.rule.row_kind is not RowKind.TIMER
     ahead = min(far.rows, default=0) * far.width - now
     return far.rows if known and _is_far(life, ahead, thresholds) else {}
 
 
 def _is_far(life: StoreLifetime, ahead: int, thresholds: Thresholds) -> bool:
-    """Whether so many ms are many beside a history in which no row came to its end.
-
-    Sessions that were merged are gone too, and keys that a function removed before their timeout.
-    """
+    """Whether so many ms are many beside a history in which no row came to its end."""
+    # Sessions that were merged are gone too, and keys that a function removed before their timeout.
     calls = life.calls
     fired = calls and (calls.timeout_kept or calls.timeout_rearmed or calls.timeout_removed)
     ended = life.removals and life.operator_name not in SESSION and (calls is None or fired)
@@ -793,10 +781,8 @@ def _least_far(life: StoreLifetime, thresholds: Thresholds) -> float:
 
 
 def _long_delay(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """A side of a join whose every row the watermark has yet to pass, because of a long delay.
-
-    Where it lies further back than by the delay, a source is late (SS206).
-    """
+    """A side of a join whose every row the watermark has yet to pass, because of a long delay."""
+    # Where it lies further back than by the delay, a source is late (SS206).
     oldest = None if life.ages is None else life.ages.oldest_ms
     if life.rule.event_time is None or oldest is None or not life.watermark_ms:
         return
@@ -844,10 +830,8 @@ def _short_ttl(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
 
 
 def _renewals(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
-    """Values that gather though they have a TTL, as each is written anew before it ends.
-
-    Each write renews it (``ValueStateImplWithTTL.update``).
-    """
+    """Values that gather though they have a TTL, as each is written anew before it ends."""
+    # Each write renews it (ValueStateImplWithTTL.update).
     far, now, kept = life.expiring, life.now_ms, life.first.rows and not life.removals
     if life.rule.row_kind is not RowKind.TTL_VALUE or far is None or not far.rows or now is None:
         return
@@ -1055,10 +1039,8 @@ _SET_ALWAYS = (
 def _loss_by_data(
     life: StoreLifetime, calls: TimerCalls, thresholds: Thresholds
 ) -> Iterator[Finding]:
-    """Keys whose timer went by a call for data that set no new one, and by no timeout.
-
-    Proven of those whose last timer such a call surely took away.
-    """
+    """Keys whose timer went by a call for data that set no new one, and by no timeout."""
+    # Proven of those whose last timer such a call surely took away.
     rows, size, sure = calls.lost_rows, calls.lost_bytes, True
     if rows < max(1, thresholds.alike_share * life.newest.rows):
         rows, size, sure = calls.cleared_rows, 0, False
@@ -1091,8 +1073,7 @@ def _loss_by_data(
     yield finding if warned else replace(finding, severity=Severity.INFO)
 
 
-_MOSTLY = 0.7
-"""Share of puts of new groups from which on they say why an aggregation grows."""
+_MOSTLY = 0.7  # share of puts of new groups from which on they say why an aggregation grows
 
 _FEW = 0.05
 """Share of the rows whose growth says nothing of a history that is too short for a trend."""

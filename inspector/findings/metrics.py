@@ -1,7 +1,7 @@
 """The numbers of a checkpoint that gates, comparisons and monitoring watch, under fixed names.
 
-A name never changes its meaning. More of each is worse. The values of an audit stand in its JSON
-under ``metrics``; a value that a checkpoint does not show is None, and nothing is held against it.
+A name never changes its meaning. More of each is worse. A value that a checkpoint does not show is
+None, and nothing is held against it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """A checkpoint held against that of a changed query: what a restart does with each difference.
 
 OLD is the checkpoint that the query goes on from, NEW one that the changed query made of a few
-rows. What files record is compared, item by item, and
-:mod:`inspector.findings.restart_rules` says what Spark does about it. What leaves no trace in a
-checkpoint, such as a filter, shows in the state that the old query makes of the same rows: of all
-that a restart takes over, state alone depends on it. Without that state no logic is called right.
+rows. What leaves no trace in a checkpoint, such as a filter, shows in the state that the old query
+makes of the same rows: of all that a restart takes over, state alone depends on it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """What Spark does when a query restarts after a change: every rule, as data.
 
-``inspector preflight`` decides by these and by nothing else. What Spark does, by which source,
-which run shows it and what to do stands in the documentation's page ``reference/restart-rules``, of
-which ``inspector explain SS431`` prints an entry. Where releases differ there is a rule for each,
-with the same :attr:`RestartRule.about`.
+By which source, which run shows it and what to do stands in the documentation's page
+``reference/restart-rules``; ``inspector explain SS431`` prints an entry. Where releases differ
+there is a rule for each, with the same :attr:`RestartRule.about`.
 """
 
 from __future__ import annotations

@@ -118,11 +118,9 @@ def store_lifetimes(
 def _possible_watermark(
     checkpoint: Checkpoint, operator: Operator, store: str, version: int, facts: Facts
 ) -> Any:
-    """Whether a time of the rows may have a watermark that no schema shows, and has none likely.
-
-    It has none where the watermark is 0 after a batch with data of every source. It would have
-    removed a row that it has passed.
-    """
+    """Whether a time of the rows may have a watermark that no schema shows, and has none likely."""
+    # It has none where the watermark is 0 after a batch with data of every source. It would have
+    # removed a row that it has passed.
     clock, sources = checkpoint.clock(version), checkpoint.logs.sources
     watermark_ms = None if clock is None else _watermark(clock)
     of_batch = sources.get(BatchId(version - 1), ())
@@ -260,10 +258,8 @@ def _longest(
 
 
 def _reach_ms(operator: Operator, clock: BatchClock | None, facts: Facts) -> int:
-    """From the newest event to the newest expiry time: of sessions the gap, of keys the delay.
-
-    0 where it cannot be told. The newest event is the delay ahead of the watermark that it made.
-    """
+    """From the newest event to the newest expiry time: of sessions the gap, of keys the delay."""
+    # 0 where it cannot be told. The newest event is the delay ahead of the watermark that it made.
     ages = facts.sums(Ages).get(StoreName(operator.operator_id, DEFAULT_STORE))
     newest = None if ages is None else ages.newest_ms
     if newest is None or clock is None or not clock.next_watermark_ms:
@@ -279,13 +275,8 @@ def _reach_ms(operator: Operator, clock: BatchClock | None, facts: Facts) -> int
 def _alike(
     keys: Sequence[bytes], fields: Sequence[StructField], *, unique: bool
 ) -> Iterator[tuple[str, int]]:
-    """How many of some keys differ from another one in a column alone, and how they differ.
-
-    Args:
-        keys: of a store.
-        fields: their columns.
-        unique: the columns are to make out events, which have a time, and not what they are of.
-    """
+    """How many of some keys differ from another one in a column alone, and how they differ."""
+    # unique: the columns are to make out events, which have a time, and not what they are of.
     columns = [*columns_of(keys, fields)]
     rows = [*zip(*columns, strict=True)]
     times = [field.data_type in (TIMESTAMP, TIMESTAMP_NTZ) for field in fields]
@@ -315,11 +306,9 @@ def _alike(
 
 
 def in_pairs(values: Sequence[Hashable]) -> bool:
-    """Whether some are there twice, as what is sent again, and hardly one more often.
-
-    Of one in five that equals another, values drawn from a set have 14 % three times (Poisson).
-    Where nearly all are pairs, such as a begin and an end, that is what they are.
-    """
+    """Whether some are there twice, as what is sent again, and hardly one more often."""
+    # Of one in five that equals another, values drawn from a set have 14 % three times (Poisson).
+    # Where nearly all are pairs, such as a begin and an end, that is what they are.
     counts = Counter(values)
     again = len(values) - len(counts)
     more = sum(count - 2 for count in counts.values() if count > 2)
@@ -560,11 +549,9 @@ class LateRows(NamedTuple):
 
 
 def late_rows(batch: int, digits: Mapping[int, int]) -> LateRows | None:
-    """What of a batch came late, by :class:`inspector.facts.ages.RowsBehind`; None if nothing.
-
-    A source that was read from long ago on has rows of all ages. Where some are far behind and
-    none is half as far, they are of another source, or of another clock.
-    """
+    """What of a batch came late, by :class:`inspector.facts.ages.RowsBehind`; None if nothing."""
+    # A source that was read from long ago on has rows of all ages. Where some are far behind and
+    # none is half as far, they are of another source, or of another clock.
     far = max(digits, default=AHEAD)
     apart = not any(digits.get(far - n) for n in (2, 3)) and min(digits, default=far) < far - 3
     if far < _FAR_DIGITS or not apart:

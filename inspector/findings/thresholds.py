@@ -1,9 +1,7 @@
-"""From which numbers on something is worth a finding; every one of them can be set.
+"""From which numbers on something is worth a finding; every one can be set (``--threshold``).
 
-``--threshold NAME=VALUE`` of the commands that judge, ``thresholds`` of
-:class:`inspector.api.Options`. A name is a field of :class:`Thresholds`, or the id of a finding:
-then the value is the least number of rows (of occurrences, where it counts none) from which on
-that finding is reported at all.
+A name is a field of :class:`Thresholds`, or the id of a finding: then the value is the least number
+of rows (of occurrences, where it counts none) from which on it is reported at all.
 """
 
 from __future__ import annotations
@@ -20,10 +18,7 @@ _ID = re.compile(r"SS[123]\d\d")
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The numbers that the rules compare with; the defaults are silent on sound queries.
-
-    What each means, and for which findings, is a table of the page ``reference/findings``.
-    """
+    """The numbers that the rules compare with; their meaning: ``reference/findings``."""
 
     window_versions: int = 5
     entries_per_key: int = 64

@@ -102,14 +102,9 @@ class StateGrowth:
     new_columns: tuple[str, ...] = ()
 
     def rate_for_limits(self, per_hour: float) -> float | None:
-        """One of the rates, as limits and alerts look at it.
-
-        None of them may go off for a healthy state: of one that only fluctuates, or has just filled
-        its window, the line goes up too.
-
-        Returns:
-            0 for a rise that is no trend; None where too few versions are there to tell.
-        """
+        """One of the rates, as limits and alerts look at it; None where too few versions tell."""
+        # None of them may go off for a healthy state: of one that only fluctuates, or has just
+        # filled its window, the line goes up too. So a rise that is no trend is 0.
         if not self.judged:
             return None
         return per_hour if self.growing else min(per_hour, 0)

@@ -1,8 +1,8 @@
 """SS206 and SS211: a watermark that stands still while data arrives, or is far from the clock.
 
-A watermark is the greatest event time that was seen, less the delay; with several sources the least
-of theirs (policy ``min``). It never goes back (``WatermarkTracker``). So one event time in the
-future moves it there for good, and all later data is behind it.
+It is the greatest event time seen, less the delay; with several sources the least of theirs (policy
+``min``), and never goes back (``WatermarkTracker``): one event time in the future moves it for
+good.
 """
 
 from __future__ import annotations
@@ -91,10 +91,9 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
 ) -> Iterator[Finding]:
     """What is wrong with the watermark of the query.
 
-    ``newest`` is the newest time in each store whose rows go by the watermark; empty if no
-    operator waits for it. ``delay_ms`` is the longest delay of withWatermark that is known.
-    ``by_slowest``: of several the least counts (``spark.sql.streaming.multipleWatermarkPolicy``).
-    ``late``: rows of batches that raised the watermark far.
+    ``newest`` is the newest time in each store whose rows go by the watermark; ``delay_ms`` the
+    longest known delay of withWatermark; ``by_slowest``: of several the least counts
+    (``spark.sql.streaming.multipleWatermarkPolicy``); ``late``: rows of batches that raised it far.
     """
     ahead = list(_ahead(clocks, batch, delay_ms, late, thresholds))
     yield from ahead
@@ -147,11 +146,9 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
 
 
 def _longest_pause(clocks: Clocks, flat: Flat) -> int:
-    """Batches with new data of the longest earlier pause, where such pauses are usual; else 0.
-
-    They are if one was at least as long, and another half as long: a source that brings data seldom
-    moves the watermark in steps, and that it stands just now is no sign that it has ended.
-    """
+    """Batches with new data of the longest earlier pause, where such pauses are usual; else 0."""
+    # They are if one was at least as long, and another half as long: a source that brings data
+    # seldom moves the watermark in steps, and that it stands just now is no sign that it has ended.
     since, earlier, first = flat.with_data, list[int](), flat.first
     while (pause := flat_end(clocks, first.batch_id - 1)) is not None and pause.last.watermark_ms:
         earlier.append(pause.with_data)
@@ -161,10 +158,8 @@ def _longest_pause(clocks: Clocks, flat: Flat) -> int:
 
 
 def _of_longer_delay(ahead_ms: int, delay_ms: int, by_slowest: bool) -> tuple[str, str]:
-    """The next step and the cause where newer events come, and the watermark stands all the same.
-
-    It never goes back (``WatermarkTracker.updateWatermark``).
-    """
+    """Next step and cause where newer events come, and the watermark stands all the same."""
+    # It never goes back (WatermarkTracker.updateWatermark).
     ahead = duration_text(ahead_ms)
     late = ", or a source whose event times do not move" if by_slowest else ""
     return (

@@ -1,7 +1,6 @@
-"""``dropDuplicates``: operator ``dedupe``.
+"""``dropDuplicates`` (``StreamingDeduplicateExec``). Key: the columns compared. Value: a dummy.
 
-Key: the columns compared. Value: a dummy. A key goes when its event-time column is at or below the
-watermark, *if* such a column is among those compared; else never (``StreamingDeduplicateExec``).
+A key goes when its event-time column is at or below the watermark, *if* there is one; else never.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""``dropDuplicatesWithinWatermark``: operator ``dedupeWithinWatermark`` (Spark 3.5 and later).
+"""``dropDuplicatesWithinWatermark`` (``StreamingDeduplicateWithinWatermarkExec``, Spark 3.5 on).
 
 Key: the columns compared. Value: ``expiresAtMicros``, event time of the first occurrence plus the
-delay. Removed when ``expiresAtMicros <= watermark``, each batch
-(``StreamingDeduplicateWithinWatermarkExec``).
+delay. Removed when ``expiresAtMicros <= watermark``, each batch.
 """
 
 from __future__ import annotations

@@ -36,11 +36,9 @@ def timeout_ordinal(value: StructType) -> int | None:
 
 
 def empty_size(value: StructType) -> int:
-    """Bytes of a value whose state is null and whose timer is all it holds; -1 if it has none.
-
-    A function that removes the state and sets a timer leaves such a row (state format 2). When the
-    timer fires and the function does nothing, Spark keeps the empty row with timeout -1.
-    """
+    """Bytes of a value whose state is null and whose timer is all it holds; -1 if it has none."""
+    # A function that removes the state and sets a timer leaves such a row (state format 2). When
+    # the timer fires and the function does nothing, Spark keeps the empty row with timeout -1.
     state = value.fields[0].data_type if value.fields else None
     flat = not (isinstance(state, StructType) and state.fields)
     if flat or value.fields[0].name != STATE_FIELD or timeout_ordinal(value) != 1:

@@ -1,10 +1,9 @@
 """What is inferred where the bytes allow another reading, and how often it was right.
 
-Counted on random workloads whose functions logged every call (``scripts/make_workloads.py`` and
-``scripts/judge_workloads.py``, Spark 4.3 and 3.5), key by key and batch by batch; those of joins,
-finding by finding. An inference that is right less often than :data:`WARNS` never warns: its keys
-are reported as undecided, its findings for information. What is concluded from what, and what would
-make it certain, is in the documentation (``explanation/proofs``).
+Counted on random workloads whose functions logged every call (``scripts/judge_workloads.py``, Spark
+4.3 and 3.5), key by key and batch by batch; those of joins, finding by finding. One that is right
+less often than :data:`WARNS` never warns: its keys are undecided, its findings for information. The
+reasons are in the documentation (``explanation/proofs``).
 """
 
 from __future__ import annotations

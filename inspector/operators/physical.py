@@ -171,11 +171,9 @@ def physical_operator(
 
 
 def only_sources_feed(upstream: Iterable[PhysicalOperator]) -> bool:
-    """Whether only new data of the sources can reach an operator.
-
-    A group-state function below an operator that emits by the clock is called for data in batches
-    without new data of the sources.
-    """
+    """Whether only new data of the sources can reach an operator."""
+    # A group-state function below one that emits by the clock is called without new data of
+    # sources.
     return all(operator.emits is Emission.NEVER for operator in upstream)
 
 

@@ -1,8 +1,7 @@
 """Which module speaks for an operator; and, without operator metadata, which operator it is.
 
 Spark 4.0 and later write the name (``OperatorStateMetadata``). Before, it is recognised by the
-shape of the stores and their schemas. Each module has ``NAMES``, ``SOURCE``, the ``rule`` of each
-store, and ``REWRITES``: what to do about updates that write the value that is there already.
+shape of the stores and their schemas.
 """
 
 from __future__ import annotations
@@ -79,10 +78,8 @@ def _readable(rule: StoreRule, key: StructType, value: StructType) -> StoreRule:
 
 
 def identify(stores: Collection[str], schemas: Mapping[str, tuple[StructType, StructType]]) -> str:
-    """The operator's name from its stores and schemas, for checkpoints without metadata.
-
-    ``applyInPandasWithState`` has the stores of ``flatMapGroupsWithState`` and is called that.
-    """
+    """The operator's name from its stores and schemas, for checkpoints without metadata."""
+    # applyInPandasWithState has the stores of flatMapGroupsWithState and is called that.
     if set(join.VALUE_STORES) & set(stores):
         return join.NAMES[0]
     if len(schemas) != 1:

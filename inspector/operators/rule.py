@@ -16,11 +16,10 @@ MICROS_PER_MS = 1000
 
 
 class Clock(enum.Enum):
-    """Which clock of a batch a rule is held against.
+    """Which clock of a batch a rule is held against: ``batchWatermarkMs``, ``batchTimestampMs``."""
 
-    Batch N is judged with its own clocks: ``batchWatermarkMs`` and ``batchTimestampMs`` of
-    ``offsets/N``; never with the watermark that it produced, which only the next batch applies.
-    """
+    # Of offsets/N, for batch N; never the watermark that it produced, which only the next one
+    # applies.
 
     WATERMARK = "watermark"
     PROCESSING_TIME = "processing_time"

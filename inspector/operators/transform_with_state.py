@@ -56,11 +56,10 @@ EVENT_TIME, PROCESSING_TIME, NO_TIME = "EventTime", "ProcessingTime", "NoTime"
 
 
 class Family(enum.Enum):
-    """What a store of the operator holds.
+    """What a store of the operator holds."""
 
-    VALUE, LIST and MAP are the user's; TIMERS are set by the user; all others are Spark's helpers,
-    whose rows come and go with those.
-    """
+    # VALUE, LIST and MAP are the user's; TIMERS are set by the user; all others are Spark's
+    # helpers, whose rows come and go with those.
 
     VALUE = "value"
     LIST = "list"
@@ -155,10 +154,7 @@ def variable_of(store: str) -> str:
 def family_of(
     store: str, properties: Properties, stores: Collection[str], key: StructType | None
 ) -> tuple[Family, str]:
-    """What a store holds, and the variable that it belongs to; empty for timers.
-
-    The ``stores`` are all that the operator has, the ``key`` is the schema of this one's keys.
-    """
+    """What a store holds, and the variable that it belongs to; empty for timers."""
     for prefix, family in _HELPERS.items():
         if store.startswith(prefix):
             return family, store[len(prefix) :]
@@ -268,14 +264,11 @@ _TIMED = (KeyEncoding.TIMESTAMP_FIRST, KeyEncoding.TIMESTAMP_LAST)
 def has_several_values(
     metadata: OperatorMetadata | None, family: ColumnFamily, siblings: Collection[str] = ()
 ) -> bool:
-    """Whether a value of a column family holds several rows.
-
-    Those of a join of format 4 do, both the rows and the index by time
-    (``SymmetricHashJoinStateManagerV4``), and the list states of transformWithState, of which the
-    operator's properties say that they are lists (``TransformWithStateOperatorProperties``). They
-    do not list a variable that the newest run no longer declares: of one that was a list there is
-    still the index of its entries.
-    """
+    """Whether a value of a column family holds several rows."""
+    # Those of a join of format 4 do, both the rows and the index by time
+    # (SymmetricHashJoinStateManagerV4), and the list states of transformWithState
+    # (TransformWithStateOperatorProperties), which do not list a variable that the newest run no
+    # longer declares: of one that was a list there is still the index of its entries.
     if family.encoder.kind in _TIMED:
         return True
     variables = metadata.properties.get("stateVariables") if metadata else None

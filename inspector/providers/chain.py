@@ -104,11 +104,7 @@ class Step:
 
 
 def chain_for(files: StoreFiles, version: int) -> Chain:
-    """The files that make ``version``, chosen as Spark chooses them.
-
-    Raises:
-        MissingVersionError: if a delta of the chain is not there; its message names the first gap.
-    """
+    """The files that make a version, as Spark chooses them (MissingVersionError: first gap)."""
     base = max((v for v in files.snapshots if v <= version), default=0)
     missing = next((v for v in range(base + 1, version + 1) if v not in files.deltas), None)
     if missing is not None:
@@ -140,12 +136,10 @@ def compared_versions(files: StoreFiles) -> list[int]:
 
 
 def replay_steps(files: StoreFiles, upto: int) -> list[Step]:
-    """One pass over all restorable versions up to ``upto``, oldest first, each file once.
-
-    Deltas are preferred, because only they show what a batch changed; a snapshot starts the pass,
-    bridges a gap, and is otherwise held against the map that the deltas made. One of a
-    repartitioning starts it anew: its rows come from other folders too.
-    """
+    """One pass over all restorable versions up to ``upto``, oldest first, each file once."""
+    # Deltas are preferred, because only they show what a batch changed; a snapshot starts the pass,
+    # bridges a gap, and is otherwise held against the map that the deltas made. One of a
+    # repartitioning starts it anew: its rows come from other folders too.
     steps: list[Step] = []
     reached = 0
     for version in restorable_versions(files):

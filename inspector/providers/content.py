@@ -85,10 +85,8 @@ class StoreContent:
     def files_to_copy(self, folder: FolderVersion) -> tuple[StoreFile, ...]:
         """The files that the version is loaded from, and their checksum files.
 
-        Raises:
-            MissingVersionError: one is not there.
-            InspectorError: a snapshot does not say which files it consists of.
-            OSError: it cannot be read.
+        Raises MissingVersionError; InspectorError where a snapshot does not name its files;
+        OSError.
         """
         return folder.with_side_files(folder.chain.files)
 
@@ -97,15 +95,7 @@ class StoreContent:
         return 1
 
     def lineage(self, storage: Storage, file: StoreFile) -> Mapping[int, str]:
-        """Which versions a delta is based on, each with the unique id of its checkpoint.
-
-        Returns:
-            Nothing if it does not say.
-
-        Raises:
-            InspectorError: it cannot be decoded.
-            OSError: it cannot be read.
-        """
+        """The versions that a delta is based on, with the unique ids of their checkpoints."""
         return {}
 
     def new_delta(
@@ -113,12 +103,8 @@ class StoreContent:
     ) -> DeltaForm:
         """How the delta that follows the version is written, in the ways of those that are there.
 
-        ``unique_id``: of the new version's checkpoint; None where names have none.
-
-        Raises:
-            UnsupportedProviderError: nothing can be appended to its files here.
-            InspectorError: a file that says how cannot be decoded.
-            OSError: it cannot be read.
+        ``unique_id``: of the new version's checkpoint; None where names have none. Raises
+        UnsupportedProviderError where nothing can be appended here; InspectorError; OSError.
         """
         raise UnsupportedProviderError(
             "no state can be written for this state store provider, only copied as it is",

@@ -26,10 +26,8 @@ def inflate_file(
 ) -> Iterator[bytes]:
     """The raw bytes of a file; by its first bytes where the log records another codec.
 
-    ``report`` takes that problem, ``summed`` the path of a file whose blocks hold checksums.
-
-    Raises:
-        DecodeError: as :func:`inspector.decode.frames.inflate`.
+    ``report`` takes that problem, ``summed`` the path of a file whose blocks hold checksums. Raises
+    DecodeError as :func:`inspector.decode.frames.inflate`.
     """
     head = next(chunks, b"")
     recorded = options.codecs.get(file.version or 0, DEFAULT_CODEC)
@@ -68,14 +66,9 @@ class Checked:
 
 
 def check_identity(storage: Storage, file: StoreFile) -> None:
-    """Make sure that a file is still the one that was listed, before it is called damaged.
-
-    Spark removes versions while they are read, and a batch that runs again writes its files anew.
-
-    Raises:
-        FileNotFoundError: it is gone, or has another size.
-        OSError: the storage does not answer.
-    """
+    """Make sure that a file is still the one that was listed, before it is called damaged."""
+    # Spark removes versions while they are read, and a batch that runs again writes its files anew:
+    # FileNotFoundError where it is gone, or has another size.
     entry = storage.stat(storage.relative(file.path))
     if entry is None:
         raise FileNotFoundError(
@@ -117,10 +110,7 @@ class FileReader(ABC):
 
     @property
     def paths_without_sums(self) -> frozenset[str]:
-        """Paths of the files that were decoded to their end and that hold no checksum.
-
-        Neither their blocks nor their rows do, nor a file beside them.
-        """
+        """Paths of files decoded to their end without a checksum in blocks, rows, or beside."""
         if self._options.row_checksum:
             return frozenset()
         return frozenset(self._decoded.keys() - self._summed - self._checks.vouched)
@@ -133,9 +123,8 @@ class FileReader(ABC):
     def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
         """The records of a file, block by block; the last block only after its end was verified.
 
-        Raises:
-            DecodeError: the file is not what its format says; carries path and offset.
-            OSError: it cannot be read, or is no longer the file that was listed.
+        Raises DecodeError, with path and offset; OSError, also if it is not the file that was
+        listed.
         """
         self.raw_bytes = records = 0
         wrong: list[tuple[int, int]] = []
@@ -163,10 +152,8 @@ class FileReader(ABC):
     def read_together(
         self, files: Sequence[StoreFile]
     ) -> tuple[Sequence[bytes], SmallDeltas | None]:
-        """Read small deltas at once: their bytes, and the first that are right in every respect.
-
-        Nothing is noted of them before :meth:`note`. By default none is read so.
-        """
+        """Read small deltas at once: their bytes, and the first that are right in every respect."""
+        # Nothing is noted of them before note(). By default none is read so.
         return (), None
 
     def note(
@@ -185,14 +172,7 @@ class FileReader(ABC):
         """Take over what another reader knows of the store's last version; by default nothing."""
 
     def snapshot_rows(self, file: StoreFile) -> int | None:
-        """How many rows a snapshot says that it has, with those of stores that share it.
-
-        By default None: it does not say it.
-
-        Raises:
-            DecodeError: it cannot be decoded.
-            OSError: it cannot be read.
-        """
+        """How many rows a snapshot says that it has, of all stores that share it, if it does."""
         return None
 
     def family(self, file: StoreFile) -> int | None:

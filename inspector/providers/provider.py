@@ -68,26 +68,19 @@ class Provider(ABC):
 
     @property
     def content(self) -> StoreContent:
-        """What its files say beside the rows: ``CONTENT`` of the folder's module ``content``.
-
-        As the reader it is imported by who asks; a folder may be without it.
-        """
+        """What its files say beside the rows: ``CONTENT`` of the folder's ``content``."""
         name = f"{type(self).__module__}.content"
         content: StoreContent = import_module(name).CONTENT if find_spec(name) else StoreContent()
         return content
 
     @abstractmethod
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
-        """The kind of a file by its name, and the state version in it; OTHER if it is not its own.
-
-        A folder of any other kind belongs to the store that it lies in and is no store itself.
-        """
+        """The kind of a file by its name, and the version in it; OTHER if not its own."""
+        # A folder of any other kind belongs to the store that it lies in and is no store itself.
 
     def requests_of(self, file: StoreFile, *, has_sums: bool) -> int:
-        """How many requests an audit makes for a delta, snapshot or table on an object store.
-
-        Where a checksum file lies beside it, it is read as a whole.
-        """
+        """How many requests an audit makes for a state file on an object store."""
+        # Where a checksum file lies beside it, it is read as a whole.
         return parts_of(file.size)
 
     def reader(
@@ -98,20 +91,15 @@ class Provider(ABC):
         side_files: Iterable[StoreFile],
         report: Report,
     ) -> FileReader:
-        """A reader for one store: a ``READER`` of the module ``reader`` in the provider's folder.
-
-        It is imported by who reads state: ``info`` and ``files`` start without it. Its arguments
-        are those of :class:`inspector.providers.file_reader.FileReader`.
-        """
+        """A reader for one store: the ``READER`` of the folder's module ``reader``."""
+        # It is imported by who reads state: info and files start without it. Its arguments are
+        # those of inspector.providers.file_reader.FileReader.
         module = import_module(f"{type(self).__module__}.reader")
         reader: FileReader = module.READER(storage, options, files, side_files, report)
         return reader
 
     def detect(self, listing: Listing) -> bool:
-        """Whether this provider wrote the checkpoint: by the recorded class, or else by its files.
-
-        By its files only where no class is recorded, and any delta or snapshot is named as its own.
-        """
+        """Whether it wrote the checkpoint: by the recorded class, or else by its files."""
         if listing.provider_class is not None:
             return self.spark_class in listing.provider_class
         names = (file.path.rpartition("/")[2] for file in listing.files)
@@ -123,11 +111,9 @@ class Provider(ABC):
         committed: Mapping[int, frozenset[str]],
         storage: Storage | None = None,
     ) -> tuple[StoreFile, ...]:
-        """The files of one store, those that no version is read from as what they are.
-
-        Where the commit log has them, ``committed`` are the unique ids of the checkpoints of each
-        version, of all stores of the partition. Without a storage no file is read for it.
-        """
+        """The files of one store, those that no version is read from as what they are."""
+        # Where the commit log has them, committed are the unique ids of the checkpoints of each
+        # version, of all stores of the partition. Without a storage no file is read for it.
         return tuple(self._own(file) for file in files)
 
     def _own(self, file: StoreFile) -> StoreFile:

@@ -1,7 +1,4 @@
-"""Which providers there are, and which of them wrote a checkpoint.
-
-A provider is a package in this folder with a ``PROVIDER``; adding one takes nothing else.
-"""
+"""Which providers there are (packages here with a ``PROVIDER``), and which wrote a checkpoint."""
 
 from __future__ import annotations
 
@@ -29,10 +26,8 @@ def _load(folders: tuple[str, ...]) -> tuple[Provider, ...]:
 
 
 def classify(name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
-    """The kind of a file in a store's folder, and the state version in its name.
-
-    The first provider that knows such a name decides; what none knows is OTHER.
-    """
+    """The kind of a file in a store's folder, and the state version in its name."""
+    # The first provider that knows such a name decides; what none knows is OTHER.
     for provider in all_providers():
         kind, version = provider.classify(name, is_dir=is_dir)
         if kind is not FileKind.OTHER:

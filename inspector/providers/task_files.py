@@ -1,12 +1,9 @@
 """The files of one task: each is requested once, some before the task begins.
 
-An object store takes its 50 ms for every file. So a process that runs many tasks says beforehand
-what they read (:func:`upcoming`), and a task that has no more files to request for itself requests
-those of the next ones. A file that a task reads more than once is kept as it was read first.
-
-A delta often has a few hundred bytes: a partition of 100 versions would wait for five seconds. So
-the next few files of a chain are under way while one is read (:class:`ReadAhead`), and behind the
-last one those of the tasks that come next. Local files need none of it.
+An object store takes its 50 ms for every file. So the next few files of a chain are under way while
+one is read (:class:`ReadAhead`), and behind the last one those of the tasks that come next
+(:func:`upcoming`). A file that a task reads more than once is kept as it was read first. Local
+files need none of it.
 """
 
 from __future__ import annotations
@@ -83,10 +80,7 @@ def upcoming(storage: Storage, files: Iterable[StoreFile]) -> Iterator[None]:
 
 
 class TaskFiles(Storage):
-    """A storage as one task reads it.
-
-    One file is read at a time.
-    """
+    """A storage as one task reads it, one file at a time."""
 
     def __init__(self, storage: Storage) -> None:
         self.__dict__.update(storage.__dict__)
@@ -117,10 +111,7 @@ class TaskFiles(Storage):
             self._to_keep |= {self.relative(file.path) for file in files}
 
     def read_range(self, relative: str, start: int, end: int) -> bytes:
-        """As of :class:`inspector.checkpoint.storage.Storage`; of a remote one requested once.
-
-        What is read by ranges are tables, which several snapshots may name.
-        """
+        """As of Storage; of a remote one once: what is read by ranges are shared tables."""
         if not self._is_remote:
             return super().read_range(relative, start, end)
         kept = self._ranges_kept.get((relative, start, end))
@@ -285,11 +276,10 @@ class _Made(Generic[T]):
 
 
 class Turns(Generic[T]):
-    """Gives the readers of a file the blocks that the first one of them has made.
+    """Gives the readers of a file the blocks that the first one of them has made."""
 
-    They may take turns by the block or by the file. The first one decides where a block ends; who
-    comes to a block that is not there reads the file for itself from there on.
-    """
+    # They may take turns by the block or by the file. The first one decides where a block ends; who
+    # comes to a block that is not there reads the file for itself from there on.
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
@@ -301,11 +291,9 @@ class Turns(Generic[T]):
         make: Callable[[], Iterator[T]],
         again: Callable[[], Iterator[T]] | None = None,
     ) -> Iterator[T]:
-        """The blocks of a file, as ``make`` reads them.
-
-        If another reader has read all of it without an error and its first blocks are gone,
-        ``again`` reads what this one needs of it, if that is less.
-        """
+        """The blocks of a file, as ``make`` reads them."""
+        # If another reader has read all of it without an error and its first blocks are gone, again
+        # reads what this one needs of it, if that is less.
         made = self._files.get(path)
         if made is None:
             made = self._files[path] = _Made()

@@ -49,10 +49,8 @@ _INTERVAL_UNITS = ("year", "month", "day", "hour", "minute", "second")
 
 
 def to_ddl(data_type: DataType) -> str:
-    """DDL text of a type; a schema becomes ``a bigint, b string``, without nullability.
-
-    ``parse_ddl`` reads it back, but for user-defined types (written as what they store).
-    """
+    """DDL text of a type; a schema becomes ``a bigint, b string``, without nullability."""
+    # parse_ddl reads it back, but for user-defined types (written as what they store).
     if isinstance(data_type, StructType):
         return ", ".join(f"{_quote(f.name)} {_ddl(f.data_type)}" for f in data_type.fields)
     return _ddl(data_type)
@@ -78,14 +76,10 @@ def _quote(name: str) -> str:
 
 
 def parse_ddl(text: str, limits: Limits = LIMITS) -> StructType:
-    """Read a schema from DDL text, within the limits ``nesting`` (of types) and ``fields``.
+    """Read a schema from DDL text; DecodeError, with the character, for what is none.
 
     ``user string, cnt long``, with ``name: type`` as well, backquoted names, ``NOT NULL``,
-    ``COMMENT 'text'``, nested ``struct<>``, ``array<>`` and ``map<,>``; also one ``struct<...>``
-    around it all.
-
-    Raises:
-        DecodeError: not DDL; says at which character.
+    ``COMMENT 'text'``, nested ``struct<>``, ``array<>`` and ``map<,>``; also one ``struct<...>``.
     """
     if text.count(",") >= limits.fields:
         raise above_limit("fields", f"schema with {text.count(',') + 1:,} fields", limits)

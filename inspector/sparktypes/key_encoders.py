@@ -59,10 +59,8 @@ class KeyEncoder:
 
     @classmethod
     def parse(cls, fields: Mapping[str, object]) -> KeyEncoder:
-        """The encoder that a schema file describes; of an unknown kind if it is none of Spark's.
-
-        That is no error here: the other column families of the store can be read.
-        """
+        """The encoder that a schema file describes; of an unknown kind if it is none of Spark's."""
+        # That is no error here: the other column families of the store can be read.
         name = str(fields.get(_TYPE, ""))[:80]
         kind = _KINDS.get(name, KeyEncoding.UNKNOWN)
         columns = 0

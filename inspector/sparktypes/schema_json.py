@@ -26,11 +26,7 @@ from inspector.sparktypes.types import (
 
 @lru_cache(maxsize=64)  # all partitions have the same
 def parse_schema_json(text: str | bytes, limits: Limits = LIMITS) -> StructType:
-    """Read Spark's ``StructType`` JSON, within the limits ``nesting`` (of types) and ``fields``.
-
-    Raises:
-        DecodeError: not JSON, not a struct, or a part that Spark would not write.
-    """
+    """Read Spark's ``StructType`` JSON; DecodeError for what Spark would not write."""
     fields = text.count('"name"') if isinstance(text, str) else text.count(b'"name"')
     if fields > 2 * limits.fields:  # a field may be called "name"
         raise above_limit("fields", f"schema with more than {fields // 2:,} fields", limits)

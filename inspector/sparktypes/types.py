@@ -1,8 +1,4 @@
-"""Spark SQL types as plain values.
-
-Field names may repeat, which aggregation buffers do all the time, so a field is addressed by its
-ordinal and never by its name.
-"""
+"""Spark SQL types as plain values; fields by ordinal, as the names of buffers repeat."""
 
 from __future__ import annotations
 
@@ -164,11 +160,9 @@ def storage_type(data_type: DataType) -> DataType:
 
 
 def unique_names(fields: Sequence[StructField]) -> list[str]:
-    """Names of fields with every repetition numbered: ``count``, ``count#2``, ``count#3``.
-
-    A number that a declared name already uses is passed over, so the result never collides, and
-    the same fields always get the same names.
-    """
+    """Names of fields with every repetition numbered: ``count``, ``count#2``, ``count#3``."""
+    # A number that a declared name already uses is passed over: no collision, always the same
+    # names.
     taken = {item.name for item in fields}
     last: dict[str, int] = {}
     names = []
@@ -185,11 +179,9 @@ def unique_names(fields: Sequence[StructField]) -> list[str]:
 
 
 def widen_timeout(schema: StructType) -> StructType:
-    """Declare the last field ``timeoutTimestamp`` as the long that it is.
-
-    Group state of format 1 declares ``integer`` but stores epoch milliseconds in all 64 bits
-    (``FlatMapGroupsWithStateExecHelper``, every release). Other schemas come back as they are.
-    """
+    """Declare the last field ``timeoutTimestamp`` as the long that it is, if it is there."""
+    # Group state of format 1 declares ``integer`` but stores epoch milliseconds in all 64 bits
+    # (FlatMapGroupsWithStateExecHelper, every release).
     if not schema.fields:
         return schema
     last = schema.fields[-1]
@@ -267,12 +259,8 @@ def atomic(name: str) -> DataType:
 
 
 def decimal_type(precision: int, scale: int) -> DecimalType:
-    """A decimal type.
-
-    Raises:
-        DecodeError: above 38 digits, or more digits after the point than there are. A negative
-            scale is legal (``spark.sql.legacy.allowNegativeScaleOfDecimal``).
-    """
+    """A decimal type; DecodeError above 38 digits, or for more after the point than there are."""
+    # A negative scale is legal (spark.sql.legacy.allowNegativeScaleOfDecimal).
     if not 1 <= precision <= MAX_DIGITS or not -MAX_DIGITS <= scale <= precision:
         raise DecodeError(f"decimal({precision},{scale}) is not a type that Spark has")
     return DecimalType(precision, scale)

@@ -69,12 +69,7 @@ class Blocks:
         return self._source.size // TRAILER
 
     def read(self, handle: Handle, noun: str, most_bytes: int | None = None) -> bytes:
-        """One block, of at most ``most_bytes`` if that is given; the noun is for messages.
-
-        Raises:
-            DecodeError: it lies outside of the file, is corrupt or too large.
-            OSError: it cannot be read.
-        """
+        """One block, of at most ``most_bytes``, as ``noun`` in messages (DecodeError, OSError)."""
         for blocks in self.stretch(iter((Handles.of(handle),)), 1, 1, noun):
             length = int(blocks.length[0])
             if most_bytes is not None and length > most_bytes:
@@ -84,11 +79,8 @@ class Blocks:
         raise AssertionError("a handle is a block")
 
     def read_opening(self, handle: Handle, noun: str, most_bytes: int | None = None) -> bytes:
-        """One block without which RocksDB does not open the table (``BlockBasedTable::Open``).
-
-        Raises:
-            RecordError: it is corrupt: a block of rows is a :class:`FrameError`.
-        """
+        """One block without which RocksDB does not open the table (``BlockBasedTable::Open``)."""
+        # A corrupt one is a RecordError: a block of rows is a FrameError.
         try:
             return self.read(handle, noun, most_bytes)
         except FrameError as error:
@@ -101,12 +93,7 @@ class Blocks:
         raw_bytes: int,  # decompressed bytes that are held at once, but for a block that has more
         noun: str = "data blocks",  # they are, for messages
     ) -> Iterator[RawBlocks]:
-        """Blocks that lie one behind the other, read and decompressed many at a time.
-
-        Raises:
-            DecodeError: a block lies outside of the file, is corrupt or too large.
-            OSError: it cannot be read.
-        """
+        """Blocks one behind the other, decompressed many at a time (DecodeError, OSError)."""
         for handle in handles:
             for piece in self._pieces(handle, piece_bytes):
                 start = int(piece.offset[0])

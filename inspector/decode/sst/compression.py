@@ -44,10 +44,7 @@ def raw_sizes(
 ) -> tuple[Int64s, Int64s]:
     """The bytes that blocks of a piece of a file hold, and where what is compressed begins in each.
 
-    For errors, ``base`` is where the piece lies in the file.
-
-    Raises:
-        RecordError: a compressed block tells no size of 32 bits.
+    Raises RecordError where a compressed block has no size of 32 bits; the piece lies at ``base``.
     """
     size, skipped = end - start, np.zeros(len(start), np.int64)
     left = np.flatnonzero(kind != NONE)
@@ -71,9 +68,8 @@ def raw_sizes(
 def decompress(kind: int, block: bytes, size: int, offset: int) -> bytes:
     """What a block of a type holds from where :func:`raw_sizes` says; its size is within limits.
 
-    Raises:
-        FrameError: it is corrupt, or does not hold ``size`` bytes.
-        DecodeError: it is of a type that is not read.
+    Raises FrameError where it is corrupt, or does not hold ``size`` bytes; DecodeError for its
+    type.
     """
     if kind not in _FUNCTIONS:
         raise DecodeError(f"a block of compression type {kind}, which is not read", offset=offset)

@@ -108,10 +108,8 @@ class EntryReader:
     def read(self, blocks: RawBlocks) -> Iterator[EntryBlock]:
         """Their entries.
 
-        Raises:
-            RecordError: an entry is corrupt, or not above the one before.
-            LimitError: a key or value is too long.
-            DecodeError: an entry is of a type that is not read.
+        Raises RecordError for one that is corrupt, or not above the one before; LimitError for a
+        long key or value; DecodeError for one of a type that is not read.
         """
         room = min(_ROOM, int(blocks.length.sum()) // _SMALLEST + 1)
         if len(self._columns) < room * ENTRY:

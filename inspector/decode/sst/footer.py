@@ -72,13 +72,7 @@ _HIGH = 0x80
 class Varints:
     """Reads varints, and bytes of a given length between them.
 
-    Attributes:
-        place: index in ``data`` of the next byte.
-
-    Args:
-        data: where they are.
-        offset: in the file, of ``data[0]``; for errors.
-        start: where to begin.
+    ``place`` is the index in ``data`` of the next byte; ``offset`` in the file, of ``data[0]``.
     """
 
     __slots__ = ("_data", "_offset", "place")
@@ -179,13 +173,7 @@ class Footer:
 
 
 def read_footer(source: Source) -> Footer:
-    """The footer of a file.
-
-    Raises:
-        TruncatedError: the file is shorter than a footer.
-        RecordError: these bytes are none, or not those that were written.
-        DecodeError: it is of a table that is not read.
-    """
+    """The footer of a file (TruncatedError, RecordError; DecodeError: a table that is not read)."""
     if source.size < SIZE:
         raise TruncatedError(f"got {source.size} bytes, a footer has {SIZE}", offset=0)
     start = source.size - SIZE

@@ -26,8 +26,8 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits, above_limit
 
 DELIMITER = b","
-"""Between an operand and what is before it (RocksDB's ``StringAppendOperator``, as Spark makes it
-with version 1 of its merge operator; version 2, the default of 4.3, puts nothing between them)."""
+"""Between operands (RocksDB's ``StringAppendOperator``, version 1 of Spark's merge operator; in
+version 2, the default of 4.3, there is nothing between them)."""
 
 _OPERATOR = "StringAppendOperator"
 _HELD_BYTES = 32 << 20
@@ -49,11 +49,8 @@ def live_entries(
     """What a reader of a database of these tables sees: its live keys, in order.
 
     Of the entries of a key the one with the highest sequence number decides. Memory is bounded by
-    ``limits``, the number of tables whose keys overlap, and the longest value.
-
-    Raises:
-        DecodeError: a table is not what its format says; carries path and offset.
-        OSError: it cannot be read.
+    ``limits``, the number of tables whose keys overlap, and the longest value. A table that is not
+    what its format says raises DecodeError, with path and offset.
     """
     deletions = [range_deletion for table in tables for range_deletion in table.range_deletions()]
     merge = _Merge(Tombstones.of(deletions), limits, delimiter)
@@ -119,10 +116,8 @@ class _Run:
             self._shift()
 
     def join(self) -> None:
-        """Have the next blocks at hand, too: a key goes on there.
-
-        As many as double what is at hand, so that a long one is joined a few times and not often.
-        """
+        """Have the next blocks at hand, too: a key goes on there."""
+        # As many as double what is at hand, so that a long one is joined a few times and not often.
         assert self.block is not None
         parts = [_part(self.block, self.at, self.block.count)]
         enough = 2 * len(parts[0].buffer)

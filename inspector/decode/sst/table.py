@@ -57,9 +57,8 @@ class Index:
     def handles(self) -> Iterator[Handles]:
         """The handles of the data blocks, ascending; partitions are read as they are needed.
 
-        Raises:
-            DecodeError: the index is corrupt, or its blocks do not lie one behind the other.
-            OSError: it cannot be read.
+        Raises DecodeError where the index is corrupt, or its blocks do not lie one behind the
+        other.
         """
         first = self._level(self._handle)
         if self._type != _TWO_LEVELS:
@@ -138,41 +137,24 @@ class Table:
         """The entries in the order of the file: by user key, the newest of a key first.
 
         Every block's checksum is verified before a byte of it is used, and so is the order of the
-        keys; of all entries, at the end, the number that the properties tell.
+        keys; of all entries, at the end, the number in the properties. At most ``held_bytes``, by
+        default ``limits.block_bytes``, are held at once, but for an entry that has more.
 
-        Args:
-            held_bytes: of entries that are held at once, but for one that has more; by default
-                ``limits.block_bytes``.
-            start: user key from which on entries are needed. It is searched for, so that the order
-                of the keys before it must be known to be right.
-            end: user key from which on no entry is needed; None for none. Some before the start
-                and some from the end on may be among those that come.
-
-        Raises:
-            DecodeError: the file is not what its format says; carries path and offset.
-            OSError: it cannot be read.
+        Entries are needed from the user key ``start``, which is searched for, so that the order
+        before it must be known to be right, up to ``end``; some before and behind may come too.
+        Raises DecodeError with path and offset, and OSError.
         """
         with _located(self.path):
             yield from self._entries(held_bytes or self._limits.block_bytes, start, end)
 
     def first_key(self) -> bytes | None:
-        """The smallest user key, from the first block alone; None if there is no entry.
-
-        Raises:
-            DecodeError: the file is not what its format says; carries path and offset.
-            OSError: it cannot be read.
-        """
+        """The smallest user key, from the first block alone; None if there is no entry."""
         with _located(self.path):
             self._check_readable()
             return self._first_key(self._index.handles())
 
     def range_deletions(self) -> tuple[RangeDeletion, ...]:
-        """The ranges of keys that the table deletes from older data.
-
-        Raises:
-            DecodeError: the file is not what its format says; carries path and offset.
-            OSError: it cannot be read.
-        """
+        """The ranges of keys that the table deletes from older data."""
         with _located(self.path):
             handle = self._meta[RANGE_DELETIONS]
             if handle is None:
@@ -267,15 +249,10 @@ def _located(path: str | None) -> Iterator[None]:
 def open_table(source: Source, path: str | None = None, limits: Limits = LIMITS) -> Table:
     """Open a table file: its footer, metaindex and properties; no data block, nor the index.
 
-    Args:
-        source: the bytes of the file.
-        path: of the file, for the errors of this function and of the table's methods.
-        limits: ``frame_bytes`` for a block after decompression, ``record_bytes`` for a key or
-            value, ``block_bytes`` for the entries that are held at once, ``ratio``.
-
-    Raises:
-        DecodeError: the file is not what its format says, or has a feature that is not read.
-        OSError: it cannot be read.
+    ``path`` is for errors; ``limits``: ``frame_bytes`` for a block after decompression,
+    ``record_bytes`` for a key or value, ``block_bytes`` for entries held at once, ``ratio``. Raises
+    DecodeError where the file is not what its format says, or has a feature that is not read; and
+    OSError.
     """
     with _located(path):
         return Table(source, path, limits)

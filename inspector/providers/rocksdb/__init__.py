@@ -89,12 +89,10 @@ empty if it does not say, or cannot be read."""
 def mark_attempts(
     files: Sequence[StoreFile], committed: Mapping[int, frozenset[str]], lineage: Lineage
 ) -> tuple[StoreFile, ...]:
-    """The files of a store, those of other attempts than the committed ones as abandoned.
-
-    ``committed``: the ids that the commit log has, by version. Of a version that neither it nor the
-    lineage says anything of, the attempt that wrote last is taken: it is newer than the last
-    commit, or as old as the oldest snapshot.
-    """
+    """The files of a store, those of other attempts than the committed ones as abandoned."""
+    # committed: the ids that the commit log has, by version. Of a version that neither it nor the
+    # lineage says anything of, the attempt that wrote last is taken: it is newer than the last
+    # commit, or as old as the oldest snapshot.
     attempts: dict[int, dict[str | None, list[StoreFile]]] = {}
     for file in files:
         name = parse_name(file.path.rpartition("/")[2]) if file.kind in _STATE else None

@@ -54,13 +54,9 @@ class AvroEntries:
     checksum_bytes: int = 0  # before each value and merged row
 
     def with_unsafe_rows(self, buffer: bytes, keys: Spans, values: Spans) -> Parts:
-        """The same entries: keys as they are arranged, without a column family, and values.
-
-        Those of removals have a length below 0.
-
-        Raises:
-            DecodeError: a row is not of its schema; the offset is that of its part in the buffer.
-        """
+        """The same entries: keys as they are arranged, without a column family, and values."""
+        # Those of removals have a length below 0. DecodeError has the offset of the part in the
+        # buffer.
         out = bytearray()
         spans = np.zeros((4, len(keys.offsets)), np.int64)
         for at, (key_at, key_size, value_at, value_size) in enumerate(

@@ -1,8 +1,7 @@
 """What snapshots and changelogs say beside the rows, and the changelog that a copy appends.
 
-On load Spark takes the newest snapshot up to a version and replays the changelogs after it,
-whatever its conf says of changelogs (``RocksDB.load``, 3.5 to 4.3). So one changelog behind the
-newest snapshot makes a version.
+Spark loads the newest snapshot up to a version and the changelogs after it, whatever its conf
+(``RocksDB.load``, 3.5 to 4.3). So one changelog behind the newest snapshot makes a version.
 """
 
 from __future__ import annotations

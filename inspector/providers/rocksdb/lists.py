@@ -22,11 +22,10 @@ class Places(NamedTuple):
 
 
 class ListLengths:
-    """The rows of each value of one store, by key.
+    """The rows of each value of one store, by key; 4 bytes an entry."""
 
-    Files are read in the order of versions, and some of them a second time: then each entry finds
-    the length that its list had when it was read first. It costs 4 bytes an entry.
-    """
+    # Files are read in the order of versions, and some of them a second time: then each entry finds
+    # the length that its list had when it was read first.
 
     def __init__(self) -> None:
         # that the lengths are of; None after a file that could not be read whole
@@ -56,10 +55,8 @@ class ListLengths:
             self.version = version
 
     def apply(self, buffer: bytes, keys: Spans, merged: Bools, counts: Int64s) -> Places:
-        """The records that the next entries of the file make; what is ``merged`` is appended.
-
-        The ``counts`` are the rows of each entry's value; none of a removal's.
-        """
+        """The records that the next entries of the file make; what is ``merged`` is appended."""
+        # The counts are the rows of each entry's value; none of a removal's.
         if self._replayed:
             before = self._replayed.pop(0)
         else:

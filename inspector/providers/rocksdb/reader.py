@@ -80,11 +80,9 @@ class RocksDbReader(FileReader):
     # -- files -------------------------------------------------------------------------------
 
     def _in_turn(self, file: StoreFile, family: int | None) -> Iterator[Scanned]:
-        """The entries of a file, which the stores that share it make once for all of them.
-
-        The first one reads it as a whole. A snapshot that is too large to be kept is then known to
-        be sound and in order: the others read their own part of it.
-        """
+        """The entries of a file, which the stores that share it make once for all of them."""
+        # The first one reads it as a whole. A snapshot that is too large to be kept is then known
+        # to be sound and in order: the others read their own part of it.
         snapshot = file.kind is FileKind.SNAPSHOT
         read = partial(self._entries if snapshot else self._changelog, file)
         turns = self._storage.turns
@@ -164,14 +162,12 @@ class RocksDbReader(FileReader):
         return False
 
     def family(self, file: StoreFile) -> int | None:
-        """The number of the store's column family in a file, which only snapshots say.
-
-        Spark writes a snapshot with the version that makes a family
-        (``RocksDB.createColFamilyIfAbsent``), and the number stays until a repartition, which
-        begins with a snapshot of its own numbers. So the newest snapshot up to the file says it;
-        others do where that one cannot be read, or where it has no such family and no number that
-        contradicts them: the family was deleted with that version (``deleteIfExists``).
-        """
+        """The number of the store's column family in a file, which only snapshots say."""
+        # Spark writes a snapshot with the version that makes a family
+        # (RocksDB.createColFamilyIfAbsent), and the number stays until a repartition, which begins
+        # with a snapshot of its own numbers. So the newest snapshot up to the file says it; others
+        # do where that one cannot be read, or where it has no such family and no number that
+        # contradicts them: the family was deleted with that version (deleteIfExists).
         name, version = self._options.form.column_family, file.version or 0
         if name is None:
             return None
@@ -219,12 +215,9 @@ def live_blocks(
     """The entries of a snapshot in the order of their keys, each with all that was merged into it.
 
     With a column ``family`` its entries alone, of tables that were read as a whole before; some of
-    others may come with them.
-
-    Raises:
-        DecodeError: a table file is missing, has another size than the snapshot says, or is not
-            what its format says; carries the path and, within a table, the offset.
-        OSError: the storage does not answer.
+    others may come with them. Raises DecodeError, with the path and, within a table, the offset,
+    for a table that is missing, has another size than the snapshot says, or breaks its format; and
+    OSError.
     """
     tables = open_tables(storage, file, snapshot)
     start, end = (b"", None) if family is None else range_of_family(family)

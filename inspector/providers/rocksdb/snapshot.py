@@ -79,9 +79,7 @@ def parse_snapshot(data: bytes) -> Snapshot:
 def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = None) -> Snapshot:
     """What a snapshot says; of one whose content is not given, some ranges are read.
 
-    Raises:
-        DecodeError: it is no zip, or has no such entry; carries the path.
-        OSError: it cannot be read.
+    Raises DecodeError, with the path, for no zip, or one without the entry; OSError.
     """
     try:
         if content is not None:
@@ -194,11 +192,10 @@ _KEPT = 3
 
 
 class StorageSource:
-    """The bytes of a file by ranges.
+    """The bytes of a file by ranges."""
 
-    A table file is read from its end (index, properties) and then from start to end in blocks of
-    some kilobytes: each piece of the file is requested once or twice.
-    """
+    # A table file is read from its end (index, properties) and then from start to end in blocks of
+    # some kilobytes: each piece of the file is requested once or twice.
 
     def __init__(self, storage: Storage, file: StoreFile) -> None:
         self._storage, self._relative = storage, storage.relative(file.path)

@@ -61,15 +61,10 @@ class _Entries(NamedTuple):
 def decode_block(
     scanned: Scanned, first_record: int, encoding: Encoding, lists: ListLengths | None
 ) -> RecordBlock | None:
-    """The records of a block, after so many of the store in the file.
+    """The records of a block, after so many of the store in the file; None if there are none.
 
-    The ``lists`` say how many rows each value has before it, where values have several.
-
-    Returns:
-        None if no entry belongs to the store.
-
-    Raises:
-        RecordError: an entry is not encoded so; the offset is that of the decompressed file.
+    The ``lists`` say how many rows each value has before it, where values have several. Raises
+    RecordError for an entry that is not encoded so, at its offset in the decompressed file.
     """
     try:
         entries = _entries(scanned, encoding)
@@ -125,11 +120,9 @@ _MERGE = 0x11
 def _check(
     buffer: bytes, keys: Spans, values: Spans, removed: Bools, sums: Int64s, encoding: Encoding
 ) -> tuple[tuple[int, ...], Spans]:
-    """Which checksums are wrong; and the values without them, where each has one.
-
-    A put has checksum, size and value, and so has each value that is merged to it; the checksum
-    covers key and value (``KeyValueChecksumEncoder``, 4.2 on).
-    """
+    """Which checksums are wrong; and the values without them, where each has one."""
+    # A put has checksum, size and value, and so has each value that is merged to it; the checksum
+    # covers key and value (KeyValueChecksumEncoder, 4.2 on).
     wrong = set()
     at = np.flatnonzero(removed)
     for row, sum_at, start, size in zip(
