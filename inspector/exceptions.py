@@ -11,6 +11,7 @@
         TruncatedError (EOFError)   the bytes end too early
         FrameError                  a compressed block
         RecordError                 a record of a delta or snapshot
+          TailError                   what follows the last record
         RowError                    an UnsafeRow against its schema
         LimitError                  a size above the limits we read
         NoSchemaError               bytes that only a schema explains which could not be read
@@ -131,6 +132,12 @@ class RecordError(DecodeError):
     """A record of a delta or snapshot is wrong."""
 
     slug = "bad-record"
+
+
+class TailError(RecordError):
+    """What follows the end mark of a file's records, which Spark does not read, is wrong."""
+
+    slug = "bad-tail"
 
 
 class RowError(DecodeError):

@@ -259,7 +259,7 @@ NO_FAULT = ("moved", COMPARED, LEFT)
 """Slugs of what is a note to whoever reads a report, and no problem of its checkpoint."""
 
 READABLE = (
-    *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", *NO_FAULT),
+    *("snapshot-differs", "file-checksum", "bad-tail", "codec-mismatch", "uncommitted", *NO_FAULT),
     *("foreign-folder", "extra-partition", "partition-counts"),
     *("absent-removals", "foreign-records", "unfinished-repartition"),
     "stray-version",

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Int64s
-from inspector.exceptions import RecordError, TruncatedError
+from inspector.exceptions import DecodeError, RecordError, TailError, TruncatedError
 from inspector.kernel.loader import kernel
 from inspector.kernel.record_layout import BAD_KEY_LENGTH, BAD_KIND, FULL, MORE, OVER_LIMIT, SPAN
 from inspector.light_dataclasses import dataclass, replace
@@ -105,8 +105,9 @@ def read_records(
 
     Raises:
         TruncatedError: the end mark is missing.
-        RecordError: a length is impossible, bytes follow the end mark, a snapshot has a removal,
-            or a value has no room for its row checksum.
+        TailError: bytes follow the end mark, or what is behind it cannot be decompressed.
+        RecordError: a length is impossible, a snapshot has a removal, or a value has no room for
+            its row checksum.
         LimitError: a key or value is longer than ``limits.record_bytes``.
     """
     for spans in scan_blocks(blocks, limits):
@@ -170,13 +171,17 @@ def scan_blocks(
 
     The first starts at ``raw_offset`` of the decompressed file; with ``kinds`` each begins with its
     kind.
+    Errors of the blocks count where no end mark comes before.
     """
-    stream = iter(blocks)
+    errors: list[DecodeError] = []
+    stream = _until_error(blocks, errors)
     position = _Place(raw_offset)
     status = MORE
     while status == MORE:
         buffer = _fill(position.rest, stream, limits.block_bytes)
         if len(buffer) == len(position.rest):
+            for error in errors:
+                raise error
             raise TruncatedError("no end mark (raw offset)", offset=position.raw + len(buffer))
         status, stop = FULL, 0
         while status == FULL:
@@ -186,7 +191,18 @@ def scan_blocks(
                 position.records += spans.spans.shape[1]
         position.rest, position.raw = buffer[stop:], position.raw + stop
     if position.rest or any(len(block) for block in stream):
-        raise RecordError("bytes after the end mark (raw offset)", offset=position.raw)
+        raise TailError("bytes after the end mark (raw offset)", offset=position.raw)
+    for error in errors:
+        message = f"{error.message}, behind the end mark of the records"
+        raise TailError(message, offset=error.offset) from error
+
+
+def _until_error(blocks: Iterable[bytes], errors: list[DecodeError]) -> Iterator[bytes]:
+    """Blocks up to an error: Spark reads no further than the end mark, and sees none behind it."""
+    try:
+        yield from blocks
+    except DecodeError as error:
+        errors.append(error)
 
 
 @dataclass(slots=True)

@@ -112,7 +112,8 @@ class HadoopSum:
         return Mismatch(
             f"{bad} of {total} parts of {self._part} bytes differ from "
             "Hadoop's checksum file, this is the first: the file was changed, or the checksum "
-            "file was left behind by another of its name; Spark on a local disk fails to read it",
+            "file was left behind by another of its name; Spark compares them and fails only "
+            "with FileSystemBasedCheckpointFileManager",
             first * self._part,
         )
 

@@ -15,7 +15,7 @@ from inspector.checkpoint.logfile import (
 from inspector.discovery.listing import STRAY
 from inspector.discovery.lost_files import EXCHANGED
 from inspector.discovery.restart import Restart
-from inspector.exceptions import NoSchemaError, TruncatedError
+from inspector.exceptions import NoSchemaError, TailError, TruncatedError
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Kind, Severity
@@ -83,7 +83,9 @@ def judge_problems(
         kind = KIND_OF_PROBLEM.get(problem.slug, catalogue.UNDECODABLE_FILE)
         operator = problem.store.operator_id if problem.store else None
         severity = Severity.INFO if problem.slug == MOVED_SLUG else kind.severity
-        if kind in _SPARED and restart and restart.loads_without(problem):
+        if problem.slug == TailError.slug or (
+            kind in _SPARED and restart and restart.loads_without(problem)
+        ):
             severity = Severity.WARNING
         grouped.setdefault((kind, operator, severity), []).append(problem)
     for (kind, operator, severity), of_kind in grouped.items():
@@ -159,6 +161,8 @@ def _cause(
         message = message.partition(", expected")[0]
     if first.slug == TruncatedError.slug:
         message = f"the data ends too early ({message})"
+    if first.slug == TailError.slug:
+        return f"{place}: {message}; Spark does not read so far, and no row is lost."
     if severity is Severity.WARNING and kind in _SPARED:
         return f"{place}: {message}; the query restarts without it{harm}."
     if kind is catalogue.MISSING_DELTA:

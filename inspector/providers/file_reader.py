@@ -12,7 +12,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.decode.frames import DEFAULT_CODEC, codec_of, has_checksums, inflate, sniff
 from inspector.decode.records import RecordBlock, SmallDeltas
 from inspector.decode.side_sums import HadoopSum, SideSum, SparkSum
-from inspector.exceptions import DecodeError, InspectorError
+from inspector.exceptions import DecodeError, InspectorError, TailError
 from inspector.light_dataclasses import dataclass
 from inspector.model import FileKind, StoreFile
 from inspector.providers.common_names import main_path
@@ -134,6 +134,10 @@ class FileReader(ABC):
                 records += block.count
                 wrong.extend((block.first_record + i, block.raw_place(i)) for i in mismatches)
                 yield block
+        except TailError as error:
+            # Every record was read, and is what Spark reads.
+            check_identity(self._storage, file)
+            self._report(error.slug, error.message, file, error.offset)
         except DecodeError as error:
             check_identity(self._storage, file)
             raise error.at(file.path) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate, pairwise
@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 
 from inspector.decode.frames import inflate
 from inspector.decode.records import RecordBlock, SmallDeltas, read_records, read_small_deltas
-from inspector.exceptions import DecodeError, LimitError, RecordError, TruncatedError
+from inspector.exceptions import (
+    DecodeError,
+    FrameError,
+    LimitError,
+    RecordError,
+    TailError,
+    TruncatedError,
+)
 from inspector.kernel.loader import load
 from inspector.model import LIMITS, Limits
 from tests import encode
@@ -99,10 +106,24 @@ def test_more_records_than_one_block_takes() -> None:
 @pytest.mark.parametrize("extra", [b"\x00", encode.END, RAW])
 def test_nothing_follows_the_end_mark(extra: bytes) -> None:
     for blocks in ([RAW + extra], [RAW, b"", extra]):
-        with pytest.raises(RecordError, match="after the end mark") as caught:
+        with pytest.raises(TailError, match="after the end mark") as caught:
             list(read_records(blocks, snapshot=False))
         assert caught.value.offset == len(RAW)
     assert entries(read_records([RAW, b"", b""], snapshot=False)) == ENTRIES
+
+
+def test_an_error_of_the_blocks_counts_only_before_the_end_mark() -> None:
+    def blocks(*parts: bytes) -> Iterator[bytes]:
+        yield from parts
+        raise FrameError("a broken block", offset=7)
+
+    found: list[RecordBlock] = []
+    with pytest.raises(TailError, match=r"a broken block, behind the end mark") as caught:
+        found.extend(read_records(blocks(RAW[:9], RAW[9:]), snapshot=False))
+    assert entries(found) == ENTRIES
+    assert caught.value.offset == 7
+    with pytest.raises(FrameError, match=r"a broken block$"):
+        list(read_records(blocks(RAW[:-2]), snapshot=False))
 
 
 def test_every_prefix_is_truncated() -> None:

@@ -22,6 +22,7 @@ from tests.troubles import troubled
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 PLAIN, CLEANED = "3.5.9/agg_append", "3.5.9/snapshots_cleaned"
 ROCKSDB = "3.5.9/rocksdb_agg_update_snapshots"
+CUT = 30  # bytes: more than lz4's own end mark has
 ABSENT = "CANNOT_READ_DELTA_FILE_NOT_EXISTS"
 
 
@@ -34,7 +35,7 @@ def copy(tmp_path: Path, case: str, *gone: str, cut: tuple[str, ...] = ()) -> Pa
     for name in cut:
         path = root / name
         path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-        path.write_bytes(path.read_bytes()[:-7])
+        path.write_bytes(path.read_bytes()[:-CUT])
     return root
 
 
@@ -102,6 +103,26 @@ def test_a_cut_delta_stops_spark_unless_a_snapshot_covers_it(tmp_path: Path) -> 
     snapshot = newest(CLEANED, "snapshot")
     beside = f"state/0/0/{int(Path(snapshot).stem)}.delta"
     assert restart(copy(tmp_path / "below", CLEANED, cut=(beside,))).possible is True
+
+
+@pytest.mark.parametrize("file", ["5.delta", "4.snapshot"])
+def test_a_file_that_is_damaged_behind_its_records_is_loaded(tmp_path: Path, file: str) -> None:
+    """As Spark does: ``test_what_follows_the_end_mark_of_a_delta_is_not_read``."""
+    root = copy(tmp_path, "4.3.0/agg_row_checksum")
+    path = next(root.glob(f"state/0/*/{file}"))
+    path.write_bytes(path.read_bytes()[:-1])
+    assert (
+        restart(root).sentence == restart(FIXTURES / "4.3.0/agg_row_checksum/checkpoint").sentence
+    )
+    found = api.audit(str(root))
+    assert found.complete
+    (finding,) = (finding for finding in found.findings if finding.kind.id == "SS102")
+    assert finding.severity is Severity.WARNING
+    assert "behind the end mark of the records; Spark does not read so far" in finding.cause
+    assert (
+        found.summary["rows"]
+        == api.audit(str(FIXTURES / "4.3.0/agg_row_checksum/checkpoint")).summary["rows"]
+    )
 
 
 def test_a_snapshot_that_cannot_be_read_is_skipped_by_new_releases(tmp_path: Path) -> None:

@@ -209,6 +209,24 @@ def test_a_log_entry_that_was_changed_is_read_all_the_same(summed: Summed, tmp_p
 
 
 @since_4_0
+@pytest.mark.parametrize("cut", [1, 21, -9])
+def test_what_follows_the_end_mark_of_a_delta_is_not_read(
+    summed: Summed, tmp_path: Path, cut: int
+) -> None:
+    """Neither is a file of state held against Hadoop's checksum file, which it fits no longer."""
+    checkpoint = summed.copy(tmp_path)
+    delta = checkpoint / STATE / "0" / "3.delta"
+    assert delta.with_name(".3.delta.crc").exists()
+    delta.write_bytes(delta.read_bytes()[:-cut] if cut > 0 else delta.read_bytes() + b"x" * -cut)
+    report = api.verify(str(checkpoint))
+    assert {problem.slug for problem in report.problems} == {"bad-tail", "file-checksum"}
+    restart = report.verdict.restart if report.verdict else None
+    assert restart is not None
+    assert restart.possible
+    assert [batch["batchId"] for batch in summed.resume(checkpoint)] == [3, 4]
+
+
+@since_4_0
 def test_a_batch_without_a_commit_runs_again(summed: Summed, tmp_path: Path) -> None:
     checkpoint = summed.copy(tmp_path)
     for name in ("2", ".2.crc"):
