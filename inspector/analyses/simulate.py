@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any
 
 from inspector.analyses.shared import options as o
@@ -273,11 +273,9 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
         scope = "" if answered == rows else ", as far as it is known"
         text = f"With {sentence} nothing would change{scope}."
     else:
-        bound = next((f"{c} " for c in (AT_LEAST, AT_MOST) if c in certainties), "")
-        bound = "about " if INFERRED in certainties else bound
         scope = "the state" if answered == rows else "the stores of which it is known"
         text = (
-            f"With {sentence} {scope} would hold {bound}{short_count_text(later, 'row')} "
+            f"With {sentence} {scope} would hold {bound_of_sum(certainties)}{short_count_text(later, 'row')} "
             f"({bytes_text(size_then)}) in place of {short_count_text(now, 'row')} "
             f"({bytes_text(size)})."
         )
@@ -288,6 +286,13 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
         summary,
         footnotes=(FOOTNOTE,),
     )
+
+
+def bound_of_sum(certainties: Collection[str]) -> str:
+    """The words before a sum of numbers: of bounds on both sides it is no bound."""
+    bounds = [c for c in (AT_LEAST, AT_MOST, INFERRED) if c in certainties]
+    word = bounds[0] if len(bounds) == 1 and bounds != [INFERRED] else "about"
+    return f"{word} " if bounds else ""
 
 
 def _reasons(rows: list[SimulatedRow]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from inspector import api
+from inspector.analyses.simulate import bound_of_sum
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.what_if import delay_of
 from inspector.exceptions import CheckpointError
@@ -84,6 +85,17 @@ def test_rows_that_went_before_the_oldest_version_make_a_lower_bound() -> None:
     assert "at least" in simulated("snapshots_cleaned", watermark_delay="1h").primary.title
     (row,) = simulated("snapshots_cleaned", watermark_delay="1s").primary.rows
     assert row["certainty"] == "exact"
+
+
+def test_a_sum_of_bounds_on_both_sides_is_no_bound() -> None:
+    words = {
+        ("exact", "unchanged"): "",
+        ("at least", "exact"): "at least ",
+        ("at most",): "at most ",
+        ("at least", "at most"): "about ",
+        ("at least", "inferred"): "about ",
+    }
+    assert {certainties: bound_of_sum(certainties) for certainties in words} == words
 
 
 def test_nothing_is_exact_behind_a_snapshot_that_differs_from_its_deltas(tmp_path: Path) -> None:
