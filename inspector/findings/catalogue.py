@@ -611,8 +611,7 @@ HEAP_OVER_LIMIT = Kind(
 
 CATALOGUE: tuple[Kind, ...] = tuple(
     sorted(
-        (kind for kind in list(vars().values()) if isinstance(kind, Kind)),
-        key=lambda kind: kind.id,
+        (kind for kind in list(vars().values()) if isinstance(kind, Kind)), key=lambda kind: kind.id
     )
 )
 """Every finding that is made, by id; ids never change their meaning."""

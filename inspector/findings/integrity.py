@@ -98,10 +98,7 @@ def judge_problems(
             f"{path_text}{first.message}{more}",
             operator,
             next_step=_to_do(kind, severity, relative(first.path or ""), restart),
-            cause=_cause(
-                *(kind, severity, first, further),
-                *(relative, _harm(of_kind, restart)),
-            ),
+            cause=_cause(*(kind, severity, first, further), *(relative, _harm(of_kind, restart))),
             severity=severity,
         )
 

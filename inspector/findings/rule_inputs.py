@@ -204,8 +204,7 @@ def _progress(
     clock = rule.expiry and rule.expiry.clock
     kind = facts.resolution.usual_clock(name)
     by = {Clock.WATERMARK: [_watermark], Clock.PROCESSING_TIME: [_timestamp]}.get(
-        clock or Clock.WATERMARK,
-        [_watermark] if kind is TimeoutKind.EVENT_TIME else [_timestamp],
+        clock or Clock.WATERMARK, [_watermark] if kind is TimeoutKind.EVENT_TIME else [_timestamp]
     )
     if clock is Clock.TIMEOUT and kind is None:
         by = [_watermark, _timestamp]  # by either it is so long
