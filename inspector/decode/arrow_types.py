@@ -1,33 +1,8 @@
 """Which Arrow type holds the values of which Spark type.
 
-Nothing is lost: where Arrow has no type as wide as Spark's, the parts come as a struct.
-
-=======================  ========================================================
-Spark                    Arrow
-=======================  ========================================================
-boolean                  bool
-byte short integer long  int8 int16 int32 int64
-float double             float32 float64
-decimal(p,s)             decimal128(p, s)
-string char varchar      string; bytes that are not UTF-8 become U+FFFD
-binary                   binary
-date                     date32
-timestamp                timestamp(us, UTC)
-timestamp_ntz            timestamp(us)
-timestamp(p) p > 6       struct<micros: timestamp(us, UTC), nanos: int16>
-timestamp_ntz(p) p > 6   struct<micros: timestamp(us), nanos: int16>
-time(p)                  time64(ns)
-void                     null
-interval (calendar)      struct<months: int32, days: int32, microseconds: int64>
-interval year .. month   int32 (months)
-interval day .. second   duration(us)
-variant                  struct<value: binary, metadata: binary>
-geometry geography       binary
-array<e>                 list<e>
-map<k, v>                map<k, v>
-struct<...>              struct<...>, repeated names numbered (``unique_names``)
-user-defined             that of its ``sqlType``
-=======================  ========================================================
+Nothing is lost: where Arrow has no type as wide as Spark's, the parts come as a struct. Bytes of a
+string that are not UTF-8 become U+FFFD, repeated names of a struct are numbered (``unique_names``),
+and a user-defined type is that of its ``sqlType``.
 
 A date or timestamp may lie outside of what Python's ``datetime`` holds: Spark knows years up to
 294247. The Arrow value is right even where ``to_pylist`` raises ``OverflowError``.

@@ -46,10 +46,7 @@ from inspector.sparktypes import (
 
 _INT_BITS, _LONG_BITS = 32, 64
 _VOIDS = 1 << 16  # nulls of an array of void, which take no byte, so that nothing else bounds them
-
-
-_FIELDS, _FIELDS_A_BYTE = 1 << 16, 64
-"""Fields that a row may have whatever its size, and for each of its bytes."""
+_FIELDS, _FIELDS_A_BYTE = 1 << 16, 64  # of a row, whatever its size, and for each of its bytes
 
 
 class _Cursor:
@@ -203,14 +200,6 @@ def _value(written: DataType, wanted: DataType) -> _Read:
         return _bytes
     if isinstance(written, DecimalType) and written == wanted:
         return partial(_decimal, written)
-    return _atomic(written, wanted)
-
-
-def _is_void(data_type: DataType) -> bool:
-    return isinstance(data_type, AtomicType) and data_type.kind == "void"
-
-
-def _atomic(written: DataType, wanted: DataType) -> _Read:
     source = written.kind if isinstance(written, AtomicType) else ""
     target = wanted.kind if isinstance(wanted, AtomicType) else ""
     if source == target and source in _PLAIN:
@@ -224,16 +213,15 @@ def _atomic(written: DataType, wanted: DataType) -> _Read:
     return pack
 
 
+def _is_void(data_type: DataType) -> bool:
+    return isinstance(data_type, AtomicType) and data_type.kind == "void"
+
+
 def _list(read: _Read, void: bool, cursor: _Cursor) -> list[Any]:
     values: list[Any] = []
-    while count := _block(cursor):
-        # A value takes a byte at least, but for void.
+    while count := _block(cursor, "" if void else "elements"):
         if void and count > _VOIDS - len(values):
             raise LimitError(f"got an Avro array of more than {_VOIDS:,} nulls", offset=cursor.at)
-        if not void and count > cursor.remaining:
-            raise TruncatedError(
-                f"got {cursor.remaining} bytes, expected {count} Avro elements", offset=cursor.at
-            )
         values += [read(cursor) for _ in range(count)]
     return values
 
@@ -241,23 +229,25 @@ def _list(read: _Read, void: bool, cursor: _Cursor) -> list[Any]:
 def _map(read: _Read, cursor: _Cursor) -> tuple[list[Any], list[Any]]:
     keys: list[Any] = []
     values: list[Any] = []
-    while count := _block(cursor):
-        if count > cursor.remaining:
-            raise TruncatedError(
-                f"got {cursor.remaining} bytes, expected {count} Avro entries", offset=cursor.at
-            )
+    while count := _block(cursor, "entries"):
         for _ in range(count):
             keys.append(_bytes(cursor))
             values.append(read(cursor))
     return keys, values
 
 
-def _block(cursor: _Cursor) -> int:
+def _block(cursor: _Cursor, noun: str) -> int:
     """Values of the next block; one of a negative count has its bytes next."""
-    count = cursor.number()
-    if count < 0:
+    number = cursor.number()
+    count = abs(number)
+    if number < 0:
         cursor.size()
-    return abs(count)
+    # A value takes a byte at least, but for void, which has no noun.
+    if noun and count > cursor.remaining:
+        raise TruncatedError(
+            f"got {cursor.remaining} bytes, expected {count} Avro {noun}", offset=cursor.at
+        )
+    return count
 
 
 def _bytes(cursor: _Cursor) -> bytes:

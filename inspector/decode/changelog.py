@@ -1,19 +1,11 @@
 """Changelogs of RocksDB: what a version put, merged and removed, before rows are taken from it.
 
-=======  =================================================  ===================================
-version  begins with                                        records
-=======  =================================================  ===================================
-1        nothing                                            framed as in a delta
-2        UTF ``v2``                                         each begins with its kind
-3        UTF ``v3``, UTF lineage                            as in version 1
-4        UTF ``v4``, UTF lineage                            as in version 2
-=======  =================================================  ===================================
-
-UTF = 2-byte length and bytes. The lineage is a JSON array of
-``{"version": 3, "checkpointUniqueId": "<uuid>"}``: the versions before this one, back to a snapshot
-(``StateStoreChangelogWriter``, 3.5 to 4.3; versions 2 to 4 since 4.0). A file of version 1 begins
-with the length of its first key, which may look like the length of a text; only ``v`` with digits
-is a version (SPARK-51922, SPARK-52553).
+Version 1 is framed as a delta. The others begin with their name, such as ``v2``; of 2 and 4 each
+record begins with its kind, and of 3 and 4 the lineage follows the name. Both are texts with 2
+bytes of length. The lineage is a JSON array of ``{"version": 3, "checkpointUniqueId": "<uuid>"}``:
+the versions before this one, back to a snapshot (``StateStoreChangelogWriter``, 3.5 to 4.3;
+versions 2 to 4 since 4.0). A file of version 1 begins with the length of its first key, which may
+look like that of a text; only ``v`` with digits is a version (SPARK-51922, SPARK-52553).
 """
 
 from __future__ import annotations
@@ -98,7 +90,10 @@ def _head(stream: _Beginning) -> ChangelogHead:
         )
     if version not in _WITH_LINEAGE:
         return ChangelogHead(version, (), size)
-    length = _length(stream, size)
+    prefix = stream.first(size + _LENGTH_BYTES)[size:]
+    if len(prefix) < _LENGTH_BYTES:
+        raise TruncatedError("no lineage (raw offset)", offset=size + len(prefix))
+    length = int.from_bytes(prefix, "big")
     end = size + _LENGTH_BYTES + length
     text = stream.first(end)[size + _LENGTH_BYTES :]
     if len(text) < length:
@@ -119,13 +114,6 @@ def _version(stream: _Beginning) -> tuple[int, int]:
     version = int(match[1])
     # Spark takes the text "v1" for a file of version 1, and reads that from its first byte.
     return (1, 0) if version == 1 else (version, _LENGTH_BYTES + length)
-
-
-def _length(stream: _Beginning, offset: int) -> int:
-    text = stream.first(offset + _LENGTH_BYTES)[offset:]
-    if len(text) < _LENGTH_BYTES:
-        raise TruncatedError("no lineage (raw offset)", offset=offset + len(text))
-    return int.from_bytes(text, "big")
 
 
 def _lineage(text: bytes, offset: int) -> Iterator[LineageItem]:

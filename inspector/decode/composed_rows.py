@@ -83,9 +83,8 @@ def compose_rows(buffer: bytes, columns: Sequence[Column], count: int) -> Rows:
     """Rows of these fields, in this order."""
     bits = bitset_bytes(len(columns)) // WORD
     lengths = np.full(count, bits + len(columns), np.int64)
-    for column in columns:
-        if column.room is not None:
-            lengths += column.room // WORD
+    for room in (column.room for column in columns if column.room is not None):
+        lengths += room // WORD
     starts = np.cumsum(lengths) - lengths
     out = np.zeros(int(lengths.sum()), np.uint64)
     cursor = np.full(count, bits + len(columns), np.int64)

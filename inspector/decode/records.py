@@ -214,10 +214,6 @@ class _Place:
     rest: bytes = b""  # what is left over
     each: int = 64  # bytes of a record, about: by those that were found last
 
-    def room(self, size: int) -> int:
-        """How many records so many bytes may have: about, and one at least."""
-        return min(_ROOM, size // max(self.each, _SMALLEST) * 9 // 8 + 16)
-
 
 def _fill(remainder: bytes, stream: Iterator[bytes], size: int) -> bytes:
     """What was left over, with at least as much again or up to ``size`` behind it."""
@@ -236,7 +232,8 @@ def _scan(
     buffer: bytes, start: int, place: _Place, limits: Limits, with_kinds: bool
 ) -> tuple[int, Scanned, int]:
     """Records from ``start`` on: status (MORE, FULL or END), where they lie, where they stop."""
-    room = place.room(len(buffer) - start)
+    # How many records the rest may have: about, and one at least.
+    room = min(_ROOM, (len(buffer) - start) // max(place.each, _SMALLEST) * 9 // 8 + 16)
     spans, raw = np.empty((SPAN, room), np.int64), place.raw
     kinds = np.empty(room, np.uint8) if with_kinds else None
     status, count, stop = kernel().scan(buffer, start, spans, limits.record_bytes, kinds)
@@ -265,9 +262,7 @@ def _block(scanned: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
             strip_and_verify(buffer, spans[:, : removals[0]], raw)
         offset = raw + int(spans[0, removals[0]])
         raise RecordError("a snapshot with a removal (raw offset of its key)", offset=offset)
-    mismatches: tuple[int, ...] = ()
-    if row_checksum:
-        mismatches = strip_and_verify(buffer, spans, raw)
+    mismatches = strip_and_verify(buffer, spans, raw) if row_checksum else ()
     bits = int(np.bitwise_or.reduce(spans[3]))  # REMOVED has all of them
     if bits % _WORD:
         # Writers before 2.3 could append 4 bytes to a value, and every later reader drops them
@@ -275,15 +270,7 @@ def _block(scanned: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
         np.bitwise_and(spans[3], -_WORD, out=spans[3], where=spans[3] != REMOVED)
     keys, key_sizes, values, value_sizes = spans
     return RecordBlock(
-        buffer,
-        first_record,
-        raw,
-        keys,
-        key_sizes,
-        values,
-        value_sizes,
-        checksum_mismatches=mismatches,
-        puts_only=bits >= 0,
+        *(buffer, first_record, raw, keys, key_sizes, values, value_sizes, mismatches, bits >= 0)
     )
 
 

@@ -18,7 +18,8 @@ array that the slot is in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -68,6 +69,7 @@ _WIDE = 16  # bytes reserved for a wide decimal, a calendar interval, a nanoseco
 _VARIANT_LENGTH = 4
 _DUMMY_BYTES = 16
 _DUMMY_NULLS = 1
+_NANOS = ("timestamp_nanos", "timestamp_ntz_nanos")
 
 _NUMPY: Mapping[str, str] = {
     "byte": "i1",
@@ -269,14 +271,6 @@ def _parts(page: Page, cells: Cells, arrow: ArrowType, dtypes: Mapping[int, str]
     return struct(arrow, result.present, children)
 
 
-def _interval(page: Page, cells: Cells, arrow: ArrowType) -> Array:
-    return _parts(page, cells, arrow, {0: "<i4", 4: "<i4", 8: "<i8"})
-
-
-def _nanos(page: Page, cells: Cells, arrow: ArrowType) -> Array:
-    return _parts(page, cells, arrow, {0: "<i8", 8: "<i2"})
-
-
 def _variant(page: Page, cells: Cells, arrow: ArrowType) -> Array:
     """Length of the value, value, metadata (``UnsafeRow.getVariant``)."""
     result = regions(page, cells)
@@ -292,15 +286,12 @@ def _variant(page: Page, cells: Cells, arrow: ArrowType) -> Array:
     return struct(arrow, result.present, children)
 
 
-_OTHERS = {
+_OTHERS: Mapping[str, Callable[[Page, Cells, ArrowType], Array]] = {
     "boolean": _boolean,
     "void": lambda _page, cells, _arrow: pa.nulls(len(cells)),
-    "binary": _binary,
-    "geometry": _binary,
-    "geography": _binary,
-    "interval": _interval,
-    "timestamp_nanos": _nanos,
-    "timestamp_ntz_nanos": _nanos,
+    **dict.fromkeys(("binary", "geometry", "geography"), _binary),
+    "interval": partial(_parts, dtypes={0: "<i4", 4: "<i4", 8: "<i8"}),
+    **dict.fromkeys(_NANOS, partial(_parts, dtypes={0: "<i8", 8: "<i2"})),
     "variant": _variant,
 }
 
@@ -366,18 +357,6 @@ def _maps(page: Page, data_type: MapType, spans: Regions, arrow: ArrowType) -> A
     is_paired = keys.present & items.present & (key_counts == item_counts)
     spans = spans.require(page, is_paired, "not as many keys as values")
     counts = np.where(spans.present, key_counts, 0)
-    return _entries(page, data_type, (spans, keys, items), counts, arrow)
-
-
-def _entries(
-    page: Page,
-    data_type: MapType,
-    parts: tuple[Regions, Regions, Regions],
-    counts: Int64s,
-    arrow: ArrowType,
-) -> Array:
-    """The map array of maps, their arrays of keys, and those of values, all checked."""
-    result, keys, items = parts
     cells = _elements(page, data_type.key, keys, counts)
     key = values(page, data_type.key, cells, arrow.key_type)
     cells_of_items = _elements(page, data_type.value, items, counts)
@@ -387,10 +366,10 @@ def _entries(
         page.misfits.flag(cells.row[null], f"{keys.path}: is null")
         # Arrow ends the process over a null key. The rows are misfits now, so they will be decoded
         # again without these maps, and this result is not used.
-        return pa.nulls(len(result), arrow)
+        return pa.nulls(len(spans), arrow)
     entry_type = pa.struct([arrow.key_field, arrow.item_field])
     entry = pa.Array.from_buffers(entry_type, len(cells), [None], children=[key, item])
-    return _nest(arrow, result.present, counts, entry)
+    return _nest(arrow, spans.present, counts, entry)
 
 
 def _width(element: DataType) -> int:

@@ -32,26 +32,8 @@ from inspector.arrays import Bools, Int64s
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_columns import RowDecoder
 from inspector.exceptions import LimitError
+from inspector.kernel import programs
 from inspector.kernel.loader import kernel
-from inspector.kernel.programs import (
-    ANY,
-    BIG_NUMBER,
-    BOOLEAN,
-    BYTES,
-    DOUBLE,
-    DOUBT,
-    ELEMENTS,
-    EQUAL_BYTES,
-    FIELDS,
-    FLOAT,
-    INSTANT,
-    NOTHING,
-    RANGE,
-    REGION,
-    STRUCT,
-    UNORDERED,
-    UNUSED,
-)
 from inspector.light_dataclasses import dataclass
 from inspector.sparktypes import (
     BINARY_COLLATION,
@@ -67,30 +49,32 @@ from inspector.sparktypes import (
 
 _DAY_NANOS = 86_400_000_000_000
 _CHECKED: Mapping[str, tuple[int, ...]] = {
-    "boolean": (UNUSED, 1),
-    "byte": (UNUSED, 8),
-    "short": (UNUSED, 16),
-    **dict.fromkeys(("integer", "float", "date", "year_month"), (UNUSED, 32)),
-    **dict.fromkeys(("long", "double", "timestamp", "timestamp_ntz", "day_time", "void"), (ANY,)),
-    "time": (RANGE, 0, _DAY_NANOS - 1),
-    **dict.fromkeys(("binary", "geometry", "geography"), (REGION,)),
+    "boolean": (programs.UNUSED, 1),
+    "byte": (programs.UNUSED, 8),
+    "short": (programs.UNUSED, 16),
+    **dict.fromkeys(("integer", "float", "date", "year_month"), (programs.UNUSED, 32)),
+    **dict.fromkeys(
+        ("long", "double", "timestamp", "timestamp_ntz", "day_time", "void"), (programs.ANY,)
+    ),
+    "time": (programs.RANGE, 0, _DAY_NANOS - 1),
+    **dict.fromkeys(("binary", "geometry", "geography"), (programs.REGION,)),
 }
 _ORDERED: Mapping[str, int] = {
     **dict.fromkeys(("boolean", "byte"), 1),
     "short": 2,
     **dict.fromkeys(("integer", "date", "year_month"), 4),
     **dict.fromkeys(("long", "timestamp", "timestamp_ntz", "time", "day_time"), 8),
-    "float": FLOAT,
-    "double": DOUBLE,
-    "binary": BYTES,
-    **dict.fromkeys(("timestamp_nanos", "timestamp_ntz_nanos"), INSTANT),
-    "void": NOTHING,
+    "float": programs.FLOAT,
+    "double": programs.DOUBLE,
+    "binary": programs.BYTES,
+    **dict.fromkeys(("timestamp_nanos", "timestamp_ntz_nanos"), programs.INSTANT),
+    "void": programs.NOTHING,
 }
 """How the kernel compares the atomic types that Spark sorts (``OrderUtils.isOrderable``)."""
 _HASHED: Mapping[str, int] = {
-    kind: BOOLEAN if kind == "boolean" else word
+    kind: programs.BOOLEAN if kind == "boolean" else word
     for kind, word in _ORDERED.items()
-    if word != INSTANT
+    if word != programs.INSTANT
 }
 
 
@@ -124,14 +108,14 @@ def _check(data_type: DataType) -> tuple[int, ...]:
     data_type = storage_type(data_type)
     if isinstance(data_type, StructType):
         program = _checks(data_type)
-        return (STRUCT, len(program), *program)
+        return (programs.STRUCT, len(program), *program)
     if isinstance(data_type, StringType):
-        return (REGION,)
+        return (programs.REGION,)
     if isinstance(data_type, DecimalType) and data_type.fixed_width is not None:
         most: int = 10**data_type.precision - 1
-        return (RANGE, -most, most)
+        return (programs.RANGE, -most, most)
     kind = data_type.kind if isinstance(data_type, AtomicType) else ""
-    return _CHECKED.get(kind, (DOUBT,))
+    return _CHECKED.get(kind, (programs.DOUBT,))
 
 
 class KeyOrder:
@@ -167,16 +151,26 @@ def _order(data_type: DataType) -> tuple[int, ...]:
     if isinstance(data_type, StructType):
         parts = [_order(field.data_type) for field in data_type.fields]
         program = (len(parts), *chain(*parts))
-        return (UNORDERED,) if (UNORDERED,) in parts else (FIELDS, len(program), *program)
+        return (
+            (programs.UNORDERED,)
+            if (programs.UNORDERED,) in parts
+            else (programs.FIELDS, len(program), *program)
+        )
     if isinstance(data_type, ArrayType):
         element = _order(data_type.element)
-        return element if element == (UNORDERED,) else (ELEMENTS, len(element), *element)
+        return (
+            element
+            if element == (programs.UNORDERED,)
+            else (programs.ELEMENTS, len(element), *element)
+        )
     if isinstance(data_type, StringType):
-        return (BYTES if data_type.collation == BINARY_COLLATION else EQUAL_BYTES,)
+        return (
+            programs.BYTES if data_type.collation == BINARY_COLLATION else programs.EQUAL_BYTES,
+        )
     if isinstance(data_type, DecimalType):
-        return (data_type.fixed_width or BIG_NUMBER,)
+        return (data_type.fixed_width or programs.BIG_NUMBER,)
     kind = data_type.kind if isinstance(data_type, AtomicType) else ""
-    return (_ORDERED.get(kind, UNORDERED),)
+    return (_ORDERED.get(kind, programs.UNORDERED),)
 
 
 @dataclass(frozen=True)
@@ -218,10 +212,10 @@ def _hash(data_type: DataType) -> tuple[int, ...]:
     data_type = storage_type(data_type)
     if isinstance(data_type, StructType):
         program = _hashes(data_type.fields, len(data_type.fields))
-        return () if program is None else (FIELDS, len(program), *program)
+        return () if program is None else (programs.FIELDS, len(program), *program)
     if isinstance(data_type, StringType):
-        return (BYTES,) if data_type.collation == BINARY_COLLATION else ()
+        return (programs.BYTES,) if data_type.collation == BINARY_COLLATION else ()
     if isinstance(data_type, DecimalType):
-        return (BYTES if data_type.fixed_width is None else 8,)
+        return (programs.BYTES if data_type.fixed_width is None else 8,)
     kind = data_type.kind if isinstance(data_type, AtomicType) else ""
     return (_HASHED[kind],) if kind in _HASHED else ()

@@ -1,14 +1,7 @@
 """Checksums in files beside a state file, held against its bytes while they pass.
 
-=====================  ===================  ==============================================
-what                   where                algorithm
-=====================  ===================  ==============================================
-``.NAME.crc``          on local disks       CRC-32 of every 512 bytes or so, big endian
-``NAME.crc`` (4.1)     on any storage       CRC32C of the whole, signed, in JSON
-=====================  ===================  ==============================================
-
-Each kind of sum takes the chunks of the main file one after the other and says at the end what does
-not match, in words.
+Each kind takes the chunks of the main file one after the other and says at the end what does not
+match, in words.
 """
 
 from __future__ import annotations
@@ -47,7 +40,10 @@ class SideSum(Protocol):
 
 
 class HadoopSum:
-    """``.NAME.crc`` of Hadoop's ``ChecksumFileSystem``: CRC-32 of each part; or DecodeError."""
+    """``.NAME.crc`` of Hadoop's ``ChecksumFileSystem`` on local disks; DecodeError if it is none.
+
+    CRC-32 of every 512 bytes or so, big endian.
+    """
 
     def __init__(self, side: bytes, limits: Limits = LIMITS) -> None:
         self._part, self._expected = hadoop_sums(side, limits)
@@ -60,10 +56,12 @@ class HadoopSum:
         remainder = memoryview(chunk)
         if self._filled:
             remainder = self._take(remainder, self._part - self._filled)
-        whole = len(remainder) - len(remainder) % self._part
-        if whole:
-            self._compare_whole(remainder[:whole])
-        self._take(remainder[whole:], self._part)
+        size, at_once = self._part, self._part * _PARTS_AT_ONCE
+        whole = len(remainder) - len(remainder) % size
+        for start in range(0, whole, at_once):
+            part = remainder[start : min(start + at_once, whole)]
+            self._compare([zlib.crc32(part[at : at + size]) for at in range(0, len(part), size)])
+        self._take(remainder[whole:], size)
 
     def _take(self, remainder: memoryview, most: int) -> memoryview:
         """Add bytes to the part that has begun; returns what is left of them."""
@@ -76,12 +74,6 @@ class HadoopSum:
             self._sum, self._filled = 0, 0
         return remainder[len(part) :]
 
-    def _compare_whole(self, parts: memoryview) -> None:
-        size, at_once = self._part, self._part * _PARTS_AT_ONCE
-        for start in range(0, len(parts), at_once):
-            part = parts[start : start + at_once]
-            self._compare([zlib.crc32(part[at : at + size]) for at in range(0, len(part), size)])
-
     def _compare(self, sums: list[int]) -> None:
         """Hold the sums of the next parts against those that were recorded, all at once mostly."""
         at = self._parts * _HADOOP_SUM.size
@@ -89,12 +81,8 @@ class HadoopSum:
         recorded = self._expected[at : at + len(result)]
         if result != recorded:
             item = _HADOOP_SUM.size
-            bad = [
-                part
-                for part in range(len(sums))
-                if result[part * item : (part + 1) * item]
-                != recorded[part * item : (part + 1) * item]
-            ]
+            spans = (slice(start, start + item) for start in range(0, len(result), item))
+            bad = [part for part, of in enumerate(spans) if result[of] != recorded[of]]
             self._bad += len(bad)
             self._first = self._parts + bad[0] if self._first is None else self._first
         self._parts += len(sums)
@@ -119,7 +107,7 @@ class HadoopSum:
 
 
 class SparkSum:
-    """``NAME.crc`` of Spark 4.1: the CRC32C of the whole file; DecodeError if it is none."""
+    """``NAME.crc`` of Spark 4.1: the CRC32C of the whole, signed, in JSON; else DecodeError."""
 
     def __init__(self, side: bytes) -> None:
         import google_crc32c  # noqa: PLC0415 - Hadoop's sums, and `info`, do without

@@ -86,19 +86,17 @@ class _Variant:
         return (self._object if kind == 2 else self._array)(info, start + 1, depth - 1)
 
     def _name(self, number: int) -> str:
-        if number not in self._known:
-            name = self._known[number] = self._read_name(number)
-            self._names_left = _less(self._names_left, len(name))
-        return self._known[number]
-
-    def _read_name(self, number: int) -> str:
+        if number in self._known:
+            return self._known[number]
         if number >= self._count:
             raise RowError(f"got name {number} of a variant, expected less than {self._count}")
         first = 1 + self._width
         strings = first + (self._count + 1) * self._width
         a = _number(self._names, first + number * self._width, self._width)
         b = _number(self._names, first + (number + 1) * self._width, self._width)
-        return _take(self._names, strings + a, b - a).decode("utf-8")
+        name = self._known[number] = _take(self._names, strings + a, b - a).decode("utf-8")
+        self._names_left = _less(self._names_left, len(name))
+        return name
 
     def _object(self, info: int, start: int, depth: int) -> dict[str, Any]:
         offset_width, id_width = (info & 3) + 1, (info >> 2 & 3) + 1
@@ -116,10 +114,8 @@ class _Variant:
         width = (info & 3) + 1
         count, offsets = self._count_of(info >> 2 & 1, start, width)
         data = offsets + (count + 1) * width
-        return [
-            self.at(data + _number(self._value, offsets + i * width, width), depth)
-            for i in range(count)
-        ]
+        starts = range(offsets, offsets + count * width, width)
+        return [self.at(data + _number(self._value, start, width), depth) for start in starts]
 
     def _count_of(self, large: int, start: int, least: int) -> tuple[int, int]:
         width = 4 if large else 1

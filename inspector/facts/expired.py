@@ -151,13 +151,7 @@ def past_clock(
     ):
         if portion.any():
             yield Leftovers(
-                kind,
-                sure,
-                None,
-                ids[portion],
-                at[portion],
-                -(-clock[portion] // expiry.per_ms),
-                reached[at[portion]] + expiry.delay_ms,
-                np.ones(int(portion.sum()), np.int64),
+                *(kind, sure, None, ids[portion], at[portion], -(-clock[portion] // expiry.per_ms)),
+                *(reached[at[portion]] + expiry.delay_ms, np.ones(int(portion.sum()), np.int64)),
                 reason=why,
             )

@@ -149,14 +149,8 @@ class _TimedOut:
         put = np.maximum(state.put_step[ids], state.base_step - 1).astype(np.int64)
         step, often = first_due(due_at, put, state.clock[ids])
         return Leftovers(
-            LeftoverClass.IGNORED_TIMEOUT,
-            certainty,
-            self._kind,
-            ids,
-            step,
-            state.clock[ids],
-            np.full(len(ids), NO_CLOCK) if self._lags else due_at[step],
-            often,
+            *(LeftoverClass.IGNORED_TIMEOUT, certainty, self._kind, ids, step, state.clock[ids]),
+            *(np.full(len(ids), NO_CLOCK) if self._lags else due_at[step], often),
             change=np.full(len(ids), StateChange.UNTOUCHED, np.int8),
             reason=reason,
             kind_step=np.full(len(ids), len(due_at) - 1),
@@ -179,13 +173,8 @@ class _TimedOut:
         ids = state.where(self._replaces_timer)
         put, timer = state.put_step[ids].astype(np.int64), state.clock[ids]
         return _Puts(
-            ids,
-            timer,
-            put,
-            state.put_over_clock[ids],
-            state.record[ids].astype(np.int64),
-            timer == NO_TIMEOUT,
-            self._makers.is_sure(put, state.record[ids]),
+            *(ids, timer, put, state.put_over_clock[ids], state.record[ids].astype(np.int64)),
+            *(timer == NO_TIMEOUT, self._makers.is_sure(put, state.record[ids])),
         )
 
     def _groups(self, puts: _Puts) -> tuple[Int64s, Int64s, Bools, Bools]:
@@ -257,13 +246,8 @@ class _TimedOut:
             own_due = np.full(len(ids), NO_CLOCK)
         return Leftovers(
             LeftoverClass.KEPT_WITHOUT_TIMEOUT if group & _KEPT else LeftoverClass.REARMED,
-            certainty,
-            self._kind,
-            ids,
-            step,
-            over,
-            np.where(over < self._due_at[step], own_due, other_due),
-            fired,
+            *(certainty, self._kind, ids, step, over),
+            *(np.where(over < self._due_at[step], own_due, other_due), fired),
             first_step=first,
             change=_change(state, ids, self._view),
             reason=reason,
@@ -315,14 +299,8 @@ class _TimedOut:
             (LeftoverClass.REARMED, stands & ~ignored),
         ):
             yield Leftovers(
-                kind,
-                Certainty.UNDECIDED,
-                self._kind,
-                ids[mask],
-                step[mask],
-                unknown[mask],
-                unknown[mask],
-                np.zeros(np.count_nonzero(mask), np.int64),
+                *(kind, Certainty.UNDECIDED, self._kind, ids[mask], step[mask], unknown[mask]),
+                *(unknown[mask], np.zeros(np.count_nonzero(mask), np.int64)),
                 reason=DISPUTED,
                 kind_step=step[mask],
                 either=~other_ignored[mask] & (not self._single),
@@ -353,14 +331,8 @@ class _TimedOut:
         unknown = np.full(len(ids), NO_CLOCK)
         base = np.full(len(ids), state.base_step, np.int64)
         yield Leftovers(
-            LeftoverClass.KEPT_WITHOUT_TIMEOUT,
-            Certainty.UNDECIDED,
-            self._kind,
-            ids,
-            base,
-            unknown,
-            unknown,
-            np.zeros(len(ids), np.int64),
+            *(LeftoverClass.KEPT_WITHOUT_TIMEOUT, Certainty.UNDECIDED, self._kind, ids, base),
+            *(unknown, unknown, np.zeros(len(ids), np.int64)),
             reason=BEFORE,
             needs=Needs.BEFORE_WINDOW,
             kind_step=base,

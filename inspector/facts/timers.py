@@ -75,17 +75,9 @@ class TimerRecords:
         absent[touched.again] = False
         after = np.where(put, state.clock[ids], NO_CLOCK)
         return cls(
-            change,
-            ids,
-            put,
-            state.record[ids].astype(np.int64),
-            before,
-            after,
-            touched.same_state,
-            is_timer(before),
-            is_timer(after),
-            absent | (before == NO_TIMEOUT),
-            touched.again,
+            *(change, ids, put, state.record[ids].astype(np.int64), before, after),
+            *(touched.same_state, is_timer(before), is_timer(after)),
+            *(absent | (before == NO_TIMEOUT), touched.again),
         )
 
 

@@ -78,14 +78,8 @@ def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
     for key_id, amount, key, number in zip(*columns, strict=True):
         put = int(state.put_step[key_id])
         yield TopKey(
-            by,
-            amount,
-            key,
-            int(state.key_size[key_id]),
-            int(state.value_size[key_id]),
-            int(state.puts[key_id]),
-            None if put < 0 else state.versions[put],
-            number,
+            *(by, amount, key, int(state.key_size[key_id]), int(state.value_size[key_id])),
+            *(int(state.puts[key_id]), None if put < 0 else state.versions[put], number),
         )
 
 

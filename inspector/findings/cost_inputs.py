@@ -62,15 +62,9 @@ def store_costs(
         largest = _first(facts, name, TopBy.VALUE_BYTES)
         windows = windows_of(operator, name, facts)
         yield StoreCosts(
-            name.operator_id,
-            operator.name,
-            name.store_name,
-            partitions.get(name, {}),
-            versions,
-            operator.single_partition,
-            "" if largest is None else key_words(name, largest.key),
-            _buffer_text(operator, name),
-            _hot(operator, facts, version, name, key_words),
+            *(name.operator_id, operator.name, name.store_name, partitions.get(name, {}), versions),
+            *(operator.single_partition, "" if largest is None else key_words(name, largest.key)),
+            *(_buffer_text(operator, name), _hot(operator, facts, version, name, key_words)),
             windows,
             *rows_and_records(checkpoint, operator, name, versions, windows),
             _wide_column(operator, name, facts, versions.get(version)),
@@ -90,17 +84,11 @@ def file_costs(checkpoint: Checkpoint, operator: Operator, facts: Facts) -> File
         f for _, files in folders for f in (*files.deltas.values(), *files.snapshots.values())
     ]
     return FileCosts(
-        operator.operator_id,
-        len(folders),
-        len(left),
-        sum(file.size for file in left),
+        *(operator.operator_id, len(folders), len(left), sum(file.size for file in left)),
         max((len({*files.deltas, *files.snapshots}) for _, files in folders), default=0),
         sum(file.size for file in stored),
         sum(f.size for f in stored if (f.version or 0) < newest - USUAL_VERSIONS),
-        len(checkpoint.logs.sources),
-        zips,
-        uploaded,
-        _changes(operator, facts) if zips else (),
+        *(len(checkpoint.logs.sources), zips, uploaded, _changes(operator, facts) if zips else ()),
     )
 
 

@@ -1112,10 +1112,6 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
             f"{kept}: it {change} and lost none."
         )
     yield catalogue.NO_REMOVES.of_store(
-        life,
-        evidence,
-        life.newest.rows,
-        life.newest.row_bytes,
-        cause,
+        *(life, evidence, life.newest.rows, life.newest.row_bytes, cause),
         next_step=rule.advice or catalogue.NO_REMOVES.to_do,
     )

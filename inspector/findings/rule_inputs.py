@@ -429,16 +429,10 @@ def variable_lives(operator: Operator, version: int, facts: Facts) -> Iterator[V
             changes = [change for change in merged.get(name, {}).values() if not change.rebased]
             schema = operator.schemas.get(store)
             yield VariableLife(
-                operator.operator_id,
-                store,
-                family,
-                operator.processor.declares(store),
+                *(operator.operator_id, store, family, operator.processor.declares(store)),
                 versions.get(version, VersionFacts()),
                 _deleted_variable(operator, store, facts.by_store(version), version),
-                timers.get(name),
-                entries.get(name),
-                sum(changes, VersionFacts()),
-                len(changes),
+                *(timers.get(name), entries.get(name), sum(changes, VersionFacts()), len(changes)),
                 None if schema is None else transform_with_state.has_ttl(schema.value),
             )
 
@@ -467,12 +461,8 @@ def retention(checkpoint: Checkpoint, facts: Facts, name: StoreName, version: in
             watermarks[at] = clock.watermark_ms
             behind[at] = clock.watermark_ms - oldest
     return Retention(
-        behind,
-        watermarks,
-        sum(version_facts.removed_rows for version_facts in result),
-        versions.get(version, VersionFacts()),
-        _first(versions),
-        len(result),
+        *(behind, watermarks, sum(version_facts.removed_rows for version_facts in result)),
+        *(versions.get(version, VersionFacts()), _first(versions), len(result)),
     )
 
 

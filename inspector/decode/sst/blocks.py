@@ -117,21 +117,15 @@ class Blocks:
         end = at + handles.size
         kind = octets[end].astype(np.int64)
         trailers = octets[end[:, None] + _SUM].astype(np.int64)
-        self._verify(data, at, end, trailers @ _BYTES, start)
+        summed, base, view = self._footer.checksum_type, self._footer.base, memoryview(data)
+        pairs = zip(at.tolist(), end.tolist(), (trailers @ _BYTES).tolist(), strict=True)
+        for first, last, expected in pairs if summed != NO_CHECKSUM else ():
+            result = checksum(summed, view[first:last], data[last])
+            if (result + context(base, start + first)) & _MASK != expected:
+                raise FrameError("a block does not match its checksum", offset=start + first)
         size, skipped = raw_sizes(octets, at, end, kind, start)
         self._check_sizes(size, handles.offset)
         return _Packed(kind, at + skipped, handles.size - skipped, size, handles.offset)
-
-    def _verify(self, data: bytes, at: Int64s, end: Int64s, stored: Int64s, start: int) -> None:
-        kind, base = self._footer.checksum_type, self._footer.base
-        if kind == NO_CHECKSUM:
-            return
-        view = memoryview(data)
-        pairs = zip(at.tolist(), end.tolist(), stored.tolist(), strict=True)
-        for first, last, expected in pairs:
-            result = checksum(kind, view[first:last], data[last])
-            if (result + context(base, start + first)) & _MASK != expected:
-                raise FrameError("a block does not match its checksum", offset=start + first)
 
     def _check_sizes(self, sizes: Int64s, offsets: Int64s) -> None:
         large = np.flatnonzero(sizes > self._limits.frame_bytes)

@@ -1,17 +1,8 @@
 """Blocks of a table decompressed, each to exactly the bytes that it says it holds.
 
-======  ==========  ===========================================================================
-type    name        what a block holds (``UncompressData``, from format_version 2 on)
-======  ==========  ===========================================================================
-0       none        the bytes
-1       snappy      raw Snappy, which begins with a varint: its bytes decompressed
-2       zlib        that varint, then raw Deflate
-3       bzip2       that varint, then bzip2
-4, 5    lz4, lz4hc  that varint, then an LZ4 block
-7       zstd        that varint, then Zstandard
-======  ==========  ===========================================================================
-
-Other types (Xpress, those of a user's own compression manager) and dictionaries are refused.
+Type 1 is raw Snappy, which begins with a varint: its bytes decompressed. Of the others that varint
+comes first: 2 raw Deflate, 3 bzip2, 4 and 5 an LZ4 block, 7 Zstandard (``UncompressData``, from
+format_version 2 on). Other types and dictionaries are refused.
 """
 
 from __future__ import annotations

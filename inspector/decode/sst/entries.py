@@ -118,14 +118,8 @@ class EntryReader:
         status = FULL
         while status == FULL:
             status, count, used, plain = kernel().table_entries(
-                blocks.buffer,
-                blocks.offset,
-                blocks.length,
-                state,
-                self._previous,
-                self._out,
-                self._columns,
-                self._limits.record_bytes,
+                *(blocks.buffer, blocks.offset, blocks.length, state, self._previous, self._out),
+                *(self._columns, self._limits.record_bytes),
             )
             if count:
                 yield self._block(count, used, bool(plain), blocks, state)

@@ -11,20 +11,10 @@ Layout (``FooterBuilder::Build``), integers little endian::
 
 A handle is an offset and a size without the trailer of the block, both varints.
 
-The checksums of blocks (``ComputeBuiltinChecksumWithLastByte``), all of 32 bits.
-
-=====  =========  ================================================================================
-type   name       over a block and the byte that names its compression
-=====  =========  ================================================================================
-0      none       not verified
-1      CRC32C     of both, masked: rotated right by 15 bits, plus 0xa282ead8
-2      xxHash     XXH32 of both
-3      xxHash64   the lower half of XXH64 of both
-4      XXH3       the lower half of XXH3-64 of the block, XOR the last byte times 0x6b9083d9
-=====  =========  ================================================================================
-
-From format_version 6 on a number is added that depends on the place of the block in the file
-(``ChecksumModifierForContext``), so that a block which lies elsewhere does not match.
+Checksums are over a block and the byte that names its compression, of 32 bits
+(``ComputeBuiltinChecksumWithLastByte``): 1 CRC32C, masked; 2 XXH32; 3 the lower half of XXH64; 4
+that of XXH3-64 of the block, XOR the last byte times a constant. From format_version 6 on a number
+is added that depends on the place of the block in the file (``ChecksumModifierForContext``).
 """
 
 from __future__ import annotations

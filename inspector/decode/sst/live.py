@@ -176,18 +176,9 @@ class _Merge:
         order, pieces = np.empty((2, all_of_them.count), np.int64)
         stones = self._tombstones
         status, keys, used = kernel().table_live(
-            all_of_them.buffer,
-            all_of_them.spans[0],
-            all_of_them.spans[1],
-            all_of_them.tag,
-            runs,
-            stones.buffer,
-            stones.offset,
-            stones.length,
-            stones.sequence,
-            self._state,
-            order,
-            pieces,
+            *(all_of_them.buffer, all_of_them.spans[0], all_of_them.spans[1], all_of_them.tag),
+            *(runs, stones.buffer, stones.offset, stones.length, stones.sequence, self._state),
+            *(order, pieces),
         )
         if status != MORE:
             number = int(np.searchsorted(runs, self._state[1], "right")) - 1
@@ -211,21 +202,16 @@ class _Merge:
             if int(lengths.max()) > self._limits.record_bytes:
                 text = f"a merged value of {int(lengths.max()):,} bytes"
                 raise _at(table, above_limit("record_bytes", text, self._limits))
-            in_order = order[np.repeat(pieces > 1, pieces)]
-            merged = _merge_values(block, in_order, pieces[several], self._delimiter)
             spans[2, several] = len(buffer) + np.cumsum(lengths) - lengths
             spans[3, several] = lengths
-            buffer += merged
+            # The values one behind the other, and a delimiter between the pieces of each.
+            in_order = order[np.repeat(pieces > 1, pieces)]
+            starts, sizes = np.empty((2, 2 * len(in_order)), np.int64)
+            starts[0::2], sizes[0::2] = block.spans[2:, in_order]
+            starts[1::2], sizes[1::2] = len(buffer), len(self._delimiter)
+            sizes[2 * np.cumsum(pieces[several]) - 1] = 0  # none behind the last piece of a key
+            buffer += kernel().gather(buffer + self._delimiter, starts, sizes)
         return LiveBlock(buffer, spans)
-
-
-def _merge_values(block: EntryBlock, order: Int64s, pieces: Int64s, delimiter: bytes) -> bytes:
-    """The values of some keys, one behind the other; a delimiter between the pieces of each."""
-    offsets, lengths = np.empty((2, 2 * len(order)), np.int64)
-    offsets[0::2], lengths[0::2] = block.spans[2:, order]
-    offsets[1::2], lengths[1::2] = len(block.buffer), len(delimiter)
-    lengths[2 * np.cumsum(pieces) - 1] = 0  # none behind the last piece of a key
-    return kernel().gather(block.buffer + delimiter, offsets, lengths)
 
 
 def _at(table: Table, error: DecodeError) -> DecodeError:

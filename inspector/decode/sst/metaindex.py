@@ -109,14 +109,10 @@ class Metaindex:
                 numbers[name] = int.from_bytes(value, "little")
             else:
                 texts[name] = value
-        return _properties(numbers, texts)
-
-
-def _properties(numbers: Mapping[str, int], texts: Mapping[str, bytes]) -> TableProperties:
-    fields: dict[str, Any] = {field: numbers.get(name, 0) for name, field in _FIELDS.items()}
-    for name, field_name in _TEXT_FIELDS.items():
-        fields[field_name] = texts.get(name, b"").decode("utf-8", "replace")
-    return TableProperties(**fields, numbers=numbers, texts=texts)
+        fields: dict[str, Any] = {field: numbers.get(name, 0) for name, field in _FIELDS.items()}
+        for name, field_name in _TEXT_FIELDS.items():
+            fields[field_name] = texts.get(name, b"").decode("utf-8", "replace")
+        return TableProperties(**fields, numbers=numbers, texts=texts)
 
 
 _UINT32 = struct.Struct("<I")
