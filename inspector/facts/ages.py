@@ -19,7 +19,7 @@ from inspector.facts.size_distributions import SizeCounts
 from inspector.light_dataclasses import dataclass, field
 from inspector.state.change import Change
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
-from inspector.sums import least, sum_by
+from inspector.sums import counter_of, least, sum_by
 
 BEFORE = 0  # in place of a version: put before the window, at its snapshot's version or earlier
 
@@ -47,20 +47,15 @@ class Ages(StoreSum):
 
     @classmethod
     def observe(cls, state: StateMap, *, from_snapshot: bool, per_ms: int | None = None) -> Ages:
-        """Measure the live rows at the version that was replayed last.
-
-        Args:
-            state: the map.
-            from_snapshot: the history begins with a snapshot, whose version's change is not known.
-            per_ms: units of the map's clock in one millisecond, where that is an event time.
-        """
+        """Measure the live rows at the version that was replayed last."""
+        # from_snapshot: the history begins with one, whose version's change is not known.
+        # per_ms: units of the map's clock in one millisecond, where that is an event time.
         base = state.versions[state.base_step]
         times = () if per_ms is None else clock_range_ms(state, per_ms)
         oldest = times[0] if times else None
-        rows: Counter[int] = Counter()
-        weights: Counter[int] = Counter()
-        for version, count, size in measure_ages(state):
-            rows[version], weights[version] = count, size
+        ages = list(measure_ages(state))
+        rows = counter_of((version, count) for version, count, _ in ages)
+        weights = counter_of((version, size) for version, _, size in ages)
         untimed = (0, 0) if per_ms is None else _timeless_rows(state)
         return cls(
             rows, weights, base, base + from_snapshot, oldest, times[1:], len(state), *untimed
@@ -121,14 +116,8 @@ def _timed_rows(
 
 def _timeless_rows(state: StateMap) -> tuple[int, int]:
     """Live rows without a clock, and those of them that came in the newer half of the window."""
-    rows = new = 0
-    newer = newer_half(state)
-    for portion in state.portions():
-        bare = state.live[portion] & (state.clock[portion] == NO_CLOCK)
-        if bare.any():
-            rows += int(bare.sum())
-            new += int((state.born_step[portion][bare] >= newer).sum())
-    return rows, new
+    bare = state.where(lambda at: state.live[at] & (state.clock[at] == NO_CLOCK))
+    return len(bare), int((state.born_step[bare] >= newer_half(state)).sum())
 
 
 def newer_half(state: StateMap) -> int:

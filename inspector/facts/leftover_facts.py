@@ -189,12 +189,16 @@ class _Observer:
         self._size = state.key_size[ids].astype(np.int64) + state.value_size[ids]
 
     def facts(self, limit: int) -> Iterator[JudgedLeftover]:
-        for portion in self._by_condition():
+        leftovers, conditions = self._leftovers, np.zeros(len(self._size), np.int64)
+        if leftovers.kind_step is not None and leftovers.either is not None:
+            conditions = 2 * leftovers.kind_step + leftovers.either
+        for condition in distinct(conditions).tolist():
+            portion = np.flatnonzero(conditions == condition)
             yield self._count(portion)
             yield from self._ages(portion)
         listed = self._positions(limit)
         for portion in chunks(listed, KEYS_AT_ONCE):
-            keys = self._state.keys(self._leftovers.ids[portion])
+            keys = self._state.keys(leftovers.ids[portion])
             for i, key in zip(portion.tolist(), keys, strict=True):
                 yield self._leftover(i, key)
 
@@ -212,15 +216,6 @@ class _Observer:
             judgement["clock_version"] = int(self._versions[leftovers.kind_step[i]])
             judgement["by_either_clock"] = bool(leftovers.either[i])
         return judgement
-
-    def _by_condition(self) -> Iterator[Int64s]:
-        leftovers = self._leftovers
-        if leftovers.kind_step is None or leftovers.either is None:
-            yield np.arange(len(leftovers.ids))
-            return
-        conditions = 2 * leftovers.kind_step + leftovers.either
-        for condition in distinct(conditions).tolist():
-            yield np.flatnonzero(conditions == condition)
 
     def _count(self, portion: Int64s) -> LeftoverCount:
         leftovers, state = self._leftovers, self._state

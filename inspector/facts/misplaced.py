@@ -70,7 +70,6 @@ def _hashes_of(state: StateMap, placement: Placement) -> Iterator[tuple[int, Int
     live = state.where(lambda portion: state.live[portion])
     for ids in chunks(live, KEYS_AT_ONCE):
         data, ends = state.joined_keys(ids)
-        where, is_known = placement.hash.partitions(
-            data, ends[:-1], np.diff(ends), placement.partitions
-        )
+        spans = data, ends[:-1], np.diff(ends)
+        where, is_known = placement.hash.partitions(*spans, placement.partitions)
         yield int(is_known.sum()), ids[is_known & (where != placement.partition_id)]

@@ -28,6 +28,7 @@ from inspector.facts.fact import FACT_TYPES, Fact, FactColumns, Observed
 from inspector.light_dataclasses import fields, hints_of, is_dataclass
 from inspector.model import StoreId
 from inspector.schemas import STORE_COLUMNS, array_of, numbers_of, validity
+from inspector.sums import counter_of
 
 for _module in pkgutil.iter_modules(inspector.facts.__path__):
     if _module.name != "registry":
@@ -127,10 +128,8 @@ def _batch(
         "version": array_of(versions, pa.int64()),
         kind.kind: column,
     }
-    arrays = [
-        result[name] if name in result else nulls[name].slice(0, rows) for name in schema.names
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    result |= {name: nulls[name].slice(0, rows) for name in nulls if name not in result}
+    return pa.RecordBatch.from_arrays([result[name] for name in schema.names], schema=schema)
 
 
 def facts_in(batch: pa.RecordBatch) -> Iterator[Observed[Any]]:
@@ -179,7 +178,10 @@ def column_of(hint: Any) -> Column:
     if hint in _PLAIN:
         return _PLAIN[hint]
     if hint == Counter[int]:
-        numbers = _list_of(_PLAIN[int], _counter)
+        # Key and count take turns.
+        numbers = _list_of(
+            _PLAIN[int], lambda flat: counter_of(zip(flat[::2], flat[1::2], strict=True))
+        )
         return Column(
             numbers.type,
             lambda values: numbers.array([None if v is None else _pairs(v) for v in values]),
@@ -208,7 +210,8 @@ def struct_of(cls: Any) -> Column:
 def _struct(cls: Any) -> Column:
     hints = hints_of(cls)
     columns = [(f.name, column_of(hints[f.name])) for f in fields(cls)]
-    make = _keyword_maker(cls) if any(f.kw_only for f in fields(cls)) else cls
+    names, by_name = [name for name, _ in columns], any(f.kw_only for f in fields(cls))
+    make = (lambda *parts: cls(**dict(zip(names, parts, strict=True)))) if by_name else cls
     arrow: Any = pa.struct([(name, column.type) for name, column in columns])
 
     def array(values: list[Any]) -> Any:
@@ -226,11 +229,6 @@ def _struct(cls: Any) -> Column:
         return [value if structs[i].is_valid else None for i, value in enumerate(made)]
 
     return Column(arrow, array, values)
-
-
-def _keyword_maker(cls: Any) -> Callable[..., Any]:
-    names = [f.name for f in fields(cls)]
-    return lambda *values: cls(**dict(zip(names, values, strict=True)))
 
 
 def _plain(arrow: pa.DataType) -> Column:
@@ -252,7 +250,7 @@ _PLAIN = {
 }
 
 
-def _list_of(child: Column, make: Callable[[Iterable[Any]], Any]) -> Column:
+def _list_of(child: Column, make: Callable[[list[Any]], Any]) -> Column:
     arrow = pa.list_(child.type)
 
     def array(values: list[Any]) -> Any:
@@ -265,8 +263,8 @@ def _list_of(child: Column, make: Callable[[Iterable[Any]], Any]) -> Column:
 
     def values(column: Any) -> list[Any]:
         inner = child.values(column.values)
-        ends = _ends(column)
-        made = [make(inner[a:b]) for a, b in pairwise(ends)]
+        ends = np.frombuffer(column.buffers()[1] or b"\0\0\0\0", np.int32)[column.offset :]
+        made = [make(inner[a:b]) for a, b in pairwise(ends[: len(column) + 1].tolist())]
         if not column.null_count:
             return made
         return [value if column[i].is_valid else None for i, value in enumerate(made)]
@@ -274,28 +272,11 @@ def _list_of(child: Column, make: Callable[[Iterable[Any]], Any]) -> Column:
     return Column(arrow, array, values)
 
 
-def _ends(column: Any) -> list[int]:
-    ends = np.frombuffer(column.buffers()[1] or b"\0\0\0\0", np.int32)
-    listed: list[int] = ends[column.offset : column.offset + len(column) + 1].tolist()
-    return listed
-
-
 def _in_order(values: Any) -> Any:
-    """A set in an order that does not depend on the process."""
-    return values if isinstance(values, tuple) else sorted(values, key=_order)
-
-
-def _order(value: Any) -> Any:
-    return value.value if isinstance(value, enum.Enum) else value
+    """A set in an order that does not depend on the process: enums by their values."""
+    in_order = isinstance(values, tuple)
+    return values if in_order else sorted(values, key=lambda item: getattr(item, "value", item))
 
 
 def _pairs(counts: Counter[int]) -> tuple[int, ...]:
     return tuple(chain.from_iterable(sorted(counts.items())))
-
-
-def _counter(numbers: Iterable[int]) -> Counter[int]:
-    counter: Counter[int] = Counter.__new__(Counter)  # ``Counter`` first asks what it is given
-    flat = iter(numbers)
-    for number, count in zip(flat, flat, strict=True):
-        counter[number] = count
-    return counter

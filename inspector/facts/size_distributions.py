@@ -88,10 +88,10 @@ class LiveSizes:
             setattr(self, name, count_by(known[last], counts[-1][last]))
         return result
 
-    def snapshot(self) -> tuple[SizeCounts, SizeCounts, SizeCounts]:
-        """Key, value and row sizes as they stand, as facts."""
-        key, value, row = map(counter_of, (self.key, self.value, self.row))
-        return SizeCounts(key), SizeCounts(value), SizeCounts(row)
+    def snapshot(self) -> dict[str, SizeCounts]:
+        """Key, value and row sizes as they stand, as facts by the names of their columns."""
+        sizes = {"key_sizes": self.key, "value_sizes": self.value, "row_sizes": self.row}
+        return {name: SizeCounts(counter_of(counts)) for name, counts in sizes.items()}
 
 
 def _add(counter: Counter[int], more: Mapping[int, int]) -> None:

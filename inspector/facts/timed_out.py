@@ -130,16 +130,13 @@ class _TimedOut:
             return
         is_either = (state.clock[ids] < self._other_due_at[last]) & (not self._single)
         due_at, other_due_at = self._due_at[: last + 1], self._other_due_at[: last + 1]
-        if self._lags:
-            yield self._ignored_timers_of(ids, is_either, due_at, (Certainty.UNDECIDED, HELD_BACK))
-            return
-        yield self._ignored_timers_of(ids, is_either, due_at, (Certainty.PROVEN, ""))
-        if self._kind is EVENT and is_either.any():
+        how = (Certainty.UNDECIDED, HELD_BACK) if self._lags else (Certainty.PROVEN, "")
+        yield self._ignored_timers_of(ids, is_either, due_at, how)
+        if not self._lags and self._kind is EVENT and is_either.any():
             # Where the clock stays unknown: since when both had passed them.
-            earlier = np.minimum(due_at, other_due_at)
-            ignored = self._ignored_timers_of(
-                ids[is_either], is_either[is_either], earlier, (Certainty.PROVEN, BY_BOTH)
-            )
+            ids, earlier = ids[is_either], np.minimum(due_at, other_due_at)
+            how = Certainty.PROVEN, BY_BOTH
+            ignored = self._ignored_timers_of(ids, is_either[is_either], earlier, how)
             yield replace(ignored, timeout_kind=None)
 
     def _ignored_timers_of(

@@ -121,11 +121,8 @@ class TimerRuns:
     def renumber(
         self, steps: Mapping[int, int], versions: Sequence[int], batches: Mapping[int, BatchClock]
     ) -> None:
-        """Put steps of other partitions before the last one, and among those before it.
-
-        ``steps`` has the new number of each step before the last one that stays; ``versions`` are
-        of all.
-        """
+        """Put steps of other partitions before the last one, and among those before it."""
+        # steps: the new number of each before the last one that stays. versions: of all steps.
         for kind, run in self.by_kind.items():
             times = (batches[v - 1].time_ms(kind) if v - 1 in batches else None for v in versions)
             self.thresholds[kind] = [NO_CLOCK if time is None else time for time in times]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
@@ -71,7 +71,7 @@ def newest_keys(state: StateMap, most: int) -> Iterator[SampledKey]:
 
 def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
     """The first ``most`` live keys by an amount; ties by key id, so that a run repeats itself."""
-    ids, amounts = _first(state, most, partial(_amounts, state, by))
+    ids, amounts = _first(state, most, partial(_AMOUNTS[by], state))
     ranged = state.tracking.keys is not None
     appeared = state.appearance(ids) if ranged else np.zeros(len(ids), np.int64)
     columns = ids.tolist(), amounts.tolist(), state.keys(ids), appeared.tolist()
@@ -113,15 +113,13 @@ def merge_top(ranked_keys: Iterable[Observed[TopKey]], most: int) -> list[Observ
     )
 
 
-def _amounts(state: StateMap, by: TopBy, keys: slice) -> Int64s:
-    if by is TopBy.PUTS:
-        return state.puts[keys].astype(np.int64)
-    if by is TopBy.NUMBER:
-        return np.maximum(state.clock[keys], 0)
-    if by is TopBy.OLDEST:
-        return -state.put_step[keys].astype(np.int64)
-    if by is TopBy.KEY_BYTES:
-        return state.key_size[keys].astype(np.int64)
-    if by is TopBy.VALUE_BYTES:
-        return state.value_size[keys].astype(np.int64)
-    return np.add(state.key_size[keys], state.value_size[keys], dtype=np.int64)
+_AMOUNTS: Mapping[TopBy, Callable[[StateMap, slice], Int64s]] = {
+    TopBy.KEY_BYTES: lambda state, keys: state.key_size[keys].astype(np.int64),
+    TopBy.VALUE_BYTES: lambda state, keys: state.value_size[keys].astype(np.int64),
+    TopBy.ROW_BYTES: lambda state, keys: (
+        state.key_size[keys] + np.int64(1) * state.value_size[keys]
+    ),
+    TopBy.PUTS: lambda state, keys: state.puts[keys].astype(np.int64),
+    TopBy.OLDEST: lambda state, keys: -state.put_step[keys].astype(np.int64),
+    TopBy.NUMBER: lambda state, keys: np.maximum(state.clock[keys], 0),
+}

@@ -166,14 +166,11 @@ NOBODY = -1  # in place of an id: the row is not of its schema
 
 
 class KeyPlace(enum.Enum):
-    """Where a row's key has the grouping key: all of it, all but the last field, the first field.
-
-    The names are those of tasks.
-    """
+    """Where a row's key has the grouping key; the names are those of tasks."""
 
     WHOLE = "whole"
-    INDEXED = "indexed"
-    FIRST = "first"
+    INDEXED = "indexed"  # all but the last field
+    FIRST = "first"  # the first field
 
 
 class GroupingKeys:
@@ -210,9 +207,8 @@ class GroupingKeys:
     def number(self, data: bytes | UInt8s, starts: Int64s, lengths: Int64s) -> Int64s:
         """The ids of keys that lie in some bytes."""
         numbers = np.empty(len(starts), np.int64)
-        self._interner.intern(
-            data, np.ascontiguousarray(starts), np.ascontiguousarray(lengths), numbers
-        )
+        spans = np.ascontiguousarray(starts), np.ascontiguousarray(lengths)
+        self._interner.intern(data, *spans, numbers)
         return numbers
 
     def _first(self, schema: StructType, data: bytes, starts: Int64s, lengths: Int64s) -> Int64s:

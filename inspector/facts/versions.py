@@ -94,21 +94,16 @@ def measure_version(
 ) -> VersionFacts:
     """The facts of the version that ``change`` made; brings the running ``sizes`` up to date."""
     sizes.update(change)
-    key_sizes, value_sizes, row_sizes = sizes.snapshot()
     totals = state.rows, state.key_bytes, state.value_bytes
     columns = {} if change.rebased else _columns(change.sums, change.counts, *totals)
-    empty = not change.rebased and not state.records
-    return VersionFacts(
-        stores=1,
-        rebased=int(change.rebased),
-        key_sizes=key_sizes,
-        value_sizes=value_sizes,
-        row_sizes=row_sizes,
-        empty_deltas=int(empty),
+    result: Any = {
+        "stores": 1,
+        "rebased": int(change.rebased),
+        "empty_deltas": int(not change.rebased and not state.records),
         **dict(zip(_TOTALS, totals, strict=True)),
-        **columns,
-        **files,
-    )
+        **sizes.snapshot(),
+    }
+    return VersionFacts(**result, **columns, **files)
 
 
 def measure_versions(
