@@ -184,13 +184,10 @@ def _lost_entries(
 
 def _goes_back(before: BatchClock, after: BatchClock) -> bool:
     """Whether both the batch clock and the watermark are less than they were."""
-    times, marks = (before.timestamp_ms, after.timestamp_ms), before.next_watermark_ms
-    marks = before.watermark_ms if marks is None else marks
-    return (
-        None not in times
-        and (times[0] or 0) > (times[1] or 0)
-        and (marks or 0) > (after.watermark_ms or 0)
-    )
+    if before.timestamp_ms is None or after.timestamp_ms is None:
+        return False
+    mark = before.watermark_ms if before.next_watermark_ms is None else before.next_watermark_ms
+    return before.timestamp_ms > after.timestamp_ms and (mark or 0) > (after.watermark_ms or 0)
 
 
 def _contradictions(

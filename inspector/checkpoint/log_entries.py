@@ -144,12 +144,10 @@ OFFSET_CHARS = 120  # characters kept of an offset, for people to recognise it b
 NAME_CHARS = 80  # characters kept of a source's name
 
 _JSON = re.compile(r'\s*(?:-?\d+(?:\.\d+)?|\{.*\}|\[.*\]|".*"|true|false|null)\s*')
+# The first topic of ``{"orders":{"0":23,"1":42}}`` (``KafkaSourceOffset``).
 _KAFKA = re.compile(r'\{"([^"\\]{1,80})":\{"\d+":-?\d+[,}]')
-"""The first topic of ``{"orders":{"0":23,"1":42}}`` (``KafkaSourceOffset``)."""
-
+# ``RatePerMicroBatchStreamOffset`` (3.3 to 4.3).
 _RATE = re.compile(r'\{"offset":(\d{1,18}),"timestamp":\d+\}')
-"""``RatePerMicroBatchStreamOffset`` (3.3 to 4.3)."""
-
 MOST_SOURCES = 64  # sources kept of an entry; a query has a few
 
 

@@ -13,21 +13,12 @@ from inspector.checkpoint.names import MAX_LONG
 from inspector.exceptions import DecodeError, InspectorError
 from inspector.model import Problem
 
-STORAGE_SLUG = "storage"
-"""Slug of a problem that is a storage which did not answer, or broke off: it says nothing of what
-lies there."""
-
-DENIED_SLUG = "denied"
-"""Slug of a problem that is a storage which refuses: no permission, or credentials that ran out."""
-
-VANISHED_SLUG = "vanished"
-"""Slug of a problem that is a file which a listing had and which is gone when it is read."""
-
-MOVED_SLUG = "moved"  # slug of what is no fault: the query went on, and was looked at again
-
-OUTPACED_SLUG = "outpaced"
-"""Slug of a problem that is a query which removes versions faster than they can be read."""
-
+# Slugs of problems:
+STORAGE_SLUG = "storage"  # it did not answer, or broke off, which says nothing of what lies there
+DENIED_SLUG = "denied"  # the storage refuses: no permission, or credentials that ran out
+VANISHED_SLUG = "vanished"  # a file that a listing had is gone when it is read
+MOVED_SLUG = "moved"  # no fault: the query went on, and was looked at again
+OUTPACED_SLUG = "outpaced"  # the query removes versions faster than they can be read
 DOUBTFUL = frozenset(
     {
         *(VANISHED_SLUG, "missing-delta", "missing-version"),
@@ -39,8 +30,10 @@ DOUBTFUL = frozenset(
 """Slugs of what a query that runs, and Spark's cleanup, can make look like damage for a moment: a
 listing takes its time, and cleanup removes files one by one. A second look has to say the same."""
 
-UNSEEN = (DENIED_SLUG, STORAGE_SLUG)
-"""Slugs of what is there or not, sound or not: the storage did not let it be seen."""
+UNSEEN = (
+    DENIED_SLUG,
+    STORAGE_SLUG,
+)  # there or not, sound or not: the storage did not let it be seen
 
 _OF_STORAGE: tuple[tuple[type[OSError], str], ...] = (
     (FileNotFoundError, VANISHED_SLUG),

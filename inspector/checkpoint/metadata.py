@@ -23,7 +23,6 @@ from inspector.checkpoint.logfile import (
 )
 from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
-from inspector.checkpoint.trees import Entry
 from inspector.exceptions import DecodeError, InspectorError
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import BatchId, Problem
@@ -61,19 +60,14 @@ class OperatorMetadata:
 def read_query_id(storage: Storage) -> tuple[str | None, tuple[Problem, ...]]:
     """The id of the query, which is the same in all its runs, and why it cannot be read."""
     try:
-        data = storage.read(QUERY_METADATA)
-        return _query_id(data), ()
+        result = text_field(json_object(text_of(storage.read(QUERY_METADATA))), "id")
+        if not _UUID.fullmatch(result):  # StreamExecution: UUID.fromString(streamMetadata.id)
+            raise DecodeError(f"got {result[:40]!r} as id, expected a UUID")
     except FileNotFoundError:
         return None, ()
     except (InspectorError, OSError) as error:
         return None, (problem(error, storage.full_path(QUERY_METADATA)),)
-
-
-def _query_id(data: bytes) -> str:
-    result = text_field(json_object(text_of(data)), "id")
-    if not _UUID.fullmatch(result):  # StreamExecution: UUID.fromString(streamMetadata.id)
-        raise DecodeError(f"got {result[:40]!r} as id, expected a UUID")
-    return result
+    return result, ()
 
 
 def parse_operator_metadata(data: bytes) -> OperatorMetadata:
@@ -106,7 +100,9 @@ def read_operator_metadata(
         names = {entry.name: entry for entry in storage.list(folder, missing_ok=True)}
         chosen = names.get("metadata")
         if "v2" in names and names["v2"].is_dir:
-            chosen = _newest(storage.list(f"{folder}/v2", missing_ok=True))
+            listed = storage.list(f"{folder}/v2", missing_ok=True)
+            batches = [(n, entry) for entry in listed if (n := number(entry.name)) is not None]
+            chosen = max(batches, key=lambda batch: batch[0])[1] if batches else None
         if chosen is None:
             return None, ()
         path = storage.full_path(chosen.path)
@@ -117,11 +113,6 @@ def read_operator_metadata(
         return None, (problem(error, path),)
     batch = number(chosen.name)
     return replace(operator_metadata, batch_id=None if batch is None else BatchId(batch)), ()
-
-
-def _newest(entries: tuple[Entry, ...]) -> Entry | None:
-    batches = {batch: entry for entry in entries if (batch := number(entry.name)) is not None}
-    return batches[max(batches)] if batches else None
 
 
 def _store(item: object) -> StoreInfo:

@@ -150,14 +150,7 @@ def _words(error: Exception) -> str:
     return escape(redact(str(error) or type(error).__name__))
 
 
-_FAMILIES = (
-    FileNotFoundError,
-    NotADirectoryError,
-    IsADirectoryError,
-    PermissionError,
-    TimeoutError,
-    ConnectionError,
-)
+_FAMILIES = (NotADirectoryError, IsADirectoryError, ConnectionError)
 _STATUS_NAMES = ("status", "status_code", "code", "http_status", "HTTPStatusCode")
 _DENIED_STATUS = (401, 403)
 _DENIED = (  # compiled once there is an error
@@ -195,7 +188,7 @@ def family_of(error: Exception) -> type[OSError]:
     """The class of error that one of a driver means."""
     if isinstance(error, FileNotFoundError):
         return FileNotFoundError
-    if _is_denied(error):
+    if _is_denied(error):  # PermissionError among them
         return PermissionError
     if _is_timeout(error):
         return TimeoutError

@@ -18,7 +18,6 @@ from typing import TypeAlias
 
 from inspector.checkpoint.roots import is_root_with
 from inspector.checkpoint.storage import Storage
-from inspector.checkpoint.trees import Entry
 from inspector.checkpoint.urls import is_local, translate
 from inspector.exceptions import InspectorError, LimitError, NotACheckpointError
 from inspector.light_dataclasses import dataclass, field
@@ -65,11 +64,10 @@ def search(
     if recursive and pattern[-1:] != [ANY_FOLDERS]:
         pattern.append(ANY_FOLDERS)
     storage = Storage.open(base, options)
-    result = False
+    item = None
     for item in _Search(storage, pattern, most_folders).run():
-        result = True
         yield item
-    if not result:
+    if item is None:
         entry = "no checkpoint" if storage.exists("") else "nothing"
         where = "at this path or below" if recursive else "by this pattern"
         yield Found(url, NotACheckpointError(f"got {entry} {where}", url))
@@ -139,18 +137,11 @@ class _Search:
             except (OSError, InspectorError) as error:
                 yield Found(self.storage.full_path(folder), error)
                 continue
-            self._add_below(listings[folder], reached, below)
-
-    def _add_below(
-        self, entries: Sequence[Entry], reached: Reached, below: dict[str, Reached]
-    ) -> None:
-        for entry in entries:
-            if not entry.is_dir:
-                continue
-            matched = {i for i in reached if self._matches(entry.name, i)}
-            further = {i if self.pattern[i] == ANY_FOLDERS else i + 1 for i in matched}
-            if further:
-                below[entry.path] = self._reach(further | below.get(entry.path, frozenset()))
+            for entry in listings[folder]:
+                matched = {i for i in reached if entry.is_dir and self._matches(entry.name, i)}
+                further = {i if self.pattern[i] == ANY_FOLDERS else i + 1 for i in matched}
+                if further:
+                    below[entry.path] = self._reach(further | below.get(entry.path, frozenset()))
 
     def _matches(self, name: str, index: int) -> bool:
         if index == len(self.pattern):

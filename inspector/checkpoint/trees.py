@@ -63,11 +63,8 @@ def entry_of(info: Mapping[str, Any], relative: str) -> Entry:
 
 def modified_ms(info: Mapping[str, Any]) -> int | None:
     """Time of last change in epoch milliseconds, or None if the driver has none."""
-    for name in _TIME_NAMES:
-        milliseconds = _milliseconds(info.get(name))
-        if milliseconds is not None:
-            return milliseconds
-    return None
+    times = (_milliseconds(info.get(name)) for name in _TIME_NAMES)
+    return next((time for time in times if time is not None), None)
 
 
 def _milliseconds(value: object) -> int | None:
@@ -114,12 +111,8 @@ def tree_of(infos: Mapping[str, Any], base: str) -> Tree:
             above = path.rpartition("/")[0]
             _add_folder(folders, above)
             folders[above][path] = entry_of(info, path)
-    return Tree(
-        {
-            path: tuple(sorted(inside.values(), key=attrgetter("name")))
-            for path, inside in folders.items()
-        }
-    )
+    by_name = attrgetter("name")
+    return Tree({path: tuple(sorted(e.values(), key=by_name)) for path, e in folders.items()})
 
 
 def _add_folder(folders: dict[str, dict[str, Entry]], path: str) -> None:

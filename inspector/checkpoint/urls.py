@@ -1,18 +1,8 @@
 """Spark's spellings of a place, translated to the protocol and path of fsspec.
 
-====================================  ===================================================
-Spark (Hadoop ``Path``)               fsspec
-====================================  ===================================================
-``/x``, ``x``, ``file:/x``            ``file``, the absolute path
-``s3://`` ``s3a://`` ``s3n://``       ``s3``
-``gs://``                             ``gs``
-``abfs[s]://C@A.dfs.core.../x``       ``abfs``, container C, option ``account_name`` A
-``wasb[s]://C@A.blob.core.../x``      the same account, by the same driver
-``dbfs:/x``                           the mount ``/dbfs/x`` where there is one, else ``dbfs``
-``hdfs://host:port/x``, ``hdfs:/x``   ``hdfs``
-``staged:/name``                      ``file``, a folder of this process
-anything else with ``://``            as it is, for fsspec to judge
-====================================  ===================================================
+``abfs[s]://C@A.dfs.core.../x`` and ``wasb[s]://C@A.blob.core.../x`` are ``abfs``, container C,
+option ``account_name`` A; ``dbfs:/x`` is the mount ``/dbfs/x`` where there is one, else ``dbfs``;
+what has an unknown scheme and ``://`` goes as it is, for fsspec to judge.
 
 Hadoop does not percent-decode a path, so neither is it done here. Staged are copies of files that
 only Spark reaches, on this process's own disk: the name is the same in every process, the folder
@@ -153,10 +143,6 @@ def _file(tail: str) -> Address:
     return _local(re.sub(r"^/+", "/", path))
 
 
-def _s3(tail: str) -> Address:
-    return Address("s3", f"s3:{tail}")
-
-
 def _azure(tail: str) -> Address:
     match = _AZURE_HOST.fullmatch(tail.lstrip("/"))
     if match is None:
@@ -220,15 +206,9 @@ def stage_folder(name: str, folder: str) -> Iterator[None]:
 
 _TRANSLATORS: Mapping[str, Callable[[str], Address]] = MappingProxyType(
     {
-        "file": _file,
-        "local": _file,
-        "s3": _s3,
-        "s3a": _s3,
-        "s3n": _s3,
-        "abfs": _azure,
-        "abfss": _azure,
-        "wasb": _azure,
-        "wasbs": _azure,
+        **dict.fromkeys(("file", "local"), _file),
+        **dict.fromkeys(("s3", "s3a", "s3n"), lambda tail: Address("s3", f"s3:{tail}")),
+        **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs"), _azure),
         "dbfs": _dbfs,
         "hdfs": _hdfs,
         STAGED: lambda tail: _local(staged_folder(tail)),

@@ -21,30 +21,19 @@ class VersionFacts(VersionSum):
     """Facts of one version of one store; ``a + b`` are the facts of both stores together.
 
     All numbers are exact, bytes are UnsafeRow bytes unless the name says otherwise.
-
-    Attributes:
-        stores: stores counted. rebased: those of them whose version could only be loaded from a
-            snapshot, so that nothing is known of its change: they add nothing to the change counts.
-        rows, key_bytes, value_bytes: live in the version.
-        puts ... absent_removals: see :class:`inspector.kernel.record_layout.RecordCounts`.
-        new_rows, changed_rows, same_value_rows, removed_rows: keys against the version before: not
-            there; there with another value; put again with an equal value; no longer there.
-        shared_rows: rows whose key *and* value object are those of the version before.
-        shared_keys: rows whose key object is (each shared row, and each row put over).
-        shared_key_bytes, shared_value_bytes: bytes of those objects.
-        previous_row_bytes: key and value bytes of the version before.
-        empty_deltas: deltas that put and removed nothing.
-        delta_bytes, snapshot_bytes: file bytes of the version. raw_bytes: of the file that was
-            replayed, decompressed.
     """
 
     by_partition = True
 
     stores: int = 0
+    # those whose version could only be loaded from a snapshot, so that nothing is known of its
+    # change: they add nothing to the change counts
     rebased: int = 0
+    # rows, key_bytes, value_bytes: live in the version
     rows: int = 0
     key_bytes: int = 0
     value_bytes: int = 0
+    # puts to absent_removals: see :class:`inspector.kernel.record_layout.RecordCounts`
     puts: int = 0
     inserts: int = 0
     updates: int = 0
@@ -52,19 +41,23 @@ class VersionFacts(VersionSum):
     same_value_put_bytes: int = 0
     removals: int = 0
     absent_removals: int = 0
+    # Keys against the version before: not there; there with another value; put again with an equal
+    # value; no longer there.
     new_rows: int = 0
     changed_rows: int = 0
     same_value_rows: int = 0
     removed_rows: int = 0
-    shared_rows: int = 0
-    shared_keys: int = 0
+    shared_rows: int = 0  # whose key *and* value object are those of the version before
+    shared_keys: int = 0  # whose key object is: each shared row, and each row put over
+    # shared_key_bytes, shared_value_bytes: of those objects
     shared_key_bytes: int = 0
     shared_value_bytes: int = 0
-    previous_row_bytes: int = 0
-    empty_deltas: int = 0
+    previous_row_bytes: int = 0  # key and value bytes of the version before
+    empty_deltas: int = 0  # that put and removed nothing
+    # delta_bytes, snapshot_bytes: of files of the version
     delta_bytes: int = 0
     snapshot_bytes: int = 0
-    raw_bytes: int = 0
+    raw_bytes: int = 0  # of the file that was replayed, decompressed
     key_sizes: SizeCounts = field(default_factory=SizeCounts)
     value_sizes: SizeCounts = field(default_factory=SizeCounts)
     row_sizes: SizeCounts = field(default_factory=SizeCounts)
@@ -102,8 +95,10 @@ def measure_version(
         "empty_deltas": int(not change.rebased and not state.records),
         **dict(zip(_TOTALS, totals, strict=True)),
         **sizes.snapshot(),
+        **columns,
+        **files,
     }
-    return VersionFacts(**result, **columns, **files)
+    return VersionFacts(**result)
 
 
 def measure_versions(

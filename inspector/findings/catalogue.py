@@ -22,11 +22,10 @@ def _severity(inference: Inference) -> Severity:
 _JOIN_SIDE, _JOIN_COPY = INFERENCES["join-side"], INFERENCES["join-copy"]
 LATE_ROWS = _severity(INFERENCES["late-rows"])
 """Of findings that say which rows are dropped as late."""
+RESTORE_MISSING = "restore what is missing from a backup"
 
 MISSING_DELTA = Kind(
-    "SS101",
-    Severity.ERROR,
-    "missing delta",
+    *("SS101", Severity.ERROR, "missing delta"),
     "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS",
     to_do="restore the file from a backup or an earlier object version; without it the "
     "versions up to the next snapshot cannot be loaded",
@@ -47,9 +46,7 @@ UNDECODABLE_FILE = Kind(
     ),
 )
 REPLAY_DEPTH = Kind(
-    "SS103",
-    Severity.WARNING,
-    "replay too deep",
+    *("SS103", Severity.WARNING, "replay too deep"),
     "spark.sql.streaming.stateStore.minDeltasForSnapshot",
     to_do="look for maintenance errors in the executors' logs, and let the query run longer than "
     "spark.sql.streaming.stateStore.maintenanceInterval (60 s) at a time; a lower "
@@ -66,9 +63,7 @@ SNAPSHOT_DIFFERS = Kind(
     command="verify",
 )
 NOT_RESTORABLE = Kind(
-    "SS105",
-    Severity.ERROR,
-    "newest committed version not restorable in every partition",
+    *("SS105", Severity.ERROR, "newest committed version not restorable in every partition"),
     "CANNOT_LOAD_STATE_STORE",
     to_do="restart from the newest version that every partition can restore, "
     "or from a copy of the checkpoint",
@@ -81,9 +76,7 @@ NOT_RESTORABLE = Kind(
     ),
 )
 BAD_ROW = Kind(
-    "SS106",
-    Severity.ERROR,
-    "rows do not fit their schema",
+    *("SS106", Severity.ERROR, "rows do not fit their schema"),
     "STATE_STORE_VALUE_ROW_FORMAT_VALIDATION_FAILURE",
     to_do="check that the schema in state/<operator>/0/_metadata/schema belongs to this query",
     cause="Rows in the state do not fit the schema of their store.",
@@ -98,9 +91,7 @@ WRONG_PARTITION = Kind(
     command="verify",
 )
 CHANGED_DURING_SCAN = Kind(
-    "SS108",
-    Severity.WARNING,
-    "files changed during the scan",
+    *("SS108", Severity.WARNING, "files changed during the scan"),
     "spark.sql.streaming.minBatchesToRetain",
     to_do="run this again; where a large checkpoint loses files each time, inspect a copy of it, "
     "or one partition at a time",
@@ -109,9 +100,7 @@ CHANGED_DURING_SCAN = Kind(
     command="files",
 )
 PARTITION_COUNT = Kind(
-    "SS109",
-    Severity.ERROR,
-    "operators or partitions missing or too many",
+    *("SS109", Severity.ERROR, "operators or partitions missing or too many"),
     "spark.sql.shuffle.partitions",
     to_do="compare the folders in state/ with a backup: the next batch of the query fails where "
     "the files of a partition are missing, and never reads a partition too many. Spark's "
@@ -121,9 +110,7 @@ PARTITION_COUNT = Kind(
     command="verify",
 )
 BAD_CHECKSUM = Kind(
-    "SS110",
-    Severity.WARNING,
-    "checksum file does not match",
+    *("SS110", Severity.WARNING, "checksum file does not match"),
     "org.apache.hadoop.fs.ChecksumException",
     to_do="compare the file with a backup; where the file is as it should be, the checksum file is "
     "stale and can be deleted",
@@ -131,9 +118,7 @@ BAD_CHECKSUM = Kind(
     command="verify",
 )
 LOG_CONTRADICTION = Kind(
-    "SS111",
-    Severity.ERROR,
-    "the logs contradict each other",
+    *("SS111", Severity.ERROR, "the logs contradict each other"),
     "org.apache.spark.sql.execution.streaming.OffsetSeqLog",
     to_do="see that no second run of the query uses this checkpoint; compare the entries that are "
     "named with a backup: a query changes none, and a restart plans the next batch from them",
@@ -141,9 +126,7 @@ LOG_CONTRADICTION = Kind(
     command="verify",
 )
 CHANGED_FILE = Kind(
-    "SS112",
-    Severity.ERROR,
-    "log, metadata or schema changed since it was written",
+    *("SS112", Severity.ERROR, "log, metadata or schema changed since it was written"),
     "org.apache.hadoop.fs.ChecksumException",
     to_do="restore the file from a backup; one that was edited on purpose is read again when its "
     "`.NAME.crc` is removed",
@@ -151,9 +134,7 @@ CHANGED_FILE = Kind(
     command="verify",
 )
 ABSENT_REMOVALS = Kind(
-    "SS113",
-    Severity.ERROR,
-    "removals of keys that are not there",
+    *("SS113", Severity.ERROR, "removals of keys that are not there"),
     "HDFSBackedStateStore.remove",
     to_do="compare the partition's deltas with a backup; Spark loads them as they are, whatever "
     "they hold",
@@ -162,9 +143,7 @@ ABSENT_REMOVALS = Kind(
     concerns=Concerns.RECORDS,
 )
 FOREIGN_FOLDER = Kind(
-    "SS114",
-    Severity.INFO,
-    "folder that is no state store",
+    *("SS114", Severity.INFO, "folder that is no state store"),
     "org.apache.spark.sql.execution.streaming.state.StateStoreId",
     to_do="move it out of the checkpoint, once nobody needs it there",
     cause="A folder in the state belongs to no store of the query, and Spark ignores it.",
@@ -193,9 +172,7 @@ FOREIGN_RECORDS = Kind(
     command="verify",
 )
 UNFINISHED_REPARTITION = Kind(
-    "SS119",
-    Severity.ERROR,
-    "repartitioning not finished",
+    *("SS119", Severity.ERROR, "repartitioning not finished"),
     "STREAMING_UNFINISHED_REPARTITION_DETECTED",
     to_do="run the repartitioning again, to the same number of partitions, and let it finish "
     "before the query is started; Spark does not repartition HDFS-backed state: there the entry "
@@ -205,15 +182,13 @@ UNFINISHED_REPARTITION = Kind(
 )
 REFUSED_RESTART = Kind(
     *("SS120", Severity.ERROR, "restart that Spark refuses", "STREAM_FAILED"),
-    to_do="restore what is missing from a backup; snapshots of checkpoint format 2 that Spark 4.0 "
-    "wrote are read by Spark 4.0 alone, so that a later release needs a new checkpoint",
+    to_do=f"{RESTORE_MISSING}; snapshots of checkpoint format 2 that Spark 4.0 wrote are read by "
+    "Spark 4.0 alone, so that a later release needs a new checkpoint",
     cause="Spark does not start the query from this checkpoint.",
     command="info",
 )
 STRAY_VERSIONS = Kind(
-    "SS121",
-    Severity.WARNING,
-    "state files of a batch that never ran",
+    *("SS121", Severity.WARNING, "state files of a batch that never ran"),
     "HDFSBackedStateStoreProvider.doMaintenance",
     to_do="move the files above the last batch out of the checkpoint while the query is stopped",
     cause="A state file is of a version that no batch has made.",
@@ -225,7 +200,6 @@ NEVER_EXPIRES = Kind(
     to_do="give the rule something to go by: see the operator's advice under `next:` in the "
     "report. Where the rows are few and meant to stay, nothing needs to be done",
     cause="No rule of this operator can ever remove its rows.",
-    command="timeline",
     explains=Explains(
         ("SS204",), "where no rule can remove a row none is removed", same_store=True
     ),
@@ -258,7 +232,6 @@ NO_REMOVES = Kind(
     to_do="if you know when its rows should be removed, say so with --operator-rule, such as "
     "'0=key.window<=watermark'; then those that stayed too long are found",
     cause="The store only gains rows, and none was ever removed.",
-    command="timeline",
 )
 JOIN_SIDE = Kind(
     *("SS205", _severity(_JOIN_SIDE), "one join side never removes", "withWatermark"),
@@ -268,14 +241,12 @@ JOIN_SIDE = Kind(
     "takes no months and years); if the range is longer than the window that can be read, say so "
     "with --join-retention",
     cause="One side of the join removes no rows, though the watermark passed some of them.",
-    command="timeline",
 )
 WATERMARK_FLAT = Kind(
     *("SS206", Severity.WARNING, "watermark flat", "spark.sql.streaming.multipleWatermarkPolicy"),
     to_do="bring data to the source that stands still, or remove it from the query; where none "
     "does, look at the event times of the new data",
     cause="The watermark stands still while new data arrives, so nothing can expire.",
-    command="timeline",
     concerns=Concerns.BY_WATERMARK,
     explains=Explains(
         ("SS202", "SS204", "SS205", "SS207", "SS209", "SS218"),
@@ -283,14 +254,11 @@ WATERMARK_FLAT = Kind(
     ),
 )
 NO_WATERMARK = Kind(
-    "SS207",
-    Severity.WARNING,
-    "the rule needs a watermark, and there is none yet",
+    *("SS207", Severity.WARNING, "the rule needs a watermark, and there is none yet"),
     "withWatermark",
     certainties=(Certainty.PROVEN, Certainty.UNDECIDED),
     to_do="check that data with event times arrives from every source",
     cause="There is no watermark yet, so nothing can expire.",
-    command="timeline",
     concerns=Concerns.BY_WATERMARK,
     explains=Explains(
         ("SS202", "SS204", "SS205", "SS209"),
@@ -304,16 +272,13 @@ WATERMARK_AHEAD = Kind(
     "one keeps its watermark",
     cause="Event times in the future moved the watermark ahead of the batch clock, and it never "
     "goes back, so data with correct times comes too late for it.",
-    command="timeline",
     explains=Explains(
         ("SS202", "SS206", "SS218"),
         "a watermark in the future passes rows at once, and no data with correct times moves it",
     ),
 )
 EXPIRED_TTL = Kind(
-    "SS212",
-    Severity.WARNING,
-    "values past their TTL still present",
+    *("SS212", Severity.WARNING, "values past their TTL still present"),
     "numValuesRemovedDueToTTLExpiry",
     to_do="call handle.deleteIfExists for a variable that is not needed any more, in the init of "
     "the processor, or declare it again",
@@ -329,18 +294,14 @@ DUE_TIMER = Kind(
     command="leftovers",
 )
 TIMER_WITHOUT_STATE = Kind(
-    "SS214",
-    Severity.INFO,
-    "timers of keys without state",
+    *("SS214", Severity.INFO, "timers of keys without state"),
     "StatefulProcessorHandle.deleteTimer",
     to_do="call handle.deleteTimer for the timers of handle.listTimers where the state is cleared",
     cause="Timers are set for keys that have no state.",
     command="rows",
 )
 UNDECLARED = Kind(
-    "SS215",
-    Severity.WARNING,
-    "state variable that the processor no longer declares",
+    *("SS215", Severity.WARNING, "state variable that the processor no longer declares"),
     "StatefulProcessorHandle.deleteIfExists",
     to_do="call handle.deleteIfExists with its name in the init of the processor, once you are "
     "sure that no later run needs it",
@@ -379,7 +340,6 @@ FAR_EXPIRY = Kind(
     "setTimeoutTimestamp and timers take milliseconds; filter event times in the future before "
     "withWatermark",
     cause="Rows expire years after the clock that they go by.",
-    command="timeline",
     explains=Explains(("SS204", "SS210"), "rows that are not yet due are not removed"),
 )
 UNFED = Kind(
@@ -388,7 +348,6 @@ UNFED = Kind(
     to_do="compare the event times of the records with the watermark, and look at the filters "
     "before the operator; of a limit that is reached start the query anew, or stop it",
     cause="No row is stored, though data arrives.",
-    command="timeline",
 )
 TIMERS_GATHER = Kind(
     *("SS219", Severity.INFO, "timers that gather", "StatefulProcessorHandle.registerTimer"),
@@ -396,7 +355,6 @@ TIMERS_GATHER = Kind(
     to_do="delete the key's timers (listTimers, deleteTimer) before registerTimer, or register one "
     "only if the key has none; compare their expiry times with the clock",
     cause="Keys have several timers each.",
-    command="timeline",
 )
 SHORT_TTL = Kind(
     *("SS221", Severity.INFO, "state that ends before it is used again", "TTLConfig"),
@@ -404,12 +362,9 @@ SHORT_TTL = Kind(
     to_do="make the TTL, the timeout or the delay of withWatermark longer than the trigger "
     "interval, the time that a batch takes and the pauses between the events of a key",
     cause="State ends before it is used again.",
-    command="timeline",
 )
 JOIN_COUNTERS = Kind(
-    "SS208",
-    Severity.WARNING,
-    "join rows and counters disagree",
+    *("SS208", Severity.WARNING, "join rows and counters disagree"),
     "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled",
     to_do="such rows are never joined and never removed; null values that an older release left "
     "are skipped with skipNullsForStreamStreamJoins, else start from a new checkpoint",
@@ -424,7 +379,6 @@ JOIN_COPY = Kind(
     "stay forever",
     cause="The join uses a copy of the event time that carries no watermark, so its rows never "
     "expire.",
-    command="timeline",
 )
 NO_MATCH = Kind(
     *("SS222", Severity.INFO, "join without a match", "Dataset.join"),
@@ -456,7 +410,6 @@ OPEN_SESSIONS = Kind(
     to_do="choose a gap that is shorter than the pauses between the events of a key, or a window "
     "of a fixed length; of timers: set one only if the key has none",
     cause="Sessions do not close, or timers do not fire, as new events come before it is time.",
-    command="timeline",
 )
 WATERMARK_OF_CLOCK = Kind(
     *("SS225", Severity.INFO, "watermark of the batch clock", "withWatermark"),
@@ -464,7 +417,6 @@ WATERMARK_OF_CLOCK = Kind(
     to_do="give withWatermark the time that the event carries; if it has none, processing time is "
     "what there is",
     cause="The watermark is the batch clock less always the same.",
-    command="timeline",
     explains=Explains(("SS217", "SS218"), "windows then follow when events are read"),
 )
 WAITING = Kind(
@@ -473,12 +425,9 @@ WAITING = Kind(
     to_do="run with Trigger.AvailableNow, which ends with a batch without data, in place of "
     "Trigger.Once; leave spark.sql.streaming.noDataMicroBatches.enabled on, or run more often",
     cause="Rows that the watermark has passed wait for the next batch.",
-    command="timeline",
 )
 UNDECIDED = Kind(
-    "SS210",
-    Severity.INFO,
-    "keys that may be leftovers: the bytes do not decide it",
+    *("SS210", Severity.INFO, "keys that may be leftovers: the bytes do not decide it"),
     "GroupState",
     certainties=(Certainty.UNDECIDED,),
     to_do="see the table undecided of inspector leftovers for what would decide them: often "
@@ -489,9 +438,7 @@ UNDECIDED = Kind(
     command="leftovers",
 )
 FORMAT_V1 = Kind(
-    "SS301",
-    Severity.INFO,
-    "state format 1 keeps the key twice (SPARK-24763)",
+    *("SS301", Severity.INFO, "state format 1 keeps the key twice (SPARK-24763)"),
     "spark.sql.streaming.aggregation.stateFormatVersion",
     to_do="a new query (new checkpoint) uses format 2",
     cause="The state format of this aggregation stores every key twice.",
@@ -555,13 +502,10 @@ BURST = Kind(
     "maxBytesPerTrigger (files). Such a batch takes long, may run out of memory, and runs again "
     "whole if it fails",
     cause="One batch wrote far more rows than others do.",
-    command="timeline",
     concerns=Concerns.RECORDS,
 )
 WHOLE_UPLOADS = Kind(
-    "SS310",
-    Severity.INFO,
-    "RocksDB uploads without changelogs",
+    *("SS310", Severity.INFO, "RocksDB uploads without changelogs"),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
     to_do="set spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled to true and "
     "restart the query: it goes on from the zips that are there (Spark 3.5 and later)",

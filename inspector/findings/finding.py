@@ -59,7 +59,7 @@ class Kind:
     spark: str  # the error class, conf, metric or method to look for in Spark
     to_do: str
     cause: str  # what is the matter, in one plain sentence, where the finding says nothing narrower
-    command: str  # the command that shows more, without the program's name and path
+    command: str = "timeline"  # the command that shows more, without the program's name and path
     certainties: tuple[Certainty, ...] = (Certainty.PROVEN,)
     explains: Explains | None = None  # the findings that it is the reason of
     concerns: Concerns = Concerns.ROWS  # what its rows and bytes count
@@ -103,29 +103,20 @@ class Subject(Protocol):
 
 @dataclass(frozen=True)
 class Finding:
-    """One judged statement about a checkpoint.
-
-    Attributes:
-        kind: catalogue entry.
-        certainty: proven from bytes, inferred, or undecided.
-        evidence: the numbers that show it.
-        next_step: what its user can do.
-        operator_id, store_name: what it is about; None for the checkpoint.
-        rows, bytes: rows concerned and their UnsafeRow bytes, exact; None where none are counted.
-        cause: what is the matter, in one plain sentence; that of the kind if none is given.
-        severity: how much it matters here; that of the kind if none is given, but what is undecided
-            is then no more than information.
-    """
+    """One judged statement about a checkpoint."""
 
     kind: Kind
     certainty: Certainty
-    evidence: str
-    next_step: str
+    evidence: str  # the numbers that show it
+    next_step: str  # what its user can do
+    # operator_id, store_name: what it is about; None for the checkpoint
     operator_id: int | None = None
     store_name: str | None = None
+    # rows, bytes: rows concerned and their UnsafeRow bytes, exact; None where none are counted
     rows: int | None = None
     bytes: int | None = None
-    cause: str = ""
+    cause: str = ""  # what is the matter, in one plain sentence; by default that of the kind
+    # by default that of the kind, but of what is undecided no more than information
     severity: Severity = field(default=cast("Severity", None))
 
     def __post_init__(self) -> None:

@@ -33,9 +33,7 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
     "extra-partition": catalogue.PARTITION_COUNT,
     "partition-counts": catalogue.PARTITION_COUNT,
     "foreign-folder": catalogue.FOREIGN_FOLDER,
-    VANISHED_SLUG: catalogue.CHANGED_DURING_SCAN,
-    MOVED_SLUG: catalogue.CHANGED_DURING_SCAN,
-    OUTPACED_SLUG: catalogue.CHANGED_DURING_SCAN,
+    **dict.fromkeys((VANISHED_SLUG, MOVED_SLUG, OUTPACED_SLUG), catalogue.CHANGED_DURING_SCAN),
     DENIED_SLUG: catalogue.ACCESS_DENIED,
     STORAGE_SLUG: catalogue.STORAGE_SILENT,
     "file-checksum": catalogue.BAD_CHECKSUM,
@@ -62,9 +60,10 @@ NO_FINDING = ("codec-mismatch", "uncommitted", COMPARED, LEFT, NoSchemaError.slu
 """Slugs of what is only remarkable, or follows from another problem: a schema that is missing."""
 
 
-_HARMLESS_TO_DO = (
-    "nothing is needed to go on, and Spark's cleanup removes the file in time; to roll back to a "
-    "version that is lost restore it from a backup"
+_NOTHING_NEEDED = "nothing is needed to go on"
+_FOR_A_ROLLBACK = (
+    ", and Spark's cleanup removes the file in time; to roll back to a version that is lost "
+    "restore it from a backup"
 )
 
 
@@ -106,7 +105,7 @@ def judge_problems(
 def _to_do(kind: Kind, severity: Severity, path: str, restart: Restart | None) -> str:
     if severity is not kind.severity:
         of_versions = path.startswith("state/") and "/_metadata/" not in path
-        harmless = _HARMLESS_TO_DO if of_versions else _HARMLESS_TO_DO.partition(",")[0]
+        harmless = _NOTHING_NEEDED + (_FOR_A_ROLLBACK if of_versions else "")
         return MOVED_TO_DO if severity is Severity.INFO else harmless
     remedy = "" if restart is None else restart.remedy(path)
     if remedy or restart is None or restart.back is None or kind not in _STOPPING:
@@ -190,12 +189,13 @@ def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterat
     obstacles = [o for o in (*restart.obstacles, *restart.later) if not o.is_listed]
     if not thresholds.reports(catalogue.REFUSED_RESTART.id, len(obstacles)):
         return
-    to_do = catalogue.REFUSED_RESTART.to_do
     for obstacle in obstacles[:1]:
         release = f" {obstacle.since} or later" if obstacle.since else ""
         yield catalogue.REFUSED_RESTART.of(
             restart.sentence,
-            next_step=to_do.partition(";")[0] if obstacle.verb == "needs" else to_do,
+            next_step=catalogue.RESTORE_MISSING
+            if obstacle.verb == "needs"
+            else catalogue.REFUSED_RESTART.to_do,
             cause=f"Spark{release} does not start the query from this checkpoint: {obstacle}.",
             severity=Severity.INFO if obstacle in restart.later else Severity.ERROR,
         )

@@ -130,15 +130,8 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     beside = [] if far else [*_far_beside(life, thresholds)]
     # That some rows stay longer than the others says more than that no key was met again.
     yield from beside or [*far, *_unique(life, thresholds)]
-    yield from _nearly_equal(life, thresholds)
-    yield from _put_off(life, thresholds)
-    yield from _short_delay(life, thresholds)
-    yield from _long_delay(life, thresholds)
-    yield from _waiting(life, thresholds)
-    yield from _short_ttl(life, thresholds)
-    yield from _renewals(life, thresholds)
-    yield from _returning(life, thresholds)
-    yield from _no_puts(life, thresholds)
+    for rule in _RULES:
+        yield from rule(life, thresholds)
     never_armed = list(_judge_timers(life, thresholds))
     yield from never_armed
     # What helps where no rule is known is beside the point for rows that one was found for.
@@ -1115,3 +1108,9 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         *(life, evidence, life.newest.rows, life.newest.row_bytes, cause),
         next_step=rule.advice or catalogue.NO_REMOVES.to_do,
     )
+
+
+_RULES = (
+    *(_nearly_equal, _put_off, _short_delay, _long_delay, _waiting),
+    *(_short_ttl, _renewals, _returning, _no_puts),
+)

@@ -20,21 +20,13 @@ RELEASES = ("3.5", "4.0", "4.1", "4.2", "4.3")  # the releases that the rules kn
 
 
 class Restarts(enum.Enum):
-    """What becomes of a restart, from best to worst; the worst of all lines is the whole's.
+    """What becomes of a restart, from best to worst; the worst of all lines is the whole's."""
 
-    Members:
-        OK: it goes on as it would have without the change.
-        IGNORED: Spark keeps what the checkpoint records, whatever the query asks for.
-        UNKNOWN: no file decides it.
-        SILENT: it starts, and its results are wrong.
-        REFUSED: Spark does not start the query.
-    """
-
-    OK = "ok"
-    IGNORED = "ignored"
-    UNKNOWN = "unknown"
-    SILENT = "silent"
-    REFUSED = "refused"
+    OK = "ok"  # it goes on as it would have without the change
+    IGNORED = "ignored"  # Spark keeps what the checkpoint records, whatever the query asks for
+    UNKNOWN = "unknown"  # no file decides it
+    SILENT = "silent"  # it starts, and its results are wrong
+    REFUSED = "refused"  # Spark does not start the query
 
     @property
     def rank(self) -> int:

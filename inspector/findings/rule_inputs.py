@@ -54,7 +54,10 @@ def store_lifetimes(
     merged = facts.by_store()
     delays_ms = sorted(delays_of(checkpoint), reverse=True)
     by_fastest = checkpoint.conf(version, "multipleWatermarkPolicy") == "max"
-    gap_ms, set_back = _gap(checkpoint), _set_back(checkpoint, version)
+    times = [c.timestamp_ms for _, c in sorted(checkpoint.logs.clocks.items())]
+    known = [time for time in times if time is not None]
+    gaps = sorted(after - before for before, after in pairwise(known))
+    set_back = _set_back(checkpoint, version)
     for store, rule in operator.rules.items():
         name = StoreName(operator.operator_id, store)
         versions, schema = merged.get(name, {}), operator.schemas.get(store)
@@ -93,7 +96,7 @@ def store_lifetimes(
             fired=facts.sums(FiredKeys).get(name),
             delays_ms=delays_ms,
             by_fastest=by_fastest,
-            gap_ms=gap_ms,
+            gap_ms=gaps[len(gaps) // 2] if gaps else None,
             set_back=set_back,
             is_list=operator.family(store) is transform_with_state.Family.LIST,
             **_progress(checkpoint, name, rule, version, (quiet, len(result) - 1), facts),
@@ -336,14 +339,6 @@ def unique_columns(
         f"grouping expression {at + 1}" if name == UNNAMED else repr(name)
         for at, name in zip(unique, names, strict=False)
     ]
-
-
-def _gap(checkpoint: Checkpoint) -> int | None:
-    """From the beginning of a batch to that of the next one, the median of the log's."""
-    times = [c.timestamp_ms for _, c in sorted(checkpoint.logs.clocks.items())]
-    known = [time for time in times if time is not None]
-    gaps = sorted(after - before for before, after in pairwise(known))
-    return gaps[len(gaps) // 2] if gaps else None
 
 
 def _set_back(checkpoint: Checkpoint, version: int) -> tuple[int, int, int]:

@@ -51,54 +51,42 @@ class Level(enum.Enum):
 
 @dataclass(frozen=True)
 class StateSize:
-    """What the judged version holds, over all stores that could be read.
+    """What the judged version holds, over all stores that could be read."""
 
-    Attributes:
-        rows: live rows. bytes: their UnsafeRow bytes; both exact.
-        counters: those of the rows that only count the others, as a join's do.
-        heap_bytes: what the versions that an executor retains by default take of its heap, all
-            partitions together; an estimate. None where no executor keeps them on its heap.
-    """
-
-    rows: int
-    bytes: int
+    rows: int  # live ones, exact
+    bytes: int  # their UnsafeRow bytes, exact
+    # what the versions that an executor retains by default take of its heap, all partitions
+    # together; an estimate. None where no executor keeps them on its heap.
     heap_bytes: int | None
-    counters: int = 0
+    counters: int = 0  # those of the rows that only count the others, as a join's do
 
 
 @dataclass(frozen=True)
 class StateGrowth:
-    """How the state of all stores grows over the versions that every partition can restore.
+    """How the state of all stores grows over the versions that every partition can restore."""
 
-    Attributes:
-        rows_per_hour, bytes_per_hour, heap_bytes_per_hour: per hour of batch clock, by a robust
-            line (:mod:`inspector.estimates.growth`); estimates. Bytes are UnsafeRow bytes. Not
-            above 0 where the state was judged not to grow.
-        since_batch, since_ms: where that line begins: the batch and its clock, epoch ms.
-        growing: that it goes up by more than what one batch's changes explain.
-        since_oldest: the line begins with the oldest version that can be read, and may have begun
-            before it.
-        versions: through which the line is drawn.
-        judged: that there are enough versions, over enough time, to see a trend; if not,
-            ``growing`` is False.
-        new_rows_per_hour, removed_rows_per_hour: keys that came and keys that went over those
-            versions, by exact counts without timers and what only counts or indexes other rows;
-            None if what the versions changed is unknown.
-        new_columns: words for columns of which nearly each of the newest keys has another value;
-            none by what compares no keys, as ``watch``.
-    """
-
+    # rows_per_hour, bytes_per_hour, heap_bytes_per_hour: per hour of batch clock, by a robust line
+    # (:mod:`inspector.estimates.growth`); estimates. Bytes are UnsafeRow bytes. Not above 0 where
+    # the state was judged not to grow.
     rows_per_hour: float
     bytes_per_hour: float
     heap_bytes_per_hour: float | None
+    # since_batch, since_ms: where that line begins: the batch and its clock, epoch ms
     since_batch: int
     since_ms: int
-    growing: bool
+    growing: bool  # it goes up by more than what one batch's changes explain
+    # the line begins with the oldest version that can be read, and may have begun before it
     since_oldest: bool = True
-    versions: int = 0
+    versions: int = 0  # through which the line is drawn
+    # there are enough versions, over enough time, to see a trend; if not, ``growing`` is False
     judged: bool = True
+    # new_rows_per_hour, removed_rows_per_hour: keys that came and keys that went over those
+    # versions, by exact counts without timers and what only counts or indexes other rows; None if
+    # what the versions changed is unknown
     new_rows_per_hour: float | None = None
     removed_rows_per_hour: float | None = None
+    # words for columns of which nearly each of the newest keys has another value; none by what
+    # compares no keys, as ``watch``
     new_columns: tuple[str, ...] = ()
 
     def rate_for_limits(self, per_hour: float) -> float | None:
@@ -112,59 +100,40 @@ class StateGrowth:
 
 @dataclass(frozen=True)
 class Cause:
-    """The finding that explains most, in words for a person who has never seen this tool.
-
-    Attributes:
-        finding: the finding.
-        sentence: the cause in one plain sentence.
-        rows_share, bytes_share, heap_share: of the rows, row bytes and heap of the judged version
-            that the finding is about, 0 to 1; None where it counts none. ``heap_share`` is an
-            estimate, the others are exact.
-        to_do: what to change, a sentence.
-        command: the command that shows more, without the program's name and path: ``leftovers``,
-            or ``top --operator 1``.
-        operator_name: of the finding's operator; None if it is about no single one.
-        store_name: of the finding's store; None if it is about no single one: where the same is the
-            matter with several stores of an operator, the shares are of all of them.
-    """
+    """The finding that explains most, in words for a person who has never seen this tool."""
 
     finding: Finding
-    sentence: str
+    sentence: str  # the cause in one plain sentence
+    # rows_share, bytes_share, heap_share: of the rows, row bytes and heap of the judged version
+    # that the finding is about, 0 to 1; None where it counts none. The last is an estimate.
     rows_share: float | None
     bytes_share: float | None
     heap_share: float | None
-    to_do: str
-    command: str
-    operator_name: str | None = None
+    to_do: str  # what to change, a sentence
+    command: str  # that shows more, without the program's name and path: ``top --operator 1``
+    operator_name: str | None = None  # None if it is about no single operator
+    # None if it is about no single store: where the same is the matter with several stores of an
+    # operator, the shares are of all of them
     store_name: str | None = None
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a person has to know first.
+    """What a person has to know first."""
 
-    Attributes:
-        level: how much the checkpoint needs a person; ``UNREADABLE``: part of it could not be read.
-        errors, warnings, infos: findings of each severity. problems: things that could not be read
-            as they should, each once.
-        growth: None if the versions span no time.
-        cause: None if there is nothing to explain.
-        size: None from a command that looks at files alone.
-        leftovers: rows that should be gone and are there; exact. None if the rule of a store is not
-            known because it has no schema.
-        restart: how the query restarts; None where a part, or an older version, was judged.
-    """
-
-    level: Level
+    level: Level  # how much the checkpoint needs a person
+    # errors, warnings, infos: findings of each severity
     errors: int
     warnings: int
     infos: int
-    problems: int
-    growth: StateGrowth | None = None
-    cause: Cause | None = None
-    size: StateSize | None = None
+    problems: int  # things that could not be read as they should, each once
+    growth: StateGrowth | None = None  # None if the versions span no time
+    cause: Cause | None = None  # None if there is nothing to explain
+    size: StateSize | None = None  # None from a command that looks at files alone
+    # rows that should be gone and are there; exact. None if the rule of a store is not known
+    # because it has no schema.
     leftovers: int | None = 0
-    restart: Restart | None = None
+    restart: Restart | None = None  # None where a part, or an older version, was judged
 
 
 def level_of(findings: Sequence[Finding], problems: Sequence[Problem]) -> Level:
@@ -295,15 +264,16 @@ def by_reach(kind: Kind) -> tuple[bool, int, str]:
 
 
 def _root_of(finding: Finding, findings: Sequence[Finding]) -> Finding:
-    reasons = (candidate for candidate in findings if _explains(candidate, finding))
+    reasons = [
+        reason
+        for reason in findings
+        if (explains := reason.kind.explains) is not None
+        and finding.kind.id in explains.symptoms
+        and (not explains.same_store or _place(reason) == _place(finding))
+    ]
     reason = min(reasons, key=lambda candidate: by_reach(candidate.kind), default=None)
     return finding if reason is None else _root_of(reason, findings)
 
 
-def _explains(reason: Finding, symptom: Finding) -> bool:
-    explains = reason.kind.explains
-    if explains is None or symptom.kind.id not in explains.symptoms:
-        return False
-    return not explains.same_store or (
-        (reason.operator_id, reason.store_name) == (symptom.operator_id, symptom.store_name)
-    )
+def _place(finding: Finding) -> tuple[int | None, str | None]:
+    return finding.operator_id, finding.store_name
