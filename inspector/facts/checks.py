@@ -54,8 +54,8 @@ class ReadProblem(Fact):
     @classmethod
     def observe(cls, problem: Problem, store: StoreId, version: int) -> Observed[ReadProblem]:
         """A problem that was met on the way to a version."""
-        place = problem.path, problem.offset, problem.version
-        return Observed(store, version, cls(problem.slug, problem.message, *place))
+        location = problem.path, problem.offset, problem.version
+        return Observed(store, version, cls(problem.slug, problem.message, *location))
 
     def problem(self, store: StoreId) -> Problem:
         """The problem, of a store."""

@@ -55,8 +55,8 @@ def store_lifetimes(
     delays_ms = sorted(delays_of(checkpoint), reverse=True)
     by_fastest = checkpoint.conf(version, "multipleWatermarkPolicy") == "max"
     times = [c.timestamp_ms for _, c in sorted(checkpoint.logs.clocks.items())]
-    known = [time for time in times if time is not None]
-    gaps = sorted(after - before for before, after in pairwise(known))
+    recorded = [time for time in times if time is not None]
+    gaps = sorted(after - before for before, after in pairwise(recorded))
     set_back = _set_back(checkpoint, version)
     for store, rule in operator.rules.items():
         name = StoreName(operator.operator_id, store)
@@ -360,8 +360,8 @@ def _set_back(checkpoint: Checkpoint, version: int) -> tuple[int, int, int]:
 def span(first: BatchClock | None, last: BatchClock | None) -> int | None:
     """Ms from the beginning of one batch to that of another; None where either is not known."""
     times = [clock.timestamp_ms for clock in (first, last) if clock is not None]
-    known = [time for time in times if time is not None]
-    return known[1] - known[0] if len(known) > 1 else None
+    recorded = [time for time in times if time is not None]
+    return recorded[1] - recorded[0] if len(recorded) > 1 else None
 
 
 def _expiring(
