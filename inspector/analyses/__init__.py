@@ -1,9 +1,7 @@
 """One module for each analysis: a module or package here declares the command of its name.
 
-:mod:`inspector.analyses.shared.declare` says how. The command line, :mod:`inspector.api`,
-:mod:`inspector.spark`, the data source and the reference are made from these declarations; nothing
-else has to be changed for a new one. What several analyses need is in the packages of
-:data:`ROOMS`.
+:mod:`inspector.analyses.shared.declare` says how. The command line, the API, the data source and
+the reference are made from these declarations. What several need is in the packages :data:`ROOMS`.
 """
 
 from __future__ import annotations

@@ -128,8 +128,7 @@ def audit(  # noqa: PLR0913 - each is an option of the command
         Mapping[str, str | float],
         View(
             "Exit with 1 if a metric exceeds this value, such as state.bytes=8GiB, "
-            "heap.bytes=16GiB, "
-            "leftovers.ratio=1% or growth.bytes_per_hour=100MiB; repeatable.",
+            "heap.bytes=16GiB, leftovers.ratio=1% or growth.bytes_per_hour=100MiB; repeatable.",
             metavar="METRIC=VALUE",
             flag="--max",
         ),
@@ -221,19 +220,20 @@ def audit_report(judged: Judged) -> Report:
         leftover_bytes=sum(count.fact.row_bytes for count in facts.totals),
         lag_ms=batch_columns(checkpoint, judged.version)["lag_ms"],
     )
+    shown = [AuditFindingRow(checkpoint=checkpoint.root, **vars(finding_row(f))) for f in findings]
+    words = lt.LeftoverWords.of(checkpoint, judged.options.redact or Redact.HASH)
+    oldest = words.rows(facts.leftovers[:AUDIT_KEYS], lt.LeftoverRow)
+    names = [f.name for f in fields(ExampleRow)]
     tables = (
-        AuditFindingRow.table(
-            "findings",
-            [
-                AuditFindingRow(checkpoint=checkpoint.root, **vars(finding_row(finding)))
-                for finding in findings
-            ],
-        ),
+        AuditFindingRow.table("findings", shown),
         size_table(judged),
         lt.class_table(judged),
         *lt.undecided_tables(judged),
         _changes(judged),
-        _examples(judged),
+        ExampleRow.table(
+            "oldest leftovers (inspector leftovers lists all of them)",
+            [ExampleRow(**fields_of(row, *names)) for row in oldest],
+        ),
     )
     return judged.report(
         "audit",
@@ -284,23 +284,8 @@ def _unbroken(
     whole = whole_stores(checkpoint, versions)
     unbroken: dict[int, VersionFacts] = {}
     for version in sorted(versions, reverse=True):
-        version_facts = versions[version]
-        if (
-            version_facts.rebased
-            or version_facts.stores < whole[version]
-            or (unbroken and version + 1 not in unbroken)
-        ):
+        of = versions[version]
+        if of.rebased or of.stores < whole[version] or (unbroken and version + 1 not in unbroken):
             break
-        unbroken[version] = version_facts
+        unbroken[version] = of
     return unbroken
-
-
-def _examples(judged: Judged) -> t.Table:
-    words = lt.LeftoverWords.of(judged.checkpoint, judged.options.redact or Redact.HASH)
-    return ExampleRow.table(
-        "oldest leftovers (inspector leftovers lists all of them)",
-        [
-            ExampleRow(**fields_of(row, *(f.name for f in fields(ExampleRow))))
-            for row in words.rows(judged.facts.leftovers[:AUDIT_KEYS], lt.LeftoverRow)
-        ],
-    )

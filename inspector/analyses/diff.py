@@ -17,6 +17,7 @@ from inspector.analyses.shared.options import Option, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords, decoded_rows, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.tasks import Task
 from inspector.engines.engine import BatchFunction
 from inspector.exceptions import OutpacedError
 from inspector.light_dataclasses import dataclass, field, replace
@@ -141,8 +142,7 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     def differences() -> Iterator[pa.RecordBatch]:
         for run in (old, new):
             run.check_lasting()
-        units, told = _units(old, new, limit)
-        notes[:] = told
+        units, notes[:] = _units(old, new, limit)
         return new.stream(_looking(old, new), [unit.to_json() for unit in units])
 
     notes: list[str] = []
@@ -156,12 +156,12 @@ def _looking(old: Run, new: Run) -> BatchFunction:
     """The differences of each task, looking again at what moves while it is read."""
 
     def again(unit: DiffTask, paths: Sequence[str]) -> DiffTask:
-        sides = ((old, unit.old), (new, unit.new))
-        before, after = (
-            tuple(stores.listed_again(run, task, _below(run, paths)) for task in side)
-            for run, side in sides
-        )
-        return replace(unit, old=before, new=after)
+        def listed(run: Run, tasks: Sequence[Task]) -> tuple[Task, ...]:
+            state = run.checkpoint.storage.full_path("state")
+            below = [path for path in paths if path.startswith(state)]
+            return tuple(stores.listed_again(run, task, below) for task in tasks)
+
+        return replace(unit, old=listed(old, unit.old), new=listed(new, unit.new))
 
     def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         look = stores.looking_by((old, new), again)
@@ -169,11 +169,6 @@ def _looking(old: Run, new: Run) -> BatchFunction:
             yield from look(unit, differences_of)
 
     return function
-
-
-def _below(run: Run, paths: Iterable[str]) -> list[str]:
-    state = run.checkpoint.storage.full_path("state")
-    return [path for path in paths if path.startswith(state)]
 
 
 def _before(new: Run, batch: int | None, version: int | None) -> Run:
@@ -188,10 +183,7 @@ def _before(new: Run, batch: int | None, version: int | None) -> Run:
 
 
 def _units(old: Run, new: Run, limit: int) -> tuple[list[DiffTask], list[str]]:
-    """What to compare with what: by operator and store; by partition where their number is equal.
-
-    A key keeps its partition as long as their number stays.
-    """
+    """What to compare with what, and notes: stores, or partitions where both have as many."""
     selected = [stores.by_store(stores.selected_tasks(run)) for run in (old, new)]
     units: list[DiffTask] = []
     notes: list[str] = []

@@ -246,20 +246,13 @@ def files_report(subject: Subject, shared: Shared) -> Report:
     }
     summary["files"] = sum(len(layout.files) for layout in layouts)
     summary |= shared_summary(shared)
-    chains = ChainRow.table(
-        f"chains: how each store restores version {version}",
-        [
-            _chain_row(layout, checkpoint.store_files[layout.directory], version)
-            for layout in layouts
-        ],
-    )
+    rows = [_chain_row(of, checkpoint.store_files[of.directory], version) for of in layouts]
+    chains = ChainRow.table(f"chains: how each store restores version {version}", rows)
     snapshots = SnapshotRow.table(
         "snapshots and the table files that they share", list(snapshot_rows(layouts, shared))
     )
-    other_files = OtherFilesRow.table(
-        "other files in the folders of the stores",
-        [row for layout in layouts for row in _other_rows(layout, shared)],
-    )
+    others = [row for layout in layouts for row in _other_rows(layout, shared)]
+    other_files = OtherFilesRow.table("other files in the folders of the stores", others)
     tables = (chains, snapshots, other_files) if shared else (chains, other_files)
     return subject.report("files", tables, summary)
 

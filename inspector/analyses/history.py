@@ -27,8 +27,7 @@ from inspector.render.report import Report
 from inspector.schemas import CHANGES
 from inspector.state.events import Event
 
-_FILE_ORDER = {Event.IN_SNAPSHOT.word: 1}
-"""What a delta did comes before what the snapshot of the same version holds."""
+_FILE_ORDER = {Event.IN_SNAPSHOT.word: 1}  # behind what the delta of the same version did
 
 HISTORY_NOTE = (
     "insert: the key was absent; update: it was there; same_value: put again with the value it "

@@ -138,27 +138,18 @@ def info_report(subject: Subject, seen: SeenBytes) -> Report:
     }
     if subject.restart is not None:
         summary["restart"] = f"{subject.restart.sentence[:-1]}{BY_NAMES}."
-    stores = StoreInfoRow.table(
-        "stores",
-        [
-            row
-            for operator in checkpoint.operators
-            for row in _store_rows(checkpoint, operator, version)
-        ],
-    )
+    of_stores = [row for o in checkpoint.operators for row in _store_rows(checkpoint, o, version)]
+    stores = StoreInfoRow.table("stores", of_stores)
     held = [row for operator in checkpoint.operators for row in _variable_rows(operator)]
+    variables = [VariableRow.table("state variables", held)] if held else []
     confs = ConfRow.table("Spark confs of the judged batch", list(_conf_rows(checkpoint, version)))
     formats = FormatRow.table("formats", list(_format_rows(checkpoint, seen)))
+    notes = [*_notes(checkpoint), *_copy_notes(checkpoint), *appended_notes(checkpoint)]
     return subject.report(
         "info",
-        (stores, *([VariableRow.table("state variables", held)] if held else []), formats, confs),
+        (stores, *variables, formats, confs),
         summary,
-        notes=[
-            *_notes(checkpoint),
-            *_copy_notes(checkpoint),
-            *appended_notes(checkpoint),
-            *vouching_notes(subject),
-        ],
+        notes=[*notes, *vouching_notes(subject)],
     )
 
 
@@ -234,26 +225,22 @@ def _notes(checkpoint: Checkpoint) -> Iterator[str]:
             yield f"operator {operator.operator_id} ({operator.name}) has no state files"
 
 
-def _schema_from(version: int | None) -> str:
-    if version is None:
-        return "none"
-    return "given" if version == GIVEN else f"file v{version}"
-
-
 def _store_rows(checkpoint: Checkpoint, operator: Operator, version: int) -> Iterator[StoreInfoRow]:
     partitions = [p for p in operator.layout.partitions if not was_left(checkpoint, p, version)]
     # Leading key columns by which Spark scans, as its metadata has it.
-    stores = operator.metadata.stores if operator.metadata else ()
-    prefixes = {info.store_name: info.num_cols_prefix_key for info in stores}
+    of_metadata = operator.metadata.stores if operator.metadata else ()
+    prefixes = {info.store_name: info.num_cols_prefix_key for info in of_metadata}
     for name in operator.layout.store_names:
         schema = operator.schemas.get(name)
+        source = "none" if schema is None else f"file v{schema.version}"
+        is_given = schema is not None and schema.version == GIVEN
         yield StoreInfoRow(
             operator_id=operator.operator_id,
             operator_name=operator.name,
             store_name=name,
             name_from=operator.name_from,
             partitions=len(partitions),
-            schema_from=_schema_from(None if schema is None else schema.version),
+            schema_from="given" if is_given else source,
             prefix_columns=prefixes.get(name),
             expires=expiry_text(operator.rules[name]),
             key_schema=None if schema is None else schema_text(schema.key),

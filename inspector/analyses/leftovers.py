@@ -14,7 +14,7 @@ from inspector.analyses.expiry import leftover_tables as lt
 from inspector.analyses.expiry.story import ClassStoryRow, KeyStoryRow, explain_class, explain_keys
 from inspector.analyses.history import history
 from inspector.analyses.shared import options as o
-from inspector.analyses.shared.common import expiry_text
+from inspector.analyses.shared.common import expiry_text, store_ids
 from inspector.analyses.shared.conclusion import findings_of, leftover_count
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
@@ -24,7 +24,7 @@ from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import HashedKeys, live_batches, narrowed, of_one_version
 from inspector.arrays import concatenate
-from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Request, Task
 from inspector.exceptions import CheckpointError
 from inspector.facts.expired import LeftoverClass
@@ -34,7 +34,7 @@ from inspector.findings.finding import Finding, Group
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
-from inspector.model import Certainty, Redact, StoreId
+from inspector.model import Certainty, Redact, StoreId, StoreName
 from inspector.operators.rule import Clock, StoreRule
 from inspector.passes.key_filter import FORMS, filter_of
 from inspector.passes.worker import rows_of
@@ -229,26 +229,23 @@ def leftovers(
 
 
 def _explain(run: Run, text: str) -> Report:
-    """The story of a class of leftovers, or of the keys with some fields, batch by batch."""
-    _check_explain(text)
+    """The story of a class of leftovers, or of the keys with some fields, batch by batch.
+
+    A word that is neither a class nor a key is refused before anything is read (CheckpointError).
+    """
+    if text not in _CLASSES and _WORD.fullmatch(text) and not _HEX.fullmatch(text):
+        near = get_close_matches(text.casefold(), _CLASSES, n=1)
+        hint = f", did you mean {near[0]}?" if near else ";"
+        raise CheckpointError(
+            f"there is no class {text[:60]!r}{hint} the classes are {', '.join(_CLASSES)}, "
+            f"and a key is named by {FORMS}"
+        )
     judged = run.judge(run.facts(Request(leftover_limit=0)))
     if text in _CLASSES:
         return explain_class(judged, text)
     options = replace(run.options, key=text, where=(), redact=None)
     events = list(history(replace(run, options=options), raw=True).primary.rows)
     return explain_keys(judged, events)
-
-
-def _check_explain(text: str) -> None:
-    """Refuse a word that is neither a class nor a key (CheckpointError); nothing is read for it."""
-    if text in _CLASSES or not _WORD.fullmatch(text) or _HEX.fullmatch(text):
-        return
-    near = get_close_matches(text.casefold(), _CLASSES, n=1)
-    hint = f", did you mean {near[0]}?" if near else ";"
-    raise CheckpointError(
-        f"there is no class {text[:60]!r}{hint} the classes are {', '.join(_CLASSES)}, "
-        f"and a key is named by {FORMS}"
-    )
 
 
 def _report_of_keys(run: Run, limit: int) -> Report:
@@ -313,30 +310,21 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
         "leftovers": result,
         "leftover_row_bytes": None if result is None else row_bytes,
     }
+    rules = [
+        RuleRow(**store_ids(checkpoint, name), expires=expiry_text(rule), source=rule.source)
+        for name, rule in _rules_of(checkpoint, facts)
+    ]
     return judged.report(
         "leftovers",
         (
             keys,
             lt.class_table(judged),
             *lt.undecided_tables(judged),
-            *([_largest(checkpoint, facts, redact)] if total else []),
-            *([lt.leftover_ages(judged)] if total else []),
+            *([_largest(checkpoint, facts, redact), lt.leftover_ages(judged)] if total else []),
             *lt.undecided_keys(judged, redact, limit),
             lt.age_table(judged),
             *lt.retention_tables(judged),
-            RuleRow.table(
-                "expiry rule of each store",
-                [
-                    RuleRow(
-                        operator_id=operator.operator_id,
-                        operator_name=operator.name,
-                        store_name=store,
-                        expires=expiry_text(rule),
-                        source=rule.source,
-                    )
-                    for operator, store, rule in _rules_of(checkpoint, facts)
-                ],
-            ),
+            RuleRow.table("expiry rule of each store", rules),
         ),
         summary,
         notes=(*lt.notes(facts), *vouching_notes(judged)),
@@ -372,8 +360,8 @@ def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> t.Table:
     )
 
 
-def _rules_of(checkpoint: Checkpoint, facts: Facts) -> Iterator[tuple[Operator, str, StoreRule]]:
+def _rules_of(checkpoint: Checkpoint, facts: Facts) -> Iterator[tuple[StoreName, StoreRule]]:
     for operator in checkpoint.operators:
         path = facts.key_times.get(operator.operator_id)
         for store, rule in operator.rules.items():
-            yield operator, store, rule.by_key_time(path)
+            yield StoreName(operator.operator_id, store), rule.by_key_time(path)

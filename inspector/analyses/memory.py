@@ -44,7 +44,7 @@ from inspector.model import Certainty, FileKind
 from inspector.quantities import bytes_text, short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
-from inspector.sums import group_by
+from inspector.sums import group_by, sum_by_key
 
 PREFIX = "spark.sql.streaming.stateStore.rocksdb."
 _MB = 1 << 20
@@ -56,10 +56,8 @@ class OffHeapRow(t.Row, table="off_heap"):
     """What RocksDB may keep in the memory of executors outside of their heaps, by its confs."""
 
     kept: Annotated[t.Text, "What is kept.", t.Rank(1)]
-    most_bytes: Annotated[t.Bytes | None, "The limit that the confs set, for all of it."] = None
-    stores: Annotated[t.Count | None, "Open stores that have as much each; null: they share."] = (
-        None
-    )
+    most_bytes: Annotated[t.Bytes | None, "The limit that the confs set, for all of it."]
+    stores: Annotated[t.Count | None, "Open stores that have as much each; null: they share."]
     limit: Annotated[t.Text, "Whether RocksDB keeps to it."]
     meaning: t.Meaning
 
@@ -234,8 +232,7 @@ _TYPICAL = Shape(8 << 30, 4)
 class Sizing:
     """A state's load on executors, as far as it is known."""
 
-    # by partition, for heaps of a size. The JVM makes larger objects in heaps that are not below 32
-    # GiB.
+    # by partition, for heaps of a size; the JVM makes larger objects in those of 32 GiB and more
     load: Callable[[int | None], Load]
     # usual, most: heap of each partition of an operator between batches and in one, in bytes
     usual: Sequence[int]
@@ -258,13 +255,12 @@ class Sizing:
     @property
     def summary(self) -> dict[str, Any]:
         """What a partition takes; what the options ask for."""
+        half = median(np.array(self.usual)) if self.usual else 0
         summary: dict[str, Any] = {
             "partitions": len(self.usual),
             "largest_partition_estimate_bytes": max(self.usual, default=0),
             "largest_partition_peak_estimate_bytes": max(self.most, default=0),
-            "median_partition_estimate_bytes": round(median(np.array(self.usual)))
-            if self.usual
-            else 0,
+            "median_partition_estimate_bytes": round(half),
         }
         return summary | self._answer()
 
@@ -302,8 +298,6 @@ class Sizing:
         else:
             yield self._load_sentence(executors, heap)
         yield self._assumption()
-
-    # -- sentences ---------------------------------------------------------------------------------
 
     def _now(self) -> str:
         usual, most = self.usual, self.most
@@ -358,8 +352,6 @@ class Sizing:
             f"{bytes_text(room_bytes(_TYPICAL.heap_bytes))} of {bytes_text(_TYPICAL.heap_bytes)}, "
             "is left for the state and all other objects. Use --state-percent to change this."
         )
-
-    # -- numbers -----------------------------------------------------------------------------------
 
     def _row(self, shape: Shape) -> ShapeRow:
         number, even = self._executors(shape)
@@ -424,10 +416,7 @@ _LADDER = "size ladder"
 
 
 def off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
-    """The sizes of state that no executor keeps on its heap, and what is kept outside of it.
-
-    The former, from files to rows, are all exact; the latter are limits by conf.
-    """
+    """The sizes of state that no executor keeps on its heap, exact; the limits of what is kept."""
     operators = judged.checkpoint.operators
     stores = len({layout.directory for o in operators for layout in o.layout.folders})
     ladder = RungRow.table(_LADDER, list(_exact_rungs(judged, judged.total)))
@@ -606,11 +595,7 @@ def memory(  # noqa: PLR0913 - each is an option of the command
 
 
 def memory_report(judged: Judged, options: MemoryOptions) -> Report:
-    """The ladder for the whole selection; executors; the heap by store; what-ifs.
-
-    Raises:
-        CheckpointError: the Spark that its user gave is no version.
-    """
+    """The ladder; executors; the heap by store; what-ifs (CheckpointError: no such Spark)."""
     checkpoint, version = judged.checkpoint, judged.version
     spark = options.spark or spark_of(checkpoint, version)
 
@@ -639,15 +624,8 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
         _what_ifs(judged, stores, options),
     ]
     layout = object_layout(checkpoint, version, spark, options.heap_bytes, options.jdk)
-    return judged.report(
-        "memory",
-        tables,
-        summary,
-        footnotes=(
-            *sizing.notes(),
-            FOOTNOTE.format(layout=layout.name, spark=spark_text(spark, options.spark)),
-        ),
-    )
+    footnote = FOOTNOTE.format(layout=layout.name, spark=spark_text(spark, options.spark))
+    return judged.report("memory", tables, summary, footnotes=(*sizing.notes(), footnote))
 
 
 def _ladder(
@@ -657,31 +635,32 @@ def _ladder(
     least = min((len(held(store.versions, options.retain)) for store in stores), default=0)
     short = "" if least >= options.retain else f"; {_no_more_than(least)}"
 
-    def heap(rung: str, of_store: Callable[[StoreHeap], Heap], meaning: str) -> RungRow:
-        return _rung(rung, sum(of_store(store).total for store in stores), meaning, exact=False)
-
     of_versions = f"heap of {short_count_text(options.retain, 'version')}"
+    rungs: tuple[tuple[str, Callable[[StoreHeap], Heap], str], ...] = (
+        (
+            "heap of 1 version",
+            lambda store: store.retained(1),
+            "two UnsafeRows with their arrays, a map node and table slots for each row",
+        ),
+        (
+            of_versions,
+            lambda store: store.held,
+            f"held by executors between batches; shared rows are counted once{short}",
+        ),
+        (
+            f"{of_versions} without sharing",
+            lambda store: store.unshared,
+            "the same if no rows were shared",
+        ),
+        (
+            "peak heap in a batch",
+            lambda store: store.peak,
+            "including the working copies of the last batch, with all partitions at once",
+        ),
+    )
     yield from _exact_rungs(judged, newest)
-    yield heap(
-        "heap of 1 version",
-        lambda store: store.retained(1),
-        "two UnsafeRows with their arrays, a map node and table slots for each row",
-    )
-    yield heap(
-        of_versions,
-        lambda store: store.held,
-        f"held by executors between batches; shared rows are counted once{short}",
-    )
-    yield heap(
-        f"{of_versions} without sharing",
-        lambda store: store.unshared,
-        "the same if no rows were shared",
-    )
-    yield heap(
-        "peak heap in a batch",
-        lambda store: store.peak,
-        "including the working copies of the last batch, with all partitions at once",
-    )
+    for rung, of_store, meaning in rungs:
+        yield _rung(rung, sum(of_store(store).total for store in stores), meaning, exact=False)
 
 
 def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> t.Table:
@@ -727,15 +706,11 @@ def _changes(
     if rows:
         how = "inspector leftovers lists them" + _how_sure(judged.facts)
         yield f"{short_count_text(rows, 'leftover row')} removed", max(0, now - saved), how
-    objects = [
-        (store, distinct(store.versions, options.retain, store.prefixes)) for store in stores
-    ]
-    format_1 = sum(
-        _format_2_saving(judged.checkpoint, store, heap_facts) for store, heap_facts in objects
-    )
+    held_objects = [(s, distinct(s.versions, options.retain, s.prefixes)) for s in stores]
+    format_1 = sum(_format_2_saving(judged.checkpoint, *of_store) for of_store in held_objects)
     if format_1:
         yield "state format 2", now - format_1, "a new query: format 1 keeps the key twice"
-    shorter = sum(of_store.shorter_keys_saving(_WORD) for _, of_store in objects)
+    shorter = sum(objects.shorter_keys_saving(_WORD) for _, objects in held_objects)
     yield f"keys {_WORD} bytes shorter", now - shorter, "a narrower type, or shorter strings"
     if stores:
         how = (
@@ -760,22 +735,17 @@ def _leftovers(
 
 
 def _how_sure(facts: Facts) -> str:
-    rows = dict.fromkeys(Certainty, 0)
-    for total in facts.totals:
-        rows[total.fact.certainty] += total.fact.rows
-    inferred = rows[Certainty.INFERRED]
-    if not rows[Certainty.PROVEN]:
+    rows = sum_by_key((total.fact.certainty, total.fact.rows) for total in facts.totals)
+    inferred = rows.get(Certainty.INFERRED, 0)
+    if not rows.get(Certainty.PROVEN):
         return "; that they are leftovers is inferred"
-    return (
-        f"; {short_count_text(inferred, 'of them is', 'of them are')} inferred" if inferred else ""
-    )
+    text = short_count_text(inferred, "of them is", "of them are")
+    return f"; {text} inferred" if inferred else ""
 
 
 def _no_more_than(versions: int) -> str:
-    return (
-        f"the files can restore {short_count_text(versions, 'version')} only, so this is a "
-        "lower bound"
-    )
+    count = short_count_text(versions, "version")
+    return f"the files can restore {count} only, so this is a lower bound"
 
 
 def _format_2_saving(checkpoint: Checkpoint, store: StoreHeap, heap_facts: HeapFacts) -> int:

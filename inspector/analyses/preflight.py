@@ -12,7 +12,7 @@ from inspector.analyses.shared.conclusion import counted_verdict
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import STORAGE, Option, Options, View
-from inspector.discovery.query_sources import QuerySource, query_sources
+from inspector.discovery.query_sources import query_sources
 from inspector.exceptions import CheckpointError
 from inspector.findings.finding import Finding
 from inspector.findings.restart_judgement import (
@@ -30,11 +30,11 @@ from inspector.findings.verdict import Cause, Level, level_of
 from inspector.operators.transform_with_state import TTL_FIELD
 from inspector.quantities import capitalise
 from inspector.render import tabular as t
+from inspector.render.plain import fields_of
 from inspector.render.report import Report
 
 _TIMEOUT = "timeoutTimestamp"
-_CLOCKS = (TTL_FIELD, _TIMEOUT)
-"""Fields of values that hold a time of the clock: two runs never write the same."""
+_CLOCKS = (TTL_FIELD, _TIMEOUT)  # fields that hold a time: two runs never write the same
 _CLOCK_STORES = ("$procTimers", "$ttl_", "$min_")
 """Beginnings of stores of transformWithState whose keys or values hold such times."""
 
@@ -116,11 +116,7 @@ def preflight(
 def _same_rows(before: Opened, new: Opened) -> SameRows:
     """The states of two rehearsals, held against each other."""
     sides = [
-        {
-            (o.operator_id, s): schema
-            for o in run.checkpoint.query
-            for s, schema in o.schemas.items()
-        }
+        {(o.operator_id, s): of for o in run.checkpoint.query for s, of in o.schemas.items()}
         for run in (before, new)
     ]
     groups = {
@@ -154,8 +150,8 @@ _Store = tuple[int, str]
 class _RehearsedRows:
     """The rows of a rehearsal, each as its key and value.
 
-    Of ``groups`` the fields have one name and type; ``evolved`` are those that both schemas have,
-    of stores whose values Avro resolves.
+    Fields of ``groups`` have one name and type; ``evolved`` are those that both schemas of a store
+    have whose values Avro resolves.
     """
 
     def __init__(
@@ -217,16 +213,12 @@ def _without_clock(word: Any, store: str) -> Any:
 
 def _side(run: Opened) -> Side:
     """A checkpoint, with the sources of its newest batch; CheckpointError if none was planned."""
-    checkpoint = run.checkpoint
-    batch = checkpoint.logs.last_offset
+    checkpoint, batch = run.checkpoint, run.checkpoint.logs.last_offset
     if batch is None:
-        raise CheckpointError(
-            "no batch was planned, so there is nothing to compare", checkpoint.root
-        )
-    sources: tuple[QuerySource, ...] = ()
-    if batch in checkpoint.logs.confs:  # else it cannot be read, which is a problem already
-        sources = query_sources(checkpoint.storage, batch)
-    return Side(checkpoint, sources)
+        message = "no batch was planned, so there is nothing to compare"
+        raise CheckpointError(message, checkpoint.root)
+    is_read = batch in checkpoint.logs.confs  # else it is a problem already
+    return Side(checkpoint, query_sources(checkpoint.storage, batch) if is_read else ())
 
 
 def preflight_report(
@@ -258,15 +250,8 @@ def _finding(line: Line) -> Finding:
     # Both sides as far as it has them: ``min, max before, max, min now``.
     texts = [f"{side} {word}" for side, word in ((line.old, "before"), (line.new, "now")) if side]
     evidence = ": ".join(filter(None, (line.item, ", ".join(texts))))
-    return Finding(
-        kind,
-        kind.certainties[0],
-        evidence,
-        line.rule.to_do,
-        line.operator_id,
-        line.store_name,
-        severity=kind.severity,
-    )
+    of = kind.certainties[0], evidence, line.rule.to_do, line.operator_id, line.store_name
+    return Finding(kind, *of, severity=kind.severity)
 
 
 def _cause(findings: Sequence[Finding]) -> Cause | None:
@@ -279,13 +264,9 @@ def _cause(findings: Sequence[Finding]) -> Cause | None:
 
 def _row(line: Line) -> PreflightRow:
     return PreflightRow(
-        item=line.item,
         verdict=line.rule.verdict.value,
-        old=line.old,
-        new=line.new,
         spark=" ".join(filter(None, (line.rule.spark, line.detail))),
         what_to_do=line.rule.to_do,
         rule=line.rule.id,
-        operator_id=line.operator_id,
-        store_name=line.store_name,
+        **fields_of(line, "item", "old", "new", "operator_id", "store_name"),
     )

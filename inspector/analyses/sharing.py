@@ -21,6 +21,7 @@ from inspector.facts.versions import COUNTS, VersionFacts
 from inspector.light_dataclasses import replace
 from inspector.providers.registry import provider_by_name
 from inspector.render import tabular as t
+from inspector.render.plain import fields_of
 from inspector.render.report import Report
 
 SHARING_NOTE = (
@@ -139,12 +140,8 @@ class RewriteRow(
 
 _COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased", "empty_deltas"))
 _SUMS = ("two_versions_bytes", "two_versions_unshared_bytes")
-_OF_CHANGES = tuple(
-    name
-    for name in (*_COUNTED, *_SUMS)
-    if name not in ("rows", "key_bytes", "value_bytes", "raw_bytes")
-    and name not in ("delta_bytes", "snapshot_bytes")
-)
+_NOT_OF_CHANGES = ("rows", "key_bytes", "value_bytes", "raw_bytes", "delta_bytes", "snapshot_bytes")
+_OF_CHANGES = tuple(name for name in (*_COUNTED, *_SUMS) if name not in _NOT_OF_CHANGES)
 """What is known of a version only together with the one before."""
 
 VERSION_COLUMNS = (
@@ -167,7 +164,6 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
 
     def row(observation: Observed[VersionFacts]) -> dict[str, Any]:
         store, facts, clock = observation.store, observation.fact, clocks.get(observation.version)
-        result = {name: getattr(facts, name) for name in (*_COUNTED, *_SUMS)}
         return {
             **vars(store),
             "operator_name": request.operator_name,
@@ -176,14 +172,13 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
             "batch_timestamp_ms": clock and clock.timestamp_ms,
             "watermark_ms": (clock and clock.watermark_ms) or None,
             "from_snapshot": bool(facts.rebased),
-            **result,
+            **fields_of(facts, *_COUNTED, *_SUMS),
             **(dict.fromkeys(_OF_CHANGES) if facts.rebased else {}),
             **no_objects,
         }
 
-    no_objects = dict.fromkeys(
-        () if provider_by_name(request.task.provider).keeps_maps else _OF_OBJECTS
-    )
+    on_heap = provider_by_name(request.task.provider).keeps_maps
+    no_objects = dict.fromkeys(() if on_heap else _OF_OBJECTS)
     return lambda facts: [row(observation) for observation in facts.of(VersionFacts)]
 
 
@@ -244,14 +239,8 @@ def _rewrites(judged: Judged) -> t.Table:
         for n in REWRITTEN:
             keys = sum(count for length, count in runs.lengths.counts.items() if length >= n)
             if keys:
-                rows.append(
-                    RewriteRow(
-                        **store_ids(judged.checkpoint, name),
-                        newest_versions=n,
-                        keys=keys,
-                        share_of_rows=keys / live if live else None,
-                    )
-                )
+                ids, share = store_ids(judged.checkpoint, name), keys / live if live else None
+                rows.append(RewriteRow(**ids, newest_versions=n, keys=keys, share_of_rows=share))
     return RewriteRow.table("keys written in every one of the newest versions", rows)
 
 

@@ -44,9 +44,8 @@ from inspector.render.report import Report
 _KEPT = "rows that are due stay, and none was ever removed, as in complete mode"
 EXACT, AT_LEAST, AT_MOST = "exact", "at least", "at most"
 INFERRED, UNCHANGED, UNKNOWN = "inferred", "unchanged", "unknown"
-_AGAIN = 0.02
-"""Part of a deduplication's puts that may be of keys put before, if its keys are taken to come once
-"""
+_UNDECIDED = (UNCHANGED, UNKNOWN)
+_AGAIN = 0.02  # of a deduplication's puts that may be of keys put before, if keys come once
 _NOT_COMPLETE = "the output mode is not complete, which no row shows, as none was due yet"
 _CHANGES = {
     "watermark_delay": "a watermark delay of",
@@ -243,11 +242,7 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
         for name, versions in stores.items()
         if judged.version in versions
     ]
-    decided = {
-        (row.operator_id, row.store_name)
-        for row in rows
-        if row.certainty not in (UNCHANGED, UNKNOWN)
-    }
+    decided = {(r.operator_id, r.store_name) for r in rows if r.certainty not in _UNDECIDED}
     batches = [
         row
         for name in then
@@ -256,10 +251,8 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
     ]
     answered = [row for row in rows if row.certainty != UNKNOWN]
     now, later = sum(row.rows for row in answered), sum(row.rows_then or 0 for row in answered)
-    size, size_then = (
-        sum(r.row_bytes for r in answered),
-        sum(r.row_bytes_then or 0 for r in answered),
-    )
+    size = sum(row.row_bytes for row in answered)
+    size_then = sum(row.row_bytes_then or 0 for row in answered)
     summary = judged.coverage | {
         "rows": sum(row.rows for row in rows),
         "simulated_rows": later if answered == rows else None,
@@ -398,10 +391,7 @@ def _leader(operator: Operator, name: StoreName) -> StoreName | None:
 
 
 def _follow(
-    operator: Operator,
-    name: StoreName,
-    rows: SimulatedRows,
-    versions: Mapping[int, VersionFacts],
+    operator: Operator, name: StoreName, rows: SimulatedRows, versions: Mapping[int, VersionFacts]
 ) -> SimulatedRows:
     """The rows of such a store: one for each of the other, or for each of its keys.
 
@@ -416,13 +406,10 @@ def _follow(
     if operator.processor is None:
         key_bytes, value_bytes = rows.key_bytes, keys * _LONG_BYTES
     else:
-        there = max(1, sum(facts.rows for facts in versions.values()))
-        key_bytes, value_bytes = (
-            round(keys * sum(sizes) / there)
-            for sizes in zip(
-                *((f.key_bytes, f.value_bytes) for f in versions.values()), strict=True
-            )
-        )
+        now = versions.values()
+        there = max(1, sum(facts.rows for facts in now))
+        key_bytes = round(keys * sum(facts.key_bytes for facts in now) / there)
+        value_bytes = round(keys * sum(facts.value_bytes for facts in now) / there)
     each = put / keys if keys else 0
     return replace(
         rows,

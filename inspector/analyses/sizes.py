@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any
 
 from inspector import sparktypes
@@ -88,15 +89,11 @@ def size_columns(
 
 def size_table(judged: Judged, by: str = "store") -> t.Table:
     """Rows and bytes of a version by ``operator``, ``store`` or ``partition``."""
-    version = judged.version
-    return SizeRow.table(
-        f"sizes of version {version} by {by}",
-        [
-            SizeRow(**size_columns(judged.checkpoint, group, version, versions[version]))
-            for group, versions in facts_by_place(judged.facts, by, version).items()
-        ],
-        columns=SizeRow.columns(without=PLACES[by]),
-    )
+    version, checkpoint = judged.version, judged.checkpoint
+    groups = facts_by_place(judged.facts, by, version).items()
+    rows = [SizeRow(**size_columns(checkpoint, g, version, of[version])) for g, of in groups]
+    columns = SizeRow.columns(without=PLACES[by])
+    return SizeRow.table(f"sizes of version {version} by {by}", rows, columns=columns)
 
 
 def facts_by_place(
@@ -160,15 +157,12 @@ def fields_report(judged: Judged) -> Report:
     """What each field of each store takes, by :func:`inspector.passes.worker.run_fields`."""
     measured: MeasuredFields = {}
     for name, schema in store_schemas(judged.checkpoint).items():
-        for side, of_side in (
-            (RowPart.KEY, schema.key),
-            (RowPart.VALUE, sparktypes.widen_timeout(schema.value)),
-        ):
+        widened = sparktypes.widen_timeout(schema.value)
+        for side, of_side in ((RowPart.KEY, schema.key), (RowPart.VALUE, widened)):
             if (name, side) in judged.facts.fields:
                 measured[name, side] = (of_side, judged.facts.fields[name, side])
-    table = FieldRow.table(
-        f"bytes of version {judged.version} by field", list(_rows(judged.checkpoint, measured))
-    )
+    rows = list(_rows(judged.checkpoint, measured))
+    table = FieldRow.table(f"bytes of version {judged.version} by field", rows)
     total = sum(_bytes(row_bytes) for _, row_bytes in measured.values())
     return judged.report("sizes", (table,), {"row_bytes": total}, footnotes=(FOOTNOTE,))
 
@@ -214,20 +208,15 @@ def _lines(
     pairs = zip(nested_fields(schema), row_bytes.nested, strict=True)
     nested = group_by(pairs, lambda pair: pair[0].ordinal)
     names = sparktypes.unique_names(schema.fields)
-    for i, (name, field, attribute) in enumerate(
-        zip(names, schema.fields, row_bytes.fields, strict=True)
-    ):
-        yield name, field.data_type, attribute, None
+    for i, (name, attribute) in enumerate(zip(names, row_bytes.fields, strict=True)):
+        yield name, schema.fields[i].data_type, attribute, None
         for below, inner in nested.get(i, ()):
             yield below.name, below.data_type, inner, below.within
 
 
 def _bytes(row_bytes: RowBytes) -> int:
-    return (
-        row_bytes.null_bit_bytes
-        + row_bytes.other_bytes
-        + sum(field.bytes for field in row_bytes.fields)
-    )
+    overhead = row_bytes.null_bit_bytes + row_bytes.other_bytes
+    return overhead + sum(field.bytes for field in row_bytes.fields)
 
 
 def _share(amount: int, total: int) -> float | None:
@@ -256,7 +245,7 @@ def sizes(
     """Exact rows, key bytes and value bytes with their quantiles, or the bytes of each field."""
     run = Run.start(path, options)
     if by == FIELD:
-        of_fields = run.facts_by(run_fields, lambda: selected_tasks(run))
+        of_fields = run.facts_of(lambda: selected_tasks(run), partial(run.map, run_fields))
         problems = list(run.listed)
         add_problems(of_fields.problems, problems)
         return fields_report(replace(run.judge(of_fields), problems=problems))

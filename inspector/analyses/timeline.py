@@ -103,8 +103,12 @@ def expiring_table(judged: Judged) -> t.Table:
         for forecast in map(readable, result):
             widths |= {forecast.width} if forecast.rows else set()
             rows += _expiring_rows(store, forecast, rule, doubt)
-        if not result:
-            rows += _without_times(store, rule, versions[version])
+        if not result and versions[version].rows:
+            why = rule.never or rule.unknown or "the store has no schema"
+            fate = "unknown" if rule.never is None else "never"
+            amounts = versions[version].rows, versions[version].row_bytes
+            row = _expiring_row(store, amounts, amounts, clock=None, fate=fate, why=why)
+            rows.append(row)
     by = " and ".join(_BY.get(width, "longer times") for width in sorted(widths))
     title = "what will expire" + (f", by {by}" if by else "")
     return ExpiringRow.table(f"{title}: forecast, assuming no leaks", rows)
@@ -112,10 +116,8 @@ def expiring_table(judged: Judged) -> t.Table:
 
 def unknown_timers(judged: Judged) -> Iterator[str]:
     """What a reader has to know where timers are listed by both clocks that they may follow."""
-    version, facts = judged.version, judged.facts
-    for name, by_kind in facts.merged(Expiring).items():
-        kinds = _by_clock(facts, name, version, by_kind.values())
-        if len(kinds) > 1:
+    for name, by_kind in judged.facts.merged(Expiring).items():
+        if len(_by_clock(judged.facts, name, judged.version, by_kind.values())) > 1:
             yield (
                 f"The bytes do not show which clock the timers of operator {name.operator_id} "
                 "follow: they are listed by either, and --timeout-kind says which it is."
@@ -127,17 +129,13 @@ def readable(expiring: Expiring) -> Expiring:
 
     The shortest with which the usual rows, and all of them, take no more than so many lines.
     """
-    ends = _usual_span(expiring)
-    width = next((step for step in Width if step * MOST_LINES >= ends), Width.ALL)
+    buckets, width = sorted(expiring.rows), Width.ALL
+    # All but the first and last few rows.
+    few = int(sum(expiring.rows.values()) * _MOST_OF)
+    ends = [_after(expiring.rows, order, few) for order in (buckets, buckets[::-1])]
+    span = (ends[1] - ends[0] + 1) * expiring.width if buckets else 0
+    width = next((step for step in Width if step * MOST_LINES >= span), Width.ALL)
     return expiring.at_least(width).coarsen(MOST_LINES)
-
-
-def _usual_span(expiring: Expiring) -> int:
-    """How long the time is, in ms, in which all but the first and last few rows expire."""
-    ends_rows = int(sum(expiring.rows.values()) * _MOST_OF)
-    buckets = sorted(expiring.rows)
-    ends = [_after(expiring.rows, order, ends_rows) for order in (buckets, buckets[::-1])]
-    return (ends[1] - ends[0] + 1) * expiring.width if buckets else 0
 
 
 def _after(rows: Mapping[int, int], buckets: Iterable[int], least: int) -> int:
@@ -155,7 +153,7 @@ def _by_clock(
 ) -> list[Expiring]:
     """Those by the clock that a store's timers follow; by both where that is not known."""
     ordered = sorted(
-        expirings, key=lambda item: "" if item.timeout_kind is None else item.timeout_kind.name
+        expirings, key=lambda of: "" if of.timeout_kind is None else of.timeout_kind.name
     )
     kind = facts.resolution.clock_of(name, version).kind or facts.resolution.usual_clock(name)
     return [item for item in ordered if kind is None or item.timeout_kind in (None, kind)]
@@ -185,16 +183,6 @@ def _expiring_rows(
     if expiring.endless_rows:
         why = _NO_FIELD if expiring.timeout_kind is None else _NO_TIMER
         yield _expiring_row(store, endless, endless, clock=clock, fate="never", why=why)
-
-
-def _without_times(
-    store: common.StoreIds, rule: StoreRule, facts: VersionFacts
-) -> Iterator[ExpiringRow]:
-    if facts.rows:
-        fate = "unknown" if rule.never is None else "never"
-        why = rule.never or rule.unknown or "the store has no schema"
-        amounts = facts.rows, facts.row_bytes
-        yield _expiring_row(store, amounts, amounts, clock=None, fate=fate, why=why)
 
 
 def _expiring_row(
@@ -374,6 +362,8 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
         shown=len(merged) > 1,
     )
     together = state_growth.growth_together(judged, heaps)
+    unsure = together is not None and not together.bytes.judged
+    too_few = f"{capitalise(too_short(len(together.points)))}." if together and unsure else ""
     reaches = _all_reach(together, capacity, with_heap=bool(heaps))
     return judged.report(
         "timeline",
@@ -382,7 +372,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
         notes=(
             *common.appended_notes(checkpoint),
             *_capacity_notes(together, capacity, with_heap=bool(heaps)),
-            *(_short_notes(together) if together else ()),
+            *([too_few] if too_few else []),
             *unknown_timers(judged),
         ),
         charts=growth_charts(judged),
@@ -424,11 +414,6 @@ def _rows(
         )
 
 
-def _short_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
-    if not growth.bytes.judged:
-        yield f"{capitalise(too_short(len(growth.points)))}."
-
-
 def _rate_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
     """A remark on the table of rates: rows of a CSV have none, and nothing is said on stderr."""
     points = growth.points[growth.bytes.start :]
@@ -464,9 +449,7 @@ def _growth(
         rows.append(
             GrowthRow(
                 **common.store_ids(checkpoint, store),
-                row_bytes=sparkline(
-                    [version_facts.row_bytes for version_facts in versions.values()]
-                ),
+                row_bytes=sparkline([of.row_bytes for of in versions.values()]),
                 rows_per_hour=None if is_known is None else round(is_known.rows.per_hour),
                 bytes_per_hour=None if of_bytes is None else round(of_bytes.per_hour),
                 heap_bytes_per_hour=None if of_heap is None else round(of_heap.per_hour),
@@ -474,13 +457,11 @@ def _growth(
                 **_reaches("heap", of_heap, capacity),
             )
         )
-    return GrowthRow.table(
-        "growth per hour"
-        if capacity is None
-        else f"growth per hour, and when row bytes and heap reach {bytes_text(capacity)}",
-        rows,
-        columns=GrowthRow.columns(without=_ASKED if capacity is None else ()),
-    )
+    title, columns = "growth per hour", GrowthRow.columns(without=_ASKED)
+    if capacity is not None:
+        title += f", and when row bytes and heap reach {bytes_text(capacity)}"
+        columns = GrowthRow.columns()
+    return GrowthRow.table(title, rows, columns=columns)
 
 
 def _reaches(text: str, line: Growth | None, capacity: int | None) -> dict[str, Any]:
@@ -509,11 +490,9 @@ def _capacity_notes(
     if capacity is None:
         return
     size = bytes_text(capacity)
-    if growth is None:
-        yield f"It is unknown whether the state will reach {size}: its versions span no time."
-        return
-    if not growth.bytes.judged:
-        yield f"It is unknown whether the state will reach {size}."
+    if growth is None or not growth.bytes.judged:
+        why = ": its versions span no time" if growth is None else ""
+        yield f"It is unknown whether the state will reach {size}{why}."
         return
     lines = [("The row bytes", growth.bytes.line, ""), ("The heap estimate", growth.heap, "~")]
     for text, line, about in lines if with_heap else lines[:1]:

@@ -116,7 +116,7 @@ def top(
     measures = tuple(TopBy) if by is None else (TopBy(by),)
     judged = run.judge(facts)
     joins = any(observation.fact.by is TopBy.NUMBER for observation in judged.facts.of(TopKey))
-    rankings = list(_rankings(judged, limit, measures))
+    rankings = _rankings(judged, limit, measures)
     ties = _ties(rankings) if by is None else []
     shown = [rows for rows in rankings if rows not in ties]
     keys = TopRow.table(
@@ -157,14 +157,13 @@ def _title(limit: int, measures: Sequence[TopBy], rankings: Sequence[Sequence[To
     return f"{key} has {percent_text(row.share)} of the rows of the {side} side; {text}"
 
 
-def _rankings(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[Sequence[TopRow]]:
+def _rankings(judged: Judged, limit: int, measures: Sequence[TopBy]) -> list[Sequence[TopRow]]:
     """The rows of each ranking: those of the sides of a join first, the most uneven before."""
-    by_ranking = groupby(
-        _rows(judged, limit, measures), lambda row: (row.operator_id, row.store_name, row.by)
-    )
+    rows = _rows(judged, limit, measures)
+    by_ranking = groupby(rows, lambda row: (row.operator_id, row.store_name, row.by))
     rankings = [list(rows) for _, rows in by_ranking]
     joined = TopBy.NUMBER.value
-    return iter(sorted(rankings, key=lambda r: -(r[0].share or 0) if r[0].by == joined else 0))
+    return sorted(rankings, key=lambda r: -(r[0].share or 0) if r[0].by == joined else 0)
 
 
 def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[TopRow]:
@@ -174,11 +173,8 @@ def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[Top
     store_names = sorted({observation.store.name for observation in facts.of(TopKey)})
     for store_name in store_names:
         for by in measures:
-            of_store = [
-                seen
-                for seen in facts.of(TopKey)
-                if seen.store.name == store_name and seen.fact.by is by
-            ]
+            seen = (s for s in facts.of(TopKey) if s.store.name == store_name and s.fact.by is by)
+            of_store = list(seen)
             ranked = merge_top(of_store, limit)
             keys = words.keys(store_name, [top_key.fact.key for top_key in ranked])
             for rank, (key, top_key) in enumerate(zip(keys, ranked, strict=True), 1):
@@ -213,9 +209,7 @@ def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
         totals[store_name, TopBy.KEY_BYTES] = judged.key_bytes
         totals[store_name, TopBy.VALUE_BYTES] = judged.value_bytes
         totals[store_name, TopBy.ROW_BYTES] = totals[store_name, TopBy.OLDEST] = judged.row_bytes
-        totals[store_name, TopBy.PUTS] = sum(
-            version_facts.puts for version_facts in versions.values()
-        )
+        totals[store_name, TopBy.PUTS] = sum(of_version.puts for of_version in versions.values())
     for counts, values in zip(COUNT_STORES, VALUE_STORES, strict=True):
         for operator_id, name in by_store:
             rows = by_store.get(StoreName(operator_id, values), {}).get(version)

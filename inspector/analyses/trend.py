@@ -149,15 +149,10 @@ def trend(
 
 
 def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:
-    chosen = audits.filter(
-        pc.and_(
-            pc.greater_equal(audits["audited"], pa.scalar(since_ms)),
-            pc.is_valid(audits["row_bytes"]),
-        )
-    )
-    ends: list[Any] = [
-        (name, end) for name in ("audited", "rows", "row_bytes") for end in ("first", "last")
-    ]
+    recent = pc.greater_equal(audits["audited"], pa.scalar(since_ms))
+    chosen = audits.filter(pc.and_(recent, pc.is_valid(audits["row_bytes"])))
+    names = ("audited", "rows", "row_bytes")
+    ends: list[Any] = [(name, end) for name in names for end in ("first", "last")]
     grouped = chosen.group_by(_STORE, use_threads=False).aggregate([*ends, ("audited", "count")])
     for row in grouped.to_pylist():
         passed_ms = row["audited_last"] - row["audited_first"]
@@ -228,9 +223,6 @@ def _commits(audits: pa.Table) -> Iterator[CommitRow]:
             seen_since_ms=first.get((row["checkpoint"], row["batch_id_last"])),
             audited_ms=audited,
         )
-
-
-# --- a page --------------------------------------------------------------------------------------
 
 
 def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) -> list[page.Block]:

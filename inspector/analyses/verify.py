@@ -38,9 +38,8 @@ class CheckRow(t.Row, table="checks"):
     ]
     files_without_checksum: Annotated[
         t.Count,
-        "Those of them that hold no checksum: neither their blocks nor their rows do, "
-        "nor a "
-        "file beside them. A change of their bytes may go unnoticed.",
+        "Those of them that hold no checksum: neither their blocks nor their rows do, nor a file "
+        "beside them. A change of their bytes may go unnoticed.",
         t.Rank(3),
     ]
     files_confirmed_by_snapshot: Annotated[
@@ -148,14 +147,13 @@ def verify_report(judged: Judged) -> Report:
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.stores]
     passed = facts.checks
     files = {f.path for layout in layouts for f in layout.files if is_state(f, version)}
-    sums = {f.path: f for layout in layouts for f in layout.files if f.kind in _SUMS}
+    kinds = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
+    sums = {f.path: f for layout in layouts for f in layout.files if f.kind in kinds}
     whole = judged.subset is None
     summary = (judged.coverage if whole else {}) | {
         "operators": len(checkpoint.operators),
         "stores": len({layout.store.name for layout in layouts}),
-        "partitions": len(
-            {(layout.store.operator_id, layout.store.partition_id) for layout in layouts}
-        ),
+        "partitions": len({(of.store.operator_id, of.store.partition_id) for of in layouts}),
         "files": len(files),
         "files_that_passed": passed.files,
         "checksum_files": sum(main_path(f) in files for f in sums.values()),
@@ -179,9 +177,6 @@ def verify_report(judged: Judged) -> Report:
         findings=findings,
         verdict=verdict_on_files(judged, findings),
     )
-
-
-_SUMS = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
 
 def _by_store(facts: Facts) -> t.Table:

@@ -35,9 +35,7 @@ from inspector.render.report import Report
 
 FACTS = Request(expiring=True)
 
-PATIENCE = 5
-"""Looks in a row at a storage that does not answer, or at a query that is too fast, until it is an
-error."""
+PATIENCE = 5  # looks in a row that find no answer, or too fast a query, until that is an error
 
 
 @dataclass(frozen=True)
@@ -78,12 +76,7 @@ class BatchSeen:
 class Following:
     """Follows the committed batches of a query, each once.
 
-    The ``last`` batches that were there before the first look are seen nevertheless, if every store
-    can restore them.
-
-    Raises:
-        CheckpointError: there is no such part.
-        NotACheckpointError, OSError: nothing is there, or it cannot be listed.
+    The ``last`` batches before the first look are seen too, if every store can restore them.
     """
 
     path: str
@@ -105,10 +98,8 @@ class Following:
     def batches(self, pace: Pace) -> Iterator[BatchSeen]:
         """Every batch that is committed, until the pace ends; waits for the next one.
 
-        Raises:
-            NotACheckpointError, FileNotFoundError: the checkpoint is gone.
-            OSError: the storage did not answer :data:`PATIENCE` times in a row.
-            OutpacedError: so often the query removed what was to be read, or when the pace ended.
+        NotACheckpointError, FileNotFoundError: the checkpoint is gone. OSError, OutpacedError: the
+        storage, or the query, was so :data:`PATIENCE` times in a row, or when the pace ended.
         """
         while True:
             for seen in self._look_patiently():
@@ -141,14 +132,11 @@ class Following:
     def look(self) -> Iterator[BatchSeen]:
         """The batches that were committed since the last look, oldest first.
 
-        Raises:
-            NotACheckpointError, FileNotFoundError: the checkpoint is gone.
-            OSError: the storage does not answer; the next look begins where this one ended.
-            OutpacedError: the query removed what was to be read, at :data:`MORE_LOOKS` listings
-                more; so does the next look.
+        After an OSError the next look begins where this one ended. OutpacedError: the query removed
+        what was to be read, at :data:`MORE_LOOKS` listings more.
         """
         looks = opening.MORE_LOOKS
-        checkpoint = self._list()
+        checkpoint = self.list_now()
         while self._seen is not None and self._seen < checkpoint.newest_version - 1:
             seen = self._judge(checkpoint, self._seen + 1)
             if self._is_sure(seen):
@@ -157,16 +145,13 @@ class Following:
                 yield seen
             elif looks:
                 looks -= 1
-                checkpoint = self._list()
+                checkpoint = self.list_now()
                 self._pass_over(checkpoint)
             else:
                 raise OutpacedError(opening.OUTPACED_AGAIN, checkpoint.root)
 
-    def check(self) -> None:
-        """List it, so that what is no checkpoint yet says so (NotACheckpointError)."""
-        self._list()
-
-    def _list(self) -> Checkpoint:
+    def list_now(self) -> Checkpoint:
+        """The checkpoint as it lies there now (NotACheckpointError, OSError)."""
         checkpoint = self._open()
         for problem in checkpoint.problems:
             if problem.slug == STORAGE_SLUG:  # what was not seen is neither there nor gone
@@ -272,11 +257,10 @@ class WatchedBatchRow(t.Row, table="batches", empty="no batch was committed"):
     stores: Annotated[t.Count, "Stores that the query has, one for each partition.", t.WIDE]
 
 
-_FINDING = (
+_FINDING = (  # what is told of a finding that came or went
     *("id", "severity", "certainty", "title", "cause"),
     *("operator_id", "store_name", "evidence"),
 )
-"""What is told of a finding that came or went."""
 
 _Findings = Mapping[tuple[Any, ...], Finding]
 
@@ -285,7 +269,8 @@ def _check(parsed: Mapping[str, Any]) -> str | None:
     if parsed["interval"] <= 0:
         return "--interval has to be more than 0"
     try:
-        _seconds(parsed["for"])
+        if parsed["for"] is not None:
+            parse_duration(parsed["for"])
     except ValueError as error:
         return f"--for: {error}"
     return None
@@ -334,8 +319,7 @@ def watch(  # noqa: PLR0913 - each is an option of the command
             read, or no longer; a storage that does not answer is asked again a few times.
         ValueError: the duration is misspelt.
     """
-    length = _seconds(duration)
-    ends = None if length is None else monotonic() + length
+    ends = None if duration is None else monotonic() + parse_duration(duration) / 1000
     pace = Pace(interval, until, ends)
     following = _begin(path, options or Options(), last, pace if wait else None)
     result: _Findings = {}
@@ -350,7 +334,7 @@ def _begin(path: str, options: Options, last: int, pace: Pace | None) -> Followi
         try:
             following = Following(path, options, last)
             if pace is not None:
-                following.check()
+                following.list_now()
         except NotACheckpointError:
             if pace is None:
                 raise
@@ -358,10 +342,6 @@ def _begin(path: str, options: Options, last: int, pace: Pace | None) -> Followi
             return following
         if not pace.wait():
             return None
-
-
-def _seconds(duration: str | None) -> float | None:
-    return None if duration is None else parse_duration(duration) / 1000
 
 
 def _report(seen: BatchSeen, earlier: _Findings) -> tuple[Report, _Findings]:
@@ -400,9 +380,7 @@ def _short(findings: Iterable[Finding]) -> list[dict[str, Any]]:
 def _row(judged: Judged, level: str, findings_new: Any, findings_gone: Any) -> WatchedBatchRow:
     checkpoint, version = judged.checkpoint, judged.version
     stores = sum(len(operator.layout.stores) for operator in checkpoint.operators)
-    of_version = [
-        version_facts for (_, v), version_facts in judged.facts.versions.items() if v == version
-    ]
+    of_version = [of for (_, v), of in judged.facts.versions.items() if v == version]
     total = sum(of_version, VersionFacts())
     changes = ("puts", "inserts", "updates", "same_value_puts", "removals", "delta_bytes")
     return WatchedBatchRow(

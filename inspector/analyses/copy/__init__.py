@@ -299,25 +299,16 @@ class _Copy:
         listed = self._eviction is not None and self._eviction.expired
         return replace(FACTS, leftover_limit=0) if listed and self._run.engine.in_process else FACTS
 
-    # -- before --------------------------------------------------------------------------------
-
     def _check_source(self) -> None:
-        """Refuse what cannot be copied, by listings and logs.
-
-        Raises:
-            CheckpointError: says why, and what to do.
-            EngineError: only Spark reads the files.
-            SourceNotWholeError: the log of a source of files is not whole.
-        """
+        """Refuse what cannot be copied, by listings and logs; the error says what to do."""
         checkpoint, root, logs = self._checkpoint, self._checkpoint.root, self._checkpoint.logs
         if self._run.engine.reader is not None:
             raise EngineError("copy reads and writes by fsspec: leave out --io hadoop")
         if checkpoint.selection != Selection():
             raise CheckpointError("only a whole checkpoint is copied: give its root", root)
         if not self._version or logs.last_committed is None:
-            raise CheckpointError(
-                "no batch was committed, so there is nothing to restart from", root
-            )
+            message = "no batch was committed, so there is nothing to restart from"
+            raise CheckpointError(message, root)
         if self._version > logs.last_committed + 1:
             raise CheckpointError(f"batch {self._version - 1} was not committed", root)
         if not self._run.is_of_chosen_version and logs.last_offset != logs.last_committed:
@@ -365,15 +356,10 @@ class _Copy:
                     self._checkpoint.root,
                 )
 
-    # -- writing -------------------------------------------------------------------------------
-
     def _write(self, tasks: Sequence[evicting.EvictTask], work: evicting.Copying) -> Facts:
         """Write the copy, and check it before it can be taken for a checkpoint.
 
-        Raises:
-            SourceNotWholeError: it is not what it should be.
-            CheckpointError: rows that were named are not evicted, or the query has gone on.
-            _NothingError: none of the rows is there.
+        SourceNotWholeError: it is not what it should be; _NothingError: none of the rows is there.
         """
         storage, batch = self._checkpoint.storage, self._version - 1
         appended = work.unique_ids is not None
@@ -439,11 +425,7 @@ class _Copy:
     def _check_rows(self, place: Destination, done: Facts, version: int) -> None:
         """Read the copy back: every partition has the rows that belong into it, by their prints.
 
-        They are rows of the source, which was judged, in the same partitions: what is left to be
-        found is damage of files.
-
-        Raises:
-            SourceNotWholeError: it is something else.
+        They are rows of the source, which was judged: what is left to be found is damage of files.
         """
         written = replace(self._run.options, batch=None, state_version=version, key=(), where=())
         checkpoint = open_checkpoint(place.url, self._options)
@@ -474,8 +456,6 @@ class _Copy:
                 self._checkpoint.root,
             )
 
-    # -- the report ----------------------------------------------------------------------------
-
     def _report(self, done: Facts, facts: Facts, *, notes: Sequence[str], wrote: bool) -> Report:
         files = done.sums(WrittenFiles).values()
         by_store = _evicted_rows(done)
@@ -491,32 +471,24 @@ class _Copy:
             "source_state_bytes": sum(file_bytes(self._checkpoint).values()),
             "copy_state_bytes": sum(written.bytes for written in files),
         }
-        tables = (
-            CopiedRow.table("stores of the copy", list(self._rows(done))),
-            *self._evictions(done),
-        )
+        rows = CopiedRow.table("stores of the copy", list(self._rows(done)))
+        tables = (rows, *self._evictions(done))
         problems = [p for p in self._run.problems(facts) if p.slug in READABLE]
         subject = self._run.subject(problems)
         # What the copy needs was read: all else of the source is said, and no failure.
-        others = [
-            f"{p.path or self._checkpoint.root}: {p.message}"
-            for p in subject.problems
-            if p.slug not in READABLE
-        ]
+        others = [p for p in subject.problems if p.slug not in READABLE]
+        said = [f"{p.path or self._checkpoint.root}: {p.message}" for p in others]
         subject = replace(subject, problems=[p for p in subject.problems if p.slug in READABLE])
-        notes = [*others, *self._effects(done), *notes]
-        report = subject.report("copy", tables, summary, notes=notes)
+        operators: dict[evicting.Way, set[int]] = {}
+        for name in by_store:
+            operators.setdefault(self._ways[name], set()).add(name.operator_id)
+        effects = [
+            f"By {way.way} (operator {', '.join(map(str, sorted(ids)))}): {way.effect.text}"
+            for way, ids in operators.items()
+        ]
+        report = subject.report("copy", tables, summary, notes=[*said, *effects, *notes])
         idle = self._eviction is not None and not evicted
         return replace(report, nothing_done=idle or bool(refused))
-
-    def _effects(self, done: Facts) -> Iterator[str]:
-        """What each way does to the results, with the operators that it is done in."""
-        operators: dict[evicting.Way, set[int]] = {}
-        for name in _evicted_rows(done):
-            operators.setdefault(self._ways[name], set()).add(name.operator_id)
-        for way, ids in operators.items():
-            which = ", ".join(map(str, sorted(ids)))
-            yield f"By {way.way} (operator {which}): {way.effect.text}"
 
     def _rows(self, done: Facts) -> Iterator[CopiedRow]:
         written, evicted = done.sums(WrittenFiles), _evicted_rows(done)
@@ -534,11 +506,10 @@ class _Copy:
     def _evictions(self, done: Facts) -> Iterator[t.Table]:
         if self._eviction is None:
             return
-        checkpoint = self._checkpoint
+        checkpoint, rows = self._checkpoint, []
         layout = usual_layout(checkpoint, self._version)
         row_bytes = sum(p.key_bytes + p.value_bytes for p in done.sums(RowPrints).values())
         disk = sum(written.bytes for written in done.sums(WrittenFiles).values())
-        rows = []
         for name, by_class in sorted(done.merged(Evicted).items()):
             for kind, fact in sorted(by_class.items()):
                 size = fact.key_bytes + fact.value_bytes

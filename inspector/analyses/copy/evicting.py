@@ -34,8 +34,7 @@ from inspector.providers.reader_options import UNSAFE_ROW
 from inspector.schemas import specs_in, task_batch
 from inspector.sums import sum_by_key
 
-LEFTOVERS, ROWS = "leftovers", "rows"
-"""What is evicted: leftovers of all classes, or the rows that are named, whatever their clock."""
+LEFTOVERS, ROWS = "leftovers", "rows"  # of all classes; or the rows that are named
 
 _KINDS = (
     *(FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE, FileKind.TABLE_LOG),
@@ -121,10 +120,8 @@ class EvictTask(Message):
     refused: tuple[str, ...] = ()  # those of them whose rows are only counted, as they must stay
     classes: tuple[str, ...] = ()  # of leftovers; none for the rows that the task names
     certainties: tuple[Certainty, ...] = ()  # of the leftovers
-    # what all partitions together say of leftovers
-    resolution: Resolution = field(default_factory=Resolution)
-    # of each store the class of each key, in hex, where the driver knows them; None where the task
-    # has to find them
+    resolution: Resolution = field(default_factory=Resolution)  # what all partitions say together
+    # store -> key in hex -> class, where the driver knows them; None: the task has to find them
     leftovers: Mapping[str, Mapping[str, str]] | None = None
 
     def into(self, url: str, options: Mapping[str, str]) -> EvictTask:
@@ -192,10 +189,9 @@ def _leftovers(request: EvictTask) -> Mapping[str, Mapping[bytes, str]]:
 
 
 class Copying(NamedTuple):
-    """The tasks of a copy, one for each partition.
+    """The tasks of a copy, one for each partition; where a version is appended, its unique ids.
 
-    Where a version is appended, its unique ids by those of the one before; where names have none,
-    empty.
+    They stand by those of the version before; empty where names have none.
     """
 
     tasks: Sequence[EvictTask]
@@ -205,10 +201,9 @@ class Copying(NamedTuple):
 def copying(
     run: Run, *, appended: bool = False, compact: bool = False, checked: bool = False
 ) -> Copying:
-    """The tasks that copy the version of a run, and evict nothing yet.
+    """The tasks that copy a run's version, which every store can restore, and evict nothing yet.
 
-    Every store can restore the version. With ``checked`` every file is held against its checksums,
-    as a copy that is read back.
+    With ``checked`` every file is held against its checksums, as a copy that is read back.
     """
     checkpoint, version = run.checkpoint, run.version
     partitions = {

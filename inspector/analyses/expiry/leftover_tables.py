@@ -11,7 +11,7 @@ from inspector.analyses.shared.store_heaps import usual_layout
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Task
 from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
-from inspector.estimates.heap import Layout, of_rows
+from inspector.estimates.heap import of_rows
 from inspector.facts.ages import BEFORE as BEFORE_ALL
 from inspector.facts.ages import Ages
 from inspector.facts.fact import Observed
@@ -114,8 +114,16 @@ def class_table(judged: Judged) -> t.Table:
         kind = (fact.leftover_class.value, fact.certainty.value, fact.before_window)
         groups.setdefault((*observed.store.name, *kind), []).append(fact)
     totals = [(group[:2], LeftoverTotal.of(counts)) for group, counts in sorted(groups.items())]
-    disk = DiskShares(judged)
+    row_bytes = sum(ages.total[1] for ages in judged.facts.sums(Ages).values())
+    files = state_file_bytes(checkpoint)
     layout = usual_layout(checkpoint, checkpoint.newest_version)
+    has_heap = checkpoint.provider.keeps_maps
+
+    def heap(total: LeftoverTotal) -> int:
+        """What removing them saves in the two versions that Spark retains by default."""
+        value_bytes = total.bytes - total.key_bytes
+        return of_rows(total.rows, total.key_bytes, value_bytes, layout, RETAINED).total
+
     return LeftoverClassRow.table(
         "leftovers by class",
         [
@@ -125,8 +133,8 @@ def class_table(judged: Judged) -> t.Table:
                 certainty=total.certainty.value,
                 keys=total.rows,
                 row_bytes=total.bytes,
-                disk_bytes=disk.bytes_of(total.bytes),
-                heap_bytes=_heap(total, layout) if checkpoint.provider.keeps_maps else None,
+                disk_bytes=round(files * total.bytes / row_bytes) if row_bytes else None,
+                heap_bytes=heap(total) if has_heap else None,
                 oldest_expired_batch=None if total.before_window else total.oldest_version - 1,
                 **total.by_change,
                 fired_max=total.fired or None,
@@ -135,12 +143,6 @@ def class_table(judged: Judged) -> t.Table:
             for store, total in totals
         ],
     )
-
-
-def _heap(total: LeftoverTotal, layout: Layout) -> int:
-    """What removing them saves in the two versions that Spark retains by default."""
-    value_bytes = total.bytes - total.key_bytes
-    return of_rows(total.rows, total.key_bytes, value_bytes, layout, RETAINED).total
 
 
 class UndecidedRow(t.StoreRow, table="undecided"):
@@ -204,8 +206,7 @@ def undecided_tables(judged: Judged) -> list[t.Table]:
         )
         for (operator_id, store, kind, reason), counts in sorted(groups.items())
     ]
-    title = "possible leftovers, undecided by the files"
-    return [UndecidedRow.table(title, rows)]
+    return [UndecidedRow.table("possible leftovers, undecided by the files", rows)]
 
 
 def undecided_keys(judged: Judged, redact: Redact, limit: int) -> list[t.Table]:
@@ -317,8 +318,6 @@ def _at(times: Mapping[int, int | None], version: int | None) -> int | None:
     return None if version is None else times.get(version)
 
 
-# --- how old rows are ----------------------------------------------------------------------------
-
 _BUCKETS = ((0, "this batch"), (9, "1-9 batches"), (99, "10-99 batches"), (10**18, "100 and more"))
 BEFORE_WINDOW = "before the oldest version"
 AGE_WORDS = (*(word for _, word in _BUCKETS), BEFORE_WINDOW)  # what ages are called, youngest first
@@ -380,45 +379,22 @@ class RetentionRow(t.StoreRow, table="retention"):
     unmatched_rows: Annotated[t.Count | None, "Rows that have found none.", t.Rank(14)]
 
 
-class DiskShares:
-    """What some rows take of the state files, as their share of all row bytes: an estimate."""
-
-    def __init__(self, judged: Judged) -> None:
-        self._files = state_file_bytes(judged.checkpoint)
-        self._rows = sum(ages.total[1] for ages in judged.facts.sums(Ages).values())
-
-    def bytes_of(self, row_bytes: int) -> int | None:
-        """File bytes behind so many row bytes."""
-        return round(self._files * row_bytes / self._rows) if self._rows else None
-
-
 def proof_window(judged: Judged) -> dict[str, Any]:
-    """From which batch on it can be said what happened to every key.
-
-    It begins where the oldest change is known in every partition, and the offset log still has the
-    batch's clocks.
-    """
+    """From which batch on all changes of keys, and the clocks of their batches, are known."""
     checkpoint = judged.checkpoint
     result = [ages.first_known - 1 for ages in judged.facts.sums(Ages).values()]
     if not result:
         return {}
-    logged = min(
-        (batch for batch, c in checkpoint.logs.clocks.items() if c.timestamp_ms), default=0
-    )
-    first = max(*result, logged)
+    times = (batch for batch, c in checkpoint.logs.clocks.items() if c.timestamp_ms)
+    first = max(*result, min(times, default=0))
     return {"proof_from_batch": first, "proof_from_ms": _time(checkpoint, first + 1)}
 
 
 def age_table(judged: Judged) -> t.Table:
     """Live rows by how long ago they were last put, store by store."""
-    return AgeRow.table(
-        "age of the live rows, in batches before the judged one",
-        [
-            row
-            for name, ages in sorted(judged.facts.sums(Ages).items())
-            for row in _age_rows(judged, name, ages)
-        ],
-    )
+    by_store = sorted(judged.facts.sums(Ages).items())
+    rows = [row for name, ages in by_store for row in _age_rows(judged, name, ages)]
+    return AgeRow.table("age of the live rows, in batches before the judged one", rows)
 
 
 def _age_rows(judged: Judged, name: StoreName, ages: Ages) -> Iterator[AgeRow]:
@@ -475,22 +451,13 @@ def leftover_ages(judged: Judged) -> t.Table:
 
 
 def retention_tables(judged: Judged) -> list[t.Table]:
-    """How far behind the watermark each side of a join was seen to reach, if there is a join.
-
-    So too what lies below it, whose own watermark is not known.
-    """
+    """How far behind the watermark each side of a join, and what is below it, reached."""
     retention = judged.facts.retention
-    sides = all(store in VALUE_STORES for _, store in retention)
     rows = [_retention_row(judged, name) for name in sorted(retention)]
-    if not rows:
-        return []
-    return [
-        RetentionRow.table(
-            "how far behind the watermark the rows of a join's sides"
-            f"{'' if sides else ', and of operators below,'} reach",
-            rows,
-        )
-    ]
+    below = all(store in VALUE_STORES for _, store in retention)
+    of = "a join's sides" if below else "a join's sides, and of operators below,"
+    title = f"how far behind the watermark the rows of {of} reach"
+    return [RetentionRow.table(title, rows)] if rows else []
 
 
 def _retention_row(judged: Judged, name: StoreName) -> RetentionRow:

@@ -170,7 +170,7 @@ def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
         operator = next(o for o in checkpoint.operators if o.operator_id == group[0])
         leftovers = [row for row in listed if _place(t.values(row), moves) == group]
         rule = operator.rules[group[1]].by_key_time(facts.key_times.get(group[0]))
-        clock = _timer_clock(checkpoint, operator, group[1], facts)
+        clock = partial(_timer_clock, checkpoint, operator, group[1], facts)
         fed = only_sources_feed(operator.upstream)
         unsure = partial(facts.resolution.may_have_changed, StoreName(group[0], group[1]))
         narrator = Narrator(next(iter(leftovers), None), rule, clock, unsure, fed)
@@ -180,18 +180,13 @@ def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
 
 
 def _timer_clock(
-    checkpoint: Checkpoint, operator: Operator, store: str, facts: Facts
-) -> Callable[[int], TimeoutKind | None]:
-    """The clock of an operator's timers by version, None where it, or its time, is not known."""
-
-    def clock(version: int) -> TimeoutKind | None:
-        result = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
-        lags = result is TimeoutKind.EVENT_TIME and operator_holding_back(
-            checkpoint, operator, version
-        )
-        return None if lags else result
-
-    return clock
+    checkpoint: Checkpoint, operator: Operator, store: str, facts: Facts, version: int
+) -> TimeoutKind | None:
+    """The clock of an operator's timers at a version; None where it, or its time, is not known."""
+    kind = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
+    by_watermark = kind is TimeoutKind.EVENT_TIME
+    lags = by_watermark and operator_holding_back(checkpoint, operator, version)
+    return None if lags else kind
 
 
 def _place(row: Mapping[str, Any], moves: Collection[int]) -> tuple[int, str, int, str]:
@@ -221,14 +216,12 @@ def _story(
     names = ("operator_id", "operator_name", "store_name", "partition_id", "key")
     ids = {name: first[name] for name in names}
 
-    def line(
-        version: int, event: str, clock_ms: int | None, threshold: int | None, meaning: str
-    ) -> KeyStoryRow:
+    def line(version: int, event: str, threshold: int | None, meaning: str) -> KeyStoryRow:
         return KeyStoryRow(
             batch_id=version - 1,
             **ids,
             event=event,
-            clock_ms=clock_ms,
+            clock_ms=narrator.clock_ms,
             threshold_ms=threshold,
             what=meaning,
         )
@@ -240,10 +233,10 @@ def _story(
         events = by_version.get(at, [])
         for event in events:
             text = narrator.event(event, clock, threshold)
-            yield line(at, event["event"], narrator.clock_ms, threshold, text)
+            yield line(at, event["event"], threshold, text)
         if not events and (silent := narrator.silence(threshold)):
-            yield line(at, "-", narrator.clock_ms, threshold, silent)
-    yield line(version, "judged", narrator.clock_ms, None, narrator.verdict)
+            yield line(at, "-", threshold, silent)
+    yield line(version, "judged", None, narrator.verdict)
 
 
 @dataclass
@@ -322,7 +315,9 @@ class Narrator:
         if not self.alive or not self._due(threshold):
             return ""
         if self._timed:
-            return f"{self._firing(threshold)}; the function wrote nothing, so it fires again"
+            behind = _before(self.clock_ms, threshold, self._clock_name())
+            again = "the function wrote nothing, so it fires again"
+            return f"its timeout lies {behind}: it fires; {again}"
         if self._covered:
             return ""
         self._covered = True
@@ -365,9 +360,6 @@ class Narrator:
         timer = "no timeout" if self.clock_ms is None else f"timeout {time_ms_text(self.clock_ms)}"
         word = {"insert": "made the key with", "same_value": "wrote the same value with"}
         return f"{word.get(event['event'], 'wrote the key with')} {timer}"
-
-    def _firing(self, threshold: int | None) -> str:
-        return f"its timeout lies {_before(self.clock_ms, threshold, self._clock_name())}: it fires"
 
     def _due(self, threshold: int | None) -> bool:
         if self.clock_ms is None or threshold is None or self._expiry is None:

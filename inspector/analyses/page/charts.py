@@ -27,9 +27,6 @@ GAPS = "Gaps are versions that not every partition can restore."
 _OVERHEAD = "null bits"
 
 
-# --- the ladder ------------------------------------------------------------------------------
-
-
 def ladder_chart(ladder: Table) -> BarChart:
     """The size ladder of ``memory``, drawn."""
     bars = [
@@ -43,21 +40,15 @@ def ladder_chart(ladder: Table) -> BarChart:
     return BarChart("Size ladder", Scale.BYTES, "size of", ("size",), bars, about)
 
 
-# --- over batches ----------------------------------------------------------------------------
-
-
 class Versions:
-    """The versions of all stores side by side, that can be restored in some partition.
-
-    Attributes:
-        by_store: store -> version -> its facts, summed over partitions.
-        times_ms, lags_ms: of their batches; None where unknown.
-    """
+    """The versions of all stores side by side, that can be restored in some partition."""
 
     def __init__(self, judged: Judged) -> None:
         checkpoint = judged.checkpoint
+        # store -> version -> its facts, summed over partitions
         self.by_store, self.names = judged.facts.by_store(), store_labels(checkpoint)
         self.versions = sorted({v for of_store in self.by_store.values() for v in of_store})
+        # clocks of their batches; None where unknown
         batches = [batch_columns(checkpoint, version) for version in self.versions]
         self.times_ms = [batch["batch_timestamp_ms"] for batch in batches]
         self.lags_ms = [batch["lag_ms"] for batch in batches]
@@ -173,9 +164,6 @@ def churn_charts(versions: Versions) -> list[LineChart]:
     ]
 
 
-# --- bytes by field --------------------------------------------------------------------------
-
-
 def bytes_chart(judged: Judged) -> BarChart:
     """Where the row bytes of the judged version are: by store and field, the most first."""
     checkpoint, facts = judged.checkpoint, judged.facts
@@ -227,9 +215,6 @@ def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int
     return result
 
 
-# --- leftovers -------------------------------------------------------------------------------
-
-
 def age_chart(ages: Table) -> BarChart:
     """Leftovers by class and by how long ago they expired, the youngest first."""
     rows = list(ages.rows)
@@ -242,9 +227,6 @@ def age_chart(ages: Table) -> BarChart:
     return BarChart(
         "Leftovers by age and class", Scale.COUNT, "expired before the judged batch", classes, bars
     )
-
-
-# --- what they share -------------------------------------------------------------------------
 
 
 def store_labels(checkpoint: Checkpoint) -> dict[StoreName, str]:

@@ -131,17 +131,13 @@ def _leftovers(run: Run, judged: Judged, tables: dict[str, t.Table]) -> Iterator
 def _unknowns(judged: Judged, tables: dict[str, t.Table]) -> Iterator[Block]:
     if "undecided" in tables:
         yield tables["undecided"]
-    missing = list(unknown_here(judged))
-    yield Text((*missing, *NEVER_KNOWN), points=True)
+    yield Text((*unknown_here(judged), *NEVER_KNOWN), points=True)
 
-
-# --- What stays unknown of a checkpoint, in sentences ---------------------------------------------
 
 NEVER_KNOWN = (
     "A checkpoint does not hold the query's output mode and plan, the kind of its timeouts, or the "
     "time range of its joins. What depends on them is inferred where the bytes allow it.",
-    "It does not say how many executors share the state, how large their heaps are, "
-    "or how the "
+    "It does not say how many executors share the state, how large their heaps are, or how the "
     "partitions are spread over them: they are options of inspector memory.",
     "It holds one watermark for the query, and not that of each source.",
 )
@@ -169,16 +165,13 @@ def unknown_here(judged: Judged) -> Iterator[str]:
             rule = operator.rules[store].by_key_time(facts.key_times.get(operator.operator_id))
             store_text = f"operator {operator.operator_id} ({operator.name}), store {store}"
             if rule.unknown is not None and not rule.needs_none:
-                yield (f"The expiry rule of {store_text} is unknown: {rule.unknown}.")
+                yield f"The expiry rule of {store_text} is unknown: {rule.unknown}."
             if store not in operator.schemas:
                 yield (
                     f"The schema of {store_text} is unknown, so its keys are not decoded. Use "
                     f"--key-schema and --value-schema to provide it."
                 )
     yield from (f"{capitalise(note)}." for note in lt.notes(facts))
-
-
-# --- History of the oldest leftover of a checkpoint, batch by batch -------------------------------
 
 
 def oldest_story(run: Run, judged: Judged, redact: Redact) -> t.Table | None:
@@ -200,9 +193,8 @@ def oldest_story(run: Run, judged: Judged, redact: Redact) -> t.Table | None:
 
 
 def _events(run: Run, oldest: Observed[Leftover]) -> Sequence[Mapping[str, Any]]:
-    narrowed = replace(
-        run, options=replace(run.options, key=f"hex:{oldest.fact.key.hex()}", where=())
-    )
+    options = replace(run.options, key=f"hex:{oldest.fact.key.hex()}", where=())
+    narrowed = replace(run, options=options)
     store = oldest.store
     tasks = [
         replace(task, stores=tuple(s for s in task.stores if s.store_name == store.store_name))

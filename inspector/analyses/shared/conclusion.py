@@ -126,9 +126,7 @@ def counted_verdict(
 ) -> Verdict:
     """The level of findings and problems, and how many there are of each severity."""
     severities = Counter(finding.severity for finding in findings)
-    stopping = [
-        problem for problem in problems if restart is None or not restart.loads_without(problem)
-    ]
+    stopping = [p for p in problems if restart is None or not restart.loads_without(p)]
     return Verdict(
         level_of(findings, stopping),
         *(severities[Severity.ERROR], severities[Severity.WARNING], severities[Severity.INFO]),
@@ -136,9 +134,6 @@ def counted_verdict(
         cause=cause,
         restart=restart,
     )
-
-
-# --- what it is about ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -177,7 +172,12 @@ class _State:
         """Rows, row bytes and heap of the judged version that a finding is about."""
         concerns = finding.kind.concerns
         if concerns is Concerns.BY_WATERMARK and finding.bytes is None:
-            by_watermark = self._by_watermark()
+            by_watermark = {
+                StoreName(operator.operator_id, store)
+                for operator in self.checkpoint.operators
+                for store, rule in operator.rules.items()
+                if (field := rule.expiry or rule.event_time) and field.clock is Clock.WATERMARK
+            }
             return self._together({n: o for n, o in self.stores.items() if n in by_watermark})
         if concerns is Concerns.RECORDS or finding.rows is None or finding.bytes is None:
             return None
@@ -193,10 +193,7 @@ class _State:
         )
 
     def _counters_of_all(self, finding: Finding, rows: int) -> StoreName | None:
-        """The store that counts the rows of a join's side, if the finding is about all of them.
-
-        A counter goes with the last row of its key, so what keeps all rows keeps it too.
-        """
+        """The store that counts the rows of a join's side, if the finding is about all of them."""
         if finding.operator_id is None or finding.store_name not in VALUE_STORES:
             return None
         of = StoreName(finding.operator_id, finding.store_name)
@@ -205,16 +202,6 @@ class _State:
         stores = self.stores
         whole = of in stores and rows >= stores[of].rows
         return counters if whole and counters in stores else None
-
-    def _by_watermark(self) -> set[StoreName]:
-        """Stores whose rows go by the watermark, or may."""
-        by_watermark = set()
-        for operator in self.checkpoint.operators:
-            for store, rule in operator.rules.items():
-                field = rule.expiry or rule.event_time
-                if field is not None and field.clock is Clock.WATERMARK:
-                    by_watermark.add(StoreName(operator.operator_id, store))
-        return by_watermark
 
     def _heap(self, finding: Finding, rows: int, size: int) -> int:
         """What these rows take in the versions that Spark retains; all of it, if they are all."""
@@ -248,11 +235,8 @@ def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) 
     cause = [of for of in (about[candidate] for candidate in alike) if of is not None]
     rows, size, heap = map(sum, zip(*cause, strict=True)) if cause else (None, None, None)
     total, operator = state.size, finding.operator_id
-    chosen = (
-        ""
-        if operator is None or len(state.checkpoint.operators) == 1
-        else f" --operator {operator}"
-    )
+    several = operator is not None and len(state.checkpoint.operators) > 1
+    chosen = f" --operator {operator}" if several else ""
     return Cause(
         finding=finding,
         sentence=cause_sentence(findings, finding, sizes, total.bytes),

@@ -1,11 +1,7 @@
 """Tables that Spark's executors can compute: for DataFrames and for Spark's data source.
 
-A table is declared beside its analysis, by one of three functions:
-
-* :func:`inspector.analyses.shared.stores.store_table`: typed rows of one store.
-* :func:`inspector.analyses.shared.fact_tables.fact_table`: rows made of the facts of a partition,
-  where its files are read.
-* :func:`inspector.analyses.shared.data_tables.driver_table`: rows that the driver has.
+Declared beside an analysis by ``store_table`` (typed rows of a store), ``fact_table`` (rows made of
+the facts of a partition, where its files are read) or :func:`driver_table` (rows of the driver).
 """
 
 from __future__ import annotations
@@ -80,17 +76,13 @@ def plan_table(
     options: Options | None = None,
     table_options: TableOptions | None = None,
 ) -> TablePlan:
-    """How a table of a checkpoint is computed, by its name.
+    """How a table of a checkpoint is computed, by its name (CheckpointError: no such table, store).
 
     ``leftovers`` of group state, ``findings`` and ``problems`` need the facts of all partitions
-    first: they are made now, on the engine of the options.
+    first: they are made now, on the engine of the options. ``rows`` and ``changes`` are of one
+    store: by default ``default`` of operator 0, as in Spark's source ``statestore``.
 
-    ``rows`` and ``changes`` are of one store: by default ``default`` of operator 0, as in Spark's
-    source ``statestore``. Of the options of tables those count that the table has.
-
-    Raises:
-        CheckpointError: there is no such table or store.
-        InspectorError: something is missing, and the mode is ``failfast``.
+    InspectorError: something is missing, and the mode is ``failfast``.
     """
     return table_of_name(table).plan(path, options or Options(), table_options or TableOptions())
 
@@ -104,10 +96,7 @@ def table_of_name(name: str) -> DataTable:
 
 
 def table_work(task: Task, spec: str, listed: Sequence[Problem]) -> Work:
-    """The task of a table's rows in one partition, as an engine takes it.
-
-    ``listed`` are problems of any partition, which are emitted with this one: it is never left out.
-    """
+    """A partition's rows of a table, as an engine takes them; with problems it is not left out."""
     partition = None if listed else task.partition_id
     return Work(spec, task.file_bytes, partition, task.has_small_files, task.file_count)
 

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-SECTIONS = ("\nArgs:", "\nReturns:", "\nRaises:")
-"""Where the part of a docstring ends that is a command's help."""
+SECTIONS = ("\nArgs:", "\nReturns:", "\nRaises:")  # behind the part that is a command's help
 
 
 @dataclass(frozen=True)
@@ -66,11 +65,8 @@ class TableOptions:
     def parameters(cls) -> dict[str, Parameter]:
         """Their declarations, by name."""
         hints = get_type_hints(cls, include_extras=True)
-        parameters = (
-            parameter(attribute.name, hints[attribute.name], attribute.default)
-            for attribute in fields(cls)
-        )
-        return {item.name: item for item in parameters if item is not None}
+        of = (parameter(f.name, hints[f.name], f.default) for f in fields(cls))
+        return {item.name: item for item in of if item is not None}
 
 
 @dataclass(frozen=True)
@@ -89,9 +85,7 @@ class DataTable:
 
     name: str  # in the data source, and of the function in :mod:`inspector.spark`
     doc: str  # what a row is, and what is done when; its first line is a sentence
-    # those that it has besides part and version: fields of :class:`TableOptions`, or of
-    # :class:`~inspector.analyses.shared.options.Options`
-    options: tuple[str, ...]
+    options: tuple[str, ...]  # besides part and version: fields of TableOptions, or of Options
     # how a table of a checkpoint is to be computed; it may read the state
     plan: Callable[[str | Opened, Options, TableOptions], TablePlan] = field(repr=False)
     # its columns; reads nothing of the state
@@ -104,27 +98,17 @@ class Analysis:
 
     function: Callable[..., Any]
     uses: tuple[Group, ...] = ()  # the groups of shared options that it accepts
-    # the rows of all that its reports may have; the first is its own
-    tables: tuple[type[Row], ...] = ()
-    # what it reads of the state; None if it reads listings and small files only, streams rows or
-    # follows a query
-    facts: Request | None = None
+    tables: tuple[type[Row], ...] = ()  # rows of all that its reports may have; its own first
+    facts: Request | None = None  # what it reads of the state; None if none, or not as facts
     data_tables: tuple[DataTable, ...] = ()  # its tables that Spark's executors can compute
-    # the severity of finding from which the command exits with 1 by default; None if it judges
-    # nothing
-    fail_on: str | None = None
-    # formats of files that the command writes besides those of all reports
-    formats: tuple[str, ...] = ()
-    # the table that Spark's executors write in place of the report, where the command runs on Spark
-    # and writes a format of data
+    fail_on: str | None = None  # the default of ``--fail-on``; None if it judges nothing
+    formats: tuple[str, ...] = ()  # of files that it writes besides those of all reports
+    # the table that Spark's executors write in place of the report, where the format is of data
     by_executors: DataTable | None = None
     many: bool = False  # the command takes several paths
     has_verdict: bool = False  # its reports have a verdict
-    # its reports are rows of a history of audits, which the command adds to
-    remembered: bool = False
-    # the function makes a page of its own where ``page`` is true, and the command writes it beside
-    # its report
-    page: bool = False
+    remembered: bool = False  # its reports are rows of a history of audits
+    page: bool = False  # it makes a page of its own where ``page`` is true
     files: bool = False  # the command writes files of data and no report
     follows: bool = False  # the function yields a report for each batch of a running query
     command: bool = True  # it is a command of its own
@@ -173,13 +157,7 @@ class Analysis:
         return tuple(item for group in self.uses for item in group)
 
     def accept(self, options: Any, path: Any = "") -> None:
-        """Refuse shared options that it would not look at.
-
-        A run that is open, in place of a path, has options of its own.
-
-        Raises:
-            TypeError: there is one.
-        """
+        """Refuse shared options that it would not look at; an open run has its own (TypeError)."""
         if not isinstance(path, str) and options != path.options:
             raise TypeError(f"{self.name}() has no option 'options' where a run is given")
         accepted = {item.name.partition(".")[0] for item in self.shared}
@@ -195,10 +173,8 @@ class Analysis:
         hints = get_type_hints(self.function, include_extras=True)
         parameters = []
         for name, item in inspect.signature(self.function).parameters.items():
-            if name == "options":
-                continue
-            made = parameter(name, hints[name], item.default)
-            if made is None and item.kind is not _KEYWORD:
+            made = None if name == "options" else parameter(name, hints[name], item.default)
+            if made is None and item.kind is not _KEYWORD and name != "options":
                 made = Parameter(name, str, Option(""), required=item.default is item.empty)
             if made is not None:
                 parameters.append((made, item.kind))
@@ -211,8 +187,7 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 def analysis(**declared: Any) -> Callable[[F], F]:
     """Declare the function as the analysis of its module, with these fields of :class:`Analysis`.
 
-    What it becomes refuses a shared option that it does not accept (TypeError): an option that is
-    given and not looked at would be believed.
+    It then refuses a shared option that it would not look at (TypeError).
     """
 
     def declare(function: F) -> F:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from inspector.analyses.shared.fleet_run import find_all
 from inspector.analyses.shared.options import Options
@@ -33,11 +33,7 @@ def estimate_audits(
 ) -> Report:
     """What audits of checkpoints would request, read and cost; no file is read for it.
 
-    The prices are those of the cloud, but for ``price``, which :func:`prices_for` takes.
-
-    Raises:
-        CheckpointError: a price is none.
-        EngineError: the files of Spark's own file systems are not listed by this process.
+    The prices are the cloud's, but for ``price`` (CheckpointError). EngineError: ``--io hadoop``.
     """
     wrong = wrong_price(price)
     if wrong is not None:
@@ -96,9 +92,8 @@ def work_of(candidate: Found, options: Options) -> Work:
     if not candidate.is_root:
         root, meant = resolve_root(root, options.storage_options, classify)
     given = Selection(options.operator_id, options.partition_id, options.store_name)
-    chosen = Selection(
-        **(asdict(meant) | {k: v for k, v in asdict(given).items() if v is not None})
-    )
+    own = {name: value for name, value in asdict(given).items() if value is not None}
+    chosen = replace(meant, **own)
     version = options.state_version if options.batch is None else options.batch + 1
     return work_of_audit(Storage.open(root, options.storage_options), chosen, version)
 

@@ -46,8 +46,7 @@ class FactTableTask(Message):
     operator_name: str
     resolution: Resolution  # what all partitions together say of leftovers
     redact: Redact = Redact.NONE
-    # StructType JSON that all keys have, if ``key`` is to be a struct; else None
-    key_schema: str | None = None
+    key_schema: str | None = None  # StructType JSON of all keys, if ``key`` is to be a struct
     mode: ProblemMode = ProblemMode.PERMISSIVE
     listed: tuple[Problem, ...] = ()  # problems that the listing shows; emitted with the task's own
 
@@ -55,11 +54,7 @@ class FactTableTask(Message):
 def run_fact_table(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of some partitions (:class:`FactTableTask`), in the form of ``run_tasks``.
 
-    Yields:
-        Batches of the table's schema.
-
-    Raises:
-        InspectorError: something cannot be read, and ``mode`` is ``failfast``.
+    InspectorError: something cannot be read, and ``mode`` is ``failfast``.
     """
     for spec in specs_in(batches):
         request = FactTableTask.from_json(spec)
@@ -124,11 +119,10 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
     options: tuple[str, ...] = (),
     by_key: bool = False,
 ) -> DataTable:
-    """Declare a table that is made of facts.
+    """Declare a table that is made of facts, with ``options`` besides part, version and mode.
 
-    ``rows`` gives for a task what makes rows of its facts, ``resolution`` what all partitions
-    together say, where one alone cannot be sure; ``options`` count besides part, version and mode.
-    With ``by_key`` the rows are of keys of stores with an expiry rule, and have a column
+    ``rows`` gives for a task what makes rows of its facts, ``resolution`` what all partitions say
+    together. With ``by_key`` the rows are of keys of stores with an expiry rule, and have a column
     ``key_hex``; ``rows`` then heeds ``key`` and ``where`` of its task.
     """
 
@@ -145,18 +139,12 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
         ]
         schema, listed = table.batch_schema(mode, keys), data_tables.listed_problems(run, mode)
         if not tasks:
-            work = tuple(
-                Work(data_tables.batch_spec(problem_batch))
-                for problem_batch in problem_batches(schema, mode, listed)
-            )
+            batches = problem_batches(schema, mode, listed)
+            work = tuple(Work(data_tables.batch_spec(batch)) for batch in batches)
             return TablePlan(schema, data_tables.run_batches, work, run)
         tasks[0] = replace(tasks[0], listed=listed)
-        return TablePlan(
-            schema,
-            run_fact_table,
-            tuple(data_tables.table_work(t.task, t.to_json(), t.listed) for t in tasks),
-            run,
-        )
+        work = tuple(data_tables.table_work(t.task, t.to_json(), t.listed) for t in tasks)
+        return TablePlan(schema, run_fact_table, work, run)
 
     def schema(path: str | Opened, chosen: Options, table_options: TableOptions) -> pa.Schema:
         keys = key_schema(Run.start(path, chosen), table_options) if by_key else None

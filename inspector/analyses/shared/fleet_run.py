@@ -32,15 +32,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Outcome(Generic[T]):
-    """What became of one checkpoint.
+    """What became of one checkpoint: what was made of it, or why it failed."""
 
-    Attributes:
-        path: as its user spelled it, or as it was found.
-        result: what was made of it; None if it failed.
-        error: why it failed.
-    """
-
-    path: str
+    path: str  # as its user spelled it, or as it was found
     result: T | None = None
     error: Exception | None = None
 
@@ -78,17 +72,12 @@ class Shown:
         if report is None:
             return not self.findings
         ids = {finding.kind.id for finding in report.findings}
-        return report.level.rank >= self.level.rank and (
-            not self.findings or bool(self.findings & ids)
-        )
+        has_one = not self.findings or bool(self.findings & ids)
+        return report.level.rank >= self.level.rank and has_one
 
 
 def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iterator[Found]:
-    """The checkpoints that some paths mean, each once; one without a pattern means itself.
-
-    Raises:
-        EngineError: a search by the file systems of Spark.
-    """
+    """The checkpoints that some paths mean, each once (EngineError: Spark's systems have none)."""
     result: set[str] = set()
     for path in paths:
         for candidate in _candidates(path, options, recursive=recursive):
@@ -127,12 +116,9 @@ def run_all(
 ) -> Iterator[Outcome[T]]:
     """Run an analysis on checkpoints, some at the same time; outcomes come as they are ready.
 
-    An iterator of candidates is read while the first of them are. ``make`` gets what an analysis
-    takes in place of a path; ``ahead`` is asked for reports on Spark.
-
-    Raises:
-        EngineError: an engine that is requested cannot be had.
-        CheckpointError: the folder of the cache lies in a checkpoint.
+    Candidates are read while the first of them run. ``make`` gets what an analysis takes in place
+    of a path; ``ahead`` is asked for reports on Spark. EngineError: there is no such engine;
+    CheckpointError: the folder of the cache lies in a checkpoint.
     """
     if options.cache is not None:
         _check_cache(options.cache, options.storage_options)
@@ -144,11 +130,7 @@ def run_all(
 
 
 def _check_cache(folder: str, options: Mapping[str, str]) -> None:
-    """See that a cache of many checkpoints lies in none, before the first of them is read.
-
-    Raises:
-        CheckpointError: it does. What cannot be seen is for each of them.
-    """
+    """See that a cache of many checkpoints lies in none that can be seen (CheckpointError)."""
     resolved = str(Path(translate(folder).target).resolve()) if is_local(folder) else folder
     for root in (resolved.rstrip("/"), *(root for root, _ in above(resolved))):
         in_checkpoint = False
@@ -184,7 +166,10 @@ class _Fleet(Generic[T]):
                     self._done += 1
                     yield Outcome(candidate.path, error=candidate.error)
                     continue
-                waiting[self._submit(pool, candidate)] = candidate.path
+                if batched is not None:
+                    # Before its thread starts, so that a job waits for all that are under way.
+                    batched.join()
+                waiting[pool.submit(self._one, candidate)] = candidate.path
                 if len(waiting) >= self._at_once:
                     yield from self._next(waiting)
             self._total = self._found
@@ -192,13 +177,6 @@ class _Fleet(Generic[T]):
                 yield from self._next(waiting)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-    def _submit(self, pool: ThreadPoolExecutor, candidate: Found) -> Future[T]:
-        batched = self._engines.batched
-        if batched is not None:
-            # Before its thread starts, so that a job waits for the tasks of all that are under way.
-            batched.join()
-        return pool.submit(self._one, candidate)
 
     def _one(self, candidate: Found) -> T:
         batched = self._engines.batched

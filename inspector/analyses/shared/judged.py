@@ -6,7 +6,7 @@ which clocks, what could not be read, and that it is about a part of the checkpo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -58,12 +58,15 @@ class Subject:
         """The head of every summary: which checkpoint, which version, by which clocks."""
         checkpoint, version = self.checkpoint, self.version
         clock = checkpoint.clock(version)
+        logs = checkpoint.logs
+        is_logged = not version or logs.last_committed is not None or logs.has_commits_dir
+        is_committed = bool(version) and version <= checkpoint.newest_version
         head: dict[str, Any] = {
             "checkpoint": checkpoint.root,
-            "query_id": checkpoint.logs.query_id,
+            "query_id": logs.query_id,
             "version": version,
             "batch_id": version - 1 if version else None,
-            "committed": self._is_committed(),
+            "committed": is_committed if is_logged else None,
             "watermark_ms": clock.watermark_ms if clock and clock.watermark_ms else None,
             "batch_timestamp_ms": clock.timestamp_ms if clock else None,
         }
@@ -75,13 +78,6 @@ class Subject:
             head["small_files_without_checksum"] = checkpoint.unsummed_small_files
         return head
 
-    def _is_committed(self) -> bool | None:
-        """Whether the version's batch was committed; None where no log of commits says it."""
-        logs = self.checkpoint.logs
-        if self.version and logs.last_committed is None and not logs.has_commits_dir:
-            return None
-        return bool(self.version) and self.version <= self.checkpoint.newest_version
-
     @property
     def part(self) -> Part | None:
         """The selected part, compared with the whole; None if all is selected."""
@@ -91,23 +87,21 @@ class Subject:
         operators, query = self.checkpoint.operators, self.checkpoint.query
         read = [store for operator in operators for store in operator.layout.stores]
         stores = [store for operator in query for store in operator.layout.stores]
+        relative, subset = self.checkpoint.storage.relative, self.subset
+        files_read = _files(read)
+        if subset is not None:
+            files_read = [file for file in files_read if subset.has(relative(file.path))]
         return Part(
-            operator_id=selection.operator_id,
-            store_name=selection.store_name,
-            partition_id=selection.partition_id,
+            *(selection.operator_id, selection.store_name, selection.partition_id),
             version=self.version if selection.version is not None else None,
             stores=len({store.store.name for store in read}),
             of_stores=len({store.store.name for store in stores}),
             partitions=_partitions(read),
             of_partitions=_partitions(stores),
-            file_bytes=_bytes(read, self._is_read),
-            of_file_bytes=_bytes(stores),
-            subset=None if self.subset is None else str(self.subset),
+            file_bytes=sum(file.size for file in files_read),
+            of_file_bytes=sum(file.size for file in _files(stores)),
+            subset=None if subset is None else str(subset),
         )
-
-    def _is_read(self, file: StoreFile) -> bool:
-        relative = self.checkpoint.storage.relative(file.path)
-        return self.subset is None or self.subset.has(relative)
 
     @cached_property
     def next_start(self) -> Restart | None:
@@ -203,15 +197,9 @@ def _partitions(stores: Iterable[StoreLayout]) -> int:
     return len({(store.store.operator_id, store.store.partition_id) for store in stores})
 
 
-def _bytes(
-    stores: Iterable[StoreLayout], is_read: Callable[[StoreFile], bool] = lambda _: True
-) -> int:
+def _files(stores: Iterable[StoreLayout]) -> list[StoreFile]:
     folders = {store.directory: store for store in stores}
-    files = (file for store in folders.values() for file in store.of_kind(*KINDS_OF_STATE))
-    return sum(file.size for file in files if is_read(file))
-
-
-# --- files that no checksum covers ---------------------------------------------------------------
+    return [file for store in folders.values() for file in store.of_kind(*KINDS_OF_STATE)]
 
 
 def vouching(checkpoint: Checkpoint, facts: Facts) -> dict[str, Any]:
@@ -227,13 +215,9 @@ def vouching(checkpoint: Checkpoint, facts: Facts) -> dict[str, Any]:
 def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
     """One sentence on state files, or none where a checksum vouches for every one.
 
-    Logs, metadata and schemas are only counted, by :func:`vouching` and in the head of each report:
-    on most storages nothing vouches for them, which says nothing of the checkpoint.
-
-    Args:
-        subject: the judged version.
-        facts: of a run that read every file to its end; without them the log and the listing say
-            which files hold a checksum.
+    ``facts`` are of a run that read every file to its end; without them the log and the listing say
+    which files hold a checksum. On most storages nothing vouches for logs, metadata and schemas,
+    which says nothing of the checkpoint: they are only counted.
     """
     if not subject.checkpoint.operators:
         return [

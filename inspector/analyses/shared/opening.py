@@ -1,13 +1,12 @@
 """What every analysis begins with: the checkpoint, listed as often as it takes, and the version.
 
-Damage, or a query that runs: what looks like the one is looked at again before it is said.
-Spark's cleanup removes old files while they are listed and read, and a query that restarts writes
-some anew. So wherever a file is gone, or the files of a listing do not make a whole, the checkpoint
-is listed again and what was in doubt is read again. What two looks say is damage. If the version
-that was judged can no longer be restored, the newest whole one takes its place and all is read
-anew: every number of a report is of one version. Where the cleanup is faster than two looks, the
-last ones read no more than what makes that version, which stays longest. Where it is faster than
-these too, that is said, and no damage.
+Damage, or a query that runs: what looks like the one is looked at again before it is said. Spark's
+cleanup removes files while they are listed and read, and a query that restarts writes some anew. So
+where a file is gone, or a listing makes no whole, the checkpoint is listed and what was in doubt is
+read again: what two looks say is damage. If the judged version can no longer be restored, the
+newest whole one takes its place and all is read anew, so that every number of a report is of one
+version. Where cleanup is faster than two looks, the last ones read no more than makes that version,
+which stays longest; where it is faster than these too, that is said, and no damage.
 """
 
 from __future__ import annotations
@@ -103,19 +102,17 @@ class Listings:
     _seen: set[object] = field(default_factory=set)
 
     def add(self, problems: Iterable[Problem], *, whole: bool) -> list[Problem]:
-        """Take in what a listing showed, and whether it restores the version.
+        """Take in a listing's problems, and whether it restores the version.
 
-        Returns:
-            The doubts that no earlier listing had, or that are of a version which one of them had
-            and which is gone.
+        Gives the doubts that no earlier listing had, or of a version that is gone since one.
         """
         self.doubts = doubts(problems)
         gone = self.whole and not whole
         new = [
-            problem
-            for problem in self.doubts
-            if _identity(problem) not in self._seen
-            or (gone and problem.slug == MissingVersionError.slug)
+            doubt
+            for doubt in self.doubts
+            if _identity(doubt) not in self._seen
+            or (gone and doubt.slug == MissingVersionError.slug)
         ]
         self._seen |= set(map(_identity, self.doubts))
         self.whole |= whole
@@ -152,37 +149,28 @@ def missing_files(checkpoint: Checkpoint, paths: Iterable[str]) -> set[str]:
 
 def version_problem(before: int, version: int) -> Problem:
     """The report's word on a version that took the place of one which is gone."""
-    return Problem(
-        MOVED_SLUG,
-        f"files of batch {before - 1} were removed while they were being read; the newest "
-        f"batch, {version - 1}, is judged instead",
+    message = (
+        f"files of batch {before - 1} were removed while they were being read; the newest batch, "
+        f"{version - 1}, is judged instead"
     )
+    return Problem(MOVED_SLUG, message)
 
 
 @dataclass
 class Opened:
     """A checkpoint that is open at a version, for one analysis.
 
-    What it knows of the checkpoint is what it has seen last: whoever reads it looks again at what
-    moves meanwhile.
-
-    Attributes:
-        checkpoint: what was found. version: the judged state version.
-        options: of its user. listed: what is wrong by the listing alone, and what moved.
-        engine: where the tasks run.
-        reopen: lists the checkpoint again; None for one that is looked at once.
-        listings: what they showed so far.
-        cache: keeps its report for later runs; None if nothing does.
+    What it knows is what it has seen last: whoever reads it looks again at what moves meanwhile.
     """
 
     checkpoint: Checkpoint
-    version: int
+    version: int  # the judged one
     options: Options
-    listed: tuple[Problem, ...]
+    listed: tuple[Problem, ...]  # what is wrong by the listing alone, and what moved
     engine: Engine
-    reopen: Callable[[], Checkpoint] | None = None
+    reopen: Callable[[], Checkpoint] | None = None  # lists it again; None: it is looked at once
     listings: Listings = field(default_factory=Listings)
-    cache: ReportCache | None = None
+    cache: ReportCache | None = None  # keeps its report for later runs
 
     def __repr__(self) -> str:
         """One line: what was found of a checkpoint is long."""
@@ -192,19 +180,16 @@ class Opened:
     def start(
         cls: type[OpenedT],
         path: str | Opened,  # of the checkpoint, or of a part of it
-        options: Options | None,  # of its user
-        # those that several runs share; by default each has its own
-        engines: SharedEngines | None = None,
+        options: Options | None,
+        engines: SharedEngines | None = None,  # of several runs; by default each has its own
         *,
         whole_logs: bool = True,  # read every entry of the logs, not only those next to the batch
-        # the path is known to be a root; no listing is made to find that out
-        is_root: bool = False,
-        cache: ReportCache | None = None,  # keeps the report
+        is_root: bool = False,  # the path is known to be a root: nothing is listed to find it
+        cache: ReportCache | None = None,
     ) -> OpenedT:
         """Open a checkpoint and choose the version; a run that is open is taken as it is.
 
-        Raises:
-            CheckpointError: there is no such part or version.
+        CheckpointError: there is no such part or version.
         """
         if isinstance(path, Opened):
             return path if isinstance(path, cls) else cls(**vars(path))
@@ -264,9 +249,8 @@ class Opened:
     def look_again(self) -> bool:
         """Open the checkpoint again; whether another version is judged now.
 
-        It is the same one as long as every store can restore it, or if its user chose it; else the
-        newest, or where that is not whole either, though no earlier listing lacked the same of it,
-        the newest whole one.
+        It stays the same as long as every store can restore it, or if its user chose it; else it is
+        the newest, or where that has doubts that no earlier listing had, the newest whole one.
         """
         assert self.reopen is not None
         checkpoint, before = self.reopen(), self.version
@@ -278,10 +262,8 @@ class Opened:
             of_whole = self._go_over(checkpoint, whole)
             new = [doubt for doubt in self.listings.doubts if doubt in (*new, *of_whole)]
         if new:
-            self.listed = (
-                *(listed for listed in self.listed if listed not in new),
-                self.outpaced_problem(),
-            )
+            kept = (listed for listed in self.listed if listed not in new)
+            self.listed = (*kept, self.outpaced_problem())
         self.listed = (*self.listed, *moved)
         return self.version != before
 
@@ -312,15 +294,13 @@ class Opened:
 
     def outpaced_problem(self) -> Problem:
         """That the query was faster than every look; of a version that is gone, that it is."""
-        batch = self.version - 1
+        message = f"{OUTPACED_AGAIN}; what depends on them is missing from the report"
         was_there = self.listings.whole or not restores(self.checkpoint, self.version)
         if self.is_of_chosen_version and was_there:
             message = (
-                f"batch {batch} is no longer there: the query removed its files while they were "
-                "being read"
+                f"batch {self.version - 1} is no longer there: the query removed its files while "
+                "they were being read"
             )
-        else:
-            message = f"{OUTPACED_AGAIN}; what depends on them is missing from the report"
         return Problem(OUTPACED_SLUG, message, self.checkpoint.root)
 
     def note(self, problem: Problem) -> None:
@@ -380,8 +360,8 @@ def opener_of(
 ) -> Callable[[], Checkpoint]:
     """What opens a checkpoint, again and again: each time by new listings.
 
-    The bytes of logs, metadata and schemas are kept: whoever reads a hundred log entries anew at
-    each look is too slow for a query that keeps few batches.
+    The bytes of logs, metadata and schemas are kept: else it is too slow for a query that keeps few
+    batches.
     """
     selection = Selection(options.operator_id, options.partition_id, options.store_name)
     narrowed = selection, UserSchemas.parse(options.key_schemas, options.value_schemas)

@@ -29,16 +29,14 @@ class Option:
     source: str | None = None
     size: bool = False  # a number of bytes, which may be spelled ``8GiB``
     file: bool = False  # a text that may be spelled ``@FILE``
-    # the default of formats that a person reads, where the command is more sparing than the
-    # function
-    for_people: int | None = None
+    for_people: int | None = None  # the default of formats that a person reads, if another
 
 
 class View(Option):
     """An option that says how what is read is shown and judged, and nothing else.
 
-    A file of options that was merely found may set these. What is run, written, opened or connected
-    to is no view, and a new option is none unless it is declared as one.
+    A file of options that was merely found may set these, and none that runs, writes, opens or
+    connects to something.
     """
 
 
@@ -46,9 +44,7 @@ class View(Option):
 class Parameter:
     """An option, or an argument, with its name and type."""
 
-    # of the function's parameter, or of the field of ``Options``; ``engine.master`` is the field
-    # ``master`` of the field ``engine``
-    name: str
+    name: str  # of the parameter or field of ``Options``; ``engine.master``: of its field engine
     kind: type  # the type of one value: int, str, bool or an enum; ``dict`` for ``KEY=VALUE`` pairs
     option: Option
     default: Any = None
@@ -133,20 +129,9 @@ def _schema(side: str) -> Option:
 class Options:
     """Options that analyses share; every field has the default of the command line.
 
-    What a field means is the help of its option, beside its type.
-
-    Attributes:
-        storage_options: may hold credentials.
-        batch, state_version: the version to judge, as batch N or as version N + 1; the newest
-            committed one if neither is given.
-        redact: None for the analysis' own default.
-        memory_limit: in bytes.
-        engine: where the tasks run; in this process if not said otherwise.
-        event_time_fields, operator_rules, join_retention: rules that are not in the checkpoint, as
-            :mod:`inspector.operators.user_rules` reads them.
-        thresholds: by the names of :class:`inspector.findings.thresholds.Thresholds` or the ids of
-            findings.
-        key: in analyses about rows; several names of it all have to hold.
+    What a field means is the help of its option, beside its type. Of ``batch`` and
+    ``state_version`` the newest committed one counts if neither is given; ``memory_limit`` is in
+    bytes; ``storage_options`` may hold credentials; ``redact`` None is the analysis' own default.
     """
 
     storage_options: Annotated[
@@ -208,8 +193,8 @@ class Options:
     timeout_kind: Annotated[
         TimeoutKind | None,
         View(
-            "Type of the group-state timeouts, event time or processing "
-            "time, if the files do not show it."
+            "Type of the group-state timeouts, event time or processing time, if the files do not "
+            "show it."
         ),
     ] = None
     event_time_fields: Annotated[
@@ -240,10 +225,9 @@ class Options:
     key: Annotated[
         str | tuple[str, ...],
         View(
-            "Only this key: its value (a) where it has one column, a field and its value "
-            "(user=a or window.end=2024-01-01T00:00:10Z; repeatable), a JSON object"
-            ' (\'{"user": "a"}\'), its bytes (hex:...), or the hash of '
-            "a redacted key (sha256:...).",
+            "Only this key: its value (a) where it has one column, a field and its value (user=a "
+            'or window.end=2024-01-01T00:00:10Z; repeatable), a JSON object (\'{"user": "a"}\'), '
+            "its bytes (hex:...), or the hash of a redacted key (sha256:...).",
             metavar="VALUE|FIELD=VALUE|JSON|HEX|HASH",
         ),
     ] = ()
@@ -348,7 +332,5 @@ SHARED: Group = (
 
 def cache_inside(folder: str) -> CheckpointError:
     """The error that the folder of a cache lies in a checkpoint."""
-    return CheckpointError(
-        "the folder of the cache lies in the checkpoint, which is never written to",
-        spell_root(folder),
-    )
+    message = "the folder of the cache lies in the checkpoint, which is never written to"
+    return CheckpointError(message, spell_root(folder))

@@ -1,9 +1,8 @@
 """Reports of audits, kept for later ones by what a listing of the checkpoint says.
 
-A report is that of the files that were listed when it was made, by the options and the release that
-made it. Where a new listing says the same of every file, it is the report of now too, and no file
-is read. Anything else is a reason to read all: the reader of a report does not see which it was,
-but for a note.
+A report is that of the files that were listed, by the options and the release that made it. Where a
+new listing says the same of every file, it is the report of now too, and no file is read; anything
+else is a reason to read all. A note alone tells which it was.
 """
 
 from __future__ import annotations
@@ -73,12 +72,12 @@ class ReportCache:
             inside = self._tree.folders.get("", ())
             self.is_root = bool(kept["is_root"]) and is_root_with(storage, inside)
             return None
-        report = report_from_json(kept["report"])
         when = time_ms_text(kept["made_ms"])
         note = (
             f"No file has changed since {when}, when all of them were read: this report is that of "
             "then, from the cache."
         )
+        report = report_from_json(kept["report"])
         return replace(report, notes=(*report.notes, note))
 
     def look(self, storage: Storage) -> Tree | None:
@@ -91,10 +90,7 @@ class ReportCache:
         return tree
 
     def keep(self, report: Report) -> None:
-        """Keep a report, if it is of one listing, and if all of it could be read.
-
-        One that shows keys is not kept: their hashes are, as every report has them.
-        """
+        """Keep a report of one listing, if all of it could be read, and if it shows no keys."""
         moved = any(problem.slug == MOVED_SLUG for problem in report.problems)
         if self._listing is None or self._looks != 1 or moved or not report.complete:
             return
@@ -109,11 +105,8 @@ class ReportCache:
             "made_ms": time.time_ns() // 1_000_000,
         }
 
-        def write(files: CacheFiles) -> None:
-            content = json.dumps(entry | {"report": report_json(report)})
-            files.write(self._name, content.encode())
-
-        self._attempt(write)
+        content = json.dumps(entry | {"report": report_json(report)}).encode()
+        self._attempt(lambda files: files.write(self._name, content))
 
     def _entry(self) -> dict[str, Any] | None:
         content = self._attempt(lambda files: files.read(self._name))
@@ -148,9 +141,9 @@ def check_outside(checkpoint: str, folder: str) -> None:
 
 
 def listing_hash(tree: Tree, now_ms: int) -> str | None:
-    """A hash of all that a listing says of files; None if it says too little to know them by.
+    """A hash of all that a listing, begun at ``now_ms``, says of files; None if it says too little.
 
-    What has only a time to be known by has to be older than ``now_ms``, when it was begun.
+    What has only a time to be known by has to be older than that.
     """
     result = blake2b(digest_size=32)
     for folder in sorted(tree.folders):

@@ -62,13 +62,10 @@ class Run(Opened):
     def facts(self, request: Request = Request()) -> Facts:  # noqa: B008 - frozen
         """The facts of all versions."""
         read = partial(self._fact_batches, partitions=request.partitions)
-        return self._facts(lambda: self.tasks(request), read)
+        return self.facts_of(lambda: self.tasks(request), read)
 
-    def facts_by(self, function: BatchFunction, tasks_of: Callable[[], Iterable[Task]]) -> Facts:
-        """The facts that a function of the passes makes of tasks, by what the run knows then."""
-        return self._facts(tasks_of, partial(self.map, function))
-
-    def _facts(self, tasks_of: Callable[[], Iterable[Task]], read: Read) -> Facts:
+    def facts_of(self, tasks_of: Callable[[], Iterable[Task]], read: Read) -> Facts:
+        """The facts that are read of tasks, by what the run knows then."""
         return Facts(observed(self, lambda: split(tasks_of(), self.engine, self.options), read))
 
     def tasks(self, request: Request) -> list[Task]:
@@ -105,9 +102,8 @@ class Run(Opened):
     ) -> Iterator[pa.RecordBatch]:
         """Batches of tasks one after the other, in this process: for outputs that are written here.
 
-        The function fetches what Spark alone can read
-        (:func:`inspector.analyses.shared.stores.looking_by`). ``file_bytes`` are those of their
-        files; 0 if that is unknown.
+        The function fetches what Spark alone can read (:func:`.stores.looking_by`). ``file_bytes``
+        are those of their files; 0 if that is unknown.
         """
         return self._watch(stream_tasks(function, specs), _reading(file_bytes))
 
@@ -122,16 +118,13 @@ class Run(Opened):
             try:
                 yield from batches
             except MemoryError:
-                raise self._out_of_memory(measure()) from None
-
-    def _out_of_memory(self, so_far: Measure) -> exceptions.NotEnoughMemoryError:
-        """The error that the keys do not fit, and what had been read when it happened."""
-        of_all = f" of {so_far.total:,}" if so_far.total else ""
-        return exceptions.NotEnoughMemoryError(
-            f"{exceptions.OUT_OF_MEMORY}. Of this checkpoint {so_far.done:,}{of_all} {so_far.unit} "
-            "had been read, and nothing was reported of it",
-            self.checkpoint.root,
-        )
+                so_far = measure()
+                of_all = f" of {so_far.total:,}" if so_far.total else ""
+                raise exceptions.NotEnoughMemoryError(
+                    f"{exceptions.OUT_OF_MEMORY}. Of this checkpoint {so_far.done:,}{of_all} "
+                    f"{so_far.unit} had been read, and nothing was reported of it",
+                    self.checkpoint.root,
+                ) from None
 
     def problems(self, facts: Facts) -> tuple[Problem, ...]:
         """All that is wrong, by the listing and by the files."""
@@ -158,8 +151,6 @@ def _reading(file_bytes: int) -> Callable[[], Measure]:
 RunTasks = Callable[[BatchFunction, Iterable[Task]], Iterator[pa.RecordBatch]]
 """What gives the facts that a function of the passes makes of tasks."""
 
-# --- ranges of keys -------------------------------------------------------------------------------
-#
 # A range reads all records of its partition and keeps its own keys, so that more ranges need less
 # memory at a time and more work altogether. A partition is split if its keys do not fit into the
 # memory that the user allows, or if some cores would idle while one reads it.
@@ -197,11 +188,8 @@ def split(tasks: Iterable[Task], engine: Engine, options: Options) -> list[Task]
 def one_after_another(tasks: Iterable[Task], options: Options) -> list[Task]:
     """The tasks of rows, as this process reads them: each alone, by two threads where it can.
 
-    Those whose keys do not fit into the memory that the user allows are read in several passes,
-    unless single keys are looked for: others are not held.
-
-    Raises:
-        EngineError: the memory that the user allows is not enough for anything.
+    Those whose keys do not fit into the memory limit are read in several passes, unless single keys
+    are looked for: others are not held. EngineError: the limit is not enough for anything.
     """
     tasks = [replace(task, decode_ahead=(os.cpu_count() or 1) > 1) for task in tasks]
     if options.memory_limit is None or options.key:
@@ -226,10 +214,7 @@ def _key_memory(limit: int, at_once: int) -> int:
 
 
 def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
-    """How many ranges of each task keep all cores busy until the end.
-
-    Timers need a pass more if they are split, which no core makes up for.
-    """
+    """How many ranges keep all cores busy; of timers one, as they need a pass more if split."""
     total = sum(task.file_bytes for task in tasks)
     share = CLUSTER_BYTES if cores is None else total // max(cores, 1) + 1
 
@@ -248,11 +233,12 @@ def with_idle_cores(tasks: Sequence[Task], cores: int) -> list[Task]:
     That one decodes while the other replays: no work is done twice, as it is by ranges.
     """
     total = sum(task.file_bytes for task in tasks)
-
-    def is_alone(task: Task) -> bool:
-        return task.file_bytes >= SPLIT_BYTES and cores * task.file_bytes > LONELY * total
-
-    return [replace(task, decode_ahead=True) if is_alone(task) else task for task in tasks]
+    return [
+        replace(task, decode_ahead=True)
+        if task.file_bytes >= SPLIT_BYTES and cores * task.file_bytes > LONELY * total
+        else task
+        for task in tasks
+    ]
 
 
 def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
@@ -307,9 +293,8 @@ def _snapshot_rows(task: Task) -> int:
     rows = 0
     for store, reader in open_stores(_without_sums(task)):
         result = [file for file in replayed_files(task, store) if not _has_rows(task, file)]
-        rows += max(
-            (reader.files.snapshot_rows(file) or 0 for file in result[:1] + result[-1:]), default=0
-        )
+        ends = (reader.files.snapshot_rows(file) or 0 for file in result[:1] + result[-1:])
+        rows += max(ends, default=0)
     return rows
 
 
@@ -343,13 +328,10 @@ def _file_bytes_of_record(task: Task, store: StoreTask, files: Sequence[StoreFil
     return max(1.0, file.size / max(records, 1))
 
 
-# --- what the ranges of a partition have in common ---------------------------------------------
-
-
 def bound_ranges(tasks: Sequence[Task], run: RunTasks) -> Sequence[Task]:
-    """The tasks, those of ranges of a group state's keys with what all ranges show.
+    """The tasks, those of ranges of a group state's keys with what a pass over all ranges shows.
 
-    That takes a pass of its own over them: who made a record is judged by all records around it.
+    Who made a record is judged by all records around it.
     """
     timed = [task for task in tasks if needs_bounds(task)]
     if not timed:
@@ -370,15 +352,12 @@ def in_whole(
     if not split:
         return observations
     partitions = {
-        (task.operator_id, task.partition_id): Listed(
-            task.request.top, task.request.leftover_limit, task.sampled_keys
+        (t.operator_id, t.partition_id): Listed(
+            t.request.top, t.request.leftover_limit, t.sampled_keys
         )
-        for task in split
+        for t in split
     }
     return fold_ranges(observations, partitions)
-
-
-# --- what is looked at again ---------------------------------------------------------------------
 
 
 def observed(
@@ -426,8 +405,7 @@ class _Doubts:
 
     def __init__(self) -> None:
         self.places: set[Place] = set()  # of all looks
-        # whether all of the last look are of other files than before: what is so twice is damage,
-        # of whatever file
+        # whether all of the last look are of other files than before: what is so twice is damage
         self.move = False
         self.paths: set[str | None] = set()  # what they are of
 

@@ -65,8 +65,8 @@ def store_points(
 ) -> list[Point]:
     """What one store held, over the versions that have a clock and that all partitions can restore.
 
-    Versions that some partition cannot restore would look like growth. What a tool removed, or put
-    there, would look like a change of the query: then the line begins behind it.
+    Others would look like growth; what a tool changed, like a change of the query: the line begins
+    behind it.
     """
     whole = whole_stores(checkpoint, versions)
     points: list[Point] = []
@@ -78,18 +78,10 @@ def store_points(
             if points and points[-1].rows != version_facts.rows:
                 points.clear()
             continue
-        is_known = not version_facts.rebased
-        points.append(
-            Point(
-                version,
-                clock.timestamp_ms,
-                version_facts.rows,
-                version_facts.row_bytes,
-                heap.get(version, 0),
-                version_facts.new_rows if is_known else None,
-                version_facts.removed_rows if is_known else None,
-            )
-        )
+        values = version_facts.rows, version_facts.row_bytes, heap.get(version, 0)
+        new = None if version_facts.rebased else version_facts.new_rows
+        removed = None if version_facts.rebased else version_facts.removed_rows
+        points.append(Point(version, clock.timestamp_ms, *values, new, removed))
     return points
 
 
@@ -148,24 +140,24 @@ def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
     result = growth_together(judged, {})
     if result is None:
         return None
-    first = result.points[result.bytes.start]
-    since = result.points[result.bytes.start :]
+    of_bytes = result.bytes
+    since = result.points[of_bytes.start :]
+    first, per_hour = since[0], of_bytes.line.per_hour
     hours = (since[-1].time_ms - first.time_ms) / MS_PER_HOUR
+    heap = None if size.heap_bytes is None else per_hour * _per_byte(size.heap_bytes, size.bytes)
     return StateGrowth(
         rows_per_hour=result.rows.per_hour,
-        bytes_per_hour=result.bytes.line.per_hour,
-        heap_bytes_per_hour=None
-        if size.heap_bytes is None
-        else result.bytes.line.per_hour * _per_byte(size.heap_bytes, size.bytes),
+        bytes_per_hour=per_hour,
+        heap_bytes_per_hour=heap,
         since_batch=first.version - 1,
         since_ms=first.time_ms,
-        growing=result.bytes.growing,
-        since_oldest=result.bytes.start == 0 and first.version > 1,
+        growing=of_bytes.growing,
+        since_oldest=of_bytes.start == 0 and first.version > 1,
         versions=len(since),
-        judged=result.bytes.judged,
+        judged=of_bytes.judged,
         new_rows_per_hour=_per_hour((p.new_rows for p in since[1:]), hours),
         removed_rows_per_hour=_per_hour((p.removed_rows for p in since[1:]), hours),
-        new_columns=_new_columns(judged) if result.bytes.growing else (),
+        new_columns=_new_columns(judged) if of_bytes.growing else (),
     )
 
 
@@ -181,12 +173,9 @@ def _new_columns(judged: Judged) -> tuple[str, ...]:
 
 def _together(of_stores: Sequence[Sequence[Point]]) -> list[Point]:
     """The versions that all stores have."""
-    result = group_by((p for points in of_stores for p in points), lambda point: point.version)
-    return [
-        reduce(Point.plus, points)
-        for _, points in sorted(result.items())
-        if len(points) == len(of_stores)
-    ]
+    by_version = group_by((p for points in of_stores for p in points), lambda p: p.version)
+    whole = (points for _, points in sorted(by_version.items()) if len(points) == len(of_stores))
+    return [reduce(Point.plus, points) for points in whole]
 
 
 def _per_byte(heap_bytes: int, row_bytes: int) -> float:

@@ -94,8 +94,7 @@ def heap_by_version(judged: Judged) -> HeapByVersion:
 def heap_by_store(judged: Judged) -> dict[StoreName, int]:
     """The heap of the two versions that Spark retains by default, by store; estimates.
 
-    Takes the facts of each partition at the judged version and the one before: a table's size
-    depends on the rows of its own partition.
+    By the facts of each partition: a table's size depends on the rows of its own.
     """
     layout = usual_layout(judged.checkpoint, judged.version)
     heaps = store_heaps(judged, layout, RETAINED_BY_DEFAULT)
@@ -125,9 +124,8 @@ def object_layout(
 def spark_of(checkpoint: Checkpoint, version: int) -> str | None:
     """The oldest Spark that records the confs of the judged batch; None if they are not there.
 
-    No file of a checkpoint names the Spark that wrote it. But ``OffsetSeqMetadata`` records more
-    confs in each release; of those that matter to the heap, 3.2 wraps every map, and 4.2 every
-    value.
+    No file names the Spark that wrote it, but ``OffsetSeqMetadata`` records more confs in each
+    release. 3.2 wraps every map, and 4.2 every value.
     """
     batch = checkpoint.logs.confs.get(BatchId(version - 1))
     confs = batch if batch is not None else next(iter(checkpoint.logs.confs.values()), {})
@@ -147,15 +145,9 @@ def store_heaps(judged: Judged, layout: Layout, retain: int) -> list[StoreHeap]:
         grouped.setdefault(store, {})[of_version] = version_facts
     for (store, of_version), prefix_facts in facts.prefixes.items():
         prefixes.setdefault(store, {})[of_version] = prefix_facts
-    return [
-        StoreHeap(
-            store,
-            names.get(store.operator_id, ""),
-            versions,
-            prefixes.get(store, {}),
-            layout,
-            retain,
-        )
-        for store, versions in sorted(grouped.items())
-        if judged.version in versions
-    ]
+    heaps = []
+    for store, versions in sorted(grouped.items()):
+        if judged.version in versions:
+            name, of_store = names.get(store.operator_id, ""), prefixes.get(store, {})
+            heaps.append(StoreHeap(store, name, versions, of_store, layout, retain))
+    return heaps

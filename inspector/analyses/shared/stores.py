@@ -1,9 +1,9 @@
 """The tasks of analyses that show keys, and their rows and changes, store by store.
 
 Their rows are written while they are read, so that nothing can be taken back. A store whose files
-went, or cannot be read, before it has given its first row is listed and read again, at the same
-version; what both looks say is damage. A version that the query has left behind meanwhile is an
-error: whoever can begin anew with the newest one does.
+went, or cannot be read, before its first row is listed and read again, at the same version; what
+both looks say is damage. A version that the query has left behind meanwhile is an error: whoever
+can begin anew with the newest one does.
 """
 
 from __future__ import annotations
@@ -50,10 +50,7 @@ _LISTED = 5
 
 
 class HashedKeys:
-    """What the rows that are read say of the hashes among the names of a key.
-
-    ``notes`` gets one for each hash that fits several keys, while the rows are read.
-    """
+    """Learns the hashes among the names of a key; ``notes`` gets each that fits several keys."""
 
     def __init__(self, options: Options, notes: list[str]) -> None:
         hashes = KeyFilter(options.keys, options.where).hashes
@@ -141,8 +138,8 @@ def looking(run: Run) -> Look[Task]:
 def looking_by(runs: Sequence[Run], again: Callable[[TaskT, Sequence[str]], TaskT]) -> Look[TaskT]:
     """What reads a task in this process, and looks again where its files moved under it.
 
-    The runs are of the task's checkpoints, all on one engine, whose reader, if it has one, fetches
-    the files at each look; ``again`` is that of :func:`inspector.passes.typed_rows.look_again`.
+    The runs are of the task's checkpoints, on one engine, whose reader, if any, fetches the files
+    at each look; ``again`` is that of :func:`inspector.passes.typed_rows.look_again`.
     """
     look: Look[TaskT] = once
     if all(run.can_look_again for run in runs):
@@ -166,11 +163,8 @@ def looking_by(runs: Sequence[Run], again: Callable[[TaskT, Sequence[str]], Task
 def check_there(run: Opened, paths: Iterable[str]) -> Checkpoint:
     """The checkpoint by a new listing, which has the version of a run and some files.
 
-    Files that cannot be read are damage, if the new listing has them.
-
-    Raises:
-        OutpacedError: the run began when its version was whole, and it no longer is; or one of
-            the files is gone.
+    Files that cannot be read are damage then. OutpacedError: the version was whole when the run
+    began, and no longer is, or one of the files is gone.
     """
     checkpoint = run.list_again()
     purged = run.listings.whole and not restores(checkpoint, run.version)
@@ -213,13 +207,9 @@ def held_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Batches of one version: the first of them are read at once, and held back.
 
-    As long as none was given away, all begins anew where the query removes the version. From then
-    on that is a problem, and the last of the batches.
-
-    No more than ``rows`` are needed; 0 for all.
-
-    Raises:
-        OutpacedError: the query was faster at every attempt, or its user chose the version.
+    As long as none was given away, all begins anew where the query removes the version; from then
+    on that is a problem, and the last of the batches. No more than ``rows`` are needed; 0 for all.
+    OutpacedError: as :func:`of_one_version`.
     """
 
     def begin() -> tuple[list[pa.RecordBatch], Iterator[pa.RecordBatch]]:
@@ -238,10 +228,8 @@ def held_batches(
 def of_one_version(read: Callable[[], T], begin_anew: Callable[[OutpacedError], None]) -> T:
     """What is read of one version: of a newer one, where the query removed it meanwhile.
 
-    ``begin_anew`` goes over to the newest version, or raises what it is given.
-
-    Raises:
-        OutpacedError: the query was faster at every attempt, or its user chose the version.
+    ``begin_anew`` goes over to the newest version, or raises what it is given. OutpacedError: the
+    query was faster at every attempt, or its user chose the version.
     """
     for _ in range(MORE_LOOKS):
         try:
@@ -267,24 +255,14 @@ def _each_store(tasks: Iterable[Task]) -> list[Task]:
     return [replace(task, stores=(store,)) for task in tasks for store in task.stores]
 
 
-# --- with their types: for files of data and for Spark -------------------------------------------
-
-
 @dataclass(frozen=True)
 class StoreTable:
-    """A store's rows, or its changes, with their types.
+    """A store's rows, or its changes, with their types."""
 
-    Attributes:
-        name: ``operator-0.default``.
-        schema: of the batches.
-        batches: read once, while they are written.
-        problems: grows while the batches are read, in mode ``permissive``.
-    """
-
-    name: str
+    name: str  # ``operator-0.default``
     schema: pa.Schema
-    batches: Iterable[pa.RecordBatch]
-    problems: list[Problem] = field(default_factory=list)
+    batches: Iterable[pa.RecordBatch]  # read once, while they are written
+    problems: list[Problem] = field(default_factory=list)  # grows by them, in mode ``permissive``
 
 
 def store_tables(
@@ -296,11 +274,8 @@ def store_tables(
 ) -> list[StoreTable]:
     """The rows of a version, or its changes, as Arrow with their types: one table per store.
 
-    Nothing of the state is read before the first batch of a table is.
-
-    Raises:
-        InspectorError: something is missing, and the mode is ``failfast``; while the batches are
-            read, too.
+    Nothing of the state is read before its batches are. InspectorError: something is missing, and
+    the mode is ``failfast``.
     """
     table_options = table_options or TableOptions()
     run = Run.start(path, options)
@@ -346,9 +321,8 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
             raise CheckpointError(
                 f"operator {operator_id} has no store {name!r}, it has {names}", run.checkpoint.root
             )
-        store = result[0]
-        tasks = of_stores[store]
-        listed = listed_problems(run, table_options.mode, [store])
+        tasks = of_stores[result[0]]
+        listed = listed_problems(run, table_options.mode, result[:1])
         tasks = [replace(tasks[0], listed=listed), *tasks[1:]]
         return TablePlan(typed_schema(tasks[0]), run_typed_rows, work_of(tasks), run)
 

@@ -75,10 +75,7 @@ class StoreWords:
             self._values[store_name] = RowWords(widen_timeout(schema.value), redact)
 
     def keys(
-        self,
-        store: StoreName,
-        rows: Sequence[bytes | None],
-        schema: StructType | None = None,
+        self, store: StoreName, rows: Sequence[bytes | None], schema: StructType | None = None
     ) -> list[Any]:
         """Keys of a store, or parts of them of another schema."""
         of_store = self._keys.get(store, self._unknown)
