@@ -156,12 +156,12 @@ def _looking(old: Run, new: Run) -> BatchFunction:
     """The differences of each task, looking again at what moves while it is read."""
 
     def again(unit: DiffTask, paths: Sequence[str]) -> DiffTask:
-        def listed(run: Run, tasks: Sequence[Task]) -> tuple[Task, ...]:
+        def look_at(run: Run, tasks: Sequence[Task]) -> tuple[Task, ...]:
             state = run.checkpoint.storage.full_path("state")
             below = [path for path in paths if path.startswith(state)]
             return tuple(stores.listed_again(run, task, below) for task in tasks)
 
-        return replace(unit, old=listed(old, unit.old), new=listed(new, unit.new))
+        return replace(unit, old=look_at(old, unit.old), new=look_at(new, unit.new))
 
     def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         look = stores.looking_by((old, new), again)

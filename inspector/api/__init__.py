@@ -11,15 +11,13 @@
 
 Each function takes the path of a checkpoint and :class:`Options`, and the options of its command
 by keyword; it returns a :class:`Report` (``export`` returns Arrow tables, ``watch`` yields a report
-for each batch). A report's tables hold plain rows; its ``to_dict``, ``to_arrow`` and ``to_pandas``
-convert it, and :func:`render` writes it in any format of the command line.
-:func:`open_checkpoint` has the same functions as methods, and :func:`audit_many` audits many
-checkpoints at a time. What is wrong with the checkpoint as a
-whole is raised: a :class:`InspectorError`, or an OSError of its storage.
+for each batch), whose ``to_dict``, ``to_arrow`` and ``to_pandas`` convert it, and which
+:func:`render` writes in any format of the command line. :func:`open_checkpoint` has the same as
+methods, and :func:`audit_many` audits many checkpoints at a time. What is wrong with a checkpoint
+as a whole is raised: a :class:`InspectorError`, or an OSError of its storage.
 
-Functions and types are imported when they are first named: those that read state take a while,
-``info`` does not. Modules below this package, and all names that ``__all__`` does not have, are
-internal and change without notice.
+Functions and types are imported when they are first named: ``info`` waits for none that reads
+state. All names that ``__all__`` does not have, and modules below, are internal.
 """
 
 from importlib import import_module

@@ -19,7 +19,7 @@ from inspector import analyses
 from inspector.analyses.audit import audit
 from inspector.analyses.shared.estimate import work_of
 from inspector.analyses.shared.fleet_run import Audited, Outcome, Shown, find_all, run_all
-from inspector.analyses.shared.opening import Opened, Recalled, begin
+from inspector.analyses.shared.opening import Recalled, begin
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.report_cache import ReportCache, check_outside
 from inspector.checkpoint.cache_files import cache_files
@@ -77,16 +77,11 @@ def audit_many(
     given = [paths] if isinstance(paths, str | os.PathLike) else paths
     candidates = find_all([os.fspath(path) for path in given], options, recursive=recursive)
 
-    def make(run: Opened) -> Report:
-        return audit(run, **keywords)
-
     shown = Shown.of(level, finding)
     ahead = None if keywords.get("page") or keywords.get("estimate") else audits_by_executors
-    outcomes = run_all(candidates, options, make, at_once, ahead)
+    outcomes = run_all(candidates, options, partial(audit, **keywords), at_once, ahead)
     return (outcome for outcome in outcomes if shown.shows(outcome.result))
 
-
-# --- by executors --------------------------------------------------------------------------------
 
 AT_ONCE = 256  # checkpoints of one job; the driver holds their reports
 WHOLE_COST = 64 << 20  # bytes, files counted in, up to which a checkpoint is audited whole
@@ -112,13 +107,11 @@ def audits_by_executors(
 ) -> Iterator[Found]:
     """The checkpoints, each with its report (:class:`Audited`) or, if that is for the driver, none.
 
-    Where the driver lists, plans and judges what executors read, it is what a fleet of small
-    checkpoints waits for, and holds facts of all that are under way. Here executors do all of it,
-    for :data:`AT_ONCE` checkpoints a job: they list them first, so that Spark's tasks have equal
-    shares of bytes and files, and then audit them. A checkpoint that would be most of a task is
-    left to the driver, which divides it by partitions and ranges of keys; so is one that fails, and
-    those of a job that fails, so that the driver says why, and none suffers from another one's
-    checkpoint.
+    A fleet of small checkpoints waits for the driver, which lists, plans and judges what executors
+    read. Here executors do all of it, :data:`AT_ONCE` checkpoints a job: they list them first, so
+    that Spark's tasks have equal shares, and then audit them. One that would be most of a task is
+    left to the driver, which divides it; so is one that fails, and those of a job that fails, so
+    that the driver says why, and none suffers from another one's checkpoint.
     """
     job = _Job(options, engine)
     rest = iter(candidates)
@@ -181,9 +174,6 @@ class _Job:
 def _work(number: int, place: Found, size: int = 0, files: int = 0) -> Work:
     spec = {"number": number, "path": place.path, "is_root": place.is_root}
     return Work(json.dumps(spec), size, files=files)
-
-
-# --- on an executor ------------------------------------------------------------------------------
 
 
 def _run(

@@ -9,8 +9,7 @@
     checkpoint.leftovers(redact="hash").to_pandas()
     checkpoint.history(key="user=a")
 
-The methods and their keywords come from the declarations of the analyses; what type checkers see of
-them is ``typed_methods.pyi``, made of the same.
+Methods and keywords come from the declarations of the analyses, and ``typed_methods.pyi`` too.
 """
 
 from __future__ import annotations
@@ -45,8 +44,7 @@ Path = str | os.PathLike[str]
 
 _FIELDS = tuple(field.name for field in fields(Options))
 _DECLARED = {each.name: each for each in SHARED}
-_SAME = (("batch", "state_version"), ("state_version", "batch"))
-"""Two names for one thing: the one that is given replaces the other."""
+_SAME = (("batch", "state_version"), ("state_version", "batch"))  # the given replaces the other
 
 _CUT_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?!/)")
 _SINGLE_SLASH = ("dbfs", "file")  # schemes that Spark spells with one slash
@@ -55,11 +53,8 @@ _SINGLE_SLASH = ("dbfs", "file")  # schemes that Spark spells with one slash
 def open_checkpoint(path: Path, **options: Unpack[OpenOptions]) -> OpenCheckpoint:
     """Open a checkpoint: look whether there is one, and which version it has.
 
-    Args:
-        path: its root, or a part of it: a :class:`pathlib.Path`, or any URL that the command line
-            takes.
-        options: fields of :class:`inspector.api.Options`: the version and the part that all
-            analyses judge, how the storage is opened, and so on.
+    The path is its root, or a part of it: a :class:`pathlib.Path`, or any URL that the command line
+    takes. The options are fields of :class:`inspector.api.Options`, for all analyses.
 
     Raises:
         CheckpointError: no checkpoint, or no such part or version of it.
@@ -72,12 +67,8 @@ def open_checkpoint(path: Path, **options: Unpack[OpenOptions]) -> OpenCheckpoin
 class OpenCheckpoint(Methods):
     """A checkpoint, with a method for every analysis.
 
-    Each call reads the checkpoint as it is then: a query that runs may have gone on. Options that
-    were given when it was opened hold for every call of a command that has them, and a call may
-    give others.
-
-    Attributes:
-        path: where it is, as its user spelled it. options: of all calls.
+    Each call reads it as it is then: a query that runs may have gone on. The options hold for every
+    call of a command that has them, and a call may give others.
     """
 
     def __init__(self, path: Path, **options: Unpack[OpenOptions]) -> None:
@@ -122,31 +113,23 @@ class Method:
         _check(f"{self.__name__}()", keywords, tuple(self.__signature__.parameters))
         shared = {k: v for k, v in keywords.items() if k in _shared_names(self._analysis)}
         options = _accept(self._analysis, _with(self._checkpoint.options, shared))
-        own = {
-            name: _value(self._analysis, name, keywords[name]) for name in names if name in keywords
-        }
         placed = self.__signature__.bind(*arguments, **keywords).arguments
-        arguments_by_name = {
-            argument.name: _value(
-                self._analysis, argument.name, placed.get(argument.name, argument.default)
-            )
-            for argument in self._analysis.arguments
+        given = {
+            item.name: placed.get(item.name, item.default) for item in self._analysis.arguments
         }
-        return self._analysis.function(
-            **arguments_by_name | {"path": self._checkpoint.path}, options=options, **own
-        )
+        given |= {name: keywords[name] for name in names if name in keywords}
+        values = {name: _value(self._analysis, name, value) for name, value in given.items()}
+        values |= {"path": self._checkpoint.path, "options": options}
+        return self._analysis.function(**values)
 
 
 def signature_of(analysis: Analysis) -> Signature:
     """What the method of an analysis takes."""
+    kind = Kind.POSITIONAL_OR_KEYWORD
     parameters = [
-        Kind(
-            argument.name,
-            Kind.POSITIONAL_OR_KEYWORD,
-            default=Kind.empty if argument.required else argument.default,
-        )
-        for argument in analysis.arguments
-        if argument.name != "path"
+        Kind(of.name, kind, default=Kind.empty if of.required else of.default)
+        for of in analysis.arguments
+        if of.name != "path"
     ]
     function = signature(analysis.function).parameters
     parameters += [function[name].replace(annotation=Kind.empty) for name in _own(analysis)]

@@ -69,12 +69,8 @@ def many_options() -> Iterator[click.Option]:
     yield click.Option(
         ["-r", "--recursive"], is_flag=True, help="Read every checkpoint in or below PATH."
     )
-    yield click.Option(
-        ["--at-once"],
-        type=click.IntRange(1),
-        metavar="N",
-        help="Number of checkpoints to read at the same time.  [default: 4, or 64 on Spark]",
-    )
+    at_once = "Number of checkpoints to read at the same time.  [default: 4, or 64 on Spark]"
+    yield click.Option(["--at-once"], type=click.IntRange(1), metavar="N", help=at_once)
     yield ViewOption(
         ["--details"], is_flag=True, help="With several checkpoints, show the whole report of each."
     )
@@ -130,23 +126,19 @@ def message_options() -> Iterator[click.Option]:
 
 def own_options(analysis: Analysis, parsed: Mapping[str, Any]) -> dict[str, Any]:
     """The values of the options that are the analysis' own, by the names of its function."""
-    return {option.name: _own(option, parsed) for option in analysis.options}
-
-
-def _own(declared: Parameter, parsed: Mapping[str, Any]) -> Any:
-    value = parsed[_name(declared)]
-    if value is None and declared.option.for_people is not None:
-        return declared.option.for_people if parsed["output"] in PEOPLE else declared.default
-    return value
+    values = {}
+    for declared in analysis.options:
+        value, few = parsed[_name(declared)], declared.option.for_people
+        if value is None and few is not None:
+            value = few if parsed["output"] in PEOPLE else declared.default
+        values[declared.name] = value
+    return values
 
 
 def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED) -> Options:
-    """The shared options of the API from those of the command line.
+    """The shared options of the API from those in ``shared`` of the command line.
 
-    Only of those in ``shared``: one of a command's own may have the name of another.
-
-    Raises:
-        click.UsageError: both a batch and a state version are parsed, or a threshold is none.
+    click.UsageError: both a batch and a state version are given, or a threshold is none.
     """
     if parsed.get("batch") is not None and parsed.get("state_version") is not None:
         raise click.UsageError("--batch and --state-version exclude each other")
@@ -156,22 +148,16 @@ def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED)
             value = parsed[_name(item)]
             is_word = issubclass(item.kind, enum.Enum) and value is not None
             values[item.name] = item.kind(value) if is_word else value
-    engine = {
-        name.removeprefix(_ENGINE): values.pop(name)
-        for name in list(values)
-        if name.startswith(_ENGINE)
-    }
+    names = [name for name in values if name.startswith(_ENGINE)]
+    engine = {name.removeprefix(_ENGINE): values.pop(name) for name in names}
     try:  # once, and not for each of many checkpoints
         Thresholds.parse(values.get("thresholds", {}))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if engine:
-        values["engine"] = EngineOptions(
-            **engine,
-            notify=_messages(parsed),
-            watch=watch_of(parsed),
-            verbose=bool(parsed.get("verbose")),
-        )
+        notify, watch = _messages(parsed), watch_of(parsed)
+        verbose = bool(parsed.get("verbose"))
+        values["engine"] = EngineOptions(**engine, notify=notify, watch=watch, verbose=verbose)
     return Options(**values)
 
 
@@ -203,23 +189,22 @@ def _argument(declared: Parameter, *, many: bool) -> click.Argument:
 
 
 def _option(declared: Parameter) -> click.Option:
-    kind = ViewOption if isinstance(declared.option, View) else click.Option
+    option, default = declared.option, declared.default
+    kind = ViewOption if isinstance(option, View) else click.Option
     if declared.kind is bool:
-        return kind([declared.flag], is_flag=True, help=declared.option.help)
-    default = (
-        declared.default.value if isinstance(declared.default, enum.Enum) else declared.default
-    )
-    if declared.many or declared.option.for_people is not None:
+        return kind([declared.flag], is_flag=True, help=option.help)
+    if declared.many or option.for_people is not None:
         default = None
+    default = default.value if isinstance(default, enum.Enum) else default
     return kind(
         [declared.flag],
         type=_type(declared),
         default=default,
         show_default=bool(default),
         multiple=declared.many,
-        metavar=declared.option.metavar,
-        callback=_callback(declared),
-        help=declared.option.help,
+        metavar=option.metavar,
+        callback=_pairs if declared.kind is dict else _texts if option.file else None,
+        help=option.help,
     )
 
 
@@ -237,12 +222,6 @@ class _Lines(click.types.StringParamType):
     """Texts that may hold spaces: in an environment variable each stands on a line of its own."""
 
     envvar_list_splitter = "\n"
-
-
-def _callback(declared: Parameter) -> Callable[[click.Context, click.Parameter, Any], Any] | None:
-    if declared.kind is dict:
-        return _pairs
-    return _texts if declared.option.file else None
 
 
 def _pairs(
@@ -270,9 +249,6 @@ def _text(value: str) -> str:
         return scope + Path(name).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise click.BadParameter(f"{name} cannot be read: {error}") from None
-
-
-# --- Sizes on the command line: ``8GiB``, ``512M`` ------------------------------------------------
 
 
 class ByteSize(click.ParamType[int]):

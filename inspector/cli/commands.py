@@ -93,9 +93,8 @@ def _reports(analysis: Analysis, parsed: dict[str, Any]) -> None:
         from inspector.analyses.shared.estimate import estimate_audits  # noqa: PLC0415 - few ask for it
 
         paths, price, recursive = parsed["paths"], parsed["price"], parsed["recursive"]
-        estimated = estimate_audits(
-            paths, click_options.api_options(parsed), price, recursive=recursive
-        )
+        options = click_options.api_options(parsed)
+        estimated = estimate_audits(paths, options, price, recursive=recursive)
         output_files.write_report(estimated, parsed)
         sys.exit(output_files.code_of(estimated, NEVER))
     if means_many(parsed["paths"], recursive=parsed["recursive"]):

@@ -6,9 +6,8 @@ default. A name at the top is for every command that has such an option; a table
 name is for that command alone.
 
 A ``pyproject.toml`` is merely found, and may be anybody's. It is read only where nobody but the
-user and root can have written it, and sets only how things are shown and judged: the
-:class:`ViewOption`. Keys and values it may redact more than the command does, never less. What is
-run, written, opened or connected to, the user says.
+user and root can have written it, and sets only a :class:`ViewOption`; keys and values it may
+redact more than the command does, never less.
 """
 
 from __future__ import annotations
@@ -33,17 +32,13 @@ REDACT = "redact"
 LARGEST_BYTES = 1 << 20  # of a file of options
 
 _NOT_IN_FILES = frozenset({"config", "help", "verbose"})
-_MESSAGES = "inspector.config_file"
-"""Where a context keeps what is to be said about its files: (it is a warning, the text)."""
+_MESSAGES = "inspector.config_file"  # in a context: (it is a warning, what is said of its files)
 
 _MOST_LINKS = 40  # symbolic links that lead to a file at the most, as Linux has it
 
 
 def config_options() -> Iterator[click.Option]:
-    """The option that names a file, and the one that says which were read; every command has them.
-
-    The first is looked at before the others, whether it is given or not: it makes their defaults.
-    """
+    """The option that names a file, looked at first as it makes defaults of others; ``-v``."""
     yield click.Option(
         ["--config"],
         type=click.Path(dir_okay=False),
@@ -90,22 +85,21 @@ def _contents(
 ) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """The tables of the files, what counts more after what counts less."""
     folder = Path.cwd()
-    folders = (folder, *folder.parents)
-    project = next(
-        (candidate / PROJECT for candidate in folders if (candidate / PROJECT).is_file()), None
-    )
-    if project is not None and (value is None or not _is_same(project, Path(value))):
+    files = (candidate / PROJECT for candidate in (folder, *folder.parents))
+    project = next((file for file in files if file.is_file()), None)
+    try:
+        is_same = project is not None and value is not None and project.samefile(value)
+    except OSError:
+        is_same = False
+    if project is not None and not is_same:
         try:
             data, fault = _read_project(project)
             if fault is None:
                 yield project, _own_table(_parse(data))
             elif b"inspector" in data:
-                _add_message(
-                    context,
-                    f"warning: {escape(str(project))} is not used: {escape(fault)}; --config uses "
-                    "it in any case",
-                    warning=True,
-                )
+                words = f"{escape(str(project))} is not used: {escape(fault)}"
+                text = f"warning: {words}; --config uses it in any case"
+                _add_message(context, text, warning=True)
         except (OSError, _NoOptionsError):
             pass  # It is for other tools, and one of these will say what is wrong with it.
     if value is not None:
@@ -120,13 +114,6 @@ def _contents(
 
 class _NoOptionsError(ValueError):
     """The content of a file is no TOML that is read here."""
-
-
-def _is_same(file: Path, second: Path) -> bool:
-    try:
-        return file.samefile(second)
-    except OSError:
-        return False
 
 
 def _read_project(file: Path) -> tuple[bytes, str | None]:
@@ -250,8 +237,8 @@ def _is_of_another(name: str, setting: Any) -> bool:
     return f"--{name}" in flags or name in _OF_SOME
 
 
+# Options that are in no declaration, and that not every command has.
 _OF_SOME = frozenset({"fail-on", "recursive", "at-once", "details", "output", "output-file"})
-"""Options that are in no declaration, and that not every command has."""
 
 
 def _unknown_text(name: str, options: Mapping[str, click.Option]) -> str:
@@ -262,12 +249,8 @@ def _unknown_text(name: str, options: Mapping[str, click.Option]) -> str:
 
 def _default(option: click.Option, setting: Any) -> dict[str, Any]:
     assert option.name is not None
-    return {option.name: _value(setting, multiple=option.multiple)}
-
-
-def _value(setting: Any, *, multiple: bool) -> Any:
-    if not multiple:
-        return setting
-    if isinstance(setting, dict):
-        return [f"{name}={value}" for name, value in setting.items()]
-    return setting if isinstance(setting, list) else [setting]
+    if option.multiple and isinstance(setting, dict):
+        setting = [f"{name}={value}" for name, value in setting.items()]
+    elif option.multiple and not isinstance(setting, list):
+        setting = [setting]
+    return {option.name: setting}

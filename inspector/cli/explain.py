@@ -51,9 +51,8 @@ def explain(words: tuple[str, ...], *, wide: bool) -> None:
     checkpoint = next((word for word in words if _is_checkpoint(word)), None)
     topic = " ".join(_text(word) for word in words if word != checkpoint)
     if words and not topic.strip():
-        raise click.UsageError(
-            "there is no text; beside a checkpoint say what was seen, such as 'state grows'"
-        )
+        message = "there is no text; beside a checkpoint say what was seen, such as 'state grows'"
+        raise click.UsageError(message)
     # A message of several words may end with the path of a file.
     last = words[-1] if len(words) == 2 and checkpoint is None else ""
     if _PATH.fullmatch(last) and not _FILE.search(last) and not os.path.exists(last):
@@ -62,9 +61,8 @@ def explain(words: tuple[str, ...], *, wide: bool) -> None:
         for_programs = data(topic)
         text = for_programs or (lookup(topic) if words else contents())
     except FileNotFoundError:
-        raise click.UsageError(
-            "this copy of the package has no documentation: it was packed for Spark workers"
-        ) from None
+        message = "this copy of the package has no documentation: it was packed for Spark workers"
+        raise click.UsageError(message) from None
     if text is None:
         raise click.UsageError(_unknown_text(topic))
     for_terminal = sys.stdout is not None and sys.stdout.isatty() and for_programs is None
@@ -152,8 +150,7 @@ _SPELLINGS = {"Long": "bigint", "Integer": "int", "Short": "smallint", "Byte": "
 def _changes(text: str, checkpoint: str | None) -> list[str]:
     """The changes of the query that Spark ignored or refused, by what a log says of them.
 
-    The checkpoint has no trace of them: its log keeps the old value of a conf, its schema the old
-    one. With its path it is said whether it is the one.
+    The checkpoint keeps the old conf or schema alone; with its path it is said whether it is this.
     """
     ignored = dict.fromkeys(_IGNORED.findall(text))
     refused = dict.fromkeys(
@@ -201,16 +198,12 @@ def _changes(text: str, checkpoint: str | None) -> list[str]:
 
 
 def _files(text: str, checkpoint: str | None) -> list[str]:
-    if checkpoint is None:
-        return []
     names = list(dict.fromkeys(_FILE.findall(text)))[-_MOST_FILES:]
-    if not names:
+    if checkpoint is None or not names:
         return []
-    storage = discovery.open_checkpoint(checkpoint).storage
-    return [
-        f"- `{name}` is {'there' if storage.exists(name) else 'not there'} in this checkpoint."
-        for name in names
-    ]
+    exists = discovery.open_checkpoint(checkpoint).storage.exists
+    words = {name: "there" if exists(name) else "not there" for name in names}
+    return [f"- `{name}` is {word} in this checkpoint." for name, word in words.items()]
 
 
 def _ddl(schema: str) -> str:

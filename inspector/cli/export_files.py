@@ -138,8 +138,6 @@ def _format(output: str, given: str | None) -> str:
     )
 
 
-# --- Tables to files of data: whole or not at all, and never over what is there -------------------
-
 SUFFIXES: Mapping[str, str] = {form: f".{form}" for form in ("parquet", "arrow", "csv", "ndjson")}
 """Formats of data files, and how their names end."""
 
@@ -256,8 +254,6 @@ _WRITERS: Mapping[str, Callable[[StoreTable, Path], int]] = {
     "arrow": _write_arrow,
 }
 
-
-# --- Tables that Spark's executors write, because they may be too large for one process -----------
 
 FORMATS = ("parquet", "ndjson", "csv")
 

@@ -55,9 +55,8 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
     pages = Pages(analysis, parsed, many=True)
     options = api_options(parsed, analysis.shared)
     candidates = find_all(parsed["paths"], options, recursive=parsed["recursive"])
-    checked: Iterable[Found] = _check(
-        candidates, [parsed.get(name) for name in ("output_file", "html", "history", "cache")]
-    )
+    names = ("output_file", "html", "history", "cache")
+    checked: Iterable[Found] = _check(candidates, [parsed.get(name) for name in names])
     if not parsed["recursive"] and not any(map(is_pattern, parsed["paths"])):
         checked = list(checked)
     with Spool() as spool:
@@ -71,7 +70,8 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
             options.engine.notify(f"cache: {counts} reports are from {shown_url(options.cache)}")
         gone = fleet.gone()
         pages.write()
-        fleet.remember()
+        if fleet.record is not None:
+            fleet.record.write()
         with destination(parsed["output_file"], force=parsed["force"]) as file:
             is_page = parsed["output"] == HTML and pages.wanted
             write(pages.page() if is_page else document(form, members, gone, fleet.left_out), file)
@@ -100,7 +100,7 @@ class _Fleet:
         self._analysis, self._form = analysis, form
         self._pages, self._shown = pages, shown
         self._own = own_options(analysis, parsed) | ({"page": True} if pages.wanted else {})
-        self._record = record_of(analysis, parsed, self._own, options.engine)
+        self.record = record_of(analysis, parsed, self._own, options.engine)
         self._fail_on: str = parsed.get("fail_on", NEVER)
         self._at_once: int | None = parsed["at_once"]
         self._baseline: str | None = parsed.get("baseline")
@@ -117,8 +117,8 @@ class _Fleet:
                 self.recalled.append(report.checkpoint)
             self._note(report.checkpoint, report.summary.get("query_id"))
             report = failing_on(report, self._fail_on)
-            if self._record is not None:
-                self._record.add(report)
+            if self.record is not None:
+                self.record.add(report)
             member = self._form.member(report, lambda: code_of(report, self._fail_on))
             shown = self._shown.shows(report)
             if shown:
@@ -147,16 +147,11 @@ class _Fleet:
         self._pages.fail(path, error)
         kind = error.slug if isinstance(error, InspectorError) else type(error).__name__
         message = message_of(error)
-        if self._record is not None:
-            self._record.fail(path, message)
+        if self.record is not None:
+            self.record.fail(path, message)
         click.echo(f"error: {escape(message)}", err=True)
         message = message.removeprefix(f"{path}: ")
         return self._form.failure(path, message, kind, exit_of(error))
-
-    def remember(self) -> None:
-        """Add what was found to the history, if there is one."""
-        if self._record is not None:
-            self._record.write()
 
     def _note(self, checkpoint: str, query_id: str | None) -> None:
         if self._baseline is not None:  # else nobody asks, and there may be ten thousand

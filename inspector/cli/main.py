@@ -21,8 +21,7 @@ from inspector.credentials import learn_arguments, redact
 from inspector.model import LIMITS_FAULT
 from inspector.plain_text import escape, escape_lines
 
-_COLLECT_AFTER = 100_000
-"""Objects made until the garbage collector looks for cycles; Python's own 700 are soon imported."""
+_COLLECT_AFTER = 100_000  # objects made until the garbage collector looks for cycles, not 700
 
 EXPLAIN = "explain"  # the one command that is no analysis: it prints documentation
 
@@ -40,9 +39,8 @@ SIMILAR = 0.6  # how alike a command must be to what was typed to be proposed, b
 def commands() -> list[str]:
     """The names of all commands, in the order of the help."""
     names = [*(name for name in analyses.names() if analyses.load(name).command), EXPLAIN]
-    return sorted(
-        names, key=lambda n: (HELP_ORDER.index(n) if n in HELP_ORDER else len(HELP_ORDER), n)
-    )
+    order = {name: rank for rank, name in enumerate(HELP_ORDER)}
+    return sorted(names, key=lambda name: (order.get(name, len(order)), name))
 
 
 class _Commands(click.Group):
@@ -81,9 +79,8 @@ class _Commands(click.Group):
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
             near = difflib.get_close_matches(name, commands(), cutoff=SIMILAR)
-            hint = (
-                f"Did you mean {' or '.join(near)}?" if near else "inspector -h lists all commands"
-            )
+            shown = "inspector -h lists all commands"
+            hint = f"Did you mean {' or '.join(near)}?" if near else shown
             ctx.fail(f"Unknown command {name!r}. {hint}")
         return super().resolve_command(ctx, args)
 

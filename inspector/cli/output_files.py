@@ -62,14 +62,10 @@ def history_options(analysis: Analysis) -> Iterator[click.Option]:
 def record_of(
     analysis: Analysis, parsed: Mapping[str, Any], keywords: dict[str, Any], engine: EngineOptions
 ) -> Record | None:
-    """What a run adds to a history; None without ``--history``.
+    """What a run adds to a history; None without ``--history``. Its Spark, if any, is the engine's.
 
-    What the history knows is added to ``keywords``. Its Spark, if any, is the engine's.
-
-    Raises:
-        click.UsageError: the history would lie in a checkpoint.
-        EngineError: Spark has no such format.
-        OSError: it cannot be read.
+    What the history knows is added to ``keywords``. click.UsageError: it would lie in a checkpoint;
+    EngineError: Spark has no such format; OSError: it cannot be read.
     """
     if not analysis.remembered:
         return None
@@ -94,9 +90,8 @@ def record_of(
 def destination(path: str | None, *, force: bool) -> Iterator[TextIO]:
     """Where to write: stdout, a device or pipe, or a file that appears when the block ends well.
 
-    Raises:
-        click.UsageError: the file is there and ``force`` is not given, or none can be made there.
-        OSError: it cannot be written; a BrokenPipeError if the reader of stdout has gone.
+    click.UsageError: the file is there and ``force`` is not given, or none can be made there.
+    BrokenPipeError: the reader of stdout has gone.
     """
     if path is None:
         if sys.stdout is None:
@@ -134,9 +129,6 @@ _JSON_ESCAPES = "inspector.json_escapes"
 codecs.register_error(_JSON_ESCAPES, _json_escapes)
 
 
-# --- What every command does after its analysis ---------------------------------------------------
-
-
 def write_report(report: Report, parsed: dict[str, Any]) -> None:
     """Write a report where the options say; problems also on stderr, where its format has none."""
     output = parsed["output"]
@@ -169,8 +161,6 @@ def failing_on(report: Report, fail_on: str) -> Report:
     return replace(report, fail_on=None if fail_on == NEVER else Severity[fail_on.upper()])
 
 
-# --- ``--html FILE``: the page of what was audited, beside the report -----------------------------
-
 HTML = "html"
 
 
@@ -187,9 +177,7 @@ def page_options(analysis: Analysis) -> Iterator[click.Option]:
 class Pages:
     """The page of a run: beside its reports by ``--html``, or instead of them by ``-o html``.
 
-    Raises:
-        click.UsageError: the file is there and is not to be overwritten, or it is the report's own
-            file, or it would lie in a checkpoint.
+    click.UsageError: its file is there, or is the report's, or would lie in a checkpoint.
     """
 
     def __init__(

@@ -24,12 +24,9 @@ _REMOVALS = 20
 
 @contextmanager
 def partial_file(target: Path) -> Iterator[Path]:
-    """A hidden file beside a target, which takes the target's name when the block has ended well.
+    """A hidden file beside a target, which takes its name and place when the block has ended well.
 
-    A new file has the rights that the umask leaves it; the target may be there.
-
-    Raises:
-        click.UsageError: none can be made there.
+    A new file has the rights that the umask leaves it. click.UsageError: none can be made there.
     """
     made = not target.parent.exists()
     partial = target.parent / f".{target.name}.{os.urandom(4).hex()}"
@@ -77,11 +74,7 @@ def remove(path: Path) -> None:
 
 
 def is_written_through(target: Path) -> bool:
-    """Whether a target is a device or a pipe: it is written to, and nothing takes its place.
-
-    Raises:
-        click.UsageError: it is a folder, or something that no text can be written to.
-    """
+    """Whether a target is a device or a pipe, which keeps its place (UsageError: a folder)."""
     if not target.exists():
         return False
     mode = target.stat().st_mode
@@ -99,8 +92,6 @@ def real_target(path: str) -> Path:
     return Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
 
 
-# --- Signals end the process at once: no thread is waited for, and no partial file is lef ---------
-
 _ENDING = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
@@ -111,8 +102,7 @@ _SHOW_CURSOR = "\x1b[?25h\n"
 def end_on_signals() -> Iterator[None]:
     """Let signals end the process while the block runs: with 130 for Ctrl-C, else 128 + number.
 
-    Python runs a signal's handler in the main thread only, when that is back in Python; a thread of
-    its own is woken at once instead.
+    Python runs handlers in the main thread, when that is back in Python; this thread wakes at once.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 PATIENCE_SECONDS = 1.0  # what takes less shows nothing
-
 REFRESH_SECONDS = 0.2
-
 ROOM_FOR_BAR = 60  # a narrower terminal has room for the numbers alone
 
 

@@ -83,8 +83,6 @@ def _say(report: Report, said: set[str], parsed: dict[str, Any]) -> set[str]:
     return set(problems)
 
 
-# --- Batches of a running query as lines that fit a terminal --------------------------------------
-
 _COLUMNS = {
     "BATCH": 6,
     "TIME": 8,

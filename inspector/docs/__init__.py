@@ -55,8 +55,7 @@ _PARAGRAPH = re.compile(r"(?:\*\*([^*]+)\.\*\* |(?:- )?([A-Z][a-zA-Z ]{1,20}): )
 """A line of text, and the words before it: in bold, or before a colon."""
 _CODE = re.compile(r"`([^`]+)`")
 _ALSO = "In Spark: "  # how a line of an entry begins whose code words are names of the entry too
-_MESSAGES = "In messages: "
-"""The same of words in messages, of releases without classes too; ``...`` stands for anything."""
+_MESSAGES = "In messages: "  # the same of words in messages; ``...`` stands for anything
 _WORDS = "In words: "  # the same of what people call it, which in a log would be found everywhere
 _SYMPTOMS = "reference/symptoms"
 _TO_DO = "**What to do.**"
@@ -161,10 +160,8 @@ def _read(path: str) -> str:
 def lookup(topic: str) -> str | None:
     """What the documentation has on a topic, for a reader who has no site; None if nothing.
 
-    Args:
-        topic: a page by its name or its path, or an entry by any of its names, in any case; in
-            brackets too, as Spark's messages have their class. Or a whole message of Spark, with
-            the class in it or, of older releases, the words.
+    A topic is a page by its name or path, or an entry by any of its names, in any case and in
+    brackets too; or a whole message of Spark, with the class in it or, of older ones, the words.
     """
     requested = topic.strip().strip("[]").casefold()
     for name in PAGES:
@@ -181,9 +178,7 @@ class Entry(NamedTuple):
     """An entry of a page, taken apart."""
 
     title: str  # what its heading says after its name
-    # by the words before each: ``What it means``, ``Source``; the first one that has none is at
-    # ``""``
-    paragraphs: dict[str, str]
+    paragraphs: dict[str, str]  # by the words before each, as ``Source``; the first without at ""
 
 
 @cache
@@ -221,27 +216,16 @@ def _under(text: str, name: str) -> str:
 
 def _family(beginning: str) -> list[str]:
     """A line for each entry whose name begins so, with what it means."""
-    headed, _ = _entries()
     listed = []
-    for name, texts in headed.items():
+    for name, (text, *_) in _entries()[0].items():
         if name.startswith(beginning):
-            spelling = next(
-                n for n in _names(texts[0].partition("\n")[0][4:]) if n.casefold() == name
-            )
-            listed.append((spelling, f"- `{spelling}`: {_first_sentence(texts[0])}"))
-    if not listed:
-        return []
-    return [
-        f"# Topics that begin with {beginning.upper()}\n",
-        *(line for _, line in sorted(listed)),
-        "",
-    ]
-
-
-def _first_sentence(text: str) -> str:
-    lines = (line for line in text.splitlines()[1:] if line)
-    words = next(line for line in lines if not _SEVERITY.match(line))
-    return words.replace("**What it means.** ", "").partition(". ")[0].rstrip(".") + "."
+            heading, *lines = text.splitlines()
+            spelling = next(n for n in _names(heading[4:]) if n.casefold() == name)
+            words = next(line for line in lines if line and not _SEVERITY.match(line))
+            first = words.replace("**What it means.** ", "").partition(". ")[0].rstrip(".")
+            listed.append((spelling, f"- `{spelling}`: {first}."))
+    lines = [line for _, line in sorted(listed)]
+    return [f"# Topics that begin with {beginning.upper()}\n", *lines, ""] if lines else []
 
 
 def _is_foreign(message: str) -> bool:
@@ -281,10 +265,7 @@ def _in_message(message: str) -> list[str]:
 
 
 def _by_words(text: str) -> list[str]:
-    """The symptoms that have most of the words of what a person says, in whichever order.
-
-    Where it is no phrase that people are known to say, a line says that it is a guess.
-    """
+    """The symptoms that have most words of what is said; a guess where no phrase of it is known."""
     scores = _scores(text)
     most = max(scores.values(), default=0)
     if most < _LEAST_SCORE:
@@ -449,9 +430,8 @@ def _stem(name: str) -> str:
 
 def _plain(page: str) -> str:
     """A page whose links say the topic, since there is nothing to click on."""
-    return _LINK.sub(_without_link, _NO_TEXT.sub("", page))
 
+    def without(link: re.Match[str]) -> str:
+        return link[1] if link[1].casefold() == link[3] else f"{link[1]} (topic `{link[3]}`)"
 
-def _without_link(link: re.Match[str]) -> str:
-    text, stem = link[1], link[3]
-    return text if text.casefold() == stem else f"{text} (topic `{stem}`)"
+    return _LINK.sub(without, _NO_TEXT.sub("", page))

@@ -1,8 +1,8 @@
 """An engine whose users' tasks are one job, so that many checkpoints cost what one large one would.
 
-A Spark session does what one job asks faster than what many small ones do, and no core idles while
-the last partition of one checkpoint is read. (24 checkpoints of the fixtures, ``local[2]``: 24 to
-30 s as one job, 50 to 68 s with a job each, however many of these ran at the same time.)
+A Spark session does what one job asks faster than many small ones, and no core idles while the last
+partition of one checkpoint is read. (24 checkpoints of the fixtures, ``local[2]``: 24 to 30 s as
+one job, 50 to 68 s with a job each, however many of these ran at the same time.)
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class BatchedEngine(Engine):
 
     @property
     def reader(self) -> Reader | None:
-        """What reads the files in place of fsspec, if anything does."""
+        """As :attr:`inspector.engines.engine.Engine.reader`."""
         return self.engine.reader
 
     @property
     def cores(self) -> int | None:
-        """Tasks that run at the same time; None if that is not known."""
+        """As :attr:`inspector.engines.engine.Engine.cores`."""
         return self.engine.cores
 
     def join(self) -> None:
@@ -106,10 +106,7 @@ class BatchedEngine(Engine):
 def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
     """One job for requests of the same function: every result goes to whose task it is of.
 
-    A task that several have, of a checkpoint that was named twice, runs once.
-
-    Raises:
-        EngineError: the engine failed.
+    A task that several have, of a checkpoint that was named twice, runs once (EngineError).
     """
     owners: dict[str, list[int]] = {}
     work: dict[str, Work] = {}
@@ -120,9 +117,8 @@ def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
     groups = list(dict.fromkeys(map(tuple, owners.values())))
     number_of = {group: number for number, group in enumerate(groups)}
     first = requests[0].job
-    tagged = tagging(
-        first.function, {digest(spec): number_of[tuple(group)] for spec, group in owners.items()}
-    )
+    of_specs = {digest(spec): number_of[tuple(group)] for spec, group in owners.items()}
+    tagged = tagging(first.function, of_specs)
     schema = pa.schema([pa.field(OWNERS, pa.int32()), *first.schema])
     merges = [requests[group[0]].job.merge for group in groups]
     for batch in engine.map(tagged, schema, list(work.values()), merging(merges)):

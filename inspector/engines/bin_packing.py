@@ -1,7 +1,7 @@
 """Packs tasks into groups, one for each Spark task: large ones alone, small ones together.
 
 A Spark task takes some 30 ms of a core before it does anything, and a stage lasts as long as its
-last Spark task. So the heaviest tasks are placed first, each in the group that is lightest so far.
+last one. So the heaviest tasks are placed first, each in the group that is lightest so far.
 """
 
 from __future__ import annotations
@@ -46,9 +46,8 @@ def pack(work: Sequence[Work], count: int) -> list[list[Work]]:
 def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> BatchFunction:
     """The same batch function over numbers of groups (a column ``id``) instead of tasks.
 
-    The tasks are captured by the function, so that no join has to bring them together with their
-    numbers. They are compressed, as every Spark task is sent all of them: they repeat the same
-    file names, and take a tenth.
+    The function captures the tasks, so that no join has to bring them; compressed, as every Spark
+    task is sent all of them: they repeat the same file names, and take a tenth.
     """
     numbers = itertools.count()
     packed = [
@@ -67,9 +66,8 @@ def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> Batch
 def partition_keys(count: int) -> list[int]:
     """For each of so many Spark partitions, in order, an ``int`` that Spark hashes into it.
 
-    ``repartition(n, key)`` puts a row where the hash of its key says, so that of n keys chosen
-    freely some would share a partition and a third of the partitions had none. Should a Spark hash
-    otherwise, groups only share partitions.
+    ``repartition(n, key)`` goes by that hash, so that of keys chosen freely some would share a
+    partition. Should a Spark hash otherwise, groups only share partitions.
     """
     result: dict[int, int] = {}
     for key in itertools.count():

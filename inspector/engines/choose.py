@@ -15,8 +15,7 @@ from inspector.exceptions import EngineError
 from inspector.light_dataclasses import dataclass, field
 from inspector.quantities import bytes_text
 
-LOCAL_SPARK_BYTES = 16 << 30
-"""State files above this are spread over processes of a local Spark, where there is one."""
+LOCAL_SPARK_BYTES = 16 << 30  # of state files, above which a local Spark spreads them
 
 AUTO, LOCAL, SPARK = "auto", "local", "spark"
 NAMES = (AUTO, LOCAL, SPARK)
@@ -33,33 +32,25 @@ _SPARK_VARIABLES = {
 class EngineOptions:
     """Where the tasks are to run.
 
-    Attributes:
-        name: ``auto``, ``local`` or ``spark``.
-        master: where to start a session; any that Spark knows, and ``sc://`` of Spark Connect.
-        conf: Spark confs of a session that is started here. May hold credentials: never shown.
-        session: a session of the user's own, which is used as it is.
-        io: how workers read: ``fsspec``, or ``hadoop`` by the file systems that Spark has.
-        notify: is called with one line: the choice and its reason, where ``auto`` chose Spark or
-            could not; what a user has to know about Spark's workers.
-        tells_kernel: whether a slow kernel is told of; not where an engine has said it of all
-            workers.
-        verbose: report the choice of this process too, where nothing asks for Spark.
-        watch: is entered while tasks run, with a function that says how far they are.
-        tune_workers: take imported modules out of the garbage collections of Spark's Python
-            workers (``gc.freeze``), and acknowledge what the JVM sends at once (``TCP_QUICKACK``):
-            small tasks take less time. Spark reuses its workers for other jobs of a session, so by
-            default (None) it is done in a Spark that is started here, and in no user's session.
+    ``tune_workers``: take imported modules out of the garbage collections of Spark's Python workers
+    (``gc.freeze``), and acknowledge what the JVM sends at once (``TCP_QUICKACK``): small tasks take
+    less time. Spark reuses its workers for other jobs of a session, so by default (None) it is done
+    in a Spark that is started here, and in no user's session.
     """
 
-    name: str = AUTO
-    master: str | None = None
+    name: str = AUTO  # or ``local`` or ``spark``
+    master: str | None = None  # any that Spark knows, and ``sc://`` of Spark Connect
+    # of a session that is started here; may hold credentials: never shown
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
-    session: Any = None
-    io: str = IO[0]
+    session: Any = None  # of the user's own, which is used as it is
+    io: str = IO[0]  # how workers read: ``fsspec``, or ``hadoop`` by Spark's file systems
+    # is called with a line: the choice and why, or what a user has to know of Spark's workers
     notify: Callable[[str], None] = field(default=lambda _text: None, compare=False)
+    # is entered while tasks run, with a function that says how far they are
     watch: Watch = field(default=lambda _measure: nullcontext(), compare=False)
     tune_workers: bool | None = None
-    verbose: bool = field(default=False, compare=False)
+    verbose: bool = field(default=False, compare=False)  # report the choice of this process too
+    # whether a slow kernel is told of; not where an engine has said it of all workers
     tells_kernel: bool = field(default=True, compare=False)
 
     @property
@@ -73,20 +64,11 @@ class EngineOptions:
 def requested_engine(options: EngineOptions, workers: int | None) -> Engine | None:
     """The engine, if the options and the environment decide it; else :func:`choose` does.
 
-    A session that is needed is started.
-
-    Raises:
-        EngineError: it cannot be had, or options contradict each other.
+    A session that is needed is started. EngineError: it cannot be had, or options contradict.
     """
-    needs_spark = [
-        option
-        for option, present in (
-            ("--master", options.master),
-            ("--conf", options.conf),
-            ("--io hadoop", options.io == HADOOP),
-        )
-        if present
-    ]
+    given: dict[str, object] = {"--master": options.master, "--conf": options.conf}
+    given["--io hadoop"] = options.io == HADOOP
+    needs_spark = [option for option, present in given.items() if present]
     if options.name == LOCAL:
         if needs_spark:
             raise EngineError(f"{needs_spark[0]} is for Spark, got --engine local")
@@ -99,39 +81,32 @@ def requested_engine(options: EngineOptions, workers: int | None) -> Engine | No
         return _spark(options, workers, f"{needs_spark[0]} is given")
     if workers is not None:
         return _local(options, workers, "--workers is given", expected=True)
-    reason = _reason_for_spark()
+    reason = next((_SPARK_VARIABLES[n] for n in _SPARK_VARIABLES if os.environ.get(n)), None)
+    sql = sys.modules.get("pyspark.sql")
+    if reason is None and sql is not None and sql.SparkSession.getActiveSession() is not None:
+        reason = "a session is active"
     return None if reason is None else _spark(options, workers, reason)
 
 
 def choose(options: EngineOptions, workers: int | None, state_bytes: int) -> Engine:
     """The engine by the bytes of the state files, where nothing else decides."""
-    if state_bytes < LOCAL_SPARK_BYTES:
-        reason = f"no Spark session; {bytes_text(state_bytes)} of state files"
-        return _local(options, workers, reason, expected=True)
-    if find_spec("pyspark") is None:
-        reason = f"PySpark is not installed; {bytes_text(state_bytes)} of state files"
+    size, expected = f"{bytes_text(state_bytes)} of state files", state_bytes < LOCAL_SPARK_BYTES
+    if expected:
+        reason = "no Spark session"
+    elif find_spec("pyspark") is None:
+        reason = "PySpark is not installed"
     else:
         try:
-            return _spark(options, workers, f"{bytes_text(state_bytes)} of state files")
+            return _spark(options, workers, size)
         except EngineError as error:
-            reason = f"Spark cannot be started: {error}; {bytes_text(state_bytes)} of state files"
-    return _local(options, workers, reason, expected=False)
+            reason = f"Spark cannot be started: {error}"
+    return _local(options, workers, f"{reason}; {size}", expected=expected)
 
 
 def _local(options: EngineOptions, workers: int | None, reason: str, *, expected: bool) -> Engine:
     if options.verbose or not expected:
         options.notify(f"engine: {LOCAL} ({reason})")
     return LocalEngine(workers)
-
-
-def _reason_for_spark() -> str | None:
-    for name, reason in _SPARK_VARIABLES.items():
-        if os.environ.get(name):
-            return reason
-    sql = sys.modules.get("pyspark.sql")
-    if sql is not None and sql.SparkSession.getActiveSession() is not None:
-        return "a session is active"
-    return None
 
 
 def _spark(options: EngineOptions, workers: int | None, reason: str | None = None) -> Engine:

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 BatchFunction = Callable[["Iterable[pa.RecordBatch]"], "Iterator[pa.RecordBatch]"]
 """The form of ``mapInArrow``'s argument, such as :func:`inspector.passes.worker.run_tasks`."""
 
-FSSPEC, HADOOP = "fsspec", "hadoop"
-"""How files are read: by fsspec, in whatever process needs them, or by the engine's Spark."""
+FSSPEC, HADOOP = "fsspec", "hadoop"  # what reads files, where they are needed: or Spark
 
 
 FILE_COST = 100_000  # bytes that take as long as to open a file: 0.3 ms, at 3 ns for a byte
@@ -60,8 +59,7 @@ class Job:
     merge: Merge | None = None  # makes fewer of the results, where they come from, if they are many
 
 
-BYTES, TASKS, CHECKPOINTS = "bytes", "tasks", "checkpoints"
-"""What progress is counted in: files in this process, tasks on Spark, or whole checkpoints."""
+BYTES, TASKS, CHECKPOINTS = "bytes", "tasks", "checkpoints"  # what progress is counted in
 
 
 @dataclass(frozen=True)
@@ -84,18 +82,12 @@ class Reader(ABC):
     def open(self, path: str) -> tuple[Storage, Selection]:
         """A checkpoint's listing, and the part of it that a path means, as Spark's sources take it.
 
-        Raises:
-            NotACheckpointError: nothing is there, or something else.
-            EngineError: it cannot be listed.
+        NotACheckpointError: nothing is there, or something else. EngineError: it cannot be listed.
         """
 
     @abstractmethod
     def files_of(self, spec: str) -> AbstractContextManager[None]:
-        """The files of a task, which runs in this process, as long as the context is entered.
-
-        Raises:
-            EngineError: the checkpoint is not open any more, as it was when the task was made.
-        """
+        """The files of a task in this process, as long as the context is entered (EngineError)."""
 
 
 class Engine(ABC):
@@ -121,10 +113,8 @@ class Engine(ABC):
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks and bring their results to this process.
 
-        Raises:
-            EngineError: the engine itself failed.
-            Exception: of an engine in this process, whatever the function raises; what cannot be
-                read is a row, not an exception.
+        What cannot be read is a row, not an exception. EngineError: the engine itself failed; one
+        in this process lets through what the function raises.
         """
 
     def map(

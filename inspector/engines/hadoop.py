@@ -3,19 +3,17 @@
 For checkpoints on storages that only the cluster has the file system or the credentials for: hdfs,
 s3a, abfss, volumes of Unity Catalog. The driver lists, and reads logs and schemas, by small jobs;
 the state files go from the executors that read them to those that run their tasks, by a shuffle.
-DataFrames are all that is used, so a session of Spark Connect will do.
-
-What that source does not show, and so nobody sees here:
+Only DataFrames are used, so a session of Spark Connect will do. What that source does not show:
 
 * folders without files;
 * when a file without bytes was written: it counts as of 1970;
-* where Spark has no option ``ignoredPathSegmentRegex`` (3.5 has none, 4.3 has it), names that begin
-  with a dot or an underscore: Hadoop's checksums (``.crc``), so that nothing is held against them,
+* without the option ``ignoredPathSegmentRegex`` (3.5 has none, 4.3 has it), names that begin with a
+  dot or an underscore: Hadoop's checksums (``.crc``), so that nothing is held against them,
   temporary files, and ``_stateSchema``, which only operators on RocksDB have.
 
-A file is read whole by one executor, which needs some five times its size in memory; its most is
-the conf ``spark.sql.sources.binaryFile.maxLength``, by default 2 GiB. A file that is gone since it
-was listed is missed by its task, as with fsspec.
+A file is read whole by one executor, which needs some five times its size in memory, up to the conf
+``spark.sql.sources.binaryFile.maxLength``, by default 2 GiB; one that is gone is missed by its
+task.
 """
 
 from __future__ import annotations
@@ -58,14 +56,12 @@ from inspector.sums import group_by
 MAX_LENGTH = "spark.sql.sources.binaryFile.maxLength"
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
+# Rows in a batch for a Python worker, of so many MiB at most; newer Sparks bound it by bytes.
 CHUNKS_PER_BATCH = 64
-"""Rows in a batch for a Python worker, of at most so many MiB; newer Sparks bound a batch by bytes
-themselves (``maxBytesPerBatch``, 64 MiB in 4.3)."""
 
 _READ_MARKS = tuple(mark for mark in MARKS if mark != "sources")
 _AT_ONCE_BYTES = 64 << 20
-_OF_GLOBS = re.compile(r"[][{}*?\\]")
-"""Characters with a meaning in glob patterns, which is what Hadoop reads paths as."""
+_OF_GLOBS = re.compile(r"[][{}*?\\]")  # what Hadoop takes for patterns in paths
 
 _LOCAL = re.compile(r"file:/|/|[^:]*$")
 _OPTIONS: Mapping[str, str] = {
@@ -124,9 +120,7 @@ class HadoopFiles(Reader):
         """Tasks with their files, as :data:`inspector.engines.staging.CHUNKS`.
 
         All of one task is in one of ``count`` Spark partitions; the heaviest in the first.
-
-        Raises:
-            EngineError: a file is larger than Spark reads.
+        EngineError: a file is larger than Spark reads.
         """
         rows: list[tuple[Any, ...]] = []
         readers: dict[TaskFile, dict[int, None]] = {}
@@ -200,10 +194,9 @@ class HadoopFiles(Reader):
         if seen - files.keys():
             # Rows are of files that are not empty; or it has gone between the two listings.
             again = [now for item in marks if (now := self._mark(root, item.name))]
-            entry = {
-                relative_path(uri, root, m.name, encoded=True) for m in again for uri in m.uris
-            }
-            files |= dict.fromkeys((seen & entry) - files.keys(), ListedFile(None, 0, 0))
+            of = ((uri, mark.name) for mark in again for uri in mark.uris)
+            present = {relative_path(uri, root, name, encoded=True) for uri, name in of}
+            files |= dict.fromkeys((seen & present) - files.keys(), ListedFile(None, 0, 0))
         return files
 
     def _fetch(self, files: Sequence[TaskFile], folder: StagingFolder) -> None:
@@ -228,10 +221,8 @@ class HadoopFiles(Reader):
         self, listing: Listing, files: Sequence[TaskFile], keys: Mapping[TaskFile, Iterable[int]]
     ) -> DataFrame:
         by_mark = group_by(files, lambda file: file.path.split("/", 1)[0]).values()
-        folders = [
-            os.path.commonpath([os.path.dirname(file.path) or file.path for file in group])
-            for group in by_mark
-        ]
+        names = ([os.path.dirname(file.path) or file.path for file in group] for group in by_mark)
+        folders = list(map(os.path.commonpath, names))
         frame = self._read(*(_join(listing.root, folder) for folder in folders))
         frame = frame.select(F.col("_metadata.file_path").alias("uri"), "content")
         paths = {file.path for file in files}
@@ -239,9 +230,8 @@ class HadoopFiles(Reader):
         if any(path.startswith(inside) and path not in paths for path in listing.files):
             # Known before the files are opened: what is not requested is not read.
             frame = frame.where(F.col("uri").isin([str(file.listed_file.uri) for file in files]))
-        of_files = [
-            (str(file.listed_file.uri), file.path, key) for file in files for key in keys[file]
-        ]
+        pairs = [(file, key) for file in files for key in keys[file]]
+        of_files = [(str(file.listed_file.uri), file.path, key) for file, key in pairs]
         requests = sessions.to_frame(self._session, of_files, _REQUESTS)
         return frame.join(F.broadcast(requests), "uri").selectExpr(
             "partition_key",

@@ -1,9 +1,8 @@
 """What the driver has of a checkpoint that only Spark can read: its listing, and small files.
 
-The listing is written as a temporary folder: small files with their content, state files with their
-size and time alone. So everything that reads listings and logs works on it unchanged. Tasks do not
-use this folder: their URL names another one, where their files are staged when they run
-(:mod:`inspector.engines.staging`).
+The listing is a temporary folder: small files with their content, state files with their size and
+time alone, so that everything that reads listings and logs works on it. Tasks have another one,
+where their files are staged when they run (:mod:`inspector.engines.staging`).
 """
 
 from __future__ import annotations
@@ -63,8 +62,7 @@ def open_listing(
 ) -> Storage:
     """The storage that discovery reads, and that ``listings`` has as long as something holds it.
 
-    Folders exist, even if empty. The small files lie in ``target`` below the listing's name; it is
-    removed together with the storage.
+    The small files lie in ``target`` below the listing's name, which is removed with it.
     """
     fetched = str(Path(target, listing.name))
     for folder in folders:
@@ -80,32 +78,24 @@ def open_listing(
     with stage_folder(listing.name, fetched):
         storage = Storage(staged_url(listing.name), {}, listing.root)
     listings[listing.name] = listing
-    weakref.finalize(storage, _remove, listings, listing.name, target)
+    weakref.finalize(storage, listings.pop, listing.name, None)
+    weakref.finalize(storage, shutil.rmtree, target, ignore_errors=True)
     return storage
 
 
-def _remove(listings: Listings, name: str, folder: str) -> None:
-    listings.pop(name, None)
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 def relative_path(path: str, root: str, mark: str, *, encoded: bool = False) -> str:
-    """The path in the checkpoint of a file that Spark listed, below the mark (such as ``state``).
+    """The path in the checkpoint of a file that Spark listed below a mark, such as ``state``.
 
-    Spark reports the whole path in its own spelling of the root, percent-encoded where it is a URI;
-    of the user's only the last part is sure to be in it.
-
-    Raises:
-        EngineError: the mark is not in the path.
+    Spark reports whole paths in its own spelling of the root, percent-encoded where it is a URI; of
+    the user's only the last part is sure to be in it. EngineError: the mark is not in the path.
     """
     parts = (unquote(path) if encoded else path).split("/")
     positions = [i for i, part in enumerate(parts) if part == mark]
     above = root.rstrip("/").rsplit("/", 1)[-1]
     after_root = [i for i in positions if i and parts[i - 1] == above]
     if not positions:
-        raise EngineError(
-            f"Spark lists {parts[-1]!r} outside of {mark!r}, expected it inside", root
-        )
+        message = f"Spark lists {parts[-1]!r} outside of {mark!r}, expected it inside"
+        raise EngineError(message, root)
     return "/".join(parts[(after_root or positions)[-1] :])
 
 

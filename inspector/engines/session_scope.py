@@ -1,9 +1,8 @@
 """What this process keeps for a Spark session: it belongs to the session and ends with it.
 
-Facts about the session's workers, listings, secrets and temporary files are held by an object for
-each session, never by the process: a session that is started after another one was stopped begins
-with nothing. What a session that was started here changes in this process is undone at its end; a
-user's own session is left as it was found.
+Facts about workers, listings, secrets and temporary files are held for each session, never by the
+process. What a session that was started here changes in this process is undone at its end; a user's
+own session is left as it was found.
 """
 
 from __future__ import annotations
@@ -42,21 +41,16 @@ class _Override:
 
 
 class SessionScope:
-    """What belongs to one session.
+    """What belongs to one session, by what it was started with (None: it is the user's own).
 
-    Args:
-        request: what it was started with; None of a session that is the user's own.
-        owns_workers: its Python workers serve no other session. Those of a Spark Connect server
-            may, even where the session was started here.
+    ``owns_workers``: its Python workers serve no other session; those of a Spark Connect server
+    may, even where the session was started here.
     """
 
     def __init__(self, request: Request | None = None, *, owns_workers: bool = False) -> None:
-        self.request = request
-        self.owns_workers = owns_workers
-        # checkpoints that Spark has listed, by name, for as long as they are open
-        self.listings: dict[str, Listing] = {}
-        # what a user is to know of the session's workers, if anything
-        self.worker_note: str | None = None
+        self.request, self.owns_workers = request, owns_workers
+        self.listings: dict[str, Listing] = {}  # of checkpoints by name, as long as they are open
+        self.worker_note: str | None = None  # what a user is to know of the workers, if anything
         self.workers_checked = False  # they were asked what they have, which takes a job
         self._undo: UndoStack = ExitStack()
         self._lock = threading.Lock()
@@ -86,8 +80,7 @@ class SessionScope:
     def conf(self, settings: Any, name: str, value: str) -> Iterator[None]:
         """Set a conf of the session as long as the block lasts, in however many threads.
 
-        Every block that sets it at the same time sets the same value. The first one saves what was
-        before, and the last one restores it.
+        All at the same time set the same value; the last one restores what was before the first.
         """
         with self._lock:
             if name not in self._overrides:
@@ -108,8 +101,7 @@ class SessionScope:
                         settings.set(name, override.before)
 
 
-_scopes: WeakKeyDictionary[Any, SessionScope] = WeakKeyDictionary()
-"""Session -> its scope. It is emptied of sessions that were stopped or are gone."""
+_scopes: WeakKeyDictionary[Any, SessionScope] = WeakKeyDictionary()  # of sessions not stopped
 
 
 def scope_of(session: Any) -> SessionScope:
@@ -135,11 +127,7 @@ def close_stopped_scopes() -> None:
 
 
 def is_stopped(session: Any) -> bool:
-    """Whether a session was stopped, by whomever.
-
-    Spark Connect says so itself; of a classic session the context has lost its JVM object then
-    (``SparkContext.stop``).
-    """
+    """Whether a session was stopped, by whomever: Connect says so, a classic one lost its JVM."""
     if hasattr(type(session), "is_stopped"):
         return bool(session.is_stopped)
     context = getattr(session, "_sc", None)

@@ -1,7 +1,7 @@
 """The engines that runs share, each made once.
 
-In this process all analyses together read as many partitions at a time as one alone
-(:class:`Limited`). On Spark their tasks become one job (:mod:`inspector.engines.batched`).
+In this process all analyses together read as many partitions at a time as one alone; on Spark their
+tasks become one job (:mod:`inspector.engines.batched`).
 """
 
 from __future__ import annotations
@@ -29,31 +29,24 @@ if TYPE_CHECKING:
 
 
 AT_ONCE_LOCAL = 4  # checkpoints read together in this process: one is listed, another decoded
-
-AT_ONCE_SPARK = 64
-"""The same on Spark, where their tasks are one job: the driver holds their facts, which are few."""
+AT_ONCE_SPARK = 64  # the same on Spark: the driver holds their facts, which are few
 
 
 class SharedEngines:
     """Engines by one user's options, for one run or for several at the same time.
 
-    In this process all runs together read so many partitions at a time as there are ``workers``.
-
-    Raises:
-        EngineError: an engine that is requested cannot be had.
+    In this process these together read ``workers`` partitions at a time. EngineError: as requested
+    an engine cannot be had.
     """
 
     def __init__(self, options: EngineOptions, workers: int | None, *, shared: bool = True) -> None:
-        self._options = options
-        self._workers = workers
-        self._shared = shared
+        self._options, self._workers, self._shared = options, workers, shared
         self._lock = Lock()
         self._local: Engine | None = None
         self._spark: Engine | None = None
-        # the requested engine, where it makes one job of the tasks of all runs
-        self.batched: BatchedEngine | None = None
+        self.batched: BatchedEngine | None = None  # the requested one, if it makes one job of all
         engine = requested_engine(options, workers)
-        # the engine, if the options and the environment decide it
+        # if the options and the environment decide it
         self.requested = None if engine is None else self._to_share(engine)
 
     @property

@@ -1,9 +1,8 @@
 """The engine on a cluster: the same batch functions, by ``mapInArrow`` on Spark's Python workers.
 
 Only the DataFrame API is used: no RDD, no JVM gateway, so a session of Spark Connect will do. A
-large task gets a Spark task of its own, the one with most file bytes first, so that it does not
-start when the others are done (:mod:`inspector.engines.bin_packing`). A task that Spark runs again,
-or twice at the same time, yields the same and counts once.
+large task gets a Spark task of its own, the largest first (:mod:`inspector.engines.bin_packing`). A
+task that Spark runs again, or twice at the same time, yields the same and counts once.
 """
 
 from __future__ import annotations
@@ -75,9 +74,8 @@ class SparkEngine(Engine):
     ) -> SparkEngine:
         """The engine on a session that is there (passed or active), or on one that is started.
 
-        Raises:
-            EngineError: there is no such Spark, its workers lack what they need, or a session that
-                is there comes with a master or confs for a new one.
+        EngineError: no such Spark, its workers lack what they need, or a session is there that
+        comes with a master or confs for a new one.
         """
         sessions.check_driver()
         if session is None:
@@ -94,12 +92,9 @@ class SparkEngine(Engine):
         return engine
 
     def prepare_workers(self) -> str | None:
-        """Ask the workers what they have, and send them this package if they lack it.
+        """Ask the workers what they have, and send them this package if they lack it (EngineError).
 
         It gives what a user is to know of them, if anything.
-
-        Raises:
-            EngineError: a worker lacks what cannot be sent.
         """
         result = workers.check(self._probe())
         if workers.lack_package(result):
@@ -137,8 +132,7 @@ class SparkEngine(Engine):
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks and collect their results: for results that are few.
 
-        The batches come as bytes, in one column: generating and running Spark's code for the many
-        columns of a fact took as long as reading the state.
+        As bytes, in one column: Spark's code for the many of a fact took as long as to read state.
         """
         if not job.work:
             return
@@ -156,19 +150,16 @@ class SparkEngine(Engine):
         if merge is None:
             return self._frame(encode_as_ipc(job.function), IPC_SCHEMA, job.work)
         # As bytes here too: a shuffle of facts by their columns took longer than to make them.
-        in_part = self._frame(
-            merge_in_part(job.function, merge), keys_and_ipc(job.schema, merge.keys), job.work
-        )
-        merged: DataFrame = in_part.repartition(_MERGERS, *merge.keys).mapInArrow(
-            merge_at_last(merge), from_arrow_schema(IPC_SCHEMA)
-        )
+        schema = keys_and_ipc(job.schema, merge.keys)
+        in_part = self._frame(merge_in_part(job.function, merge), schema, job.work)
+        parts = in_part.repartition(_MERGERS, *merge.keys)
+        merged: DataFrame = parts.mapInArrow(merge_at_last(merge), from_arrow_schema(IPC_SCHEMA))
         return merged
 
     def frame(self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
         """The same as a DataFrame that nobody has computed yet: for results that are many.
 
-        Its columns are those of ``schema``, with the types that Spark has
-        (:mod:`inspector.engines.arrow_encoding`). Compute it within :meth:`computing`.
+        Its columns are those of ``schema`` in Spark's types. Compute it within :meth:`computing`.
         """
         return self._frame(encode_columns(function, schema), encoded_schema(schema), work)
 
@@ -183,9 +174,8 @@ class SparkEngine(Engine):
             run = by_group(run, pack(work, count))
         if self._tune_workers:
             run = workers.tune(run)
-        frame: DataFrame = tasks.mapInArrow(
-            run, from_arrow_schema(schema, prefer_timestamp_ntz=True)
-        )
+        types = from_arrow_schema(schema, prefer_timestamp_ntz=True)
+        frame: DataFrame = tasks.mapInArrow(run, types)
         return frame
 
     @cached_property
@@ -212,9 +202,9 @@ class SparkEngine(Engine):
             raise EngineError(f"Spark's Python workers do not start: {said}") from None
 
     def _ship(self) -> None:
-        """Send this package to the session's workers, which keep it as long as the session lasts.
+        """Send this package to the session's workers.
 
-        The file is there until then: an executor that starts in the middle of a job fetches it too.
+        Its file stays as long as the session: an executor that starts within a job fetches it too.
         """
         path = str(workers.package_zip(Path(scope_of(self.session).folder("inspector-zip-"))))
         import_path = list(sys.path)

@@ -14,19 +14,17 @@ from inspector.engines import session as sessions
 from inspector.engines.choose import EngineOptions, requested_engine
 from inspector.exceptions import EngineError
 
+# What Spark and Delta say of a table that nobody has written yet.
 _ABSENT = re.compile(
     r"PATH_NOT_FOUND|TABLE_OR_VIEW_NOT_FOUND|DELTA_\w*(?:NOT_FOUND|NOT_EXIST)|is not a Delta table"
 )
-"""What Spark and Delta say of a table that nobody has written yet."""
 
 
 class SparkTable:
     """A table by its path, or by its name in a catalog (``catalog.schema.table``).
 
-    Its ``form`` is that of Spark's ``DataFrameWriter.format``.
-
-    Raises:
-        EngineError: they choose no Spark, it cannot be had, or it has no such format.
+    Its ``form`` is that of Spark's ``DataFrameWriter.format``. EngineError: the options choose no
+    Spark, it cannot be had, or it has no such format.
     """
 
     _PACKAGES: ClassVar[dict[str, str]] = {
@@ -62,14 +60,10 @@ class SparkTable:
         if frame is None:
             return None
         # Times cross as numbers: as such they depend on no time zone of this process.
-        plain = pa.schema(
-            [(f.name, pa.int64() if pa.types.is_timestamp(f.type) else f.type) for f in schema]
-        )
-        columns = [
-            (F.unix_micros if pa.types.is_timestamp(f.type) else F.col)(f.name).alias(f.name)
-            for f in schema
-            if f.name in frame.columns
-        ]
+        is_time = {f.name: pa.types.is_timestamp(f.type) for f in schema}
+        plain = pa.schema([(f.name, pa.int64() if is_time[f.name] else f.type) for f in schema])
+        names = [name for name in is_time if name in frame.columns]
+        columns = [(F.unix_micros if is_time[n] else F.col)(n).alias(n) for n in names]
         try:
             rows = [row.asDict() for row in frame.select(*columns).collect()]
         except Exception as error:  # noqa: BLE001 - as above
@@ -79,11 +73,11 @@ class SparkTable:
     def _frame(self) -> DataFrame | None:
         reader = self._session.read
         try:
-            frame: DataFrame = (
-                reader.table(self._place)
-                if self._is_named
-                else reader.format(self._form).load(self._place)
-            )
+            frame: DataFrame
+            if self._is_named:
+                frame = reader.table(self._place)
+            else:
+                frame = reader.format(self._form).load(self._place)
             frame.schema  # noqa: B018 - over Connect nothing is looked up before
         except Exception as error:  # noqa: BLE001 - as above
             if _ABSENT.search(str(error)):

@@ -1,8 +1,7 @@
 """Files that Spark has read, staged where a task can read them, and the task run on them.
 
-The files of a task arrive in chunks, in no particular order. They are written to a temporary folder
-on the worker's disk, which is removed when its tasks are done. This module runs on Spark's Python
-workers and knows nothing of Spark.
+They arrive in chunks, in no particular order, and are written to a temporary folder on the worker's
+disk, which is removed when its tasks are done. This module knows nothing of Spark.
 """
 
 from __future__ import annotations
@@ -31,12 +30,8 @@ _columns: list[tuple[str, pa.DataType]] = [
     ("content", pa.binary()),
 ]
 CHUNKS = pa.schema(_columns)
-"""Tasks, and chunks of their files, in one stream.
-
-A row is a task (``task_id``, ``spec``) or a chunk of a file: ``name`` of the checkpoint's staged
-files (:mod:`inspector.checkpoint.urls`), ``path`` in the checkpoint, number of the ``chunk``,
-bytes.
-"""
+# A row is a task (``task_id``, ``spec``), or a chunk of a file: ``name`` of the checkpoint's staged
+# files (:mod:`inspector.checkpoint.urls`), ``path`` in it, number of the ``chunk``, bytes.
 
 
 class StagingFolder:
@@ -80,10 +75,7 @@ def on_staged_files(function: BatchFunction, names: Iterable[str]) -> BatchFunct
 
 
 def scratch() -> str | None:
-    """Where a worker may write: the folders that Spark cleans when the executor ends, if any.
-
-    Spark names them to its workers (``BasePythonRunner``), one on each disk.
-    """
+    """Where a worker may write: a folder that Spark cleans when the executor ends, if any."""
     folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     writable = [folder for folder in folders if folder and os.access(folder, os.W_OK)]
     return writable[os.getpid() % len(writable)] if writable else None

@@ -92,11 +92,9 @@ def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def tune(function: BatchFunction) -> BatchFunction:
-    """The same batch function on workers that are set to lose less time.
+    """The same batch function on workers that lose less time, and serve no other session.
 
-    Only for workers that serve no other session, or where their user agrees: Spark reuses them for
-    other jobs (``spark.python.worker.reuse``), and what is frozen stays so. Sockets are as they
-    were when the task ends.
+    Spark reuses them for other jobs (``spark.python.worker.reuse``), and what is frozen stays so.
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -109,24 +107,21 @@ def tune(function: BatchFunction) -> BatchFunction:
 
 @functools.cache
 def _freeze() -> None:
-    """Keep what a worker has imported out of its garbage collections.
+    """Keep what a worker has imported out of its garbage collections, once.
 
-    PySpark's workers collect all generations after each task (``pyspark/daemon.py``), and so walk
-    over all objects of all modules: longer than many a task takes. Modules live as long as the
-    worker does. Once: how many are frozen is counted one by one too.
+    PySpark's workers collect all generations after each task (``pyspark/daemon.py``): longer than
+    many a task takes.
     """
     gc.freeze()
 
 
 @contextmanager
 def quick_acknowledgements() -> Iterator[None]:
-    """Acknowledge at once the bytes that the JVM sends.
+    """Acknowledge at once the bytes that the JVM sends, as long as the block lasts.
 
-    It sends a task in small pieces over TCP, each of which waits for the one before to be
-    acknowledged (Nagle), and Linux puts that off by up to 40 ms (``TCP_QUICKACK`` of tcp(7)). The
-    flag of each connection is restored at the end of the block. (Spark's Unix domain sockets, 4.1
-    and later, are as fast; but some workers that end then print a traceback, as the JVM no longer
-    listens.)
+    Each piece of a task waits for the one before to be acknowledged (Nagle), which Linux puts off
+    by up to 40 ms (``TCP_QUICKACK`` of tcp(7)). (With Spark's Unix domain sockets, 4.1 and later,
+    some workers that end print a traceback, as the JVM no longer listens.)
     """
     changed: list[tuple[socket.socket, int]] = []
     try:
@@ -146,10 +141,7 @@ def quick_acknowledgements() -> Iterator[None]:
 
 
 def _loopback_connections() -> Iterator[socket.socket]:
-    """Duplicates of this process's TCP connections within the machine, where the JVM is.
-
-    Duplicates share the connection's flags and are ours to close, whoever closes the original.
-    """
+    """Duplicates, with their flags, of this process's TCP connections within the machine."""
     for name in os.listdir("/proc/self/fd"):
         try:
             connection = socket.socket(fileno=int(name))

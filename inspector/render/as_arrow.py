@@ -30,20 +30,11 @@ _TYPES: dict[Unit, pa.DataType] = {
 
 
 def arrow_table(report: ReportData, name: str | None = None, *, structs: bool = True) -> pa.Table:
-    """One table of a report.
+    """One table of a report, by its name; the command's own if it is None (KeyError: none of it).
 
-    Args:
-        report: whose rows are read.
-        name: of the table; the command's own if it is None.
-        structs: keys and values of the state are of their types, as in Spark, where all are of
-            one; else they are JSON texts.
-
-    Returns:
-        Its rows with a type for each unit; other nested values are JSON texts, ``x_ms`` is the
-        timestamp ``x``. The schema's metadata names ``command`` and ``checkpoint``.
-
-    Raises:
-        KeyError: the report has no such table.
+    A column has the type of its unit, and ``x_ms`` is the timestamp ``x``. With ``structs`` keys
+    and values of the state are of their types, as in Spark, where all are of one; they and other
+    nested values are JSON texts else. The schema's metadata names ``command`` and ``checkpoint``.
     """
     table = report.primary if name is None else {t.name: t for t in report.tables}[name]
     rows = list(table.rows)

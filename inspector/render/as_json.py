@@ -72,6 +72,7 @@ def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
     """A verdict as JSON: level and counts, and its parts as objects or null."""
     size, growth, cause, restart = verdict.size, verdict.growth, verdict.cause, verdict.restart
     rates = ("rows_per_hour", "bytes_per_hour", "heap_bytes_per_hour")
+    changes = ("new_rows_per_hour", "removed_rows_per_hour")
     return {
         "level": verdict.level.value,
         **fields_of(verdict, "errors", "warnings", "infos", "problems", "leftovers"),
@@ -90,9 +91,7 @@ def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
             "growing": growth.growing,
             **{
                 name: None if rate is None else round(rate)
-                for name, rate in fields_of(
-                    growth, *rates, "new_rows_per_hour", "removed_rows_per_hour"
-                ).items()
+                for name, rate in fields_of(growth, *rates, *changes).items()
             },
             **fields_of(growth, "since_batch", "since_ms"),
             "since": time_ms_text(growth.since_ms),

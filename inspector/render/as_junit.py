@@ -2,8 +2,7 @@
 
 A rule fails where the exit code does: for findings at or above ``--fail-on`` and, with a baseline,
 for those that are new or worse. What could not be read is an error of the case ``readable``. Keys
-never stand in findings; names and paths are anybody's and may hold what XML cannot, so that control
-characters are escaped.
+never stand in findings; names and paths may hold what XML cannot, so controls are escaped.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as ET
 
+from inspector.findings.baseline import MetricTrend
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Finding
 from inspector.findings.metrics import Passed
@@ -52,15 +52,22 @@ def junit_suite(report: ReportData) -> str:
         suite.passed("readable", shown)
     else:
         suite.broken("readable", "part of the checkpoint could not be read", shown)
-    if report.judged:
-        _add_rules(suite, report)
+    failing = {id(finding) for finding in report.failing}
+    for kind in (report.rules or CATALOGUE) if report.judged else ():
+        findings = [finding for finding in report.findings if finding.kind.id == kind.id]
+        name, bad = f"{kind.id} {kind.title}", [f for f in findings if id(f) in failing]
+        if bad:
+            suite.failed(name, bad[0].evidence, _text(findings), bad[0].severity.word)
+        else:
+            suite.passed(name, _text(findings))
     for gate in report.gates:
         name = f"gate {gate.metric.name}"
         if gate.passed is Passed.EXCEEDED:
             suite.failed(name, gate.sentence, gate.metric.doc)
         else:
             suite.passed(name, gate.sentence)
-    _add_worse_metrics(suite, report)
+    for trend in report.comparison.metrics if report.comparison is not None else ():
+        _add_trend(suite, trend, fails=report.fail_on is not None)
     return suite.text()
 
 
@@ -71,30 +78,13 @@ def junit_failure(command: str, checkpoint: str, message: str) -> str:
     return suite.text()
 
 
-def _add_rules(suite: _Suite, report: ReportData) -> None:
-    failing = {id(finding) for finding in report.failing}
-    for kind in report.rules or CATALOGUE:
-        findings = [finding for finding in report.findings if finding.kind.id == kind.id]
-        name = f"{kind.id} {kind.title}"
-        bad = [finding for finding in findings if id(finding) in failing]
-        if bad:
-            suite.failed(name, bad[0].evidence, _text(findings), bad[0].severity.word)
-        else:
-            suite.passed(name, _text(findings))
-
-
-def _add_worse_metrics(suite: _Suite, report: ReportData) -> None:
-    if report.comparison is None:
-        return
-    for trend in report.comparison.metrics:
-        name, metric = f"baseline {trend.metric.name}", trend.metric
-        words = (
-            f"{trend.trend.value}: {metric.text(trend.before)} before, {metric.text(trend.now)} now"
-        )
-        if trend.trend.is_bad and report.fail_on is not None:
-            suite.failed(name, words, metric.doc)
-        else:
-            suite.passed(name, words)
+def _add_trend(suite: _Suite, trend: MetricTrend, *, fails: bool) -> None:
+    name, metric = f"baseline {trend.metric.name}", trend.metric
+    words = f"{trend.trend.value}: {metric.text(trend.before)} before, {metric.text(trend.now)} now"
+    if trend.trend.is_bad and fails:
+        suite.failed(name, words, metric.doc)
+    else:
+        suite.passed(name, words)
 
 
 def _text(findings: Sequence[Finding]) -> str:

@@ -40,6 +40,7 @@ NAMES: dict[str, tuple[str, float]] = {
 """Metric -> its name here, and what its values are multiplied by."""
 
 _LEVEL = "0 ok, 1 info, 2 warning, 3 error, 4 part of the checkpoint could not be read."
+_WRITTEN = "When this was written; alert if it grows old."
 
 
 @dataclass(frozen=True)
@@ -103,11 +104,8 @@ def prometheus_text(checkpoints: Sequence[Observed], now: float | None = None) -
     batch = gauge("spark_state_batch_id", "The judged batch.")
     clock = gauge("spark_state_batch_timestamp_seconds", "Clock of the judged batch.")
     findings = gauge("spark_state_findings", "Findings of each rule.", (*LABELS, "id", "severity"))
-    gates = gauge(
-        "spark_state_gate_exceeded",
-        "1 if the metric is above the limit that was given with --max.",
-        (*LABELS, "metric"),
-    )
+    doc = "1 if the metric is above the limit that was given with --max."
+    gates = gauge("spark_state_gate_exceeded", doc, (*LABELS, "metric"))
     metrics = []
     for metric, (name, factor) in NAMES.items():
         doc = BY_NAME[metric].doc.replace("per hour", "per second")
@@ -127,8 +125,6 @@ def prometheus_text(checkpoints: Sequence[Observed], now: float | None = None) -
             value = checkpoint.values.get(metric)
             if value is not None:
                 family.labels(*labels).set(value * factor)
-    written = "When this was written; alert if it grows old."
-    gauge("spark_state_inspected_timestamp_seconds", written, ()).set(
-        time.time() if now is None else now
-    )
+    written = gauge("spark_state_inspected_timestamp_seconds", _WRITTEN, ())
+    written.set(time.time() if now is None else now)
     return p.generate_latest(registry).decode()

@@ -34,7 +34,7 @@ DAY = "day"  # the column by which the files are partitioned, in UTC
 PARQUET = "parquet"  # the format of a history that this process writes
 UNREADABLE = "failed"  # the level of a checkpoint of which nothing could be read
 
-_SELECTED = (None, None, None, None)  # of a part: no operator, store, partition and file
+_SELECTED = ("operator_id", "store_name", "partition_id", "version")  # of a part: not all of it
 _SHOWN = 12  # numbers of parts in a sentence
 
 Row = dict[str, Any]
@@ -75,10 +75,7 @@ def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> lis
     """The rows of a report of ``audit`` or ``verify``, one for each store."""
     head, part = report.summary, report.part
     subset = None if part is None or part.subset is None else Subset.parse(part.subset)
-    selected = (
-        part is not None
-        and (*(part.operator_id, part.store_name, part.partition_id, part.version),) != _SELECTED
-    )
+    selected = part is not None and any(getattr(part, n) is not None for n in _SELECTED)
     common = {
         "audited": audited,
         "command": report.command,
@@ -144,10 +141,7 @@ class HistoryTable:
     """Where a history lies, and who writes and reads it: this process, or Spark.
 
     The path is a folder; for Spark also the name of a table in a catalog, in a format that the
-    session has a source for.
-
-    Raises:
-        EngineError: there is no such Spark, or it has no such format.
+    session has a source for (EngineError).
     """
 
     def __init__(
@@ -197,15 +191,13 @@ class HistoryTable:
             if files:
                 table = ds.dataset(files, schema(), format="parquet", filesystem=system).to_table()
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise CheckpointError(
-                f"got files that are not a history of audits: {error}", path
-            ) from None
+            message = f"got files that are not a history of audits: {error}"
+            raise CheckpointError(message, path) from None
         except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
             raise translate_error(error, spell_root(path), self._options) from None
         if is_delta:
-            raise CheckpointError(
-                "got a Delta table, which Spark reads: --history-format delta --engine spark", path
-            )
+            message = "got a Delta table, which Spark reads: --history-format delta --engine spark"
+            raise CheckpointError(message, path)
         return table
 
 
@@ -228,9 +220,6 @@ class Record:
     def write(self) -> None:
         """Add the rows to the history."""
         self._table.append(self._rows)
-
-
-# --- which parts were proven ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -293,11 +282,8 @@ class Proofs:
 
     def _of(self, checkpoint: str, count: int) -> dict[Subset, datetime | None]:
         proofs = self.times.get(place_of(checkpoint), {})
-        whole = proofs.get(Subset(1, 1))
         newest: dict[Subset, datetime | None] = {}
-        for number in range(1, count + 1):
-            times = [
-                time for time in (proofs.get(Subset(number, count)), whole) if time is not None
-            ]
-            newest[Subset(number, count)] = max(times, default=None)
+        for subset in (Subset(number, count) for number in range(1, count + 1)):
+            times = (proofs.get(subset), proofs.get(Subset(1, 1)))
+            newest[subset] = max((time for time in times if time is not None), default=None)
         return newest

@@ -1,7 +1,6 @@
 """Where text for people is shown: how wide it is, and whether it has colours.
 
-rich wraps, draws and colours. Without a width nothing is wrapped and no column left out, so that
-what is piped can be searched line by line.
+Without a width nothing is wrapped and no column left out: what is piped can be searched by lines.
 """
 
 from __future__ import annotations
@@ -55,8 +54,7 @@ def _break_word(word: str, width: int) -> str:
 class Display:
     """How text is shown."""
 
-    # columns of the terminal; None where there is none, and nothing is wrapped
-    width: int | None = None
+    width: int | None = None  # columns of the terminal; None: there is none, nothing is wrapped
     color: bool = False
     wide: bool = False  # whether tables keep every column, at any width
 

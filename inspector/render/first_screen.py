@@ -41,14 +41,15 @@ _WORDS = {
 
 UNKNOWN_NAME = "unknown"  # an operator that the checkpoint does not name (Spark 3.0 and older)
 _OF_NEW_KEYS = (
-    "If this many keys are unexpected, look for a key field that differs in every "
-    "row, such as an id or an exact time. If they are expected, use a shorter "
-    "window, watermark delay or timeout to keep fewer."
+    "If this many keys are unexpected, look for a key field that differs in every row, such as an "
+    "id or an exact time. If they are expected, use a shorter window, watermark delay or timeout "
+    "to keep fewer."
 )
 _OF_LARGE_VALUES = (
-    "If the values are not expected to grow, bound the lists and maps in them, or "
-    "store a count or a sketch instead."
+    "If the values are not expected to grow, bound the lists and maps in them, or store a count or "
+    "a sketch instead."
 )
+_TOP = _OF_LARGE_VALUES, "top --by value"
 
 
 class Line(NamedTuple):
@@ -98,15 +99,12 @@ def part_text(part: Part) -> str:
 
 def _part_name(part: Part) -> str:
     words = [f"part {part.subset} of the state files"] if part.subset else []
-    words += [
-        f"{kind} {value}"
-        for kind, value in (
-            ("store", part.store_name),
-            ("partition", part.partition_id),
-            ("operator", part.operator_id),
-        )
-        if value is not None
-    ]
+    ids = (
+        ("store", part.store_name),
+        ("partition", part.partition_id),
+        ("operator", part.operator_id),
+    )
+    words += [f"{kind} {value}" for kind, value in ids if value is not None]
     return " of ".join(words) or "one version"
 
 
@@ -119,21 +117,24 @@ def _lines(report: ReportData) -> Iterator[Line]:
     cause, growth = verdict.cause, verdict.growth
     growing = growth is not None and growth.growing
     # What fails comes first, as somebody reads it because it failed.
-    yield from _gates(report)
+    exceeded = [gate.sentence for gate in report.gates if gate.passed is Passed.EXCEEDED]
+    if exceeded:
+        of_all = f"{len(exceeded)} of {short_count_text(len(report.gates), 'limit')}"
+        verb = "is" if len(exceeded) == 1 else "are"
+        yield Line("gates", f"{of_all} {verb} exceeded: {'; '.join(exceeded)}.")
     yield from _verdict(verdict, report)
     restart = verdict.restart
     if verdict.size is not None and (growing or (cause is not None and not _is_beside(cause))):
         yield Line("growth", _growth(verdict, verdict.size, report.summary))
-    if cause is not None:
-        share = _share(cause, report.part)
-        if share:
-            yield Line("share", share)
+    if cause is not None and (share := _share(cause, report.part)):
+        yield Line("share", share)
     if restart is not None and restart.is_plain:
         yield Line("restart", restart.sentence)
     if cause is not None:
         yield from _next(cause.to_do, cause.command, report)
     elif growth is not None and growing and verdict.level is not Level.UNREADABLE:
-        to_do, command = _of_growth(growth)
+        by_keys = round(growth.rows_per_hour) > 0
+        to_do, command = (_OF_NEW_KEYS, "timeline") if by_keys else _TOP
         yield from _next(to_do, command, report)
 
 
@@ -154,10 +155,7 @@ def _verdict(verdict: Verdict, report: ReportData) -> Iterator[Line]:
 
 
 def _leads_with_batch(verdict: Verdict) -> bool:
-    """Whether a batch that did not finish is said before all else.
-
-    Which partitions wrote nothing of it says more than what is information alone.
-    """
+    """Whether a batch that did not finish, or what wrote nothing of it, is said before all else."""
     restart = verdict.restart
     if restart is None or not restart.again or restart.possible is False:
         return False
@@ -168,13 +166,6 @@ def _next(to_do: str, command: str, report: ReportData) -> Iterator[Line]:
     yield Line("to_do", f"Recommended action: {to_do}")
     code = command_line(command, report)
     yield Line("more", f"For details: {code}", code)
-
-
-def _of_growth(growth: StateGrowth) -> tuple[str, str]:
-    """What to do about a state that grows without a leak, and the command that shows more."""
-    if round(growth.rows_per_hour) <= 0:
-        return _OF_LARGE_VALUES, "top --by value"
-    return _OF_NEW_KEYS, "timeline"
 
 
 def _first(verdict: Verdict, report: ReportData) -> str:
@@ -208,15 +199,6 @@ def _first(verdict: Verdict, report: ReportData) -> str:
 def _is_beside(cause: Cause) -> bool:
     """Whether the only finding is of what each batch uploads, and not of the state."""
     return cause.finding.kind is catalogue.WHOLE_UPLOADS
-
-
-def _gates(report: ReportData) -> Iterator[Line]:
-    """The limits that are exceeded, which fail a checkpoint without findings too."""
-    exceeded = [gate.sentence for gate in report.gates if gate.passed is Passed.EXCEEDED]
-    if exceeded:
-        of_all = f"{len(exceeded)} of {short_count_text(len(report.gates), 'limit')}"
-        verb = "is" if len(exceeded) == 1 else "are"
-        yield Line("gates", f"{of_all} {verb} exceeded: {'; '.join(exceeded)}.")
 
 
 def _place(cause: Cause) -> str:
@@ -260,13 +242,10 @@ def growth_text(growth: StateGrowth) -> str:
         of_each = f", most likely one for each {names}" if names else ""
         come = "comes" if round(new) == 1 else "come"
         # A share, as the difference of two averages is not the slope of the line told below.
-        removed = (
-            f"{share_text(gone / new, '~')} as many go" if gone and new else "none has gone yet"
-        )
-        change = (
-            f"by new keys only{of_each}: ~{short_count_text(round(new), 'key')} {come} per hour, "
-            f"{removed}"
-        )
+        share = share_text(gone / new, "~") if gone and new else ""
+        removed = f"{share} as many go" if share else "none has gone yet"
+        keys = f"~{short_count_text(round(new), 'key')} {come} per hour"
+        change = f"by new keys only{of_each}: {keys}, {removed}"
     return f"Growing {change}; no expired rows remain."
 
 
@@ -307,13 +286,12 @@ def _share(cause: Cause, part: Part | None) -> str:
         return f"These are all rows of {'the state' if part is None else 'this part'}."
     if cause.rows_share == 0:  # a watermark stands still, and has let all rows go that it can
         return ""
-    words = [
-        f"{share_text(share, mark)} of {noun}"
-        for share, noun, mark in (
-            (cause.rows_share, "all rows" if part is None else "the rows of this part", ""),
-            (cause.bytes_share, "their bytes", ""),
-            (cause.heap_share, "the heap", "~"),
-        )
-        if share is not None
-    ]
+    of_rows = "all rows" if part is None else "the rows of this part"
+    words = [f"{share_text(cause.rows_share)} of {of_rows}"] if cause.rows_share is not None else []
+    words += (
+        [f"{share_text(cause.bytes_share)} of their bytes"] if cause.bytes_share is not None else []
+    )
+    words += (
+        [f"{share_text(cause.heap_share, '~')} of the heap"] if cause.heap_share is not None else []
+    )
     return f"These rows are {', '.join(words)}." if words else ""

@@ -22,12 +22,8 @@ from inspector.render.tabular import Column, Table, Unit
 
 GAP = 2  # spaces between columns
 WORDS = 3  # a column of words gives way to others down to the terminal's width divided by this
-
-FOLDED = (Unit.TEXT, Unit.VALUE)
-"""Units of columns whose cells may take several lines; a number stays on one."""
-
-LONGEST_VALUE = 400
-"""Characters of a key or value that are shown where not every column is; a list may have 60,000."""
+FOLDED = (Unit.TEXT, Unit.VALUE)  # units whose cells may take several lines
+LONGEST_VALUE = 400  # characters of a key or value that are shown where not every column is
 
 _LEVELS = ("error", "warning", "info", "ok", "unreadable")
 
@@ -115,14 +111,13 @@ def _draw(columns: Sequence[Drawn], display: Display) -> Iterator[str]:
     height = max(len(column.head) for column in columns)
     for column in columns:
         head = [""] * (height - len(column.head)) + list(column.head)
+        least = min(column.least, display.width or 1)
         table.add_column(
             Text("\n".join(head), STYLES["heading"]),
             justify="right" if column.column.unit in NUMBERS else "left",
             no_wrap=display.every_column or column.column.unit not in FOLDED,
             overflow="fold",
-            min_width=column.natural
-            if display.every_column
-            else min(column.least, display.width or 1),
+            min_width=column.natural if display.every_column else least,
         )
     for cells in zip(*(column.cells for column in columns), strict=True):
         table.add_row(*(_Cell(cell, STYLES[cell] if cell in _LEVELS else "") for cell in cells))

@@ -1,8 +1,7 @@
 """Reports of many checkpoints as one document: a table, the worst first, and what stands behind it.
 
-Of each checkpoint a row is kept, and the text that its format has of it; where that is kept is for
-the caller to say (:class:`Kept`), because all of them together may be large. A checkpoint that
-could not be read at all is a row, and an entry of every format, as any other.
+Of each checkpoint a row is kept, and the text that its format has of it; where is for the caller to
+say (:class:`Kept`), as all together may be large. One that could not be read is a row too.
 """
 
 from __future__ import annotations
@@ -79,9 +78,8 @@ class Form:
         if row["message"]:
             row["message"] = sys.intern(row["message"])
         exported = observed(report) if self.output == "prometheus" else None
-        return Member(
-            row, columns, text, names, exported, sys.intern(fleet_rows.cause_text(report)), to_do
-        )
+        said = sys.intern(fleet_rows.cause_text(report))
+        return Member(row, columns, text, names, exported, said, to_do)
 
     def failure(self, checkpoint: str, message: str, kind: str, exit_code: int) -> Member:
         """What is kept of a checkpoint that could not be read at all."""
@@ -164,21 +162,14 @@ def fleet_table(members: Sequence[Member]) -> Table:
     columns: dict[str, Column] = {}
     for member in sorted(members, key=lambda kept: -len(kept.columns)):
         for column in member.columns:
-            columns.setdefault(column.name, column)
+            wide, rank = column.name in fleet_rows.WIDE, fleet_rows.RANKS.get(column.name)
+            columns.setdefault(column.name, replace(column, wide=wide, rank=rank))
     rows = [member.row for member in members]
     for name in fleet_rows.OPTIONAL:
         if all(row.get(name) is None for row in rows):
             columns.pop(name, None)
-    return Table(
-        "fleet",
-        _headline(members),
-        [
-            replace(c, wide=c.name in fleet_rows.WIDE, rank=fleet_rows.RANKS.get(c.name))
-            for c in columns.values()
-        ],
-        rows,
-        "no checkpoints found",
-    )
+    title = _headline(members)
+    return Table("fleet", title, [*columns.values()], rows, "no checkpoints found")
 
 
 def _headline(members: Sequence[Member]) -> str:
@@ -192,9 +183,6 @@ def _headline(members: Sequence[Member]) -> str:
     }
     parts = [f"{counts[level]} {word}" for level, word in words.items() if counts[level]]
     return f"{short_count_text(len(members), 'checkpoint')}: {', '.join(parts)}"
-
-
-# --- documents -----------------------------------------------------------------------------------
 
 
 def _json(form: Form, members: Sequence[Member], gone: Sequence[str]) -> Iterator[str]:
@@ -223,27 +211,21 @@ def _lines(members: Sequence[Member]) -> Iterator[dict[str, Any]]:
     """The rows of all own tables; a checkpoint without any, or that failed, has one of its own."""
     for member in members:
         head = {name: member.row.get(name) for name in ("checkpoint", "level", "message")}
-        empty = True
-        for line in _joined_lines(member.text()):
-            empty = False
-            yield head | json.loads(line)
+        empty, begun = True, ""
+        for piece in member.text():
+            *lines, begun = (begun + piece).split("\n")
+            for line in lines:
+                empty = False
+                yield head | json.loads(line)
         if empty:
             yield head
-
-
-def _joined_lines(pieces: Iterator[str]) -> Iterator[str]:
-    begun = ""
-    for piece in pieces:
-        *lines, begun = (begun + piece).split("\n")
-        yield from lines
 
 
 def _for_people(
     form: Form, members: Sequence[Member], gone: Sequence[str], left_out: int
 ) -> Iterator[str]:
-    groups = list(
-        fleet_rows.groups_of([(m.row["checkpoint"], m.level.value, m.cause) for m in members])
-    )
+    causes = [(m.row["checkpoint"], m.level.value, m.cause) for m in members]
+    groups = list(fleet_rows.groups_of(causes))
     table = fleet_table([members[index] for group in groups for index in group.members])
     if form.output == "markdown":
         yield f"# {form.command}\n"
@@ -322,9 +304,8 @@ def _actions(form: Form, members: Sequence[Member]) -> Iterator[str]:
     notes = sorted({m.to_do[0] for m in members if m.to_do and m.level is Level.INFO})
     if notes:
         yield "\n"
-        yield from form.paragraph(
-            f"The findings of level info: inspector explain {' '.join(notes)}"
-        )
+        listed = " ".join(notes)
+        yield from form.paragraph(f"The findings of level info: inspector explain {listed}")
 
 
 HINT = (

@@ -126,9 +126,6 @@ def _unit(name: str, value: Any) -> Unit:
     return Unit.COUNT if is_count else Unit.TEXT
 
 
-# --- for people --------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class CauseGroup:
     """Checkpoints of one cause: a sentence, with the least and greatest where numbers differ."""
@@ -155,10 +152,10 @@ def groups_of(members: Sequence[tuple[str, str, str]]) -> Iterator[CauseGroup]:
         groups.setdefault((level, _NUMBER.sub("0", cause.replace(path, ""))), []).append(index)
     for (level, _), indexes in groups.items():
         causes = [members[index][2] for index in indexes]
-        yield CauseGroup(level, _spanned(causes), tuple(indexes))
+        yield CauseGroup(level, _with_spans(causes), tuple(indexes))
 
 
-def _spanned(causes: Sequence[str]) -> str:
+def _with_spans(causes: Sequence[str]) -> str:
     numbers = list(zip(*(_NUMBER.findall(cause) for cause in causes), strict=False))
     spans = iter(numbers)
 

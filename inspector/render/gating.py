@@ -34,7 +34,7 @@ class Baseline:
     def earlier(self, checkpoint: str, query_id: str | None) -> Earlier | None:
         """What is known of a checkpoint: by its query id, then by its path; None if nothing is."""
         same_query = self.by_query.get(query_id or "", ())
-        by_path = self.by_path.get(_path(checkpoint))
+        by_path = self.by_path.get(checkpoint.rstrip("/"))
         if len(same_query) == 1 or (same_query and by_path not in same_query):
             return same_query[0]
         return by_path
@@ -45,12 +45,7 @@ class Baseline:
 
 
 def read_baseline(file: str) -> Baseline:
-    """A baseline from a file of this machine.
-
-    Raises:
-        ValueError: it cannot be read, is too large, no JSON, or no report of an audit of this
-            ``schema_version``.
-    """
+    """A baseline from a file of this machine (ValueError: it cannot be read, or be used)."""
     try:
         stat = os.stat(file)
         return _read(file, stat.st_mtime_ns, stat.st_size)
@@ -75,10 +70,8 @@ def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
         raise ValueError("expected a report of inspector audit -o json")
     if document["schema_version"] != SCHEMA_VERSION:
         got = str(document["schema_version"])[:20]
-        raise ValueError(
-            f"got schema_version {got}, expected {SCHEMA_VERSION}: create it again with this "
-            f"version"
-        )
+        wanted = f"expected {SCHEMA_VERSION}: create it again with this version"
+        raise ValueError(f"got schema_version {got}, {wanted}")
     if document.get("command") != _COMMAND:
         got = str(document.get("command"))[:40]
         raise ValueError(f"got a report of {got!r}, expected one of {_COMMAND!r}")
@@ -89,11 +82,7 @@ def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
     baseline = [earlier_of(r) for r in reports if not (isinstance(r, dict) and "error" in r)]
     identified = (earlier for earlier in baseline if earlier.query_id is not None)
     by_query = group_by(identified, lambda earlier: earlier.query_id or "")
-    return Baseline(by_query, {_path(earlier.checkpoint): earlier for earlier in baseline})
-
-
-def _path(checkpoint: str) -> str:
-    return checkpoint.rstrip("/")
+    return Baseline(by_query, {item.checkpoint.rstrip("/"): item for item in baseline})
 
 
 GATE = "gate"  # in place of a finding's id where a gate that is exceeded is a row among findings
@@ -150,9 +139,8 @@ class AuditCriteria:
         gates = apply_gates(self.gates, report.metrics)
         comparison = self._comparison(report)
         first, *behind = report.tables
-        added = [*([gate_table(gates)] if gates else [])]
-        if comparison is not None:
-            added.append(comparison_table(comparison))
+        added = [gate_table(gates)] if gates else []
+        added += [] if comparison is None else [comparison_table(comparison)]
         exceeded = [gate for gate in gates if gate.passed is Passed.EXCEEDED]
         if exceeded:
             rows = [*first.rows, *(t.values(_row(report, gate)) for gate in exceeded)]
@@ -228,10 +216,8 @@ def comparison_table(comparison: Comparison) -> t.Table:
 def _title(comparison: Comparison) -> str:
     earlier = comparison.earlier
     if earlier is None:
-        return (
-            "compared with the baseline, which does not contain this checkpoint: all "
-            "findings are new"
-        )
+        which = "which does not contain this checkpoint: all findings are new"
+        return f"compared with the baseline, {which}"
     counts = ", ".join(f"{comparison.count(trend)} {trend.value}" for trend in Trend)
     batch = "" if earlier.batch_id is None else f" (batch {earlier.batch_id})"
     part = "" if earlier.complete else "; then a part of it could not be read"

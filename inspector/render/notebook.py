@@ -21,10 +21,7 @@ _MOST_CHARS = 120
 
 
 def html_head(report: ReportData) -> str:
-    """A report as a short piece of HTML, without scripts and without a page around it.
-
-    Rows of a table that are read when they are needed stay there for whoever reads the report.
-    """
+    """A report as a short piece of HTML, without scripts; rows that stream stay to be read."""
     table = next((t for t in report.tables if t.shown and t.name not in LISTED), report.primary)
     head, total = _head(table)
     columns = [column for column in table.columns if not column.wide]
@@ -40,12 +37,8 @@ def html_head(report: ReportData) -> str:
         findings=[_finding(finding) for finding in shown],
         more_findings=len(report.findings) - len(shown),
         title=_cut(table.title),
-        columns=[
-            (_cut(column.head), "right" if column.unit in NUMBERS else "left") for column in columns
-        ],
-        rows=[
-            [_cut(cell_text(column, row.get(column.name))) for column in columns] for row in head
-        ],
+        columns=[(_cut(c.head), "right" if c.unit in NUMBERS else "left") for c in columns],
+        rows=[[_cut(cell_text(c, row.get(c.name))) for c in columns] for row in head],
         footer=_footer(report, table, len(head), total),
     )
 
@@ -101,13 +94,10 @@ def python_call(code: str) -> str:
     """A command line as the call of :mod:`inspector.api` that does the same."""
     _, command, path, *words = shlex.split(code)
     flags = (word.removeprefix("--").replace("-", "_") for word in words[::2])
-    values = {
-        _OPTIONS.get(flag, flag): value for flag, value in zip(flags, words[1::2], strict=True)
-    }
+    values = {_OPTIONS.get(f, f): value for f, value in zip(flags, words[1::2], strict=True)}
     own = {"by": values.pop("by")} if "by" in values else {}
-    options = ", ".join(
-        f"{name}={value if name != 'store_name' else repr(value)}" for name, value in values.items()
-    )
+    quoted = {name: repr(v) if name == "store_name" else v for name, v in values.items()}
+    options = ", ".join(f"{name}={value}" for name, value in quoted.items())
     arguments = [repr(path), *([f"api.Options({options})"] if options else [])]
     arguments += [f"{name}={value!r}" for name, value in own.items()]
     return f"api.{command}({', '.join(arguments)})"

@@ -138,9 +138,6 @@ class EstimateRow(t.Row, table="estimate"):
     ]
 
 
-# --- the own table, line by line ------------------------------------------------------------------
-
-
 def render_ndjson(report: ReportData) -> Iterator[str]:
     """One line per row of the command's own table; nothing else."""
     for row in report.primary.rows:
@@ -175,13 +172,10 @@ def _cell(value: Any) -> Any:
 
 
 def dumps(value: Any) -> str:
-    """A value as JSON, in which no character is one that a terminal obeys or hides.
+    """A value as JSON, without characters that a terminal obeys or hides (ValueError: NaN).
 
-    JSON itself asks for escapes of those below U+0020 alone; DEL, U+009B and marks that change the
-    direction of text are escaped too, by four digits each.
-
-    Raises:
-        ValueError: NaN or infinity, which JSON lacks.
+    JSON asks for escapes below U+0020 alone; DEL, U+009B and marks that change the direction of
+    text are escaped too, by four digits each.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     if text.isprintable():

@@ -55,13 +55,7 @@ SUFFIXES = {
 def render(
     report: ReportData, output: str = "table", display: Display | None = None
 ) -> Iterator[str]:
-    """The report as text, piece by piece, in one of :data:`FORMATS`.
-
-    Args:
-        report: what is written.
-        output: the format.
-        display: how text for people is shown; without limits and colours if it is None.
-    """
+    """The report as text, piece by piece, in one of :data:`FORMATS`; without limits by default."""
     if output in _MACHINE:
         return _MACHINE[output](report)
     return _PEOPLE[output](report, display or Display())

@@ -20,22 +20,16 @@ class Report(ReportData):
     """What a command reports about one checkpoint; rows that stream are held once it converts."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON of ``-o json``, to the letter, as Python values.
-
-        Rows that are read when they are needed are read and held, so that it can be called again.
-        """
+        """The JSON of ``-o json``, to the letter, as Python values; rows that stream are held."""
         self._keep()
         document: dict[str, Any] = json.loads("".join(render_json(self)))
         return document
 
     def to_arrow(self, table: str | None = None) -> pa.Table:
-        """One table as Arrow, by its name; the command's own by default.
+        """One table as Arrow, by its name; the command's own by default (KeyError: none of it).
 
         Numbers are 64 bit, ``x_ms`` is the timestamp ``x``. Keys and values of the state have their
         types, as in Spark, where all rows are of stores with one; else they are JSON texts.
-
-        Raises:
-            KeyError: there is no such table; says which there are.
         """
         from inspector.render.as_arrow import arrow_table  # noqa: PLC0415 - pyarrow: not for `info`
 

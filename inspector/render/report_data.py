@@ -19,39 +19,26 @@ if TYPE_CHECKING:
 
 _LONGEST_PATH = 120
 
-SCHEMA_VERSION = 2
-"""Of the JSON envelope. Grows when a name is removed or changes its meaning.
-
-1: first form. 2: the verdict is an object, numbers are numbers, findings and problems stand in it
-once, and ``columns`` has those of every table.
-"""
+SCHEMA_VERSION = 2  # of the JSON envelope; grows when a name is removed or changes its meaning
 
 
 @dataclass(frozen=True)
 class Part:
-    """The part of a checkpoint that a report is about; all numbers are exact, from the listing.
+    """The part of a checkpoint that a report is about; all numbers are exact, from the listing."""
 
-    Attributes:
-        operator_id, store_name, partition_id: what was selected; None where all were.
-        version: the state version of the file that the path names; None if it names none.
-        stores, of_stores: stores of all partitions that the part has, and those of the checkpoint.
-        partitions, of_partitions: the same of the partitions, counted operator by operator.
-        file_bytes, of_file_bytes: the same of the bytes of deltas and snapshots.
-        subset: which part of these files was read, by the hash of their names: ``1/24``; None
-            where all were.
-    """
-
+    # what was selected; None where all were
     operator_id: int | None
     store_name: str | None
     partition_id: int | None
-    version: int | None
+    version: int | None  # of the file that the path names
+    # of all partitions: those that the part has, and those of the checkpoint
     stores: int
     of_stores: int
-    partitions: int
+    partitions: int  # counted operator by operator
     of_partitions: int
-    file_bytes: int
+    file_bytes: int  # of deltas and snapshots
     of_file_bytes: int
-    subset: str | None = None
+    subset: str | None = None  # which of these files were read, by the hash of their names: 1/24
 
 
 @dataclass(frozen=True)
@@ -60,32 +47,24 @@ class ReportData:
 
     command: str  # its name
     checkpoint: str  # root, as the user spelled it
-    # name -> value, in order; times in ms under names that end in ``_ms``
-    summary: Mapping[str, Any]
+    summary: Mapping[str, Any]  # in order; times in ms under names that end in ``_ms``
     tables: Sequence[Table]  # the first is the command's own: all that ndjson and csv hold
-    # findings, problems: judged and unreadable. Problems may still be added while ``rows`` of a
-    # table is read.
     findings: Sequence[Finding] = ()
+    # what could not be read, or is wrong; may grow while ``rows`` of a table are read
     problems: Sequence[Problem] = field(default_factory=list)
     notes: Sequence[str] = ()  # what a reader must know or do, in any format
     footnotes: Sequence[str] = ()  # what the columns mean; for people
     judged: bool = False  # the command judges; no findings then means that all is well
-    # what one has to know first; None for a command that judges nothing
-    verdict: Verdict | None = None
-    # its numbers by the names of :data:`inspector.findings.metrics.METRICS`; empty for a command
-    # that judges nothing
+    verdict: Verdict | None = None  # what one has to know first
+    # its numbers by the names of :data:`inspector.findings.metrics.METRICS`
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
     gates: Sequence[Gate] = ()  # limits that they are held against
     comparison: Comparison | None = None  # with a baseline, if there is one
-    # the severity from which on a finding is a failure; None if none is
-    fail_on: Severity | None = None
+    fail_on: Severity | None = None  # from which on a finding is a failure; None if none is
     part: Part | None = None  # the part of the checkpoint that was read; None if all was
-    # what its HTML page shows besides; None for its tables alone
-    page: Sequence[Section] | None = None
-    # what it was asked to change is not there, which fails as a finding does
-    nothing_done: bool = False
-    # the kinds of findings that it judges by; empty for those of the catalogue
-    rules: Sequence[Kind] = ()
+    page: Sequence[Section] | None = None  # what its HTML page shows besides its tables
+    nothing_done: bool = False  # what it was to change is not there, which fails as a finding does
+    rules: Sequence[Kind] = ()  # the kinds of findings that it judges by; empty for the catalogue
     charts: Sequence[LineChart] = ()  # how the state grew, for pages and notebooks
     # of the state, by operator and store; empty in reports of audits
     schemas: Mapping[StoreName, StateSchema] = field(default_factory=dict, repr=False)

@@ -61,26 +61,15 @@ class Estimate(int):
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes:
-        name: its name in machine formats.
-        unit: what it holds.
-        exact: counted from bytes; False for an estimate.
-        doc: what it means.
-        title: its head in tables for people, where the name does not say it plainly.
-        wide: tables for people leave it out where the width is limited, unless all columns are
-            requested.
-        rank: a narrow terminal shows the columns of the lowest ranks; those without one follow in
-            their order.
-    """
-
-    name: str
+    name: str  # in machine formats
     unit: Unit = Unit.TEXT
-    exact: bool = True
+    exact: bool = True  # counted from bytes; False for an estimate
     doc: str = field(default="", compare=False)
-    title: str | None = field(default=None, compare=False)
-    wide: bool = field(default=False, compare=False)
+    title: str | None = field(default=None, compare=False)  # its head for people, if not the name
+    wide: bool = field(default=False, compare=False)  # left out for people where width is limited
+    # a narrow terminal shows the lowest ranks; columns without one follow in their order
     rank: int | None = field(default=None, compare=False)
 
     @property
@@ -94,29 +83,19 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under columns.
+    """Rows under columns."""
 
-    Attributes:
-        name: its name in JSON. title: what it shows, for people.
-        columns: in order; a row may lack a name, which is null.
-        rows: a list, or, where they are too many to hold,
-            :class:`StreamedRows`, which are read once.
-        empty: what to say when there are no rows.
-        shown: to people; False for one that says what another one of the report says already.
-    """
-
-    name: str
-    title: str
-    columns: Sequence[Column]
+    name: str  # in JSON
+    title: str  # what it shows, for people
+    columns: Sequence[Column]  # in order; a row may lack a name, which is null
+    # a list, or, where they are too many to hold, :class:`StreamedRows`, which are read once
     rows: Iterable[Mapping[str, Any]]
-    empty: str = "none"
-    shown: bool = True
+    empty: str = "none"  # what to say when there are no rows
+    shown: bool = True  # to people; False for one that repeats another one of the report
 
     def with_wide(self, *names: str) -> Table:
         """The same with more columns that tables for people leave out."""
-        columns = [
-            replace(column, wide=column.wide or column.name in names) for column in self.columns
-        ]
+        columns = [replace(c, wide=c.wide or c.name in names) for c in self.columns]
         return replace(self, columns=columns)
 
     def __post_init__(self) -> None:
@@ -132,14 +111,8 @@ class Table:
         return f"<Table {self.name}: {len(self.columns)} columns{words}>"
 
 
-# --- how they are declared -----------------------------------------------------------------------
-
-
 class Rank(int):
-    """How important a column is: a narrow terminal shows those of the lowest ranks.
-
-    The ranks of one table only have an order; columns without one follow in theirs.
-    """
+    """How important a column is (:attr:`Column.rank`); the ranks of a table only have an order."""
 
 
 class Title(str):
@@ -149,13 +122,7 @@ class Title(str):
 
 
 class Mark(enum.Enum):
-    """What else a column can be.
-
-    Members:
-        WIDE: tables for people leave it out, unless all columns are requested.
-        ESTIMATE: not counted from bytes.
-        RAW: there with ``--raw`` alone, behind all others.
-    """
+    """What else a column can be: left out for people, not counted, or of ``--raw``, behind all."""
 
     WIDE = "wide"
     ESTIMATE = "estimate"
@@ -164,7 +131,7 @@ class Mark(enum.Enum):
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Row:
-    """The base of all rows; the class is the declaration of their table, its docstring of a row.
+    """The base of all rows: the class declares their table, its docstring what a row stands for.
 
     A subclass is a frozen dataclass, whose fields are given by name.
     """
@@ -191,9 +158,8 @@ class Row:
         unknown = set(without) - {column.name for column in (*plain, *more)}
         if unknown:
             raise ValueError(f"{cls.__name__} has no columns {sorted(unknown)}")
-        return tuple(
-            column for column in (*plain, *(more if raw else ())) if column.name not in without
-        )
+        chosen = (*plain, *(more if raw else ()))
+        return tuple(column for column in chosen if column.name not in without)
 
     @classmethod
     def table(
@@ -205,16 +171,15 @@ class Row:
         empty: str | None = None,
         shown: bool = True,
     ) -> Table:
-        """The table with its rows.
+        """The table with its rows: a list is read now, others when the table is.
 
-        A list of rows is read now, others when the table is read. ``columns`` are those of this
-        report, if not all but those of ``--raw``; ``empty`` stands in place of the declared one.
+        ``columns`` are those of this report, if not all but those of ``--raw``; ``empty`` stands in
+        place of the declared one.
         """
         chosen = cls.columns() if columns is None else tuple(columns)
         listed = [values(row) for row in rows] if isinstance(rows, list) else map(values, rows)
-        return Table(
-            cls.table_name, title, chosen, listed, cls.when_empty if empty is None else empty, shown
-        )
+        words = cls.when_empty if empty is None else empty
+        return Table(cls.table_name, title, chosen, listed, words, shown)
 
 
 def values(row: Row) -> Mapping[str, Any]:
@@ -258,8 +223,6 @@ _KINDS = ((Unit, "unit"), (Title, "title"), (str, "doc"), (Rank, "rank"))
 """Kind of mark -> the attribute of :class:`Column` that it is."""
 
 WIDE, ESTIMATE, RAW = Mark
-
-# --- types of columns ------------------------------------------------------------------------
 
 Text = Annotated[str, Unit.TEXT]
 Count = Annotated[int, Unit.COUNT]
@@ -370,14 +333,10 @@ class PartitionRow(StoreRow):
     partition_id: Annotated[PartitionId, Rank(15)]
 
 
-# --- Rows of a table that come from an iterator: read once, or kept ----------------------------
-
-
 class StreamedRows:
-    """Rows that are too many to hold, unless somebody says so.
+    """Rows that are too many to hold, unless :meth:`keep` holds them all.
 
-    Read by ``for`` they are read once: a second time is an error, for nothing would look like an
-    empty table. :meth:`keep` holds them all, and they can be read as often as one likes.
+    Else they are read once: a second time is an error, for nothing would look like an empty table.
     """
 
     def __init__(self, source: Iterator[Mapping[str, Any]], name: str) -> None:

@@ -96,17 +96,13 @@ def _validity(array: Array) -> list[bool]:
 
 def _structs(array: Array, data_type: DataType | None) -> list[Any]:
     names = [array.type.field(i).name for i in range(array.type.num_fields)]
-    types = [f.data_type for f in data_type.fields] if isinstance(data_type, StructType) else []
-    columns = [
-        to_json_values(child, types[i] if types else None)
-        for i, child in enumerate(array.flatten())
-    ]
-    valid = _validity(array)
+    fields = data_type.fields if isinstance(data_type, StructType) else ()
+    types = [fields[i].data_type if fields else None for i in range(len(names))]
+    parts = zip(array.flatten(), types, strict=True)
+    columns = [to_json_values(child, data_type) for child, data_type in parts]
     rows = zip(*columns, strict=True) if columns else iter([()] * len(array))
-    return [
-        dict(zip(names, row, strict=True)) if ok else None
-        for ok, row in zip(valid, rows, strict=True)
-    ]
+    pairs = zip(_validity(array), rows, strict=True)
+    return [dict(zip(names, row, strict=True)) if ok else None for ok, row in pairs]
 
 
 def _lists(array: Array, data_type: DataType | None) -> list[Any]:
@@ -201,14 +197,8 @@ _CONVERTERS: dict[int, Callable[[Array], list[Any]]] = {
 }
 
 
-# --- Intervals as Spark's own JSON words them -----------------------------------------------------
-
 _US_PER_SECOND = 1_000_000
-_US = {
-    "day": 86_400 * _US_PER_SECOND,
-    "hour": 3_600 * _US_PER_SECOND,
-    "minute": 60 * _US_PER_SECOND,
-}
+_US = {"day": 86_400 * 1_000_000, "hour": 3_600 * 1_000_000, "minute": 60 * 1_000_000}
 _FIELDS = ("day", "hour", "minute", "second")
 _MONTHS_PER_YEAR = 12
 
@@ -232,9 +222,7 @@ def day_time_text(micros: int, name: str) -> str:
     words: list[str] = []
     for field in _FIELDS[_FIELDS.index(first) : _FIELDS.index(last) + 1]:
         if field == "second":
-            seconds, fraction = divmod(micros_left, _US_PER_SECOND)
-            tail = f".{fraction:06}".rstrip("0") if fraction else ""
-            words.append(f"{seconds:02}{tail}")
+            words.append(_seconds_text(micros_left, "02"))
         else:
             amount, micros_left = divmod(micros_left, _US[field])
             words.append(f"{amount}" if field == "day" else f"{amount:02}")
@@ -247,22 +235,17 @@ def calendar_text(months: int, days: int, micros: int) -> str:
     years, months = _towards_zero(months, _MONTHS_PER_YEAR)
     hours, micros = _towards_zero(micros, _US["hour"])
     minutes, micros = _towards_zero(micros, _US["minute"])
-    parts = [
-        f"{amount} {unit}"
-        for amount, unit in (
-            (years, "years"),
-            (months, "months"),
-            (days, "days"),
-            (hours, "hours"),
-            (minutes, "minutes"),
-        )
-        if amount
-    ]
+    amounts = (years, "years"), (months, "months"), (days, "days"), (hours, "hours")
+    parts = [f"{n} {unit}" for n, unit in (*amounts, (minutes, "minutes")) if n]
     if micros:
-        seconds, fraction = divmod(abs(micros), _US_PER_SECOND)
-        tail = f".{fraction:06}".rstrip("0") if fraction else ""
-        parts.append(f"{'-' if micros < 0 else ''}{seconds}{tail} seconds")
+        sign = "-" if micros < 0 else ""
+        parts.append(f"{sign}{_seconds_text(abs(micros))} seconds")
     return " ".join(parts) or "0 seconds"
+
+
+def _seconds_text(micros: int, form: str = "") -> str:
+    seconds, fraction = divmod(micros, _US_PER_SECOND)
+    return f"{seconds:{form}}" + (f".{fraction:06}".rstrip("0") if fraction else "")
 
 
 def _ends(name: str) -> tuple[str, str]:
@@ -281,16 +264,11 @@ def _towards_zero(amount: int, unit: int) -> tuple[int, int]:
     return quotient, amount - quotient * unit
 
 
-# --- Decoding keys and values for people, and redaction: they are personal data -------------------
-
-
 class RowWords:
-    """UnsafeRow bytes as JSON values, under one schema; or hashed, or hidden.
+    """UnsafeRow bytes as JSON values, under one schema; None without one; or hashed, or hidden.
 
-    Args:
-        schema: of the rows; None if unknown: rows then are None and only bytes speak.
-        redact: ``hash`` gives ``sha256:`` and the first 16 hex digits of the row's SHA-256, so that
-            equal keys stay equal; ``all`` gives ``***``.
+    ``hash`` gives ``sha256:`` and the first 16 hex digits of the row's SHA-256, so that equal keys
+    stay equal; ``all`` gives ``***``.
     """
 
     def __init__(self, schema: StructType | None, redact: Redact = Redact.NONE) -> None:

@@ -7,17 +7,14 @@
     report = inspector.spark.audit(spark, "s3a://bucket/checkpoint")
     inspector.spark.leftovers(spark, path).groupBy("class").count().show()
 
-Any session of Spark 3.5 and later will do, one of Spark Connect too. Where its Python workers lack
-this package they are sent it (:mod:`inspector.engines.workers`). On Spark 4.0 and later there is a
-data source as well: :class:`InspectorDataSource`.
+Any session of Spark 3.5 and later will do, one of Spark Connect too. Workers that lack this package
+are sent it (:mod:`inspector.engines.workers`). For Spark 4.0 and later there is a data source as
+well: :class:`InspectorDataSource`.
 
-There is a function for every table that an analysis declares for executors: ``rows``, ``changes``,
-``versions``, ``leftovers``, ``files``, ``findings`` and ``problems``. A DataFrame reads the
+There is a function for every table that an analysis declares for executors. A DataFrame reads the
 checkpoint each time that it is computed; ``cache()`` keeps what it read. What cannot be read is an
 error by default; mode ``dropmalformed`` leaves it out, ``permissive`` has it in a column
-``problem``, as JSON. ``problems`` lists all of it.
-
-Modules below this package, and all names that ``__all__`` does not have, are internal.
+``problem``, as JSON. All names that ``__all__`` does not have are internal.
 """
 
 from typing import Any

@@ -36,12 +36,7 @@ Args:
 
 
 def audit(spark: SparkSession, path: str, options: api.Options | None = None) -> api.Report:
-    """Every fact and every rule; the same as ``inspector audit --engine spark``.
-
-    Args:
-        spark: the session whose executors read.
-        path: the checkpoint, as the executors see it.
-        options: which part and version, and rules that are not in the checkpoint.
+    """Every fact and every rule, read by a session's executors: ``inspector audit --engine spark``.
 
     Raises:
         NotACheckpointError, UnsupportedProviderError, CheckpointError, OSError: as
@@ -86,11 +81,8 @@ class TableFunction:
 
 def _signature(keywords: dict[str, Any]) -> inspect.Signature:
     kinds = inspect.Parameter
-    first = [
-        kinds("spark", kinds.POSITIONAL_OR_KEYWORD),
-        kinds("path", kinds.POSITIONAL_OR_KEYWORD),
-        kinds("options", kinds.POSITIONAL_OR_KEYWORD, default=None),
-    ]
+    names = {"spark": kinds.empty, "path": kinds.empty, "options": None}
+    first = [kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=of) for n, of in names.items()]
     more = [kinds(name, kinds.KEYWORD_ONLY, default=default) for name, default in keywords.items()]
     return inspect.Signature([*first, *more])
 
@@ -133,10 +125,8 @@ def rehearse(
             default a new temporary one, which nobody removes.
 
     Returns:
-        The path of the checkpoint, of which at least one batch is committed.
-
-    Raises:
-        StreamingQueryException: the query failed.
+        The path of the checkpoint, of which at least one batch is committed, unless the query fails
+        (StreamingQueryException).
     """
     location = Path(tempfile.mkdtemp(prefix="rehearsal-") if folder is None else folder).resolve()
     inputs = dict(rows) if isinstance(rows, Mapping) else {_ALONE: rows}

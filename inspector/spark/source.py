@@ -11,12 +11,9 @@ Its options are listed on the page ``how-to/notebook``. The names are those of S
 ``statestore``; options of an analysis have their name in camel case, or the one that their
 declaration says. Spark passes no column pruning to sources in Python.
 
-Errors of the data source as one sentence, where Spark would show the stack of its worker.
-
-PySpark reports what a worker raises with all frames between its ``main`` and ours
-(``pyspark.util.handle_worker_exception``). Since Spark 4.1 it leaves them out where
-``SPARK_HIDE_TRACEBACK`` is set in the worker; Spark 4.0 has no such switch, and heeds the
-interpreter's own ``sys.tracebacklimit``.
+Errors are one sentence, where PySpark reports what a worker raises with all frames between its
+``main`` and ours (``pyspark.util.handle_worker_exception``). Since Spark 4.1 it leaves them out
+where ``SPARK_HIDE_TRACEBACK`` is set; 4.0 heeds the interpreter's own ``sys.tracebacklimit``.
 """
 
 from __future__ import annotations
@@ -107,10 +104,9 @@ class _Reader(DataSourceReader):
 class _FilteringReader(_Reader):
     def pushFilters(self, filters: Sequence[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
         """Leave out the tasks of other partitions; the filters stay Spark's to apply."""
-        for item in filters:
-            if (kept := _partitions_of(item)) is not None:
-                kept |= {None}
-                self._work = [work for work in self._work if work.partition_id in kept]
+        for kept in map(_partitions_of, filters):
+            if kept is not None:
+                self._work = [work for work in self._work if work.partition_id in {*kept, None}]
         return filters
 
 
@@ -138,18 +134,15 @@ def _lower_names(options: Mapping[str, str]) -> dict[str, str]:
 
 def _declarations() -> dict[str, Parameter]:
     """Declared options by their names in this source."""
-    parameters: dict[str, Parameter] = {}
-    tables = data_tables().values()
-    names = {*_EVERY_TABLE, *(name for table in tables for name in table.options)}
-    for item in (*PART, *AT_VERSION, *RULES, *KEYS, *TableOptions.parameters().values()):
-        if item.name in names:
-            parameters[item.source] = item
-    return parameters
+    names = {*_EVERY_TABLE, *(name for table in data_tables().values() for name in table.options)}
+    declared = (*PART, *AT_VERSION, *RULES, *KEYS, *TableOptions.parameters().values())
+    return {item.source: item for item in declared if item.name in names}
 
 
 def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOptions]:
     """The arguments of ``data_tables.plan_table``; CheckpointError: no such option, or value."""
-    texts = _lower_names({k: v for k, v in options.items() if not k.lower().startswith(_STORAGE)})
+    plain = {k: v for k, v in options.items() if not k.lower().startswith(_STORAGE)}
+    texts = _lower_names(plain)
     declared = _declarations()
     _check_names(texts, declared)
     values: dict[str, Any] = {
@@ -164,11 +157,7 @@ def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOption
         if texts["joinside"] not in JOIN_SIDES or "storename" in texts:
             raise CheckpointError("joinSide is left or right, and goes without storeName")
     of_table = {name: values.pop(name) for name in TableOptions.parameters() if name in values}
-    storage = {
-        name[len(_STORAGE) :]: value
-        for name, value in options.items()
-        if name.lower().startswith(_STORAGE)
-    }
+    storage = {name[len(_STORAGE) :]: options[name] for name in options.keys() - plain.keys()}
     table_options = TableOptions(**{"mode": ProblemMode.FAILFAST} | of_table)
     run_options = Options(storage_options=storage, **values)
     return texts["path"], texts.get("table", "rows"), run_options, table_options
@@ -184,11 +173,7 @@ def _check_names(texts: Mapping[str, str], declared: Mapping[str, Parameter]) ->
         raise CheckpointError("no path is given, expected load(path)")
     if {"batchid", "changeendbatchid"} <= texts.keys():
         raise CheckpointError("got batchId and changeEndBatchId, which mean the same: give one")
-    _check_table(texts, declared)
-
-
-def _check_table(texts: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
-    """Every option that is given must be one of the table's."""
+    # Every option that is given must be one of the table's.
     tables, table = data_tables(), texts.get("table", "rows")
     fields = {source: item.name for source, item in declared.items()}
     for source, name in {**fields, "changeEndBatchId": "from_batch"}.items():
@@ -196,9 +181,8 @@ def _check_table(texts: Mapping[str, str], declared: Mapping[str, Parameter]) ->
         if source.lower() not in texts or table not in tables or name in _EVERY_TABLE:
             continue
         if table not in having:
-            raise CheckpointError(
-                f"option {source} is of table {' or '.join(having)}, got table {table!r}"
-            )
+            names = " or ".join(having)
+            raise CheckpointError(f"option {source} is of table {names}, got table {table!r}")
 
 
 def _value(texts: Mapping[str, str], source: str, parameter: Parameter) -> Any:
@@ -239,16 +223,12 @@ def _refuse(source: str, value: str, expected: str) -> CheckpointError:
     return CheckpointError(f"option {source} is {value!r}, expected {expected}")
 
 
-_OF_WORKERS = "PYTHON_WORKER_FACTORY"
-"""How the variables begin by which Spark connects to a Python worker; no other process has them."""
+_OF_WORKERS = "PYTHON_WORKER_FACTORY"  # begins variables that Spark's Python workers alone have
 
 
 @contextmanager
 def in_one_sentence() -> Iterator[None]:
-    """Let errors that say all that is to be said end a worker without a stack.
-
-    Any other is a fault of the inspector, and keeps its stack.
-    """
+    """Let errors that say all that is to be said end a worker without a stack; others keep it."""
     try:
         yield
     except (InspectorError, OSError) as error:

@@ -54,23 +54,11 @@ def write_stores(  # noqa: PLR0913 - the options of a command
     from_batch: int = 0,
     raw: bool = False,
 ) -> list[Written]:
-    """The rows, or the changes, of every store.
+    """The rows, or the changes (``content``), of every store, and what could not be read of them.
 
-    Args:
-        run: of a checkpoint, on a :class:`SparkEngine`.
-        content: ``rows`` or ``changes``.
-        output: a folder, by any URL that Spark knows; with several stores, or where it ends with a
-            slash, each has a folder in it.
-        form: ``parquet``, ``ndjson`` or ``csv``.
-        force: write over what is there.
-        from_batch: changes of older batches are left out.
-        raw: with the UnsafeRow bytes.
-
-    Returns:
-        What was written, with the problems of what could not be read.
-
-    Raises:
-        EngineError: Spark cannot write it.
+    ``output`` is a folder, by any URL that Spark knows; with several stores, or where it ends with
+    a slash, each has a folder in it. ``form`` is one of :data:`WRITERS`; ``force`` writes over what
+    is there. EngineError: Spark cannot write it.
     """
     tables = store_tasks(run, TableOptions(from_batch, raw), changes=content == "changes")
     inside = len(tables) > 1 or output.endswith("/")
@@ -89,9 +77,8 @@ def write_stores(  # noqa: PLR0913 - the options of a command
 
 def write_table(run: Opened, table: DataTable, output: str, form: str, *, force: bool) -> Written:
     """All rows of a declared table, by :func:`write_stores`' arguments, but for unreadable ones."""
-    return _write_plan(
-        table.plan(run, run.options, TableOptions(json_keys=True)), output, form, force=force
-    )
+    plan = table.plan(run, run.options, TableOptions(json_keys=True))
+    return _write_plan(plan, output, form, force=force)
 
 
 def _engine(run: Opened) -> SparkEngine:

@@ -1,9 +1,8 @@
 """The page as one HTML file that loads nothing, and a page of a fleet.
 
-Everything that a checkpoint holds is hostile: Jinja2 escapes markup, control and format characters
-are shown as escapes, and a Content-Security-Policy lets run no script and no style but the ones
-of this package, by their hashes. The file is ASCII: other characters are references or escapes,
-so that it means the same whatever encoding a browser takes it for.
+Everything that a checkpoint holds is hostile: Jinja2 escapes markup, control characters are shown
+as escapes, and a Content-Security-Policy lets run no script and style but this package's, by their
+hashes. The file is ASCII, so that it means the same whatever encoding a browser takes it for.
 """
 
 from __future__ import annotations
@@ -37,8 +36,7 @@ from inspector.render.page.views import Cell, View, growth_of, number_cell, summ
 from inspector.render.plain import ProblemRow, problem_row
 from inspector.render.report_data import ReportData
 
-MOST_FLEET_BYTES = 8_000_000
-"""Size of a fleet's page from which on checkpoints that need less are rows of its table alone."""
+MOST_FLEET_BYTES = 8_000_000  # of a page; what is beyond has rows of its table alone
 
 _SCRIPTS = (("uplot.LICENSE", "uplot.min.js"), ("", "page.js"))
 _STYLES = (("uplot.LICENSE", "uplot.min.css"), ("", "page.css"))
@@ -52,14 +50,9 @@ _FLEET_NUMBERS = ("rows", "row bytes", "heap", "growth per hour", "leftovers")
 def render_page(report: ReportData) -> Iterator[str]:
     """A report as one HTML file, piece by piece; its tables, where it has no page of its own."""
     view = _view(report, "")
-    yield from _write(
-        title=f"{report.command} of {view.name}",
-        command=report.command,
-        heading=view.name,
-        path=view.path,
-        view=view,
-        fleet=None,
-    )
+    title = f"{report.command} of {view.name}"
+    names = {"command": report.command, "heading": view.name, "path": view.path}
+    yield from _write(title=title, **names, view=view, fleet=None)
 
 
 def render_fleet_page(
@@ -67,10 +60,8 @@ def render_fleet_page(
 ) -> Iterator[str]:
     """One HTML file for many checkpoints: their causes, and a table whose rows open them.
 
-    Of each checkpoint the first screen, its growth and its findings, as long as
-    :data:`MOST_FLEET_BYTES` leaves room, beginning with the worst.
-
-    Failures, by path and message, could not be read at all, and come first.
+    Of each the first screen, its growth and its findings, as long as :data:`MOST_FLEET_BYTES`
+    leaves room, the worst first. Failures, by path and message, could not be read, and come first.
     """
     ordered = sorted(
         reports, key=lambda r: (-r.level.rank, -(r.summary.get("row_bytes") or 0), r.checkpoint)
@@ -83,24 +74,14 @@ def render_fleet_page(
         parts += [part] if left else []
         room -= len(part) if left else 0
         links.append(f"c{number}-open" if left else "")
-    yield from _write(
-        title=f"audit of {len(reports) + len(failures)} checkpoints",
-        command="audit",
-        heading=f"Audit of {len(reports) + len(failures)} checkpoints",
-        path="",
-        view=None,
-        fleet=_fleet(ordered, failures, links, parts),
-    )
-
-
-# --- what the templates fill in --------------------------------------------------------------
+    count = f"of {len(reports) + len(failures)} checkpoints"
+    names = {"command": "audit", "heading": f"Audit {count}", "path": ""}
+    fleet = _fleet(ordered, failures, links, parts)
+    yield from _write(title=f"audit {count}", **names, view=None, fleet=fleet)
 
 
 def _view(report: ReportData, prefix: str) -> View:
-    """A report as the templates need it; in a page of several without its tables and its JSON.
-
-    ``prefix`` is that of its ids in such a page, and ``command`` makes a page of this one.
-    """
+    """A report as the templates need it; with a prefix of ids in a page of several, in short."""
     # Their rows may be read once, and are shown and embedded.
     report = replace(report, tables=[replace(t, rows=list(t.rows)) for t in report.tables])
     summary = [
@@ -152,9 +133,8 @@ def _own_sections(report: ReportData) -> Iterator[View]:
         nothing = [] if found else [Text(("There are no findings.",))]
         yield _section("findings", "Findings", nothing, found)
     if report.problems:
-        table = ProblemRow.table(
-            "Unreadable or inconsistent files", [problem_row(one) for one in report.problems]
-        )
+        rows = [problem_row(problem) for problem in report.problems]
+        table = ProblemRow.table("Unreadable or inconsistent files", rows)
         yield _section("problems", "Problems", [table])
 
 
@@ -186,9 +166,6 @@ def _explanation(kind: Kind) -> list[tuple[str, str]]:
     return [(label, said[label]) for label in _EXPLAINED if label in said]
 
 
-# --- a fleet ---------------------------------------------------------------------------------
-
-
 def _fleet(
     ordered: Sequence[ReportData],
     failures: Sequence[tuple[str, str]],
@@ -201,7 +178,7 @@ def _fleet(
     groups = list(groups_of([(path, level.value, cause) for path, level, cause in entries]))
     group_of = {index: number for number, g in enumerate(groups) for index in g.members}
     cells = [[Cell(UNKNOWN)] * (2 + len(_FLEET_NUMBERS))] * len(failures)
-    cells += map(_fleet_cells, ordered)
+    cells += map(_fleet_numbers, ordered)
     rows = [
         {
             "rank": level.rank,
@@ -235,20 +212,17 @@ def _fleet(
     }
 
 
-def _fleet_cells(report: ReportData) -> list[Cell]:
+def _fleet_numbers(report: ReportData) -> list[Cell]:
     severities = Counter(finding.severity.word for finding in report.findings)
     counts = [Cell(str(severities[word]), severities[word]) for word in ("error", "warning")]
-    return [*counts, *_fleet_numbers(report)]
-
-
-def _fleet_numbers(report: ReportData) -> list[Cell]:
     verdict = report.verdict
     if verdict is None or verdict.size is None:
-        return [Cell(UNKNOWN)] * len(_FLEET_NUMBERS)
+        return [*counts, *[Cell(UNKNOWN)] * len(_FLEET_NUMBERS)]
     size, growth = verdict.size, verdict.growth
-    known = growth is not None and not short_history(report)
-    grows = growth.rate_for_limits(growth.bytes_per_hour) if growth and known else None
+    is_known = growth is not None and not short_history(report)
+    grows = growth.rate_for_limits(growth.bytes_per_hour) if growth and is_known else None
     return [
+        *counts,
         number_cell(Scale.COUNT, size.rows),
         number_cell(Scale.BYTES, size.bytes),
         number_cell(Scale.BYTES, size.heap_bytes, exact=False),
@@ -257,38 +231,25 @@ def _fleet_numbers(report: ReportData) -> list[Cell]:
     ]
 
 
-# --- the file --------------------------------------------------------------------------------
-
-
 def _write(**filled: Any) -> Iterator[str]:
     scripts = [_asset(*asset) for asset in _SCRIPTS]
     style = "\n".join(_asset(*asset) for asset in _STYLES)
-    pieces = (
-        environment()
-        .get_template("page.html.j2")
-        .generate(
-            csp=content_security_policy(scripts, [style]),
-            scripts=[Markup(script) for script in scripts],
-            style=Markup(style),
-            **filled,
-        )
-    )
-    for piece in pieces:
+    filled |= {"scripts": [Markup(script) for script in scripts], "style": Markup(style)}
+    csp = content_security_policy(scripts, [style])
+    for piece in environment().get_template("page.html.j2").generate(csp=csp, **filled):
         yield piece.encode("ascii", "xmlcharrefreplace").decode("ascii")
     yield "\n"
 
 
 def content_security_policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
     """A policy that allows these inline scripts and styles, and nothing else whatever."""
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {' '.join(map(_hash, scripts))}",
-            f"style-src {' '.join(map(_hash, styles))}",
-            *(f"{name} 'none'" for name in _FORBIDDEN),
-            "require-trusted-types-for 'script'",
-        )
-    )
+    allowed = [
+        "default-src 'none'",
+        f"script-src {' '.join(map(_hash, scripts))}",
+        f"style-src {' '.join(map(_hash, styles))}",
+    ]
+    forbidden = (f"{name} 'none'" for name in _FORBIDDEN)
+    return "; ".join((*allowed, *forbidden, "require-trusted-types-for 'script'"))
 
 
 _FORBIDDEN = (

@@ -68,33 +68,22 @@ def _head(text: str, *, number: bool = True) -> View:
     return View(text=text, number=number)
 
 
-# --- lines -----------------------------------------------------------------------------------
-
-
 def chart_view(chart: LineChart) -> View:
     """Lines over batches: a table of the newest, from which the script draws them."""
     newest = slice(-MOST_ROWS, None)
     columns = [Column("time_ms", Unit.TIME_MS), *(Column(series.name) for series in chart.series)]
     lines = zip(*(series.values[newest] for series in chart.series), strict=True)
-    rows = [
-        [
-            Cell(str(batch), batch),
-            cell(columns[0], time),
-            *(
-                number_cell(chart.scale, value, exact=series.exact)
-                for series, value in zip(chart.series, line, strict=True)
-            ),
-        ]
-        for batch, time, line in zip(
-            chart.batches[newest], chart.times_ms[newest], lines, strict=True
-        )
-    ]
+    batches = zip(chart.batches[newest], chart.times_ms[newest], lines, strict=True)
+    rows = []
+    for batch, time, line in batches:
+        pairs = zip(chart.series, line, strict=True)
+        numbers = [number_cell(chart.scale, value, exact=of.exact) for of, value in pairs]
+        rows.append([Cell(str(batch), batch), cell(columns[0], time), *numbers])
     one, several = chart.over
     heads = [_head(one), _head("time", number=False)]
     heads += [_head(series.name) for series in chart.series]
-    more = ""
-    if len(chart.batches) > MOST_ROWS:
-        more = f"This page shows only the newest {MOST_ROWS:,} {several}."
+    left_out = len(chart.batches) > MOST_ROWS
+    more = f"This page shows only the newest {MOST_ROWS:,} {several}." if left_out else ""
     table = _table(chart.title, heads, rows, more, empty="No version can be restored.")
     said, scale = _description(chart), chart.scale.value
     return View(title=chart.title, about=chart.about, said=said, scale=scale, table=table)
@@ -104,11 +93,8 @@ def _description(chart: LineChart) -> str:
     """What the chart shows, for those who do not see it."""
     sentences = []
     for series in chart.series:
-        points = [
-            (batch, value)
-            for batch, value in zip(chart.batches, series.values, strict=True)
-            if value is not None
-        ]
+        pairs = zip(chart.batches, series.values, strict=True)
+        points = [(batch, value) for batch, value in pairs if value is not None]
         if not points:
             sentences.append(f"{capitalise(series.name)}: not known.")
             continue
@@ -123,9 +109,6 @@ def _description(chart: LineChart) -> str:
             text += f", most {number_text(chart.scale, most)}"
         sentences.append(f"{text}.")
     return " ".join(sentences)
-
-
-# --- bars ------------------------------------------------------------------------------------
 
 
 def bars_view(chart: BarChart) -> View:
@@ -161,8 +144,6 @@ _VIEWS: Mapping[type, Callable[[Any], View]] = {
     Text: lambda text: View(kind="text", **vars(text)),
 }
 
-# --- Lines as plain SVG: no script draws them, so that a notebook, paper and a phone show ---------
-
 WIDTH, HEIGHT = 300, 60
 MOST_POINTS = 120  # points of a line; of more batches the newest of each few is drawn
 
@@ -189,12 +170,12 @@ def _svg(batches: Sequence[int], values: Sequence[int | None]) -> str:
     across = WIDTH / max(last - first, 1)
     up = (HEIGHT - 4) / (max(value for _, value in sampled if value is not None) or 1)
     lines = []
-    for known, points in groupby(sampled, lambda point: point[1] is not None):
-        if known:
-            line = [
+    for is_known, points in groupby(sampled, lambda point: point[1] is not None):
+        if is_known:
+            line = (
                 f"{(batch - first) * across:.0f},{HEIGHT - 2 - (value or 0) * up:.1f}"
                 for batch, value in points
-            ]
+            )
             lines.append(
                 f'<polyline vector-effect="non-scaling-stroke" points="{" ".join(line)}"/>'
             )
@@ -206,16 +187,12 @@ def _svg(batches: Sequence[int], values: Sequence[int | None]) -> str:
     )
 
 
-# --- Values as a page shows them, and the bare numbers behind them --------------------------------
-
-
 @dataclass(frozen=True)
 class Cell:
     """What one cell shows."""
 
     text: str  # for people; it may hold anything that a key or a path can
-    # the bare number, as machine formats have it; None if it is none
-    number: int | float | None = None
+    number: int | float | None = None  # as machine formats have it; None if it is none
     code: bool = False  # it is a key, a value or a schema
 
 
