@@ -268,9 +268,9 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
     else:
         scope = "the state" if answered == rows else "the stores of which it is known"
         text = (
-            f"With {sentence} {scope} would hold {bound_of_sum(certainties)}{short_count_text(later, 'row')} "
-            f"({bytes_text(size_then)}) in place of {short_count_text(now, 'row')} "
-            f"({bytes_text(size)})."
+            f"With {sentence} {scope} would hold {bound_of_sum(certainties)}"
+            f"{short_count_text(later, 'row')} ({bytes_text(size_then)}) in place of "
+            f"{short_count_text(now, 'row')} ({bytes_text(size)})."
         )
     text = " ".join((text, *_reasons(rows)))
     return judged.report(

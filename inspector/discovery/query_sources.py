@@ -7,9 +7,13 @@ shows in the form of the offset (``FileStreamSourceOffset``, ``KafkaSourceOffset
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import pairwise
 
-from inspector.checkpoint.log_entries import parse_offsets
-from inspector.checkpoint.logfile import json_object, split_log
+from inspector.checkpoint.log_entries import SourceOffset, parse_offsets
+from inspector.checkpoint.logfile import json_object, long_field, split_log
 from inspector.checkpoint.logs import OFFSETS
 from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
@@ -19,7 +23,11 @@ from inspector.light_dataclasses import dataclass
 FILES, KAFKA = "files", "Kafka topics"
 NO_OFFSET = "no offset yet"
 STAND_IN = "rehearsed-"  # begin of folders that :func:`inspector.spark.rehearse` reads for sources
+LOG_OFFSET = re.compile(r'\{"logOffset":(\d{1,18})\}')
+"""Of a source of files: the newest entry of its log (``FileStreamSourceOffset``)."""
+
 _SHOWN = 80
+_ENTRIES = 4  # of the log of a source, whose order shows which files it reads first
 _COMPACT = ".compact"
 
 
@@ -84,6 +92,33 @@ def _form(offset: str | None) -> tuple[str, str | None]:
     ):
         return KAFKA, ", ".join(sorted(value))[:_SHOWN]
     return f"offsets with the fields {', '.join(sorted(value))[:_SHOWN]}", None
+
+
+def files_of_entry(storage: Storage, source: str, entry: int) -> list[tuple[str, int]]:
+    """Name and time of change (ms) of each file in an entry of a file source's log, if readable."""
+    for name in (str(entry), f"{entry}{_COMPACT}"):
+        with suppress(InspectorError, OSError):
+            _, lines = split_log(storage.read(f"sources/{source}/{name}"), 1)
+            files = [json_object(line) for line in lines if line]
+            return [
+                (str(file.get("path")).rpartition("/")[2], long_field(file, "timestamp") or 0)
+                for file in files
+                if file.get("batchId") == entry
+            ]
+    return []
+
+
+def newest_first(storage: Storage, sources: Iterable[SourceOffset]) -> Iterator[str]:
+    """The sources of files of which each entry is older than the one before (``latestFirst``)."""
+    for source in sources:
+        offset = LOG_OFFSET.match(source.offset or "")
+        if offset is not None and (last := int(offset[1])) >= _ENTRIES:
+            entries = range(last - _ENTRIES + 1, last + 1)
+            times = [
+                [ms for _, ms in files_of_entry(storage, source.name, entry)] for entry in entries
+            ]
+            if all(times) and all(max(after) < min(before) for before, after in pairwise(times)):
+                yield source.called
 
 
 def _newest_folder(storage: Storage, name: str) -> str | None:

@@ -22,18 +22,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.log_checks import CONTRADICTION, LOST_ENTRY
-from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
+from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG, printable
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
 from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_repartitioning
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.placement import partition_count, partition_counts, was_left
+from inspector.discovery.query_sources import LOG_OFFSET, files_of_entry
 from inspector.exceptions import FrameError, LimitError, NoSchemaError, RowError
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
@@ -48,14 +48,12 @@ MOST_REPLAYED = 500  # versions that it goes back (conf ``stateStore.maxChangeFi
 RECORDED_SINCE_4_2 = f"{CONF}stateStore.rowChecksum.enabled"
 
 SOURCES = "sources"
-_LOG_OFFSET = re.compile(r'\{"logOffset":(\d{1,18})\}')
-"""Of a source of files: the newest entry of its log (``FileStreamSourceOffset``)."""
-
 NOTHING_WRITTEN = (
     "No task has written state for it: a change of the query that Spark refuses looks so, too "
     "(inspector explain LOG PATH)."
 )
 
+_AT_SINK = " All partitions have written their state of it: it is at the sink, or failed there."
 _LOG_ERROR = "IllegalStateException"
 _UNREADABLE = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 _OTHER_FORMAT = "CANNOT_READ_CHECKPOINT"
@@ -132,6 +130,7 @@ class Restart:
     # some store has files of the version that a batch which runs again makes; None where there are
     # no stores
     wrote: bool | None = None
+    wrote_all: bool = False  # every store has
     silent: str = ""  # partitions without such files, where others have some, in words
     # what keeps releases from which that batch may have been older
     later: tuple[Obstacle, ...] = ()
@@ -142,6 +141,7 @@ class Restart:
     # the least and the greatest version at which the files of a partition end, where the logs are
     # newer: one for all, or several apart
     ends: tuple[int, int] | None = None
+    reads: str = ""  # files that a batch which runs again reads, in words
     block: str = ""  # the first table file that it loads with a damaged block
 
     @property
@@ -169,6 +169,8 @@ class Restart:
         return (
             f"batch {self.batch} was planned{planned} and has no commit, as it runs or failed: "
             f"a restart runs it again; {since} has been committed."
+            + (_AT_SINK if self.wrote_all else "")
+            + (f" It reads {self.reads}." if self.reads else "")
             + (f" {self.silent} of it." if self.silent else "")
             + ("" if self.wrote is not False else f" {NOTHING_WRITTEN}")
         )
@@ -301,7 +303,9 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
     repairs = logs.conf_for(planned, RECORDED_SINCE_4_2).origin == "recorded"
     return Restart(
         wrote=any(store.newest > batch for store in files) if files else None,
+        wrote_all=all(store.newest > batch for store in files) if files else False,
         silent=next(_silent(checkpoint, batch), "") if again else "",
+        reads=_reads(checkpoint, batch) if again else "",
         batch=batch,
         again=again,
         planned_ms=clock.timestamp_ms if clock else None,
@@ -350,6 +354,20 @@ def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
             several = len(checkpoint.operators) > 1
             of_operator = f" of operator {operator.operator_id}" if several else ""
             yield f"{words}{of_operator} wrote nothing"
+
+
+def _reads(checkpoint: Checkpoint, batch: int) -> str:
+    """The files that sources of files gave to a batch, the first by name; "" for none."""
+    sources = checkpoint.logs.sources.get(BatchId(batch), ())
+    moved = [(source, LOG_OFFSET.match(source.offset or "")) for source in sources if source.moved]
+    names = [
+        printable(name)
+        for source, offset in moved
+        if offset is not None
+        for name, _ in files_of_entry(checkpoint.storage, source.name, int(offset[1]))
+    ]
+    more = f" and {short_count_text(len(names) - 1, 'more file')}" if names[1:] else ""
+    return f"{names[0]}{more}" if names else ""
 
 
 _NAMED = 4  # partitions that are named one by one
@@ -482,7 +500,7 @@ def source_log_gaps(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
     # it starts it reads them from the newest compact one on (CompactibleFileStreamLog.allFiles),
     # and with a restart those of the last batch (FileStreamSource.getBatch).
     for source in checkpoint.logs.sources.get(BatchId(batch), ()):
-        newest = _LOG_OFFSET.match(source.offset or "")
+        newest = LOG_OFFSET.match(source.offset or "")
         if newest is None:
             continue
         folder = f"{SOURCES}/{source.name}"

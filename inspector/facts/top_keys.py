@@ -45,10 +45,11 @@ class TopKey(Fact):
 @fact("sampled_key")
 @dataclass(frozen=True)
 class SampledKey(Fact):
-    """One of a partition's keys that were put last: its UnsafeRow, and a rank. Never added."""
+    """One of a partition's keys that were put last; never added."""
 
-    key: bytes
-    order: int
+    key: bytes  # its UnsafeRow
+    order: int  # its rank
+    version: int | None  # that put it; None if that was before the window
 
 
 _SHORT = 1024  # bytes of keys that are given to be compared: of long ones there are none to spell
@@ -66,7 +67,8 @@ def newest_keys(state: StateMap, most: int) -> Iterator[SampledKey]:
     ids, put = _first(state, most, steps)
     ids, put = ids[put != _LONG], put[put != _LONG]
     orders = (put << 40) - state.appearance(ids)
-    yield from map(SampledKey, state.keys(ids), orders.tolist())
+    versions = [None if step < 0 else state.versions[step] for step in put.tolist()]
+    yield from map(SampledKey, state.keys(ids), orders.tolist(), versions)
 
 
 def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:

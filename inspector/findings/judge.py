@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.query_sources import newest_first
 from inspector.discovery.restart import Restart
 from inspector.discovery.what_if import delays_of
 from inspector.exceptions import MissingVersionError, RowError
@@ -37,7 +38,7 @@ from inspector.findings.variables import judge_variable
 from inspector.findings.watermarks import judge_watermark
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
-from inspector.model import Problem, StoreId, StoreName
+from inspector.model import BatchId, Problem, StoreId, StoreName
 from inspector.operators.join import NAMES as JOIN
 from inspector.providers.chain import chain_for
 
@@ -91,6 +92,9 @@ def judge(  # noqa: PLR0913 - what findings rest on
         delay_ms=max(delays_of(checkpoint), default=None),
         by_slowest=checkpoint.conf(version, "multipleWatermarkPolicy") != "max",
         late=late_batches(facts),
+        newest_first=lambda: [
+            *newest_first(checkpoint.storage, checkpoint.logs.sources.get(BatchId(version - 1), ()))
+        ],
         thresholds=thresholds,
     )
     findings += judge_heap(heap_bytes, thresholds)

@@ -596,14 +596,31 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
             ": by its delay it should be sooner, so their event times lie in the future, and "
             "other data holds the watermark back."
         )
-    until, near = time_ms_text(now + ahead), ahead < _DAY_MS
     variable = f" of {life.store_name!r}" if life.rule.row_kind is RowKind.TTL_VALUE else ""
     variable_ttl = f"TTL{variable} ({TTL_OPTION})" if variable else ""
+    next_step = _compare_unit(life)
+    if alone:
+        next_step = (
+            f"shorten the {variable_ttl or 'delay, gap or timeout'} if the query can do with "
+            "less: until the first rows go the state only grows. If it is meant to be so long, "
+            "size the state for it: inspector simulate says what another one would hold"
+        )
+    # An expiry that the wall clock set lies near it, however far event times are behind.
+    of_clock = not alone and noun in ("timeout", "timer") and life.batch_ms is not None
+    if of_clock and 10 * abs(now + ahead - (life.batch_ms or 0)) < ahead:
+        behind = duration_text((life.batch_ms or 0) - now)
+        question = (
+            ", near the batch clock: most likely set from the wall clock, while event times are "
+            f"{behind} older."
+        )
+        next_step = _BY_EVENT_TIME
+    until, near = time_ms_text(now + ahead), ahead < _DAY_MS
     warned = ahead >= thresholds.far_warned * _DAY_MS
     finding = catalogue.FAR_EXPIRY.of_store(
         life,
         f"{count_text(rows, noun)} of {life.newest.rows:,} can go {duration_text(ahead)} "
-        "after the clock of the judged batch at the earliest",
+        f"after the {'clock' if now == life.batch_ms else 'watermark'} of the judged batch at the "
+        "earliest",
         rows,
         size,
         _of_delay(life, ahead if alone else 0, cause).format(
@@ -613,13 +630,15 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
             "at" if near else "on",
         )
         + (_end_of_cause(life, (max(far.rows) + 1) * far.width - now) if alone else question),
-        next_step=f"shorten the {variable_ttl or 'delay, gap or timeout'} if the query can do with "
-        "less: until the first rows go the state only grows. If it is meant to be so long, size "
-        "the state for it: inspector simulate says what another one would hold"
-        if alone
-        else _compare_unit(life),
+        next_step=next_step,
     )
     yield finding if warned else replace(finding, severity=Severity.INFO)
+
+
+_BY_EVENT_TIME = (
+    "set event-time timeouts and timers from the event time or the watermark "
+    "(getCurrentWatermarkMs), or use those of the processing time, which go by the wall clock"
+)
 
 
 def _compare_unit(life: StoreLifetime) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import MICROS_PER_MS, WATERMARK_KEY, Clock, RowKind, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.sparktypes import DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, StringType, StructField
+from inspector.sums import group_by
 
 
 def store_lifetimes(
@@ -63,7 +65,8 @@ def store_lifetimes(
         versions, schema = merged.get(name, {}), operator.schemas.get(store)
         result = [version_facts for version_facts in versions.values() if not version_facts.rebased]
         fields = () if schema is None else schema.key.fields
-        keys = sampled_keys(facts, name)
+        put = sampled_keys(facts, name)
+        keys = [*put]
         quiet = _quiet(versions)
         windows = windows_of(operator, name, facts)
         moved = _advance_ms(checkpoint, version, len(result) - 1) or math.inf
@@ -103,7 +106,7 @@ def store_lifetimes(
             longest=_longest(operator, name, facts, key_words),
             reach_ms=windows.length_ms if windows else _reach_ms(operator, clock, facts),
             exact=_exact(fields, *rows_and_records(checkpoint, operator, name, versions, windows)),
-            alike=dict(_alike(keys, fields, unique=operator.name in DEDUPLICATE)),
+            alike=dict(_alike(put, fields, unique=operator.name in DEDUPLICATE)),
             compared=len(keys),
             unique=" or ".join(unique_columns(keys, fields)),
             sets="spark_grouping_id" in [field.name for field in fields],
@@ -275,11 +278,11 @@ def _reach_ms(operator: Operator, clock: BatchClock | None, facts: Facts) -> int
 
 
 def _alike(
-    keys: Sequence[bytes], fields: Sequence[StructField], *, unique: bool
+    put: Mapping[bytes, int], fields: Sequence[StructField], *, unique: bool
 ) -> Iterator[tuple[str, int]]:
     """How many of some keys differ from another one in a column alone, and how they differ."""
     # unique: the columns are to make out events, which have a time, and not what they are of.
-    columns = [*columns_of(keys, fields)]
+    columns = [*columns_of([*put], fields)]
     rows = [*zip(*columns, strict=True)]
     times = [field.data_type in (TIMESTAMP, TIMESTAMP_NTZ) for field in fields]
     for at, field in enumerate(fields):
@@ -291,7 +294,13 @@ def _alike(
         if is_text:
             spelled = [text.decode(errors="replace").strip().casefold() for text in column]
             how = f"in the case or the blanks of {field.name!r}: one thing has several keys"
-            yield how, len(rows) - len({*zip(spelled, shared, strict=True)})
+            things = group_by(zip(spelled, shared, put.values(), strict=True), itemgetter(0, 1))
+            if last := last_of_older([[at for *_, at in keys] for keys in things.values()]):
+                how = (
+                    f"in the case or the blanks of {field.name!r}, and the older of two has no put "
+                    f"since batch {last - 1}, as after a change of the query"
+                )
+            yield how, len(rows) - len(things)
         alike = len(rows) - len(set(shared))
         # Where most are alike, as with times that are null, this is the column that makes them out.
         several = any(times[:at] + times[at + 1 :]) and 2 * alike <= len(rows)
@@ -302,9 +311,25 @@ def _alike(
         elif unique and beside and times[at]:  # one event, two times
             how = f"in {field.name!r}, another time than the watermark's: if it is when an event "
             yield f"{how}was read, duplicates are not seen", alike
-        elif unique and WATERMARK_KEY in field.metadata and in_pairs(shared):
+        elif (
+            unique
+            and WATERMARK_KEY in field.metadata
+            and (
+                in_pairs(shared)
+                or come_and_go(shared, [int.from_bytes(t, "little") for t in column])
+            )
+        ):
             how = f"in {field.name!r}, the event time: if an event sent again has a new one"
             yield f"{how}, duplicates are not seen", alike
+
+
+def last_of_older(versions: Iterable[Sequence[int]]) -> int:
+    """The version after which one of each pair was put no more, and the other was; 0 for none."""
+    # versions: those that put the keys of each thing last.
+    pairs = [sorted(of_one) for of_one in versions if len(of_one) == 2]
+    last = max((older for older, _ in pairs), default=0)
+    ended = len(pairs) >= _FEWEST_KEYS and all(newer > last for _, newer in pairs)
+    return last if ended else 0
 
 
 def in_pairs(values: Sequence[Hashable]) -> bool:
@@ -317,12 +342,30 @@ def in_pairs(values: Sequence[Hashable]) -> bool:
     return 5 * again >= len(values) and 5 * again <= 2 * len(values) and 20 * more <= again
 
 
+def come_and_go(values: Sequence[Hashable], times: Sequence[int]) -> bool:
+    """Whether values are there a few times each, closer together than by chance, as retries are."""
+    # Between the first and the last of n times drawn from a span lie (n - 1) / (n + 1) of it.
+    # Those of users, who come all the time, do; a begin and an end are there twice, nearly all.
+    found = group_by(zip(values, times, strict=True), itemgetter(0))
+    several = [[time for _, time in of_one] for of_one in found.values() if len(of_one) > 1]
+    counts = Counter(map(len, several))
+    again = len(values) - len(found)
+    if sum(counts.values()) < _FEWEST_KEYS or max(counts) > _MOST_TRIES or 5 * again < len(values):
+        return False
+    by_chance = sum((len(of_one) - 1) / (len(of_one) + 1) for of_one in several)
+    apart = sum(max(of_one) - min(of_one) for of_one in several)
+    return counts[2] < 2 * again // 3 and 3 * apart <= 2 * by_chance * (max(times) - min(times))
+
+
+_MOST_TRIES = 6  # of an event that is sent again, in all
 _FEWEST_KEYS = 20  # keys of which a column without equal values is worth a name
 
 
-def sampled_keys(facts: Facts, name: StoreName) -> list[bytes]:
-    """The keys of a store that were put last; a partition in two folders has each twice."""
-    return [*{key.fact.key for key in facts.of(SampledKey) if key.store.name == name}]
+def sampled_keys(facts: Facts, name: StoreName) -> dict[bytes, int]:
+    """The keys of a store that were put last, and the version, or 0, that put each."""
+    # A partition in two folders has each twice.
+    found = (item.fact for item in facts.of(SampledKey) if item.store.name == name)
+    return {fact.key: fact.version or 0 for fact in found}
 
 
 def unique_columns(

@@ -17,7 +17,9 @@ SHORT_S = 600  # seconds of history below which a rate per hour says what it was
 
 
 def too_short(versions: int) -> str:
-    """What is said of growth where no trend is judged through so many versions."""
+    """What is said of growth where no trend is judged through so many versions, or no time."""
+    if not versions:
+        return "the batches that can be read, or their clocks, do not tell whether the state grows"
     if versions < FEWEST:
         return "too few batches can be read to tell whether the state grows"
     return (

@@ -7,7 +7,7 @@ good.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from inspector.checkpoint.log_entries import SourceOffset
@@ -23,7 +23,7 @@ from inspector.findings.rule_inputs import LateRows, NewestTime, span
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass
 from inspector.model import BatchClock, Certainty
-from inspector.quantities import count_text, duration_text
+from inspector.quantities import capitalise, count_text, duration_text
 from inspector.time_text import time_ms_text
 
 MS_PER_HOUR = 3_600_000
@@ -39,6 +39,14 @@ _TOO_SMALL = {
     1_000_000: "seconds were taken for microseconds",
 }
 """By what the watermark has to be multiplied to be near the clock."""
+_NO_LATEST_FIRST = (
+    "leave latestFirst out, and begin with a new checkpoint: rows of all files but the newest are "
+    "late (numRowsDroppedByWatermark), unless the delay of withWatermark spans the backlog"
+)
+_LATEST_FIRST = (
+    "{} gives its newest files first (latestFirst): what has come since is older, so the watermark "
+    "stands still, and what it has passed is dropped as late."
+)
 _TOO_LARGE = "milliseconds were taken for seconds, or microseconds for milliseconds"
 SOURCES_NAMED = 3  # sources that are named; a query with more of one kind has its table in the log
 
@@ -87,13 +95,15 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     delay_ms: int | None = None,
     by_slowest: bool = True,
     late: Sequence[LateRows] = (),
+    newest_first: Callable[[], Sequence[str]] = tuple,
     thresholds: Thresholds = DEFAULTS,
 ) -> Iterator[Finding]:
     """What is wrong with the watermark of the query.
 
     ``newest`` is the newest time in each store whose rows go by the watermark; ``delay_ms`` the
     longest known delay of withWatermark; ``by_slowest``: of several the least counts
-    (``spark.sql.streaming.multipleWatermarkPolicy``); ``late``: rows of batches that raised it far.
+    (``spark.sql.streaming.multipleWatermarkPolicy``); ``late``: rows of batches that raised it far;
+    ``newest_first`` looks up which sources read their newest files first.
     """
     ahead = list(_ahead(clocks, batch, delay_ms, late, thresholds))
     yield from ahead
@@ -126,6 +136,8 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     # The newest of all is the watermark and its delay; where a row has that time, it is told.
     is_newest = watermark and event_ms == watermark + (delay_ms or 0)
     next_step, cause = _advice(held, watermark, event_ms if is_newest else None)
+    if watermark and not standing and (names := " and ".join(newest_first()[:SOURCES_NAMED])):
+        next_step, cause = _NO_LATEST_FIRST, _LATEST_FIRST.format(capitalise(names))
     ahead_ms = event_ms - max(watermark or 0, flat.last.next_watermark_ms or 0)
     if watermark and not standing and delay_ms is not None and ahead_ms > delay_ms:
         next_step, cause = _of_longer_delay(ahead_ms, delay_ms, by_slowest)

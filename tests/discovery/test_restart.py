@@ -77,10 +77,28 @@ def test_partitions_that_wrote_nothing_of_a_batch_are_named_beside_those_that_di
 ) -> None:
     case = "3.5.9/uncommitted"
     assert restart(FIXTURES / case / "checkpoint").silent == ""
+    sink = "All partitions have written their state of it: it is at the sink, or failed there."
+    assert sink in restart(FIXTURES / case / "checkpoint").unfinished_text
     found = restart(copy(tmp_path, case, "state/0/1/5.delta"))
     assert "has been committed. Partition 1 wrote nothing of it." in found.unfinished_text
     committed = restart(copy(tmp_path / "other", PLAIN, "state/0/1/3.delta"))
     assert not committed.silent
+
+
+def test_the_files_that_the_batch_reads_are_named(tmp_path: Path) -> None:
+    root = copy(tmp_path, "3.5.9/uncommitted")
+    for batch in (3, 4):
+        entry = root / "offsets" / str(batch)
+        entry.with_name(f".{batch}.crc").unlink(missing_ok=True)
+        *lines, _ = entry.read_text().splitlines()
+        entry.write_text("\n".join([*lines, f'{{"logOffset":{batch}}}']))
+    log = root / "sources/0/4"
+    log.parent.mkdir(parents=True)
+    files = [f'{{"path":"file:///in/{n}.json","timestamp":{n},"batchId":4}}' for n in (7, 8, 9)]
+    log.write_text("\n".join(["v1", *files]))
+    assert "It reads 7.json and 2 more files." in restart(root).unfinished_text
+    log.unlink()
+    assert "It reads" not in restart(root).unfinished_text
 
 
 def test_a_missing_delta_above_the_newest_snapshot_stops_spark(tmp_path: Path) -> None:

@@ -90,4 +90,4 @@ def test_the_newest_keys_are_those_that_were_put_last_and_are_not_long() -> None
     state, _, _ = replay([*map(Step, steps), Step([(b"y" * 8, None)])])
     assert {found.key for found in newest_keys(state, 99)} == {bytes([n]) * 8 for n in range(9)}
     state, _, _ = replay([Step(records) for records in steps])
-    assert [found.key for found in newest_keys(state, 1)] == [b"y" * 8]
+    assert [(found.key, found.version) for found in newest_keys(state, 1)] == [(b"y" * 8, 2)]

@@ -963,3 +963,16 @@ def test_rows_that_wait_for_the_next_batch_are_information() -> None:
         {"newest": VersionFacts(rows=11, key_bytes=100)},
     ):
         assert all(found.kind.id != "SS226" for found in judged(**WAITING | change))
+
+
+def test_an_expiry_that_the_wall_clock_set_is_told_from_a_wrong_unit() -> None:
+    far: dict[str, Any] = FAR | {"removals": 0, "expiring": expiring(m1_052_000=9)}
+    (found,) = judged(**far)
+    assert found.cause.endswith("ahead (on 1972-01-11): a wrong unit? Spark takes ms.")
+    (found,) = judged(**far, batch_ms=740 * DAY)
+    assert found.cause.endswith(
+        "near the batch clock: most likely set from the wall clock, while event times are 730 d "
+        "older."
+    )
+    assert "after the watermark of the judged batch" in found.evidence
+    assert found.next_step.startswith("set event-time timeouts and timers from the event time")

@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -22,8 +23,10 @@ from inspector.facts.timers import ClockEvidence
 from inspector.findings.rule_inputs import (
     LateRows,
     _expiring,
+    come_and_go,
     in_pairs,
     join_lifetime,
+    last_of_older,
     late_rows,
     newest_times,
     store_lifetimes,
@@ -228,3 +231,39 @@ def test_what_is_sent_again_comes_twice(times: list[int], *, in_twos: bool) -> N
     values = [number for number, count in enumerate(times) for _ in range(count)]
     assert len(values) == 100
     assert in_pairs(values) is in_twos
+
+
+@pytest.mark.parametrize(
+    ("counts", "within", "are_tries"),
+    [
+        ([3] * 30 + [2] * 12 + [1] * 9, 200, True),
+        ([3] * 30 + [2] * 12 + [1] * 9, 1000, False),  # users, who come all the time
+        ([2] * 50 + [1] * 5, 50, False),  # a begin and an end
+        ([20] * 40, 200, False),  # sessions
+        ([3] * 10 + [1] * 80, 50, False),  # few
+    ],
+)
+def test_tries_are_few_and_close_together(
+    counts: list[int], within: int, *, are_tries: bool
+) -> None:
+    draw = Random(7)
+    values, times = [], []
+    for number, count in enumerate(counts):
+        start = draw.uniform(0, 1000 - within)
+        values += [number] * count
+        times += [int(draw.uniform(start, start + within)) for _ in range(count)]
+    assert come_and_go(values, [*times[:-2], 0, 1000]) is are_tries
+
+
+@pytest.mark.parametrize(
+    ("versions", "last"),
+    [
+        ([(7, 9), (10, 3)] * 10, 7),
+        ([(7, 9), (10, 3)] * 9, 0),  # few
+        ([(7, 9), (10, 8)] * 10, 7 + 1),
+        ([(7, 9), (10, 9)] * 10, 0),  # the older one is put as late as the newer one of others
+        ([(1, 2, 3)] * 20, 0),
+    ],
+)
+def test_keys_of_two_forms_of_which_one_ended(versions: list[tuple[int, ...]], last: int) -> None:
+    assert last_of_older(versions) == last

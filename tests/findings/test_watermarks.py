@@ -51,6 +51,13 @@ def test_the_newest_event_time_of_all_is_told_where_a_row_has_it(event_ms: int, 
     assert f"no event time in it is newer than {told}" in found.cause
 
 
+def test_a_source_that_gives_its_newest_files_first_is_named() -> None:
+    steps = (0, 1000, 5000, 5000, 5000, 5000)
+    (found,) = judged(steps, newest_first=lambda: ["source 0"])
+    assert found.cause.startswith("Source 0 gives its newest files first (latestFirst)")
+    assert found.next_step.startswith("leave latestFirst out")
+
+
 def test_it_is_none_without_data_or_a_watermark_or_operators_that_wait() -> None:
     flat = (5000, 5000, 5000, 5000, 5000)
     assert not list(judge_watermark(clocks(*flat, data=False), 4, EVENTS))

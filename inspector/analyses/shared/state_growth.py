@@ -166,7 +166,7 @@ def _new_columns(judged: Judged) -> tuple[str, ...]:
     schemas = store_schemas(judged.checkpoint)
     for name, grows in sorted(growing_stores(judged).items()):
         if grows and name in schemas:
-            keys, share = sampled_keys(judged.facts, name), judged.thresholds.unique_share
+            keys, share = [*sampled_keys(judged.facts, name)], judged.thresholds.unique_share
             return tuple(unique_columns(keys, schemas[name].key.fields, share))
     return ()
 

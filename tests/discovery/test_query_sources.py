@@ -1,0 +1,57 @@
+"""What the logs of sources of files show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from inspector.checkpoint.log_entries import SourceOffset
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.query_sources import files_of_entry, newest_first
+
+
+def write_log(root: Path, times: Sequence[Sequence[int]]) -> Storage:
+    """An entry for each batch, the tenth compact, as ``FileStreamSourceLog`` writes them."""
+    folder = root / "sources" / "0"
+    folder.mkdir(parents=True)
+    lines: list[str] = []
+    for batch, of_batch in enumerate(times):
+        files = [
+            json.dumps({"path": f"file:///in/{batch}-{ms}.json", "timestamp": ms, "batchId": batch})
+            for ms in of_batch
+        ]
+        lines += files
+        compact = batch % 10 == 9
+        name = f"{batch}.compact" if compact else str(batch)
+        (folder / name).write_text("\n".join(["v1", *(lines if compact else files)]))
+    return Storage(str(root))
+
+
+def test_an_entry_names_its_files_alone(tmp_path: Path) -> None:
+    storage = write_log(tmp_path, [[n, n + 5] for n in range(12)])
+    assert files_of_entry(storage, "0", 3) == [("3-3.json", 3), ("3-8.json", 8)]
+    assert files_of_entry(storage, "0", 9) == [("9-9.json", 9), ("9-14.json", 14)]
+    assert files_of_entry(storage, "0", 12) == []
+    (tmp_path / "sources/0/3").write_text("v1\n{")
+    assert files_of_entry(storage, "0", 3) == []
+
+
+@pytest.mark.parametrize(
+    ("times", "found"),
+    [
+        ([[100 - n] for n in range(12)], True),
+        ([[n] for n in range(12)], False),
+        ([[100 - n, 101 - n] for n in range(12)], False),  # as old as those of the entry before
+        ([[100 - n] for n in range(4)], False),  # few entries
+    ],
+)
+def test_files_that_go_back_in_time_come_newest_first(
+    tmp_path: Path, times: list[list[int]], *, found: bool
+) -> None:
+    storage = write_log(tmp_path, times)
+    last = f'{{"logOffset":{len(times) - 1}}}'
+    sources = [SourceOffset("0", last, moved=True), SourceOffset("1", '{"a":{"0":5}}', moved=True)]
+    assert [*newest_first(storage, sources)] == (["source 0"] if found else [])
