@@ -9,11 +9,10 @@ from typing import Annotated, Any
 from inspector.analyses.expiry import leftover_tables as lt
 from inspector.analyses.page.charts import growth_charts
 from inspector.analyses.shared import options as o
-from inspector.analyses.shared.common import batch_columns
 from inspector.analyses.shared.conclusion import findings_of, verdict_of
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Judged, vouching_notes
+from inspector.analyses.shared.judged import Judged, batch_columns, vouching_notes
 from inspector.analyses.shared.opening import Opened, Recalled, begin
 from inspector.analyses.shared.options import Option, Options, View
 from inspector.analyses.shared.run import Run

@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared import stores
-from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Subject
+from inspector.analyses.shared.judged import Subject, operator_names
 from inspector.analyses.shared.opening import Listings, restores, version_problem
 from inspector.analyses.shared.options import Option, Options, View
 from inspector.analyses.shared.run import Run

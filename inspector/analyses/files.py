@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
-from inspector.analyses.shared.common import file_bytes, values_of_fields
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Subject
+from inspector.analyses.shared.judged import Subject, file_bytes, values_of_fields
 from inspector.analyses.shared.opening import MORE_LOOKS, Opened, doubts
 from inspector.analyses.shared.options import AT_VERSION, PART, Options
 from inspector.checkpoint.layout import StoreLayout

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Annotated, Any
 
-from inspector.analyses.shared.common import appended_notes, expiry_text
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Subject, vouching_notes
+from inspector.analyses.shared.judged import Subject, appended_notes, expiry_text, vouching_notes
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import STATE, Options
 from inspector.decode.frames import codec_of

@@ -14,11 +14,10 @@ from inspector.analyses.expiry import leftover_tables as lt
 from inspector.analyses.expiry.story import ClassStoryRow, KeyStoryRow, explain_class, explain_keys
 from inspector.analyses.history import history
 from inspector.analyses.shared import options as o
-from inspector.analyses.shared.common import expiry_text, store_ids
 from inspector.analyses.shared.conclusion import findings_of, leftover_count
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
-from inspector.analyses.shared.judged import Judged, vouching_notes
+from inspector.analyses.shared.judged import Judged, expiry_text, store_ids, vouching_notes
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run

@@ -9,9 +9,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from inspector.analyses.shared.common import file_bytes, store_ids
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, file_bytes, store_ids
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import REPLAY, RULES, Options, View
 from inspector.analyses.shared.run import Run

@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared import stores
-from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Subject, vouching_notes
+from inspector.analyses.shared.judged import Subject, operator_names, vouching_notes
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run

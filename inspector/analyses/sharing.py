@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from inspector.analyses.shared.common import store_ids, values_of_fields
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, store_ids, values_of_fields
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import REPLAY, Options, View
 from inspector.analyses.shared.run import Run

@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Any
 
 from inspector.analyses.shared import options as o
-from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, store_ids
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run

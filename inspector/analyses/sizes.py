@@ -7,9 +7,8 @@ from functools import partial
 from typing import Annotated, Any
 
 from inspector import sparktypes
-from inspector.analyses.shared.common import operator_names, store_ids, store_schemas
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, operator_names, store_ids, store_schemas
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import REPLAY, Options, View
 from inspector.analyses.shared.run import Run

@@ -7,9 +7,16 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 from inspector.analyses.page.charts import growth_charts
-from inspector.analyses.shared import common, state_growth
+from inspector.analyses.shared import state_growth
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import (
+    Judged,
+    StoreIds,
+    appended_notes,
+    batch_columns,
+    store_ids,
+    values_of_fields,
+)
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import REPLAY, RULES, Options, View
 from inspector.analyses.shared.run import Run
@@ -92,7 +99,7 @@ def expiring_table(judged: Judged) -> t.Table:
     rows: list[ExpiringRow] = []
     widths: set[Width] = set()
     for name, versions in facts.by_store(version).items():
-        store = common.store_ids(checkpoint, name)
+        store = store_ids(checkpoint, name)
         operator = operators[name.operator_id]
         rule = operator.rules[name.store_name]
         above = operator_holding_back(checkpoint, operator, version)
@@ -167,7 +174,7 @@ def _goes_by_key(facts: Facts, name: StoreName) -> bool:
 
 
 def _expiring_rows(
-    store: common.StoreIds, expiring: Expiring, rule: StoreRule, doubt: str | None
+    store: StoreIds, expiring: Expiring, rule: StoreRule, doubt: str | None
 ) -> Iterator[ExpiringRow]:
     """What has expired, what will, bucket by bucket, and what never does; each leaves the rest."""
     clock, endless = _clock_name(expiring, rule), (expiring.endless_rows, expiring.endless_bytes)
@@ -186,7 +193,7 @@ def _expiring_rows(
 
 
 def _expiring_row(
-    store: common.StoreIds,
+    store: StoreIds,
     amounts: tuple[int, int],
     left: tuple[int, int],
     times: tuple[int | None, int | None] = (None, None),
@@ -370,7 +377,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
         (batches, totals, _growth(checkpoint, merged, heaps, capacity), expiring_table(judged)),
         _watermark_moves(checkpoint) | reaches,
         notes=(
-            *common.appended_notes(checkpoint),
+            *appended_notes(checkpoint),
             *_capacity_notes(together, capacity, with_heap=bool(heaps)),
             *([too_few] if too_few else []),
             *unknown_timers(judged),
@@ -400,14 +407,14 @@ def _rows(
         # A sum over some of the partitions would look like all of it.
         is_known = not version_facts.rebased
         yield BatchRow(
-            **common.store_ids(checkpoint, store),
-            **common.batch_columns(checkpoint, version),
+            **store_ids(checkpoint, store),
+            **batch_columns(checkpoint, version),
             partitions=version_facts.stores,
             of_partitions=whole[version],
             rows=version_facts.rows,
             row_bytes=version_facts.row_bytes,
             heap_bytes=heaps.get(store, {}).get(version),
-            **common.values_of_fields(version_facts, _CHANGES, is_known=is_known),
+            **values_of_fields(version_facts, _CHANGES, is_known=is_known),
             delta_bytes=version_facts.delta_bytes,
             snapshot_bytes=version_facts.snapshot_bytes,
             replay_deltas=_replay_deltas(checkpoint, store, version),
@@ -448,7 +455,7 @@ def _growth(
         of_heap = is_known.heap if is_known is not None and heaps else None
         rows.append(
             GrowthRow(
-                **common.store_ids(checkpoint, store),
+                **store_ids(checkpoint, store),
                 row_bytes=sparkline([of.row_bytes for of in versions.values()]),
                 rows_per_hour=None if is_known is None else round(is_known.rows.per_hour),
                 bytes_per_hour=None if of_bytes is None else round(of_bytes.per_hour),

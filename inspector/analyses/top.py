@@ -10,9 +10,8 @@ from typing import Annotated
 import numpy as np
 
 from inspector.analyses.shared import options as o
-from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, store_ids
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 from inspector.analyses.shared import opening
 from inspector.analyses.shared import options as o
-from inspector.analyses.shared.common import batch_columns, values_of_fields
 from inspector.analyses.shared.conclusion import findings_of, verdict_of
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, batch_columns, values_of_fields
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run, work_of
 from inspector.checkpoint.logfile import STORAGE_SLUG

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from inspector import __version__
 from inspector.analyses.copy import evicting
 from inspector.analyses.shared import options as o
-from inspector.analyses.shared.common import file_bytes, store_ids
 from inspector.analyses.shared.declare import analysis
+from inspector.analyses.shared.judged import file_bytes, store_ids
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run

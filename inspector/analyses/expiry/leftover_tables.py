@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, TypeVar
 
-from inspector.analyses.shared.common import operator_names, store_ids, store_schemas
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, operator_names, store_ids, store_schemas
 from inspector.analyses.shared.store_heaps import usual_layout
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Task

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 from inspector import docs
 from inspector.analyses.expiry.leftover_tables import LeftoverRow, LeftoverWords
-from inspector.analyses.shared.common import store_ids
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, store_ids
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.unknown_watermarks import operator_holding_back
 from inspector.facts.expired import LeftoverClass

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from inspector.analyses.expiry.leftover_tables import AGE_WORDS
-from inspector.analyses.shared.common import batch_columns, store_schemas
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, batch_columns, store_schemas
 from inspector.analyses.shared.state_growth import whole_stores
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.size_distributions import FieldSizes

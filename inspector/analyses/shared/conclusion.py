@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
-from inspector.analyses.shared.common import operator_names
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, operator_names
 from inspector.analyses.shared.state_growth import growing_stores, state_growth
 from inspector.analyses.shared.store_heaps import heap_by_store, usual_layout
 from inspector.analyses.shared.words import StoreWords

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from inspector import analyses
 from inspector.analyses.shared import data_tables
-from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
+from inspector.analyses.shared.judged import operator_names
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run

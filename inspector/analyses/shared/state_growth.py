@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
-from inspector.analyses.shared.common import store_schemas
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, store_schemas
 from inspector.analyses.shared.store_heaps import HeapByVersion
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from inspector.analyses.shared.common import operator_names
-from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.judged import Judged, operator_names
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.heap import (
     READ_AND_WRITE,

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.data_tables import listed_problems, table_work
 from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
+from inspector.analyses.shared.judged import operator_names
 from inspector.analyses.shared.opening import MORE_LOOKS, Opened, missing_files, restores
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run, one_after_another

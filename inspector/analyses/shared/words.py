@@ -7,8 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 import pyarrow as pa
 
-from inspector.analyses.shared.common import operator_names, store_schemas
-from inspector.analyses.shared.judged import Subject
+from inspector.analyses.shared.judged import Subject, operator_names, store_schemas
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.light_dataclasses import fields
 from inspector.model import Problem, Redact, StoreName

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from inspector.analyses.shared.common import file_bytes, operator_names
+from inspector.analyses.shared.judged import file_bytes, operator_names
 from inspector.discovery.checkpoint import open_checkpoint, state_file_bytes
 from inspector.model import FileKind
 from tests.cli.support import checkpoint_of, copy_of

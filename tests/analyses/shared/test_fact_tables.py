@@ -13,8 +13,8 @@ import pytest
 
 from inspector.analyses import data_tables
 from inspector.analyses.expiry.leftover_tables import LeftoverRow, LeftoverWords
-from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.fact_tables import FactTable, FactTableTask, run_fact_table
+from inspector.analyses.shared.judged import operator_names
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.exceptions import InspectorError

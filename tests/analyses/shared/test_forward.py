@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.common import StoreIds
+from inspector.analyses.shared.judged import StoreIds
 from inspector.analyses.timeline import MOST_LINES, ExpiringRow, _expiring_rows, readable
 from inspector.facts.expiring import Expiring, Width
 from inspector.model import TimeoutKind

@@ -1,6 +1,6 @@
 """Rules in one line."""
 
-from inspector.analyses.shared.common import expiry_text
+from inspector.analyses.shared.judged import expiry_text
 from inspector.operators.rule import Clock, ExpiryField, RowPart, StoreRule
 
 
