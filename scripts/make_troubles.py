@@ -150,6 +150,20 @@ def with_new_time(batch: int) -> list[Row]:
     ]
 
 
+def tried_thrice(batch: int) -> list[Row]:
+    """Ten new events, and those of the two batches before with the time of now."""
+    return [
+        event(batch, 10 * ago + n, row["user"], id=row["id"])
+        for ago in range(min(batch, 2) + 1)
+        for n, row in enumerate(comers(batch - ago)[:10])
+    ]
+
+
+def respelled(batch: int) -> list[Row]:
+    """The same thirty users, whose names are in lower case from the seventh batch on."""
+    return [event(batch, n, f"User{n}" if batch < 6 else f"user{n}") for n in range(30)]
+
+
 def half_new(batch: int) -> list[Row]:
     """Ten users who are always there, and ten whom nobody saw before."""
     return [*regulars(batch)[:10], *comers(batch)[10:]]
@@ -246,7 +260,8 @@ class Query:
     """A query: what it makes of two streams of events, and how it runs.
 
     ``endless`` is one that has batches without data for ever, as timeouts in processing time ask.
-    ``rate``: records that each batch has of a source that counts them, in place of files.
+    ``rate``: records that each batch has of a source that counts them, in place of files;
+    ``options`` of the source.
     """
 
     build: Build
@@ -258,6 +273,7 @@ class Query:
     fails_at: int | None = None
     endless: bool = False
     rate: int = 0
+    options: dict[str, str] = field(default_factory=dict)
 
 
 def grouped(
@@ -1097,6 +1113,15 @@ TROUBLES: dict[str, tuple[Query, Query | str]] = {
         Query(distinct(["id", "ts"], "1 hour"), with_new_time, mode="append", batches=12),
         Query(distinct(["id", "ts"], "1 hour"), half_again, mode="append", batches=12),
     ),
+    "dedup_tried_thrice": (
+        Query(distinct(["id", "ts"], "1 hour"), tried_thrice, mode="append", batches=12),
+        "dedup_new_time",
+    ),
+    "agg_latest_first": (
+        Query(BY_USER.build, regulars, options={"latestFirst": "true"}),
+        "agg_window_no_watermark",
+    ),
+    "agg_respelled": (Query(grouped("user"), respelled, batches=24), "agg_spelling"),
     "agg_users_come": (
         Query(grouped("user"), half_new, batches=24),
         Query(grouped("user"), of_a_set, batches=24),
@@ -1311,6 +1336,7 @@ def run(spark: SparkSession, query: Query, folder: Path) -> None:
         if not name.startswith("spark.ui"):
             spark.conf.set(name, value)
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+    reader = reader.options(**query.options)
     one, two = (reader.json(str(folder / name)) for name in ("one", "two"))
     if query.rate:
         counted = spark.readStream.format("rate-micro-batch").options(
