@@ -256,7 +256,7 @@ CAUSES: dict[str, str] = {
     "union_max_policy": r"Warning: By multipleWatermarkPolicy=max .* rows like 20 of the 40 rows o",
     "dedup_new_time": r"Of the newest 350 keys 110 differ from another only in 'ts', the event tim",
     "dedup_tried_thrice": r"Of the newest 330 keys 210 differ from another only in 'ts', the eve",
-    "agg_latest_first": r"Source 0 gives its newest files first \(latestFirst\): what has come since",
+    "agg_latest_first": r"Source 0 gives its newest files first \(latestFirst\): what has come",
     "agg_respelled": r"in the case or the blanks of 'user', and the older of two has no put since",
     "agg_users_come": r"Warning: No grouping column carries a watermark, so no group is ever remov",
     "session_day_merged": r"The gap of session_window is ~1 d: .*; 35 rows went$",
