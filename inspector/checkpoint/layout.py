@@ -289,9 +289,7 @@ def _select(operators: Iterable[OperatorLayout], selection: Selection) -> Iterat
     for operator in operators:
         if selection.operator_id in (None, operator.operator_id):
             partitions = (
-                partition
-                for partition in operator.partitions
-                if selection.partition_id in (None, partition.partition_id)
+                p for p in operator.partitions if selection.partition_id in (None, p.partition_id)
             )
             expected = tuple(filter(selection.has_store, operator.expected_stores))
             part = replace(operator, partitions=tuple(partitions), expected_stores=expected)

@@ -286,9 +286,7 @@ def checkpoint_at(
     problems += unknown_operators(verified, whole.operators)
     layouts = {operator.operator_id: operator for operator in selected.operators}
     operators = tuple(
-        replace(operator, layout=layouts[operator.operator_id])
-        for operator in query
-        if operator.operator_id in layouts
+        replace(o, layout=layouts[o.operator_id]) for o in query if o.operator_id in layouts
     )
     return Checkpoint(
         *(storage, chosen, selected, logs, operators, provider, tuple(problems), query),

@@ -39,9 +39,7 @@ def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     yield from state_problems(checkpoint, version)
     for operator in checkpoint.operators:
         left = {
-            partition.partition_id
-            for partition in operator.layout.partitions
-            if was_left(checkpoint, partition, version)
+            p.partition_id for p in operator.layout.partitions if was_left(checkpoint, p, version)
         }
         for store in operator.layout.folders:
             if store.store.partition_id not in left:

@@ -73,9 +73,7 @@ def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -
     # The newest file of such a folder is of a version that has the partition: of one before a
     # repartitioning, or of one that is not finished. Of what is older than the log nothing is
     # known.
-    if any(
-        lacks_operator(checkpoint, store.store.operator_id, version) for store in partition.stores
-    ):
+    if any(lacks_operator(checkpoint, s.store.operator_id, version) for s in partition.stores):
         return True
     if has_partition(checkpoint, partition.partition_id, version):
         return False

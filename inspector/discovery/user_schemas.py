@@ -68,9 +68,7 @@ class UserSchemas:
     def of_stores(self, layout: Layout) -> Mapping[StoreName, SchemaPair]:
         """Store -> its key and value schema; CheckpointError: one is for none, or several."""
         operators = layout.operators
-        store_names = [
-            StoreName(o.operator_id, store) for o in operators for store in o.store_names
-        ]
+        store_names = [StoreName(o.operator_id, s) for o in operators for s in o.store_names]
         keys = {_one_store(item, store_names, "--key-schema"): item.schema for item in self.keys}
         values = {
             _one_store(item, store_names, "--value-schema"): item.schema for item in self.values

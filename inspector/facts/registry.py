@@ -90,9 +90,7 @@ def column_batch(parts: Sequence[FactColumns]) -> pa.RecordBatch:
     rows = [len(part.versions) for part in parts]
     stores = [part.store for part in parts for _ in range(len(part.versions))]
     struct: Any = struct_of(kind).type
-    children = [
-        _join(child.type, [part.columns[child.name] for part in parts], rows) for child in struct
-    ]
+    children = [_join(c.type, [part.columns[c.name] for part in parts], rows) for c in struct]
     column = pa.Array.from_buffers(struct, sum(rows), [None], children=children)
     versions = [version for part in parts for version in part.versions.tolist()]
     return _batch(kind, stores, versions, column)

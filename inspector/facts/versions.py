@@ -68,6 +68,11 @@ class VersionFacts(VersionSum):
         return self.key_bytes + self.value_bytes
 
     @property
+    def rows_and_bytes(self) -> tuple[int, int]:
+        """How many live rows there are, and their key and value bytes."""
+        return self.rows, self.row_bytes
+
+    @property
     def two_versions_unshared_bytes(self) -> int:
         """Row bytes of this version and the one before, if nothing were shared."""
         return self.row_bytes + self.previous_row_bytes

@@ -124,10 +124,7 @@ class Comparison:
     @property
     def trends(self) -> list[Trend]:
         """Of all findings and metrics."""
-        return [
-            *(finding.trend for finding in self.findings),
-            *(metric.trend for metric in self.metrics),
-        ]
+        return [*(f.trend for f in self.findings), *(m.trend for m in self.metrics)]
 
     @property
     def worse_metrics(self) -> tuple[MetricTrend, ...]:
@@ -136,9 +133,7 @@ class Comparison:
 
     def is_bad(self, finding: Finding) -> bool:
         """Whether a finding is new or worse."""
-        return any(
-            trend.place == place_of(finding) and trend.trend.is_bad for trend in self.findings
-        )
+        return any(t.place == place_of(finding) and t.trend.is_bad for t in self.findings)
 
 
 def compare(
@@ -148,28 +143,18 @@ def compare(
     tolerance: float = TOLERANCE,
 ) -> Comparison:
     """Compare an audit with an earlier one; numbers within ``tolerance`` of it are the same."""
-    now = amounts_of(
-        (place_of(finding), Amount(finding.severity, finding.rows, finding.bytes))
-        for finding in findings
-    )
+    now = amounts_of((place_of(f), Amount(f.severity, f.rows, f.bytes)) for f in findings)
     before = {} if earlier is None else earlier.findings
-    trends = [
-        FindingTrend(
-            location,
-            before.get(location),
-            now.get(location),
-            _trend_of(before.get(location), now.get(location), tolerance),
-        )
-        for location in {**now, **before}
-    ]
-    of_metrics = (
-        [] if earlier is None else list(_metric_trends(earlier.metrics, metrics, tolerance))
-    )
-    order = list(Trend)
+    trends = []
+    for location in {**now, **before}:
+        pair = before.get(location), now.get(location)
+        trends.append(FindingTrend(location, *pair, _trend_of(*pair, tolerance)))
+    of_metrics = () if earlier is None else _metric_trends(earlier.metrics, metrics, tolerance)
+    order = list(Trend).index
     return Comparison(
         earlier,
-        tuple(sorted(trends, key=lambda trend: order.index(trend.trend))),
-        tuple(sorted(of_metrics, key=lambda trend: order.index(trend.trend))),
+        tuple(sorted(trends, key=lambda item: order(item.trend))),
+        tuple(sorted(of_metrics, key=lambda item: order(item.trend))),
     )
 
 
@@ -231,9 +216,7 @@ def failing(
     if least is None:
         return ()
     return tuple(
-        finding
-        for finding in findings
-        if finding.severity >= least and (comparison is None or comparison.is_bad(finding))
+        f for f in findings if f.severity >= least and (comparison is None or comparison.is_bad(f))
     )
 
 
@@ -241,7 +224,7 @@ def earlier_of(report: Mapping[str, Any]) -> Earlier:
     """What the JSON report of an audit, one checkpoint's envelope, says; ValueError if none."""
     try:
         summary = report["summary"]
-        result = amounts_of(_place_and_amount(finding) for finding in report["findings"])
+        result = amounts_of(map(_place_and_amount, report["findings"]))
         metrics = {m.name: _number(report["metrics"].get(m.name)) for m in METRICS}
         checkpoint, query_id = report["checkpoint"], summary.get("query_id")
         batch_id, complete = summary.get("batch_id"), bool(report["complete"])

@@ -75,17 +75,14 @@ def store_costs(
 def file_costs(checkpoint: Checkpoint, operator: Operator, facts: Facts) -> FileCosts:
     """What lies in the folders of an operator; with zips at the end what the versions changed."""
     zips, uploaded = _uploads(checkpoint, operator)
-    folders = [
-        (layout, checkpoint.store_files[layout.directory]) for layout in operator.layout.folders
-    ]
-    left = [f for layout, _ in folders for f in layout.files if f.kind is FileKind.TEMPORARY]
-    newest = max((files.newest for _, files in folders), default=0)
-    stored = [
-        f for _, files in folders for f in (*files.deltas.values(), *files.snapshots.values())
-    ]
+    layouts = operator.layout.folders
+    folders = [checkpoint.store_files[layout.directory] for layout in layouts]
+    left = [f for layout in layouts for f in layout.files if f.kind is FileKind.TEMPORARY]
+    newest = max((files.newest for files in folders), default=0)
+    stored = [f for of in folders for f in (*of.deltas.values(), *of.snapshots.values())]
     return FileCosts(
         *(operator.operator_id, len(folders), len(left), sum(file.size for file in left)),
-        max((len({*files.deltas, *files.snapshots}) for _, files in folders), default=0),
+        max((len({*files.deltas, *files.snapshots}) for files in folders), default=0),
         sum(file.size for file in stored),
         sum(f.size for f in stored if (f.version or 0) < newest - USUAL_VERSIONS),
         *(len(checkpoint.logs.sources), zips, uploaded, _changes(operator, facts) if zips else ()),
@@ -102,19 +99,15 @@ def _buffer_text(operator: Operator, name: StoreName) -> str:
     schema = operator.schemas.get(name.store_name)
     if operator.name not in (*AGGREGATIONS, *SESSION) or schema is None:
         return ""
-    buffers = [field for field in schema.value.fields if field.name.startswith(_BUFFERS)]
-    return (
-        " (collect_list, collect_set, percentile or another buffer of all rows)" if buffers else ""
-    )
-
-
-_BUFFERS = ("buf",)  # ``TypedImperativeAggregate`` names its serialized buffer so (2.4 to 4.3)
+    # ``TypedImperativeAggregate`` names its serialized buffer so (2.4 to 4.3).
+    buffers = any(field.name.startswith("buf") for field in schema.value.fields)
+    words = " (collect_list, collect_set, percentile or another buffer of all rows)"
+    return words if buffers else ""
 
 
 def _hot(
     operator: Operator, facts: Facts, version: int, name: StoreName, key_words: KeyWords
 ) -> HotKey | None:
-    """The key with most rows of a join's side, most sessions, or most entries of a list or map."""
     entries = facts.sums(EntriesPerKey).get(name)
     if entries is not None:
         found = [key.fact for key in facts.of(KeyEntries) if key.store.name == name]
@@ -217,7 +210,6 @@ def rows_and_records(
 def _wide_column(
     operator: Operator, name: StoreName, facts: Facts, newest: VersionFacts | None
 ) -> WideColumn | None:
-    """The column with most of the bytes of large keys or values."""
     schema = operator.schemas.get(name.store_name)
     if schema is None or newest is None or not newest.row_bytes:
         return None

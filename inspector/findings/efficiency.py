@@ -97,11 +97,7 @@ def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
 
 def _burst(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """One batch that wrote far more than others do, as of a backlog that is read at once."""
-    written = {
-        version: facts.puts
-        for version, facts in costs.versions.items()
-        if facts.puts and not facts.rebased
-    }
+    written = {v: of.puts for v, of in costs.versions.items() if of.puts and not of.rebased}
     counts = costs.store_name in COUNT_STORES or is_helper(costs.store_name)
     if counts or len(written) <= thresholds.window_versions:
         return
@@ -193,7 +189,6 @@ def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
 
 
 def _judge_skew(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """One partition that has far more rows than the others."""
     rows = {number: facts.rows for number, facts in sorted(costs.partitions.items())}
     if costs.single or len(rows) < 2:
         return
@@ -209,8 +204,7 @@ def _judge_skew(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         f"partition {largest} has {count_text(facts.rows, 'row')} ({share_text(share)} of all); "
         f"half of the {len(rows)} partitions have "
         + (f"at most {count_text(half, 'row')} each" if half else "none"),
-        facts.rows,
-        facts.row_bytes,
+        *facts.rows_and_bytes,
         f"The state is skewed: partition {largest} of {len(rows)} holds "
         f"{share_text(share)} of its rows.",
     )
@@ -232,11 +226,7 @@ def _judge_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding
     least = max(thresholds.value_bytes, min(largest, thresholds.value_ratio * median))
     large = {size: count for size, count in sizes.counts.items() if size >= least}
     rows, size = sum(large.values()), sum(size * count for size, count in large.items())
-    where = next(
-        i
-        for i, partition_facts in costs.partitions.items()
-        if partition_facts.value_sizes.max == largest
-    )
+    where = next(i for i, of in costs.partitions.items() if of.value_sizes.max == largest)
     yield catalogue.OVERSIZED_VALUE.of_store(
         costs,
         f"the largest value has {count_text(largest, 'byte')}, {largest / median:,.0f} times the "
@@ -268,7 +258,6 @@ def _where_null(key: str) -> str:
 
 
 def _hot(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """One key with most of the rows, or entries, of a store."""
     hot = costs.hot
     if hot is None:
         return
@@ -277,13 +266,14 @@ def _hot(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     if hot.of < thresholds.hot_rows or hot.rows < thresholds.hot_share * hot.of:
         return
     share = share_text(hot.rows / hot.of)
+    side = "" if costs.store_name == DEFAULT_STORE else f" of {_side(costs.store_name)}"
     yield catalogue.HOT_KEY.of_store(
         costs,
         f"{hot.rows:,} of {count_text(hot.of, *_forms(hot.noun))} are of one key",
         hot.rows,
         hot.bytes,
-        f"One key has {share} of the {_forms(hot.noun)[1]}{_of_side(costs.store_name)}"
-        f"{_in_brackets(hot.key)}: {hot.rows:,} of {hot.of:,}.",
+        f"One key has {share} of the {_forms(hot.noun)[1]}{side}{_in_brackets(hot.key)}: "
+        f"{hot.rows:,} of {hot.of:,}.",
         next_step="filter the key out if it stands for an unknown one (null, 0, an empty text), or "
         "give session_window a longer gap, so that its events make fewer sessions"
         if hot.noun == "session"
@@ -301,8 +291,7 @@ def _few_keys(costs: StoreCosts, hot: HotKey, thresholds: Thresholds) -> Iterato
         costs,
         f"{rows} of {_side(costs.store_name)} have {keys}, of which each has "
         f"~{hot.opposite:,.0f} rows in the other side",
-        total.rows,
-        total.row_bytes,
+        *total.rows_and_bytes,
         f"The join has few keys for its rows: {rows} of {_side(costs.store_name)} have {keys}, and "
         f"each new one meets ~{hot.opposite:,.0f} rows of the other side.",
         next_step="join by a key that tells more events apart, such as an id beside the country or "
@@ -314,17 +303,12 @@ def _forms(noun: str) -> tuple[str, str]:
     return noun, "entries" if noun == "entry" else f"{noun}s"
 
 
-def _of_side(store: str) -> str:
-    return "" if store == DEFAULT_STORE else f" of {_side(store)}"
-
-
 def _side(store: str) -> str:
     side = store.partition("-")[0]
     return f"the join's {side} side" if side in ("left", "right") else f"the state {store!r}"
 
 
 def _growing_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """Values that are larger from version to version, and make the state grow."""
     stores = max((facts.stores for facts in costs.versions.values()), default=0)
     whole = sorted(v for v, facts in costs.versions.items() if facts.stores == stores)
     filled = [v for v in whole if costs.versions[v].rows]
@@ -343,8 +327,7 @@ def _growing_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Findi
         costs,
         f"the mean value has {bytes_text(now)}, and had {bytes_text(was)} at the beginning of "
         f"{span}; {count_text(last.rows, 'row')}",
-        last.rows,
-        last.row_bytes,
+        *last.rows_and_bytes,
         f"The values grow with the updates, from {bytes_text(was)} to {bytes_text(now)} on "
         f"average{costs.kept}{_where_null(costs.largest)}.",
     )
@@ -363,8 +346,7 @@ def _fan_out(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     yield catalogue.FAN_OUT.of_store(
         costs,
         f"windows are {length} long, and begin every {slide}: {each:,} of them overlap at any time",
-        total.rows,
-        total.row_bytes,
+        *total.rows_and_bytes,
         f"Each event is written to {each:,} windows, which are {length} long and begin every "
         f"{slide}.",
     )
@@ -379,8 +361,7 @@ def _many_rows(costs: StoreCosts, fewest: float) -> Iterator[Finding]:
         costs,
         f"{count_text(costs.written, 'row')} were written for "
         f"{count_text(costs.records, 'record')} that the sources brought",
-        total.rows,
-        total.row_bytes,
+        *total.rows_and_bytes,
         f"Each input record is written to ~{costs.written / costs.records:,.0f} rows of the "
         "state: look at explode, flatMap and joins before the operator.",
         next_step="aggregate or deduplicate before the explode or the join, or keep the array in "
@@ -389,7 +370,6 @@ def _many_rows(costs: StoreCosts, fewest: float) -> Iterator[Finding]:
 
 
 def _wide_column(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    """One column with most of the bytes of large rows."""
     column = costs.column
     if column is None or column.share < thresholds.hot_share:
         return
@@ -463,29 +443,19 @@ def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     # hold what others changed.
     if costs.shares_files:
         return
-    is_known = sum(
-        version_facts.stores - version_facts.rebased for version_facts in costs.versions.values()
-    )
-    empty = sum(version_facts.empty_deltas for version_facts in costs.versions.values())
+    is_known = sum(v.stores - v.rebased for v in costs.versions.values())
+    empty = sum(v.empty_deltas for v in costs.versions.values())
     if empty < thresholds.empty_deltas or empty < thresholds.empty_share * is_known or not empty:
         return
-    whole = sum(
-        version_facts.empty_deltas == version_facts.stores
-        for version_facts in costs.versions.values()
-    )
-    partitions = len(costs.partitions)
-    words = (
-        f"{empty:,} of {count_text(is_known, 'delta')} change nothing, in {_span(costs.versions)}"
-    )
+    whole = sum(v.empty_deltas == v.stores for v in costs.versions.values())
+    versions, partitions = len(costs.versions), count_text(len(costs.partitions), "partition")
+    words = f"{empty:,} of {count_text(is_known, 'delta')} change nothing"
+    words += f", in {_span(costs.versions)}"
     if whole:
-        words += (
-            f"; in {whole:,} of {count_text(len(costs.versions), 'version')} no partition changed"
-        )
-    few = (
-        f"Most of the {count_text(partitions, 'partition')} have nothing to write in most batches"
-        if whole < len(costs.versions) / 2
-        else "Most batches change nothing in the state"
-    )
+        words += f"; in {whole:,} of {count_text(versions, 'version')} no partition changed"
+    few = "Most batches change nothing in the state"
+    if whole < versions / 2:
+        few = f"Most of the {partitions} have nothing to write in most batches"
     yield catalogue.EMPTY_DELTAS.of_store(
         costs, words, cause=f"{few}, and each of them still writes an empty file."
     )

@@ -87,20 +87,17 @@ def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverTotal]) -> Itera
     for total in leftovers:
         if total in judgements:
             kind = _KINDS[subject.row_kind] if total.kind in PAST else catalogue.TIMEOUT_KEPT
-            words = _WORDS_OF.get(subject.row_kind)
+            severity = _severity(total)
+            cause, next_step = _cause(total, subject), subject.advice
+            if total.kind is LeftoverClass.REARMED:
+                next_step = _REARMED_ADVICE
+                if subject.row_kind is RowKind.ROW:
+                    cause = _rearmed_cause([of for of in rearmed if _severity(of) is severity])
             yield kind.of_store(
-                subject,
-                _evidence(subject, total),
-                total.rows,
-                total.bytes,
-                words(total)
-                if words
-                else _rearmed_cause([of for of in rearmed if _severity(of) is _severity(total)])
-                if total.kind is LeftoverClass.REARMED
-                else _cause(total, removes=subject.removes),
+                *(subject, _evidence(subject, total), total.rows, total.bytes, cause),
                 certainty=total.certainty,
-                next_step=_advice(subject, total),
-                severity=_severity(total),
+                next_step=next_step or "inspector leftovers lists the keys",
+                severity=severity,
             )
 
 
@@ -168,28 +165,29 @@ def _severity(total: LeftoverTotal) -> Severity:
     return Severity.ERROR if total.certainty is Certainty.PROVEN else Severity.WARNING
 
 
-def _advice(subject: Place, total: LeftoverTotal) -> str:
-    if total.kind is LeftoverClass.REARMED:
-        return (
-            "where a key has had its last timeout, call state.remove() in place of setting "
-            "another; if a timer that comes again and again is meant, nothing has to be done"
-        )
-    return subject.advice or "inspector leftovers lists the keys"
+_REARMED_ADVICE = (
+    "where a key has had its last timeout, call state.remove() in place of setting another; if a "
+    "timer that comes again and again is meant, nothing has to be done"
+)
 
 
-def _cause(total: LeftoverTotal, *, removes: bool) -> str:
-    keys, pronoun = total.keys, total.them
+def _cause(total: LeftoverTotal, subject: Place) -> str:
+    keys, pronoun, is_single = total.keys, total.them, total.rows == 1
+    rows = count_text(total.rows, _NOUNS[subject.row_kind])
+    if subject.row_kind is RowKind.TTL_VALUE:
+        clause = "it has" if is_single else "they have"
+        return f"The TTL of {rows} has run out, and {clause} not been removed."
+    if subject.row_kind is RowKind.TIMER:
+        clause = "it was" if is_single else "they were"
+        return f"The time of {rows} has come, and {clause} neither fired nor deleted."
     sure = total.certainty is Certainty.PROVEN
     if total.kind is LeftoverClass.PAST_WATERMARK:
-        rows = count_text(total.rows, "row")
-        why = "though it removed others" if removes else "as complete output mode keeps every group"
-        kept = "" if sure else f", {why}"
+        kept = "" if sure else ", as complete output mode keeps every group"
+        if subject.removes and not sure:
+            kept = ", though it removed others"
         return f"The watermark has passed {rows} that the operator still keeps{kept}."
     if total.kind is LeftoverClass.PAST_PROCESSING_TIME:
-        return (
-            f"The time to remove {count_text(total.rows, 'row')} has come and the state still has "
-            f"{pronoun}."
-        )
+        return f"The time to remove {rows} has come and the state still has {pronoun}."
     likely = "The timeout of" if sure else "Most likely the timeout of"
     if total.kind is LeftoverClass.IGNORED_TIMEOUT:
         return (
@@ -217,34 +215,15 @@ def _rearmed_cause(totals: Sequence[LeftoverTotal]) -> str:
     )
 
 
-def _ttl_cause(total: LeftoverTotal) -> str:
-    clause = "it has" if total.rows == 1 else "they have"
-    return (
-        f"The TTL of {count_text(total.rows, 'value')} has run out, and {clause} not been removed."
-    )
-
-
-def _timer_cause(total: LeftoverTotal) -> str:
-    is_single = total.rows == 1
-    return (
-        f"The time of {count_text(total.rows, 'timer')} has come, and "
-        f"{'it was' if is_single else 'they were'} neither fired nor deleted."
-    )
-
-
 def _evidence(subject: Place, total: LeftoverTotal) -> str:
     text = _NOUNS[subject.row_kind] if total.kind in PAST else "key"
     return f"{count_text(total.rows, text)}: {_event_text(total)}{_details(total)}; {_since(total)}"
 
 
 def _event_text(total: LeftoverTotal) -> str:
-    is_single = total.rows == 1
     if total.before_window:
-        return (
-            "without a timeout, so that only new data can call the function for "
-            f"{'it' if is_single else 'them'}"
-        )
-    return _WORDS[total.kind][0 if is_single else 1]
+        return f"without a timeout, so that only new data can call the function for {total.them}"
+    return _WORDS[total.kind][total.rows != 1]
 
 
 def _since(total: LeftoverTotal) -> str:
@@ -261,15 +240,12 @@ def _since(total: LeftoverTotal) -> str:
 
 
 def _details(total: LeftoverTotal) -> str:
-    changes = [f"{n:,} {_CHANGES[word]}" for word, n in total.by_change.items() if n]
+    words = [", ".join(f"{n:,} {_CHANGES[word]}" for word, n in total.by_change.items() if n)]
     if total.kind is LeftoverClass.IGNORED_TIMEOUT:
-        changes = []
-    words = [", ".join(changes)] if changes else []
-    if total.fired > 1:
-        words.append(f"up to {total.fired:,} times in a row")
-    if total.reason:
-        words.append(total.reason)
-    return f" ({'; '.join(words)})" if words else ""
+        words = []
+    words += [f"up to {total.fired:,} times in a row" if total.fired > 1 else "", total.reason]
+    text = "; ".join(filter(None, words))
+    return f" ({text})" if text else ""
 
 
 _KINDS = {
@@ -278,7 +254,6 @@ _KINDS = {
     RowKind.TIMER: catalogue.DUE_TIMER,
 }
 _NOUNS = {RowKind.ROW: "row", RowKind.TTL_VALUE: "value", RowKind.TIMER: "timer"}
-_WORDS_OF = {RowKind.TTL_VALUE: _ttl_cause, RowKind.TIMER: _timer_cause}
 _WORDS = {
     LeftoverClass.PAST_WATERMARK: (
         "a batch ran with a watermark that covered it, and it stayed",

@@ -15,7 +15,7 @@ from inspector.findings.catalogue import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE, NO
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass, field
-from inspector.model import Certainty, StoreName
+from inspector.model import StoreName
 from inspector.quantities import count_text, duration_text
 
 
@@ -73,9 +73,7 @@ def judge_join(life: JoinLifetime, thresholds: Thresholds = DEFAULTS) -> Iterato
     for store, side in life.sides.items():
         if side.versions < thresholds.window_versions:
             continue
-        opposite = next(
-            (retention for name, retention in life.sides.items() if name != store), None
-        )
+        opposite = next((of for name, of in life.sides.items() if name != store), None)
         if side.keeps_passed_rows:
             copied = life.covered.get(store) and not (opposite and opposite.removed)
             yield _judge_copy(life, store, side) if copied else _never(life, store, side, opposite)
@@ -116,10 +114,8 @@ def _no_match(life: JoinLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if min(side.unmatched for side in puts) < thresholds.hot_rows:
         return
     left, right = (count_text(side.unmatched, "row") for side in puts)
-    words = (
-        f"the files have {left} of the left side and {right} of the right one, none with a match"
-    )
-    yield Finding(NO_MATCH, Certainty.INFERRED, words, NO_MATCH.to_do, life.operator_id)
+    words = f"{left} of the left side and {right} of the right one, none with a match"
+    yield NO_MATCH.of(f"the files have {words}", life.operator_id)
 
 
 def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention | None) -> Finding:
@@ -133,8 +129,7 @@ def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention 
         f"no row was removed in {count_text(side.versions, 'version')}, though the watermark moved "
         f"by {duration_text(side.moved_ms)}; {count_text(side.newest.rows, 'row')}, the oldest "
         f"{duration_text(side.most_ms or 0)} behind the watermark{beside}",
-        side.newest.rows,
-        side.newest.row_bytes,
+        *side.newest.rows_and_bytes,
         _BOTH
         if is_mutual
         else f"The {_side(store)} side of the join removes no rows, though the watermark has "
@@ -167,8 +162,7 @@ def _judge_copy(life: JoinLifetime, store: str, side: Retention) -> Finding:
         f"{count_text(side.newest.rows, 'row')} {life.covered[store]:,} would have been removed by "
         f"one; none was in {count_text(side.versions, 'version')}, though the watermark moved by "
         f"{duration_text(side.moved_ms)}",
-        side.newest.rows,
-        side.newest.row_bytes,
+        *side.newest.rows_and_bytes,
         "Most likely the join compares a copy of the event time that carries no watermark, so its "
         "rows never expire.",
     )

@@ -98,9 +98,7 @@ def judge(  # noqa: PLR0913 - what findings rest on
         thresholds=thresholds,
     )
     findings += judge_heap(heap_bytes, thresholds)
-    reported = (
-        finding for finding in findings if thresholds.reports(finding.kind.id, finding.rows)
-    )
+    reported = (f for f in findings if thresholds.reports(f.kind.id, f.rows))
     return _gravest_first([*broken, *reported])
 
 
@@ -130,9 +128,7 @@ def judge_integrity(
         placements.setdefault(store.name, {})[store.partition_id] = observation.fact
     for name, partitions in placements.items():
         findings += judge_placement(name.operator_id, name.store_name, partitions)
-    reported = [
-        finding for finding in findings if thresholds.reports(finding.kind.id, finding.rows)
-    ]
+    reported = [f for f in findings if thresholds.reports(f.kind.id, f.rows)]
     relative = checkpoint.storage.relative
     if version < checkpoint.newest_version:
         # Cleanup has removed an old one, or else the file that is gone has a problem of its own.

@@ -136,10 +136,9 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     yield from never_armed
     # What helps where no rule is known is beside the point for rows that one was found for.
     advice = life.rule.advice if life.rule.expiry is not None else ""
-    place = (life.operator_id, life.store_name, advice, life.rule.row_kind)
     # In complete mode too, sessions that are merged are removed.
     removes = bool(life.removals) and life.operator_name not in SESSION
-    subject = Place(*place, removes=removes)
+    subject = Place(life.operator_id, life.store_name, advice, life.rule.row_kind, removes)
     yield from judge_leftovers(subject, life.leftovers)
     undecided = judge_open(subject, life.leftovers, said=bool(never_armed), provable=life.provable)
     stays_anyway = _stay_either_way(life, thresholds)
@@ -169,15 +168,15 @@ def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
         )
     elif life.watermark_ms == 0 and life.data_batches >= thresholds.data_batches:
         newest = None if life.ages is None else life.ages.newest_ms
-        time = None if newest is None else f"the newest {expiry.name} is {time_ms_text(newest)}"
+        time = "" if newest is None else f"; the newest {expiry.name} is {time_ms_text(newest)}"
+        pending = f"the {count_text(rows, 'row')}"
         yield catalogue.NO_WATERMARK.of_store(
             life,
             f"rows go when {expiry.name} is at or below the watermark, and the judged batch "
             f"has none after {count_text(life.data_batches, 'batch', 'batches')} with data",
             rows,
             life.newest.row_bytes,
-            f"There is no watermark yet, so none of the {count_text(rows, 'row')} can expire"
-            f"{f'; {time}' if time else ''}.",
+            f"There is no watermark yet, so none of {pending} can expire{time}.",
         )
 
 
@@ -241,8 +240,7 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"{rule.never}; {count_text(newest.rows, 'row')}, none removed in the "
         f"{count_text(life.window, 'version')} whose changes can be read"
         f"{_BY_SCHEMA if life.watermark_possible else ''}",
-        newest.rows,
-        newest.row_bytes,
+        *newest.rows_and_bytes,
         f"{capitalise(rule.never)}{_SETS if life.sets else _differs(life)}{_elsewhere(life)}"
         f"{_mostly_new(life, thresholds)}.",
         next_step=rule.advice,
@@ -293,8 +291,7 @@ def _partial_removal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Fi
             life,
             thresholds,
             f"{life.rule.never}; {few}, in {count_text(life.window, 'version')}",
-            life.newest.rows,
-            life.newest.row_bytes,
+            *life.newest.rows_and_bytes,
             f"{capitalise(life.rule.never or '')}: {few}.",
             next_step=life.rule.advice,
             certainty=Certainty.PROVEN,
@@ -448,8 +445,7 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"{life.inserts:,} of {count_text(life.puts, 'put')} in "
         f"{count_text(life.window, 'version')} were of keys that were not there, and "
         f"{f'{life.removals:,} keys were' if life.removals else 'no key was'} removed",
-        life.newest.rows,
-        life.newest.row_bytes,
+        *life.newest.rows_and_bytes,
         f"{capitalise(never or 'keys come once')}; {life.inserts:,} of "
         f"{count_text(life.puts, 'put')} were of new keys: {reason}.",
     )
@@ -577,9 +573,7 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if far is None or now is None:
         return
     limit = now + round(thresholds.far_days * _DAY_MS)
-    late: Mapping[int, int] = {
-        bucket: rows for bucket, rows in far.rows.items() if bucket * far.width >= limit
-    }
+    late: Mapping[int, int] = {b: n for b, n in far.rows.items() if b * far.width >= limit}
     rows = sum(late.values())
     alone = not rows or rows < thresholds.far_share * life.newest.rows
     if alone:
@@ -656,9 +650,8 @@ def _end_of_cause(life: StoreLifetime, longest: int) -> str:
     if not life.removals:
         return f"{unit}; no row has gone yet."
     if life.calls is not None:
-        return (
-            f"{unit}; no timeout is known to have fired, and {life.removals:,} keys were removed."
-        )
+        gone = f"{life.removals:,} keys were removed"
+        return f"{unit}; no timeout is known to have fired, and {gone}."
     merged = ", as do sessions that are merged" if life.operator_name in SESSION else ""
     return f"{unit}; {count_text(life.removals, 'row')} went sooner{merged}."
 
@@ -744,17 +737,12 @@ def _of_delay(life: StoreLifetime, ahead: int, cause: str) -> str:
             return cause
         start = f"The watermark is {duration_text(behind)} behind the batch clock"
     elif 2 * life.reach_ms >= max(ahead, 2 * delay) and life.operator_name not in WITHIN_WATERMARK:
-        length = duration_text(life.reach_ms)
-        start = (
-            f"The gap of session_window is ~{length}"
-            if life.operator_name in SESSION
-            else f"Windows are {length} long"
-        )
+        start = f"Windows are {duration_text(life.reach_ms)} long"
+        if life.operator_name in SESSION:
+            start = f"The gap of session_window is ~{duration_text(life.reach_ms)}"
     elif life.operator_name in WITHIN_WATERMARK:
-        about = f", ~{duration_text(life.reach_ms)}" if life.reach_ms else ""
-        start = (
-            f"dropDuplicatesWithinWatermark keeps each key for the delay of withWatermark{about}"
-        )
+        start = "dropDuplicatesWithinWatermark keeps each key for the delay of withWatermark"
+        start += f", ~{duration_text(life.reach_ms)}" if life.reach_ms else ""
     elif 2 * delay >= ahead:
         start = f"The delay of withWatermark is {duration_text(delay)}"
         if delay % _HOUR_MS and delay / 1000 in _USUAL_MS:
@@ -808,8 +796,7 @@ def _long_delay(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
         life,
         f"the oldest of {rows} is of {time_ms_text(oldest)}, and the watermark of the judged batch "
         f"is {time_ms_text(life.watermark_ms)}",
-        life.newest.rows,
-        life.newest.row_bytes,
+        *life.newest.rows_and_bytes,
         f"The longest delay of withWatermark, {longest}{beside}, holds the watermark back: it has "
         f"to advance by {duration_text(ahead)} before it passes the first of {rows}.",
         next_step="give both sides a delay that their data needs: of several watermarks the least "
@@ -833,8 +820,7 @@ def _short_ttl(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
         life,
         f"the values that the judged batch put end {duration_text(longest)} after it at the "
         f"latest; half of the batches begin {duration_text(gap)} or more after the one before",
-        life.newest.rows,
-        life.newest.row_bytes,
+        *life.newest.rows_and_bytes,
         f"The TTL of {life.store_name!r} ends before the next batch sees a value: it is "
         f"{duration_text(longest)} at most, and batches are {duration_text(gap)} apart.",
         next_step=_LONGER_TTL.format(life.store_name, "the time from one batch to the next"),
@@ -859,8 +845,7 @@ def _renewals(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         life,
         f"none of {life.newest.rows:,} values has expired in {duration_text(passed)}, and the last "
         f"ends {duration_text(ttl)} from now; {life.puts:,} puts, {life.inserts:,} of new keys",
-        life.newest.rows,
-        life.newest.row_bytes,
+        *life.newest.rows_and_bytes,
         f"No value of {life.store_name!r} has expired in {duration_text(passed)}, though its TTL "
         f"is {duration_text(ttl)} at most: each is written anew before it ends, by data or by a "
         "timer that sets itself again, and that renews it.",
@@ -910,12 +895,11 @@ def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
     if life.calls is not None and life.returns > 2 * life.calls.timeout_removed:
         return  # the function may remove keys for reasons of its own
     pauses, noun = "the pauses between the events of a key", "timeout"
-    longer = (
-        f"call setTimeoutDuration or setTimeoutTimestamp with a time, in ms, longer than {pauses}"
-    )
+    longer = "call setTimeoutDuration or setTimeoutTimestamp with a time, in ms, longer than "
+    longer += pauses
     if life.rule.row_kind is RowKind.TTL_VALUE:
         noun, longer = "TTL", _LONGER_TTL.format(life.store_name, pauses)
-    reason = f"the {noun} is shorter than the pauses between the events of a key"
+    reason = f"the {noun} is shorter than {pauses}"
     if within:
         reason = "they come again later than the delay of withWatermark, and are given out again"
         longer = _LONGER_DELAY

@@ -166,7 +166,9 @@ def values_of(
         "heap.bytes": None if size is None else size.heap_bytes,
         "leftovers.rows": verdict.leftovers,
         "leftovers.bytes": None if verdict.leftovers is None else leftover_bytes,
-        "leftovers.ratio": _ratio(verdict.leftovers, rows),
+        "leftovers.ratio": None
+        if verdict.leftovers is None or rows is None
+        else verdict.leftovers / max(1, rows),
         "growth.rows_per_hour": _rate(growth, "rows_per_hour"),
         "growth.bytes_per_hour": _rate(growth, "bytes_per_hour"),
         "growth.heap_bytes_per_hour": _rate(growth, "heap_bytes_per_hour"),
@@ -181,12 +183,6 @@ def _rate(growth: StateGrowth | None, name: str) -> int | None:
     per_hour: float | None = None if growth is None else getattr(growth, name)
     rate = None if growth is None or per_hour is None else growth.rate_for_limits(per_hour)
     return None if rate is None else round(rate)
-
-
-def _ratio(part: int | None, rows: int | None) -> float | None:
-    if part is None or rows is None:
-        return None
-    return part / rows if rows else 0.0
 
 
 class Passed(enum.Enum):

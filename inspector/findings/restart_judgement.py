@@ -172,11 +172,9 @@ def _is_same_query(*sides: Checkpoint) -> bool:
     """Whether both have the same operators and stores, and schemas but for nullability."""
     old, new = (
         {
-            (operator.operator_id, operator.name, store): StructType(
-                (*schema.key.fields, *schema.value.fields)
-            )
-            for operator in side.query
-            for store, schema in operator.schemas.items()
+            (o.operator_id, o.name, store): StructType((*schema.key.fields, *schema.value.fields))
+            for o in side.query
+            for store, schema in o.schemas.items()
         }
         for side in sides
     )
@@ -509,10 +507,7 @@ class Preflight:
         if delays[0] != delays[1]:
             kinds = [bool(side_delays) for side_delays in delays]
             about = "watermark-delay" if all(kinds) else f"watermark-{'off' if kinds[0] else 'on'}"
-            texts = [
-                ", ".join(f"{delay} ms" for delay in side_delays) or "none"
-                for side_delays in delays
-            ]
+            texts = [", ".join(f"{delay} ms" for delay in s) or "none" for s in delays]
             yield self._line(f"watermark delay of {title}", about, *texts, store=subject)
 
     def _about_key(self, old: StructType, new: StructType) -> str:

@@ -59,11 +59,13 @@ def store_lifetimes(
     times = [c.timestamp_ms for _, c in sorted(checkpoint.logs.clocks.items())]
     recorded = [time for time in times if time is not None]
     gaps = sorted(after - before for before, after in pairwise(recorded))
-    set_back = _set_back(checkpoint, version)
+    set_back, doubt = _set_back(checkpoint, version), _doubt(checkpoint, version)
+    before = [c for batch, c in checkpoint.logs.clocks.items() if batch < version]
+    data_batches = sum(c.has_new_data is True for c in before)
     for store, rule in operator.rules.items():
         name = StoreName(operator.operator_id, store)
         versions, schema = merged.get(name, {}), operator.schemas.get(store)
-        result = [version_facts for version_facts in versions.values() if not version_facts.rebased]
+        result = [changes for changes in versions.values() if not changes.rebased]
         fields = () if schema is None else schema.key.fields
         put = sampled_keys(facts, name)
         keys = [*put]
@@ -76,9 +78,9 @@ def store_lifetimes(
             store_name=store,
             rule=rule,
             newest=versions.get(version, VersionFacts()),
-            removals=sum(version_facts.removed_rows for version_facts in result),
-            puts=sum(version_facts.puts for version_facts in result),
-            inserts=sum(version_facts.inserts for version_facts in result),
+            removals=sum(changes.removed_rows for changes in result),
+            puts=sum(changes.puts for changes in result),
+            inserts=sum(changes.inserts for changes in result),
             quiet=quiet,
             growing=growing.get(name),
             span_ms=span(checkpoint.clock(min(versions, default=version)), clock),
@@ -90,12 +92,8 @@ def store_lifetimes(
             first=_first(versions),
             calls=_calls(facts, name),
             ages=facts.sums(Ages).get(name),
-            data_batches=sum(
-                c.has_new_data is True
-                for batch, c in checkpoint.logs.clocks.items()
-                if batch < version
-            ),
-            doubt=_doubt(checkpoint, version),
+            data_batches=data_batches,
+            doubt=doubt,
             fired=facts.sums(FiredKeys).get(name),
             delays_ms=delays_ms,
             by_fastest=by_fastest,
@@ -249,9 +247,7 @@ def _longest(
     schema = operator.schemas.get(name.store_name)
     if operator.name not in SESSION or schema is None or not schema.key.fields:
         return None
-    tops = [
-        key.fact for key in facts.of(TopKey) if key.store.name == name and key.fact.by is TopBy.PUTS
-    ]
+    tops = [k.fact for k in facts.of(TopKey) if k.store.name == name and k.fact.by is TopBy.PUTS]
     *_, slots = columns_of([top.key for top in tops], schema.key.fields)
     times = [int.from_bytes(slot, "little", signed=True) for slot in slots]
     starts = dict(zip(times, tops, strict=True))
@@ -424,9 +420,8 @@ def _expiring(
         return {}
     kinds = [item.timeout_kind for item in by_kind if item.timeout_kind is not None]
     by_watermark = rule.expiry.clock is Clock.WATERMARK
-    clocks = [batch.time_ms(kind) for kind in kinds] or [
-        batch.watermark_ms if by_watermark else batch.timestamp_ms
-    ]
+    of_rule = batch.watermark_ms if by_watermark else batch.timestamp_ms
+    clocks = [batch.time_ms(kind) for kind in kinds] or [of_rule]
     # Where timers may follow either clock, what is far ahead of the later one is of both.
     # A watermark of 0 is none, which no timer waits for; one that is not known may be any.
     now = None if None in clocks else max(map(int, filter(None, clocks)), default=None)
@@ -509,10 +504,8 @@ def _doubt(checkpoint: Checkpoint, version: int) -> str:
     before = (c for batch, c in checkpoint.logs.clocks.items() if batch < version - 1)
     if all(clock.watermark_ms is None for clock in before):
         return ""  # purged, or never recorded
-    return (
-        f"entry {version - 1} of the offset log is missing, cannot be read or is contradicted by "
-        "another"
-    )
+    entry = f"entry {version - 1} of the offset log"
+    return f"{entry} is missing, cannot be read or is contradicted by another"
 
 
 def _watermark(clock: BatchClock) -> int | None:
@@ -544,19 +537,18 @@ def newest_times(
             field = rule.expiry or rule.event_time
             name = StoreName(operator.operator_id, store)
             ages = facts.sums(Ages).get(name)
-            if field is not None and field.clock is Clock.TIMEOUT:
-                if facts.resolution.usual_clock(name) is TimeoutKind.EVENT_TIME:
-                    timers = facts.merged(Expiring).get(name, {}).values()
-                    result += [
-                        NewestTime(max(item.rows) * item.width, "timeout", None, store)
-                        for item in timers
-                        if item.rows and item.timeout_kind is TimeoutKind.EVENT_TIME
-                    ]
-                continue
-            if field is None or field.clock is not Clock.WATERMARK or ages is None:
-                continue
-            if ages.newest_ms is not None:
-                what, newest = _what(field.name), ages.newest_ms
+            newest = None if ages is None else ages.newest_ms
+            by_event_time = facts.resolution.usual_clock(name) is TimeoutKind.EVENT_TIME
+            if field is not None and field.clock is Clock.TIMEOUT and by_event_time:
+                result += [
+                    NewestTime(max(item.rows) * item.width, "timeout", None, store)
+                    for item in facts.merged(Expiring).get(name, {}).values()
+                    if item.rows and item.timeout_kind is TimeoutKind.EVENT_TIME
+                ]
+            elif (
+                field is not None and field.clock is Clock.WATERMARK and ages and newest is not None
+            ):
+                what = _what(field.name)
                 length = 0 if what == EVENT_TIME else lengths.get(name)
                 event = None if length is None else newest - length
                 result.append(NewestTime(newest, what, event, store, ages.newest[1]))

@@ -35,9 +35,9 @@ class VariableLife:
 
 def judge_variable(life: VariableLife, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
     """The findings of one store."""
-    if life.timers is not None and life.timers.without:
-        yield _without_state(life, life.timers)
     if life.timers is not None:
+        if life.timers.without:
+            yield _without_state(life, life.timers)
         yield from _timer_growth(life, life.timers, thresholds)
     if life.family.is_variable and life.declared is False and life.newest.rows:
         yield _undeclared_variable(life)
@@ -64,11 +64,9 @@ def _timer_growth(
     """Several timers of a key where none ends, or very many, as of one for each event."""
     ended = life.changed.removed_rows
     usual = thresholds.many_timers_per_key if ended else thresholds.timers_per_key
-    if not life.changed.inserts or timers.timers < max(
-        thresholds.unique_puts, usual * timers.owners
-    ):
+    if not life.changed.inserts or life.window < thresholds.window_versions:
         return
-    if life.window < thresholds.window_versions:
+    if timers.timers < max(thresholds.unique_puts, usual * timers.owners):
         return
     number, keys = count_text(timers.timers, "timer"), count_text(timers.owners, "key")
     share, window = timers.timers / timers.owners, count_text(life.window, "version")
@@ -110,8 +108,7 @@ def _index_alone(life: VariableLife, variable: str) -> Finding:
         life,
         f"{rows} of the index {life.store_name!r} ({life.family.value}), which Spark kept for "
         f"{variable!r}; that variable has no rows, and the newest metadata does not list it",
-        life.newest.rows,
-        life.newest.row_bytes,
+        *life.newest.rows_and_bytes,
         f"The state variable {variable!r} was deleted, and Spark left its index behind.",
         next_step="nothing: a processor cannot reach the indexes of Spark, and only a new "
         "checkpoint is without them",

@@ -203,24 +203,16 @@ def main_finding(
     findings = [f for f in findings if f.kind is not catalogue.WHOLE_UPLOADS] or findings
     ranks = RANKS if growing else (*RANKS[:-2], RANKS[-1], RANKS[-2])
     heavy = [
-        finding
-        for finding in findings
-        if finding.kind.concerns is Concerns.REWRITTEN_ROWS
-        and total
-        and sizes.get(finding, 0) >= _MOST * total
+        f
+        for f in findings
+        if f.kind.concerns is Concerns.REWRITTEN_ROWS and total and sizes.get(f, 0) >= _MOST * total
     ]
     # Rows that are as many as they are meant to be explain least.
     meant = [
-        of
-        for of in findings
-        if of.kind is catalogue.NEVER_EXPIRES and of.severity < Severity.WARNING
+        f for f in findings if f.kind is catalogue.NEVER_EXPIRES and f.severity < Severity.WARNING
     ]
     for number, rank in enumerate(ranks):
-        ranked = [
-            finding
-            for finding in findings
-            if finding.kind.group in rank.groups and finding.severity >= rank.least
-        ]
+        ranked = [f for f in findings if f.kind.group in rank.groups and f.severity >= rank.least]
         if heavy and number and (number >= _INFORMATION or (ranked and number == 1)):
             return max(heavy, key=lambda finding: sizes[finding])
         if ranked:

@@ -123,7 +123,8 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     if not watermark and (flat.last.next_watermark_ms or not (standing and moving and by_slowest)):
         return  # SS207, of the rows that wait for one
     had = f"all had the watermark {time_ms_text(watermark)}" if watermark else "had no watermark"
-    words = [f"{_batches(flat)} {had}, though {flat.with_data:,} of them brought new data"]
+    batches = f"batches {flat.first.batch_id} to {flat.last.batch_id}"
+    words = [f"{batches} {had}, though {flat.with_data:,} of them brought new data"]
     if flat.first.timestamp_ms is not None and flat.last.timestamp_ms is not None:
         passed = duration_text(flat.last.timestamp_ms - flat.first.timestamp_ms)
         words.append(f"{passed} passed meanwhile")
@@ -452,7 +453,3 @@ def _jump(clocks: Clocks, batch: int, least: int) -> int | None:
             return batch
         batch -= 1
     return None
-
-
-def _batches(flat: Flat) -> str:
-    return f"batches {flat.first.batch_id} to {flat.last.batch_id}"

@@ -96,11 +96,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         )
     key, value = shape.schemas[store]
     event_time = watermark_field(value, RowPart.VALUE)
-    sides = {
-        name: shape.schemas[name][1]
-        for name in value_stores(shape.schemas)
-        if name in shape.schemas
-    }
+    sides = {n: shape.schemas[n][1] for n in value_stores(shape.schemas) if n in shape.schemas}
     bare = [name for name, rows in sides.items() if watermark_field(rows, RowPart.VALUE) is None]
     if bare and not time_fields(key):
         # A range bounds the rows of one side by the watermark of a column of the other one.

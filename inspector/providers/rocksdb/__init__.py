@@ -125,9 +125,7 @@ def mark_attempts(
         if unique_id != ids[version]
         for file in attempt_files
     }
-    return tuple(
-        replace(file, kind=FileKind.ABANDONED) if file.path in abandoned else file for file in files
-    )
+    return tuple(replace(f, kind=FileKind.ABANDONED) if f.path in abandoned else f for f in files)
 
 
 def _needs_lineage(

@@ -196,9 +196,7 @@ def _lists(
     owners, values = _elements(buffer, entries, encoding)
     counts = np.bincount(owners, minlength=len(entries.removed))
     list_places: Places = lists.apply(buffer, entries.keys, entries.merged, counts)
-    columns = [
-        column.select(list_places.entries) for column in encoding.keys.columns(buffer, entries.keys)
-    ]
+    columns = [c.select(list_places.entries) for c in encoding.keys.columns(buffer, entries.keys)]
     rows: Rows = compose_rows(
         buffer, [*columns, constant(list_places.indices)], len(list_places.entries)
     )
