@@ -49,10 +49,17 @@ def distinct(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def tally(numbers: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Int64s]:
     """The distinct numbers of an array in order, and how many there are of each."""
     ordered = np.sort(numbers)
-    first = np.ones(len(ordered), np.bool_)
-    first[1:] = ordered[1:] != ordered[:-1]
-    starts = np.flatnonzero(first)
-    return ordered[starts], np.diff(starts, append=len(ordered))
+    last = np.ones(len(ordered), np.bool_)
+    last[:-1] = ordered[1:] != ordered[:-1]
+    (ends,) = last.nonzero()
+    return ordered[ends], lengths_of(ends + 1)
+
+
+def lengths_of(ends: Int64s) -> Int64s:
+    """How long consecutive parts are that end so; ``np.diff`` takes five times as long for few."""
+    result = ends.copy()
+    result[1:] -= ends[:-1]
+    return result
 
 
 def median(numbers: npt.NDArray[Any]) -> float:
@@ -63,7 +70,9 @@ def median(numbers: npt.NDArray[Any]) -> float:
 
 def count_by(numbers: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Counter[int]:
     """How many there are of each number."""
-    return Counter(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+    counter: Counter[int] = Counter()  # which would first ask what it is given
+    dict.update(counter, zip(numbers.tolist(), counts.tolist(), strict=True))
+    return counter
 
 
 def regroup(counts: Counter[int], group: Callable[[int], int]) -> Counter[int]:

@@ -18,13 +18,7 @@ class Sums:
     """A base for frozen dataclasses, zero without arguments; fields add by ``+`` or ``sum_by``."""
 
     def __add__(self: SumsT, second: SumsT) -> SumsT:
-        # In the order of the fields, as a dataclass sets them; dataclasses.fields() takes longer.
-        kind: Any = type(self)
-        columns = vars(self).values(), vars(second).values()
-        functions = _functions(kind)
-        values = map(add, *columns) if functions is None else map(_apply, functions, *columns)
-        result: SumsT = kind(*values)
-        return result
+        return _sum_fields((self, second))
 
 
 def sum_by(function: Callable[[Any, Any], Any], zero: object) -> Any:
@@ -37,25 +31,15 @@ def least(number: int | None, second: int | None) -> int | None:
     return min((n for n in (number, second) if n is not None), default=None)
 
 
-def greatest(number: int | None, second: int | None) -> int | None:
-    """The greater of two numbers, of which None is none."""
-    return max((n for n in (number, second) if n is not None), default=None)
-
-
 def either(value: T, second: T) -> T:
     """What all values of a sum have in common; the zero has it not."""
     return value or second
 
 
-def _apply(function: Callable[[Any, Any], Any], value: Any, second: Any) -> Any:
-    return function(value, second)
-
-
 @cache
-def _functions(kind: Any) -> tuple[Callable[[Any, Any], Any], ...] | None:
-    """What the fields of a class add by; None if all do by ``+``."""
-    functions = tuple(f.metadata.get("sum_by", add) for f in fields(kind))
-    return None if set(functions) <= {add} else functions
+def _functions(kind: Any) -> tuple[Callable[[Any, Any], Any], ...]:
+    """What the fields of a class add by."""
+    return tuple(f.metadata.get("sum_by", add) for f in fields(kind))
 
 
 def sum_or_none(numbers: Iterable[int | None]) -> int | None:
@@ -99,11 +83,20 @@ def sum_of(values: Sequence[T]) -> T:
         return sum(values)  # type: ignore[arg-type, return-value]
     if isinstance(first, Counter):
         return _sum_counters(values)  # type: ignore[arg-type, return-value]
-    kind: Any = type(first)
-    if isinstance(first, Sums) and kind.__add__ is Sums.__add__ and _functions(kind) is None:
-        columns = zip(*map(dict.values, map(vars, values)), strict=True)
-        return kind(*map(sum_of, columns))  # type: ignore[no-any-return]
-    return reduce(add, values)
+    by_fields = isinstance(first, Sums) and type(first).__add__ is Sums.__add__
+    return _sum_fields(values) if by_fields else reduce(add, values)  # type: ignore[type-var]
+
+
+def _sum_fields(values: Sequence[SumsT]) -> SumsT:
+    # In the order of the fields, as a dataclass sets them.
+    columns = zip(*(vars(value).values() for value in values), strict=True)
+    kind: Any = type(values[0])
+    result: SumsT = kind(*map(_sum_column, _functions(kind), columns))
+    return result
+
+
+def _sum_column(function: Callable[[Any, Any], Any], column: Sequence[Any]) -> Any:
+    return sum_of(column) if function is add else reduce(function, column)
 
 
 def _sum_counters(counters: Sequence[Counter[Any]]) -> Counter[Any]:

@@ -45,7 +45,7 @@ class StoreLayout:
 
     def of_kind(self, *kinds: FileKind) -> tuple[StoreFile, ...]:
         """The files of these kinds, in order."""
-        return tuple(file for file in self.files if file.kind in kinds)
+        return tuple([file for file in self.files if file.kind in kinds])
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,8 @@ class _Walk:
     def _partitions(
         self, inside: Mapping[str, tuple[Entry, ...]], names: Collection[str], *, by_metadata: bool
     ) -> Iterator[PartitionLayout]:
-        folders = [e for entries in inside.values() for e in entries if self._is_store(e)]
+        below = [entry for entries in inside.values() for entry in entries if entry.is_dir]
+        folders = [entry for entry in below if self._is_store(entry)]
         listed = self._list(e for e in folders if e.name in names)
         of_stores = [*listed.values(), *(inside.values() if DEFAULT_STORE in names else ())]
         entries_of_stores = (entry for entries in of_stores for entry in entries)
@@ -208,12 +209,13 @@ class _Walk:
         source = "by the operator's metadata" if by_metadata else "by the names that Spark gives"
         clause = f"whose stores are {', '.join(sorted(names))} {source}; nothing in it is counted"
         for path, entries in inside.items():
-            stores = [self._store(e.path, listed[e.path]) for e in entries if e.path in listed]
+            below = [entry for entry in entries if entry.is_dir]
+            stores = [self._store(e.path, listed[e.path]) for e in below if e.path in listed]
             if DEFAULT_STORE in names:
                 stores.insert(0, self._store(path, entries))
             elif any(map(self._is_state, entries)):
                 self._foreign(path, f"got state files beside the stores of this operator, {clause}")
-            for entry in entries:
+            for entry in below:
                 if self._is_store(entry) and entry.name not in names:
                     message = f"got a folder that is not a store of this operator, {clause}"
                     self._foreign(entry.path, message)
@@ -231,19 +233,22 @@ class _Walk:
         return self._classify(entry.name)[0] in (FileKind.DELTA, FileKind.SNAPSHOT)
 
     def _store(self, directory: str, entries: Collection[Entry]) -> StoreLayout:
-        _, operator, partition, *name = directory.split("/")
-        files = [
-            file
-            for entry in entries
-            if entry.is_dir or entry.is_file
-            for file in (self._shared_files(entry) if entry.is_dir else [self._file(entry)])
-        ]
+        _, operator, partition, *names = directory.split("/")
+        folder, files, others = self._storage.full_path(directory), list[StoreFile](), []
+        for entry in entries:
+            name, _, is_dir, size, modified_ms, is_special, _ = entry
+            if is_dir or is_special:
+                others.append(entry)
+                files += self._shared_files(entry)
+            else:
+                kind, version = self._classify(name)
+                files.append(StoreFile(f"{folder}/{name}", kind, version, size, modified_ms))
         files.sort(key=lambda file: (file.version is None, file.version or 0, file.path))
-        store = StoreId(int(operator), name[0] if name else DEFAULT_STORE, int(partition))
+        store = StoreId(int(operator), names[0] if names else DEFAULT_STORE, int(partition))
         self._found += [
             replace(entry.not_a_file(self._storage.full_path(entry.path)), store=store)
-            for entry in entries
-            if not entry.is_file and self._has_the_name_of_state(entry)
+            for entry in others
+            if self._has_the_name_of_state(entry)
         ]
         foreign = [file for file in files if file.kind is FileKind.OTHER]
         if foreign:
@@ -251,11 +256,6 @@ class _Walk:
             message = f"got a file whose name no state store gives{first}; it is not counted"
             self._found.append(Problem(FOREIGN, message, foreign[0].path, store=store))
         return StoreLayout(store, directory, tuple(files))
-
-    def _file(self, entry: Entry) -> StoreFile:
-        kind, version = self._classify(entry.name, is_dir=entry.is_dir)
-        path = self._storage.full_path(entry.path)
-        return StoreFile(path, kind, version, entry.size, entry.modified_ms)
 
     def _shared_files(self, folder: Entry) -> Iterator[StoreFile]:
         kind, _ = self._classify(folder.name, is_dir=True)
@@ -271,7 +271,7 @@ class _Walk:
         return self._classify(folder.name, is_dir=True)[0] is not FileKind.OTHER
 
     def _is_store(self, entry: Entry) -> bool:
-        if not entry.is_dir:  # as most are
+        if not entry.is_dir:
             return False
         hidden = entry.name.startswith(("_", ".")) or self._is_own(entry)
         return not hidden and self._classify(entry.name)[0] is FileKind.OTHER

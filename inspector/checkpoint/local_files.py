@@ -18,17 +18,22 @@ def listing(folder: str, relative: str) -> tuple[Entry, ...]:
     """What a folder holds, by name (OSError); links followed, what is no file marked special."""
     start = f"{relative}/" if relative else ""
     result = []
-    with os.scandir(folder) as inside:
-        for item in inside:
-            try:
-                status = item.stat()
-            except OSError:
-                # A link that leads nowhere; a file that has gone meanwhile is left out.
-                if item.is_symlink():
-                    result.append(_special(item.name, start + item.name))
-                continue
-            result.append(_entry(item.name, start + item.name, status))
-    result.sort(key=lambda entry: entry.name)
+    # By an open folder the system looks up names in it alone, and not the whole path for each.
+    opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    try:
+        with os.scandir(opened) as inside:
+            for item in inside:
+                try:
+                    status = item.stat()
+                except OSError:
+                    # A link that leads nowhere; a file that has gone meanwhile is left out.
+                    if item.is_symlink():
+                        result.append(_special(item.name, start + item.name))
+                    continue
+                result.append(_entry(item.name, start + item.name, status))
+    finally:
+        os.close(opened)
+    result.sort()  # by their names, which differ
     return tuple(result)
 
 
@@ -108,4 +113,4 @@ def _entry(name: str, path: str, status: os.stat_result) -> Entry:
         return _special(name, path)
     size = 0 if is_dir else status.st_size
     etag = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-    return Entry(name, path, is_dir, size, int(status.st_mtime * 1000), etag=etag)
+    return Entry(name, path, is_dir, size, int(status.st_mtime * 1000), False, etag)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timezone
-from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
-from inspector.light_dataclasses import dataclass, field
+from inspector.light_dataclasses import dataclass
 from inspector.model import Problem
 
 NOT_A_FILE = "not-a-file"  # slug of a problem: something else under the name of a file of Spark's
@@ -23,8 +22,7 @@ _TIME_NAMES = ("mtime", "LastModified", "last_modified", "updated", "modified", 
 _ETAG_NAMES = ("ETag", "etag", "generation")  # what a store makes anew with each write of an object
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A file or folder in a listing."""
 
     name: str  # last part of its path
@@ -38,7 +36,7 @@ class Entry:
     is_special: bool = False
     # what is another one once the content was written anew: an object store's own; of a local file
     # its times in ns and its inode; None where there is none
-    etag: str | tuple[int, ...] | None = field(default=None, compare=False)
+    etag: str | tuple[int, ...] | None = None
 
     @property
     def is_file(self) -> bool:
@@ -111,8 +109,8 @@ def tree_of(infos: Mapping[str, Any], base: str) -> Tree:
             above = path.rpartition("/")[0]
             _add_folder(folders, above)
             folders[above][path] = entry_of(info, path)
-    by_name = attrgetter("name")
-    return Tree({path: tuple(sorted(e.values(), key=by_name)) for path, e in folders.items()})
+    # Entries of one folder sort by their names.
+    return Tree({path: tuple(sorted(inside.values())) for path, inside in folders.items()})
 
 
 def _add_folder(folders: dict[str, dict[str, Entry]], path: str) -> None:

@@ -72,14 +72,11 @@ class RecordBlock:
 
     def some(self, rows: Int64s | slice) -> RecordBlock:
         """Some of the records; they no longer have consecutive ordinals."""
-        return replace(
-            self,
-            key_offset=self.key_offset[rows],
-            key_length=self.key_length[rows],
-            value_offset=self.value_offset[rows],
-            value_length=self.value_length[rows],
-            checksum_mismatches=(),
-            chosen=None,
+        return RecordBlock(
+            *(self.buffer, self.first_record, self.raw_offset),
+            *(self.key_offset[rows], self.key_length[rows]),
+            *(self.value_offset[rows], self.value_length[rows]),
+            puts_only=self.puts_only,
             places=None if self.places is None else self.places[rows],
         )
 

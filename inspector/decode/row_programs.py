@@ -23,6 +23,7 @@ The hash: ``HashPartitioning`` sends a row to ``pmod(Murmur3Hash(expressions, 42
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -99,6 +100,9 @@ class RowCheck:
         return tuple((int(rows[index]), reason) for index, reason in decoded.misfits)
 
 
+row_check = lru_cache(maxsize=256)(RowCheck)  # all partitions have the same schemas
+
+
 def _checks(schema: StructType) -> tuple[int, ...]:
     """The program of a row or struct: its number of fields and what each of them must be."""
     return (len(schema.fields), *chain(*(_check(field.data_type) for field in schema.fields)))
@@ -123,7 +127,7 @@ class KeyOrder:
 
     def __init__(self, key: StructType) -> None:
         """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
-        self._check = RowCheck(key)
+        self._check = row_check(key)
         orders = chain(*(_order(field.data_type) for field in key.fields))
         self._program = np.array((len(key.fields), *orders), np.int64)
 

@@ -132,7 +132,7 @@ class RememberedFiles(VerifiedFiles):
 
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage)
-        self._kept: dict[str, tuple[tuple[Entry, object], bytes, bool]] = {}
+        self._kept: dict[str, tuple[Entry, bytes, bool]] = {}
 
     def look_again(self, tree: Tree | None = None) -> None:
         """Begin another look: folders are listed anew, and what has gone is forgotten."""
@@ -152,14 +152,14 @@ class RememberedFiles(VerifiedFiles):
         self._list_once(relative.rpartition("/")[0])
         entry = self._entry_of(relative)
         kept = self._kept.get(relative)
-        if kept is not None and entry is not None and kept[0] == (entry, entry.etag):
+        if kept is not None and entry is not None and kept[0] == entry:
             self.vouched[relative] = kept[2]
             return kept[1]
         if entry is not None and size is None:
             size = entry.size
         data = super().read(relative, limit, size=size)
         if entry is not None:
-            self._kept[relative] = (entry, entry.etag), data, self.vouched[relative]
+            self._kept[relative] = entry, data, self.vouched[relative]
         return data
 
     def _entry_of(self, relative: str) -> Entry | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
@@ -14,8 +14,9 @@ from inspector.light_dataclasses import dataclass
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BatchFunction = Callable[["Iterable[pa.RecordBatch]"], "Iterator[pa.RecordBatch]"]
-"""The form of ``mapInArrow``'s argument, such as :func:`inspector.passes.worker.run_tasks`."""
+BatchFunction = Callable[["Iterable[Any]"], "Iterator[Any]"]
+"""The form of ``mapInArrow``'s argument, such as :func:`inspector.passes.worker.run_tasks`: from
+batches to batches of Arrow, or in this process to whatever the caller takes."""
 
 FSSPEC, HADOOP = "fsspec", "hadoop"  # what reads files, where they are needed: or Spark
 

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import count_by, longer, rows_of, tally, weigh
+from inspector.arrays import Int64s, count_by, longer, rows_of, tally, weigh
 from inspector.facts.fact import StoreSum, VersionSum, fact
 from inspector.facts.size_distributions import SizeCounts
 from inspector.light_dataclasses import dataclass, field
 from inspector.state.change import Change
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
-from inspector.sums import counter_of, least, sum_by
+from inspector.sums import least, sum_by
 
 BEFORE = 0  # in place of a version: put before the window, at its snapshot's version or earlier
 
@@ -53,9 +53,8 @@ class Ages(StoreSum):
         base = state.versions[state.base_step]
         times = () if per_ms is None else clock_range_ms(state, per_ms)
         oldest = times[0] if times else None
-        ages = list(measure_ages(state))
-        rows = counter_of((version, count) for version, count, _ in ages)
-        weights = counter_of((version, size) for version, _, size in ages)
+        versions, counts, sizes = measure_ages(state)
+        rows, weights = count_by(versions, counts), count_by(versions, sizes)
         untimed = (0, 0) if per_ms is None else _timeless_rows(state)
         return cls(
             rows, weights, base, base + from_snapshot, oldest, times[1:], len(state), *untimed
@@ -72,7 +71,7 @@ class Ages(StoreSum):
         return sum(self.rows.values()), sum(self.bytes.values())
 
 
-def measure_ages(state: StateMap) -> Iterator[tuple[int, int, int]]:
+def measure_ages(state: StateMap) -> tuple[Int64s, Int64s, Int64s]:
     """Version of the last put (or BEFORE), rows and bytes of the live rows put then."""
     slots = len(state.versions) - BEFORE_WINDOW
     rows, weights = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
@@ -83,9 +82,8 @@ def measure_ages(state: StateMap) -> Iterator[tuple[int, int, int]]:
             slot, sizes = slot[live], sizes[live]
         rows += np.bincount(slot, minlength=slots)
         weights += weigh(slot, sizes, slots)
-    for at in np.flatnonzero(rows).tolist():
-        version = BEFORE if at == 0 else state.versions[at + BEFORE_WINDOW]
-        yield version, int(rows[at]), int(weights[at])
+    (at,) = rows.nonzero()
+    return np.array([BEFORE, *state.versions])[at], rows[at], weights[at]
 
 
 def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, ...]:

@@ -110,7 +110,7 @@ class Expiring(Sums, Fact):
     ) -> Expiring:
         """Measure the live rows at the version that was replayed last."""
         now = now_ms(expiry, batch, kind)
-        total = cls(kind)
+        total: Expiring | None = None
         newer = newer_half(state)
         for portion in state.portions():
             sizes = np.add(state.key_size[portion], state.value_size[portion], dtype=np.int64)
@@ -122,7 +122,7 @@ class Expiring(Sums, Fact):
             clock, weights, since = rows_of((clock, sizes, born), timed)
             times = expiry_ms(clock, expiry)
             due = times <= now if now is not None else np.zeros(len(times), np.bool_)
-            total += cls._of_times(
+            part = cls._of_times(
                 kind,
                 *rows_of((times, weights), ~due),
                 lasting=int((~due & (since < newer)).sum()),
@@ -132,7 +132,8 @@ class Expiring(Sums, Fact):
                 endless_bytes=int(sizes[~timed].sum()),
                 endless_new=int((~timed & (born >= newer)).sum()),
             )
-        return total
+            total = total + part if total else part
+        return total or cls(kind)
 
     @classmethod
     def _of_times(

@@ -130,8 +130,13 @@ def _batch(
     return pa.RecordBatch.from_arrays([result[name] for name in schema.names], schema=schema)
 
 
-def facts_in(batch: pa.RecordBatch) -> Iterator[Observed[Any]]:
+def facts_in(batch: pa.RecordBatch | Observed[Any] | FactColumns) -> Iterator[Observed[Any]]:
     """The facts of a batch, kind by kind; UnknownFactError of a kind this version does not know."""
+    if isinstance(batch, Observed):
+        yield batch
+        return
+    if isinstance(batch, FactColumns):
+        batch = column_batch([batch])
     kinds: list[Any] = batch.column("kind").to_pylist()
     for kind in dict.fromkeys(kinds):
         of_kind: Any = batch

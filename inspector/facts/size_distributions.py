@@ -77,13 +77,14 @@ class LiveSizes:
             before: Counter[int] = getattr(self, name)
             known = distinct(np.concatenate([np.array([*before], np.int64), sizes]))
             table = np.zeros((versions, len(known)), np.int64)
-            np.add.at(table, (moves.at, np.searchsorted(known, sizes)), moves.rows)
+            np.add.at(table, (moves.at, known.searchsorted(sizes)), moves.rows)
             table[0] += np.array([before[size] for size in known.tolist()], np.int64)
-            counts = np.cumsum(table, axis=0)
+            counts = table.cumsum(axis=0)
             at, which = counts.nonzero()
-            numbers = np.stack([known[which], counts[at, which]], axis=1).ravel()
-            ends = np.cumsum(2 * np.bincount(at, minlength=versions))
-            result[f"{name}_sizes"] = numbers, ends
+            numbers = np.empty((len(at), 2), np.int64)
+            numbers[:, 0], numbers[:, 1] = known[which], counts[at, which]
+            ends = 2 * np.bincount(at, minlength=versions).cumsum()
+            result[f"{name}_sizes"] = numbers.ravel(), ends
             last = counts[-1].nonzero()
             setattr(self, name, count_by(known[last], counts[-1][last]))
         return result

@@ -7,7 +7,7 @@ it; of older ones the sums. These are made of columns, without an object for eac
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain, groupby
 from typing import Any
@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from inspector.arrays import Bools, Int64s
-from inspector.facts.fact import ALL_PARTITIONS, Observed, add_up
+from inspector.arrays import Bools, Int64s, lengths_of
+from inspector.facts.fact import ALL_PARTITIONS, FactColumns, Observed, add_up
 from inspector.facts.registry import fact_batches, facts_in
 from inspector.facts.size_distributions import SizeCounts
 from inspector.facts.versions import COUNTS, HISTOGRAMS, VersionFacts
-from inspector.model import StoreId
+from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS, numbers_of
 
 MANY = 20_000  # facts that the driver takes as they are; each is 2 KB of objects for a moment
@@ -31,49 +31,60 @@ HELD = 1 << 13  # rows of columns that are held until they are added up
 
 def combine(version: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Facts as fewer, of which an analysis makes the same: the last two versions by partition."""
-    return fact_batches(_merge(batches, version - 1))
+    return fact_batches(combine_here(version, chain.from_iterable(map(_parts, batches))))
 
 
-def _merge(batches: Iterable[pa.RecordBatch], first_apart: int) -> Iterator[Observed[Any]]:
+def combine_here(
+    version: int, facts: Iterable[Observed[Any] | FactColumns]
+) -> Iterator[Observed[Any]]:
+    """The same of facts that stay in this process."""
     held: dict[Hashable, list[Observed[Any]]] = {}
-    sums: dict[tuple[Any, ...], VersionSums] = {}
-    for batch in batches:
-        rest = [batch]
-        if set(batch.column("kind").to_pylist()) == {VersionFacts.kind}:
-            rest.clear()
-            stores = zip(*(batch.column(name).to_pylist() for name in KEYS), strict=True)
-            for of_store, part in _runs(batch.select(_COLUMNS), stores):
-                older = numbers_of(part.column("version")) < first_apart
-                sums.setdefault(of_store, VersionSums()).add(part, older)
-                rest += [rows for added, rows in _runs(part, older.tolist()) if not added]
-        for observation in chain.from_iterable(map(facts_in, rest)):
-            key = observation.merge_key
-            if key is None or (
-                observation.fact.by_partition and observation.version >= first_apart
-            ):
-                yield observation
-                continue
-            alike = held.setdefault(key, [])
-            alike.append(observation)
-            if len(alike) == AT_ONCE:
-                alike[:] = [add_up(alike)]
+    sums: dict[StoreName, VersionSums] = defaultdict(VersionSums)
+    first_apart = version - 1
+    for item in facts:
+        if isinstance(item, FactColumns):
+            sums[item.store.name].add(item, item.versions >= first_apart)
+            continue
+        key = item.merge_key
+        if key is None or (item.fact.by_partition and item.version >= first_apart):
+            yield item
+            continue
+        alike = held.setdefault(key, [])
+        alike.append(item)
+        if len(alike) == AT_ONCE:
+            alike[:] = [add_up(alike)]
     yield from map(add_up, held.values())
-    for (operator_id, name), version_sums in sums.items():
-        store = StoreId(operator_id, name, ALL_PARTITIONS)
-        for version, facts in version_sums.total():
-            yield Observed(store, version, facts)
+    for name, version_sums in sums.items():
+        for partition_id, number, of_version in version_sums.total():
+            yield Observed(StoreId(*name, partition_id), number, of_version)
 
 
-_COLUMNS = ["kind", *(name for name, _ in STORE_COLUMNS), VersionFacts.kind]
-
-
-def _runs(batch: pa.RecordBatch, keys: Iterable[Any]) -> Iterator[tuple[Any, pa.RecordBatch]]:
-    """The rows of a batch in runs of the same key, of which there is one for each row."""
+def _parts(batch: pa.RecordBatch) -> Iterator[Observed[Any] | FactColumns]:
+    """The facts of a batch; those on versions as columns, one store's after the other's."""
+    if set(batch.column("kind").to_pylist()) != {VersionFacts.kind}:
+        yield from facts_in(batch)
+        return
+    stores = zip(*(batch.column(name).to_pylist() for name in _STORE), strict=True)
     start = 0
-    for key, rows in groupby(keys):
+    for store, rows in groupby(stores):
         count = len(list(rows))
-        yield key, batch.slice(start, count)
+        yield _columns_of(StoreId(*store), batch.slice(start, count))
         start += count
+
+
+_STORE = [name for name, _ in STORE_COLUMNS if name != "version"]
+
+
+def _columns_of(store: StoreId, batch: pa.RecordBatch) -> FactColumns:
+    facts: Any = batch.column(VersionFacts.kind)
+    fields: dict[str, Any] = dict(zip(facts.type.names, facts.flatten(), strict=True))
+    columns: dict[str, Any] = {name: numbers_of(fields[name]) for name in COUNTS}
+    for name in HISTOGRAMS:
+        (lists,) = fields[name].flatten()
+        ends = np.frombuffer(lists.buffers()[1], np.int32)[lists.offset :][: len(lists) + 1]
+        numbers = numbers_of(lists.values)[ends[0] : ends[-1]]
+        columns[name] = numbers, (ends[1:] - ends[0]).astype(np.int64)
+    return FactColumns(VersionFacts, store, numbers_of(batch.column("version")), columns)
 
 
 class VersionSums:
@@ -83,45 +94,43 @@ class VersionSums:
         self._tables: list[list[Int64s]] = []
         self._held = 0
 
-    def add(self, batch: pa.RecordBatch, added: Bools) -> None:
-        """Add some of the facts of a batch, all of which are of one store's versions."""
-        versions = numbers_of(batch.column("version"))
-        facts: Any = batch.column(VersionFacts.kind)
-        fields: dict[str, Any] = dict(zip(facts.type.names, facts.flatten(), strict=True))
-        columns = [versions, *(numbers_of(fields[name]) for name in COUNTS)]
-        tables = [np.stack(columns, axis=1)[added]]
+    def add(self, part: FactColumns, apart: Bools) -> None:
+        """Add the facts of a partition; those on some of the versions stay apart."""
+        counts = map(part.columns.__getitem__, COUNTS)
+        columns = [np.where(apart, part.store.partition_id, ALL_PARTITIONS), part.versions, *counts]
+        table = np.empty((len(apart), len(columns)), np.int64)
+        for at, column in enumerate(columns):
+            table[:, at] = column
+        tables = [table]
         for name in HISTOGRAMS:
-            (lists,) = fields[name].flatten()
-            ends = np.frombuffer(lists.buffers()[1], np.int32)[lists.offset :][: len(lists) + 1]
-            pairs = numbers_of(lists.values)[ends[0] : ends[-1]].reshape(-1, 2)
-            sizes = np.diff(ends) >> 1
-            table = np.column_stack([np.repeat(versions, sizes), pairs])
-            tables.append(table[np.repeat(added, sizes)])
+            numbers, ends = part.columns[name]
+            keys = np.repeat(table[:, :2], lengths_of(ends) >> 1, axis=0)
+            tables.append(np.concatenate([keys, numbers.reshape(-1, 2)], axis=1))
         self._tables.append(tables)
-        self._held += len(tables[0])
+        self._held += len(table)
         if self._held > HELD:
             self._fold()
 
     def _fold(self) -> None:
         tables = [np.concatenate(parts) for parts in zip(*self._tables, strict=True)]
-        self._tables = [[sum_rows(table, 1 + (i > 0)) for i, table in enumerate(tables)]]
+        self._tables = [[sum_rows(table, 2 + (i > 0)) for i, table in enumerate(tables)]]
         self._held = 0
 
-    def total(self) -> Iterator[tuple[int, VersionFacts]]:
-        """Each version, and the facts of all partitions together."""
+    def total(self) -> Iterator[tuple[int, int, VersionFacts]]:
+        """Partition, or ALL_PARTITIONS, and version; and their facts together."""
         self._fold()
         ((numbers, *sizes),) = self._tables
-        distributions: list[dict[int, Counter[int]]] = []
+        distributions: list[dict[tuple[int, int], Counter[int]]] = []
         for table in sizes:
-            by_version: dict[int, Counter[int]] = {}
-            for version, size, count in table.tolist():
-                by_version.setdefault(version, Counter())[size] = count
+            by_version: dict[tuple[int, int], Counter[int]] = defaultdict(Counter)
+            for partition_id, version, size, count in table.tolist():
+                by_version[partition_id, version][size] = count
             distributions.append(by_version)
-        for version, *counts in numbers.tolist():
+        for partition_id, version, *counts in numbers.tolist():
             values: dict[str, Any] = dict(zip(COUNTS, counts, strict=True))
             for name, by_version in zip(HISTOGRAMS, distributions, strict=True):
-                values[name] = SizeCounts(by_version.get(version, Counter()))
-            yield version, VersionFacts(**values)
+                values[name] = SizeCounts(by_version[partition_id, version])
+            yield partition_id, version, VersionFacts(**values)
 
 
 def sum_rows(table: Int64s, keys: int) -> Int64s:

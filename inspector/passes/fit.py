@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, lengths_of
 from inspector.decode.field_sizes import RowBytes, measure_rows
 from inspector.decode.records import RecordBlock, SmallDeltas
 from inspector.decode.row_columns import count_flags
-from inspector.decode.row_programs import RowCheck
+from inspector.decode.row_programs import row_check
 from inspector.exceptions import LimitError
 from inspector.model import StoreFile
 from inspector.operators.join import matched_field
@@ -42,7 +42,7 @@ class Fit:
         self._samples = 0
         self._schemas = {RowPart.KEY: key, RowPart.VALUE: value}
         with_schema = {side: schema for side, schema in self._schemas.items() if schema is not None}
-        self._checks = {side: RowCheck(schema) for side, schema in with_schema.items()}
+        self._checks = {side: row_check(schema) for side, schema in with_schema.items()}
         self._reader = reader
         self._flag = None if value is None else matched_field(value)
         # rows of a join's side that had a partner when they were put, and that had none; None of
@@ -66,10 +66,10 @@ class Fit:
 
     def fits(self, small: SmallDeltas) -> bool:
         """Whether all rows of some small deltas fit, and none of them would be measured."""
-        block, records = small.block, np.diff(small.ends, prepend=0)
+        block, records = small.block, lengths_of(small.ends)
         if self._samples < MOST_SAMPLES:
             fewest = np.minimum(SAMPLE_ROWS, records) if block.puts_only else records > 0
-            if (np.diff(small.raw_ends, prepend=0) > SAMPLED_BYTES * fewest)[records > 0].any():
+            if (lengths_of(small.raw_ends) > SAMPLED_BYTES * fewest)[records > 0].any():
                 return False
         try:
             for side, check in self._checks.items():

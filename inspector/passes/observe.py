@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from inspector.arrays import lengths_of
 from inspector.decode.records import RecordBlock, SmallDeltas
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.ages import Rewrites
@@ -311,7 +312,7 @@ class StorePass:
         self, changes: Changes, steps: Sequence[Step], contents: Sequence[bytes], small: SmallDeltas
     ) -> FactColumns:
         """Note the deltas that were applied at once, and give the facts of their versions."""
-        raw_sizes, counts = (np.diff(ends, prepend=0) for ends in (small.raw_ends, small.ends))
+        raw_sizes, counts = lengths_of(small.raw_ends), lengths_of(small.ends)
         deltas = [step.delta for step in steps[: len(counts)] if step.delta is not None]
         self._reader.note(deltas, contents, counts.tolist())
         doubtful = self._crossed.doubtful(changes)

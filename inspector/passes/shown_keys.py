@@ -51,9 +51,10 @@ def shows_few(task: Task, store: StoreTask) -> bool:
 
 def _has_compared(task: Task, store: StoreTask) -> bool:
     """Whether what a version changed is told by its snapshot and the one before."""
-    files = provider_by_name(task.provider).files_of(store.files)
-    if not files.compares and not any(file.continues for file in files.snapshots.values()):
+    provider = provider_by_name(task.provider)
+    if not provider.writes_snapshots_alone and not any(file.continues for file in store.files):
         return False
+    files = provider.files_of(store.files)
     return any(step.compared is not None for step in replay_steps(files, task.version))
 
 
@@ -106,12 +107,13 @@ def _keys(
     steps = np.where(state.put_step[ids] == BEFORE_WINDOW, state.base_step, state.put_step[ids])
     keys: dict[int, bytes] = {}
     used: list[int] = distinct(steps).tolist()
-    reader.files.expect([applied[step] for step in used if not held.records(step)])
+    near = {step: held.records(step) for step in used}
+    if not all(near.values()):
+        reader.files.expect([applied[step] for step in used if not near[step]])
     for step in used:
         own_ids, file = ids[steps == step], applied[step]
         try:
-            blocks = held.records(step) or reader.blocks(file)
-            keys.update(_in_file(own_ids, state, blocks))
+            keys.update(_in_file(own_ids, state, near[step] or reader.blocks(file)))
         except READ_ERRORS as error:
             reader.note_failure(error, file)
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG, problem
@@ -69,7 +69,7 @@ class StoreReader:
         """What was right so far, each file once."""
         unsummed = self.files.paths_without_sums
         return ChecksPassed(
-            **asdict(self.files.checks),
+            **vars(self.files.checks),
             unsummed_files=len(unsummed),
             confirmed_files=len(unsummed & self._confirmed),
         )

@@ -43,11 +43,13 @@ def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         Batches of :func:`inspector.facts.registry.facts_schema`, in an order that depends on
         these tasks alone.
     """
-    return fact_batches(
-        fact
-        for task in tasks_in(batches)
-        for fact in _look_at(task, _each_file if task.request.subset else _each_store)
-    )
+    return fact_batches(observe_tasks(batches))
+
+
+def observe_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[Observed[Any] | FactColumns]:
+    """The same for an engine of this process, where facts need not travel."""
+    for task in tasks_in(batches):
+        yield from _look_at(task, _each_file if task.request.subset else _each_store)
 
 
 def run_bounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

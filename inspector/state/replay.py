@@ -224,7 +224,7 @@ class StateMap:
             What they changed.
         """
         ids, hashes, clocks = self._read(block)
-        at = of_record = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+        at = of_record = ends.searchsorted(np.arange(len(ids)), "right")
         touched = np.empty(len(ids), TOUCH)
         # Of each row of `touched` that is filled.
         filled, key_size = np.ones(len(ids), np.bool_), block.key_length.copy()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,6 +57,6 @@ def test_a_tree_has_what_listings_folder_by_folder_have(case: str) -> None:
     assert tree is not None
     assert dict(requests.kinds) == {"LIST": 1}
     for path, entries in tree.folders.items():
-        listed = [replace(e, modified_ms=None) if e.is_dir else e for e in storage.list(path)]
+        listed = [e._replace(modified_ms=None) if e.is_dir else e for e in storage.list(path)]
         assert list(entries) == listed
     assert Storage(str(FIXTURES / case / "checkpoint")).tree() is None

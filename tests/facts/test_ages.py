@@ -15,7 +15,7 @@ ONE, TWO = cases.micros(1_500_001), cases.micros(9_000_000)
 def test_each_live_row_counts_at_its_last_put() -> None:
     steps = [Step([(A, ONE), (B, ONE), (C, ONE)]), Step([(B, TWO)]), Step([(C, None)])]
     state, _, _ = replay(steps)
-    assert list(measure_ages(state)) == [
+    assert list(zip(*measure_ages(state), strict=True)) == [
         (1, 1, len(A) + len(ONE)),
         (2, 1, len(B) + len(TWO)),
     ]
@@ -24,7 +24,10 @@ def test_each_live_row_counts_at_its_last_put() -> None:
 def test_what_a_snapshot_brought_was_put_before_the_window() -> None:
     steps = [Step([(A, ONE), (B, ONE)], rebase=True), Step([(B, ONE)])]
     state, _, _ = replay(steps, first=7)
-    assert [(version, rows) for version, rows, _ in measure_ages(state)] == [(BEFORE, 1), (8, 1)]
+    assert [(version, rows) for version, rows, _ in zip(*measure_ages(state), strict=True)] == [
+        (BEFORE, 1),
+        (8, 1),
+    ]
 
 
 def test_the_range_of_times_is_rounded_up_and_skips_what_has_none() -> None:

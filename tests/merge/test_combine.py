@@ -75,6 +75,16 @@ def test_reports_are_the_same(case: str, command: Any, monkeypatch: pytest.Monke
     assert merged(path, command, monkeypatch)[0] == text(command(str(path)))
 
 
+@pytest.mark.parametrize(("case", "command"), crossed(CASES, COMMANDS))
+def test_so_are_those_of_facts_that_stay_in_the_process(
+    case: str, command: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(checkpoint_of(case))
+    apart = text(command(path))
+    monkeypatch.setattr("inspector.analyses.shared.run.MANY", 0)
+    assert text(command(path)) == apart
+
+
 @pytest.mark.parametrize("command", [api.audit, api.sharing])
 def test_so_are_those_of_what_cannot_be_read_and_is_looked_at_again(
     command: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

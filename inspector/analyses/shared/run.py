@@ -39,12 +39,12 @@ from inspector.facts.registry import facts_in, facts_schema
 from inspector.facts.timers import CallBounds
 from inspector.kernel.loader import PYTHON, kernel_name, slow_kernel_text
 from inspector.merge.collect import Facts
-from inspector.merge.combine import KEYS, MANY, combine
+from inspector.merge.combine import KEYS, MANY, combine, combine_here
 from inspector.merge.ranges import Listed, fold_ranges
 from inspector.model import FileKind, Problem, StoreFile, StoreId
 from inspector.passes.shown_keys import shows_few
 from inspector.passes.store_reader import open_stores
-from inspector.passes.worker import files_ahead, run_bounds, run_tasks
+from inspector.passes.worker import files_ahead, observe_tasks, run_bounds, run_tasks
 from inspector.providers.chain import chain_for
 from inspector.providers.registry import provider_by_name
 from inspector.providers.task_files import upcoming
@@ -77,10 +77,11 @@ class Run(Opened):
         tasks = bound_ranges(tasks, self.map)
         files = sum(len(store.files) for task in tasks for store in task.stores)
         few = partitions or files <= MANY
-        merge = None if few else Merge(KEYS, partial(combine, self.version))
-        ahead = files_ahead(tasks) if self.engine.in_process else ()
-        with upcoming(self.checkpoint.storage, ahead):
-            yield from self.map(run_tasks, tasks, merge)
+        here = self.engine.in_process
+        function, join = (observe_tasks, combine_here) if here else (run_tasks, combine)
+        merge = None if few else Merge(KEYS, partial(join, self.version))
+        with upcoming(self.checkpoint.storage, files_ahead(tasks) if here else ()):
+            yield from self.map(function, tasks, merge)
 
     def map(
         self, function: BatchFunction, tasks: Iterable[Task], merge: Merge | None = None
