@@ -235,9 +235,7 @@ def audit_report(judged: Judged) -> Report:
         ),
     )
     return judged.report(
-        "audit",
-        tables,
-        summary,
+        *("audit", tables, summary),
         notes=(*lt.notes(facts), *vouching_notes(judged, facts)),
         findings=findings,
         verdict=verdict,
@@ -264,15 +262,10 @@ def _changes(judged: Judged) -> t.Table:
     for (operator_id, store), versions in judged.facts.by_store().items():
         unbroken = _unbroken(judged.checkpoint, versions)
         window = sum(unbroken.values(), VersionFacts())
-        rows.append(
-            StoreChangesRow(
-                operator_id=operator_id,
-                store_name=store,
-                from_version=min(unbroken, default=None),
-                to_version=max(unbroken, default=None),
-                **fields_of(window, *_CHANGES),
-            )
-        )
+        columns = fields_of(window, *_CHANGES)
+        columns["from_version"] = min(unbroken, default=None)
+        columns["to_version"] = max(unbroken, default=None)
+        rows.append(StoreChangesRow(operator_id=operator_id, store_name=store, **columns))
     return StoreChangesRow.table("changes of the versions that all partitions can show", rows)
 
 

@@ -74,13 +74,9 @@ class _Counts:
 
     def rows(self, names: Mapping[int, str]) -> Iterator[DifferenceCountRow]:
         for (operator, store, change), total in sorted(self.totals.items()):
-            yield DifferenceCountRow(
-                operator_id=operator,
-                operator_name=names.get(operator),
-                store_name=store,
-                change=change,
-                **total,
-            )
+            columns: dict[str, Any] = {"operator_id": operator, "store_name": store, **total}
+            columns["operator_name"] = names.get(operator)
+            yield DifferenceCountRow(change=change, **columns)
 
 
 _END = "The same, given as a state version (batch + 1)."

@@ -48,13 +48,9 @@ def _field(field: StructField) -> str:
 BY_NAMES = " (by the names of the files; `verify` reads them)"  # how far a look at listings goes
 
 _CONFS = (
-    "stateStore.providerClass",
-    "stateStore.compression.codec",
-    "aggregation.stateFormatVersion",
-    "flatMapGroupsWithState.stateFormatVersion",
-    "join.stateFormatVersion",
-    "stateStore.rowChecksum.enabled",
-    "multipleWatermarkPolicy",
+    *("stateStore.providerClass", "stateStore.compression.codec", "aggregation.stateFormatVersion"),
+    *("flatMapGroupsWithState.stateFormatVersion", "join.stateFormatVersion"),
+    *("stateStore.rowChecksum.enabled", "multipleWatermarkPolicy"),
 )
 
 

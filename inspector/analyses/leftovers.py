@@ -29,7 +29,7 @@ from inspector.exceptions import CheckpointError
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
-from inspector.findings.finding import Finding, Group
+from inspector.findings.finding import Group
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
@@ -265,30 +265,17 @@ def _report_of_keys(run: Run, limit: int) -> Report:
     more = f", {len(listed)} of {len(chosen)} listed" if len(listed) < len(chosen) else ""
     open_ = words.rows(select_leftovers(facts.undecided, tasks, read), lt.UndecidedKeyRow)
     undecided = [lt.UndecidedKeyRow.table("keys that may be leftovers", open_)] if open_ else []
-    return judged.report(
-        "leftovers",
-        (
-            lt.LeftoverRow.table(
-                f"matching leftover keys{more}",
-                words.rows(listed, lt.LeftoverRow),
-                empty=f"none of the {total:,} leftovers is such a key",
-            ),
-            *undecided,
-        ),
-        lt.proof_window(judged)
-        | {
-            "leftovers": len(chosen),
-            "leftover_row_bytes": sum(leftover.fact.row_bytes for leftover in chosen),
-            "all_leftovers": total,
-        },
-        notes=(*notes_, *lt.notes(facts), *vouching_notes(judged)),
-        footnotes=(NOTE,),
-        findings=_about_lifetime(judged),
+    keys = lt.LeftoverRow.table(
+        f"matching leftover keys{more}",
+        words.rows(listed, lt.LeftoverRow),
+        empty=f"none of the {total:,} leftovers is such a key",
     )
-
-
-def _about_lifetime(judged: Judged) -> list[Finding]:
-    return [f for f in findings_of(judged) if f.kind.group is Group.LIFETIME]
+    summary = lt.proof_window(judged) | {
+        "leftovers": len(chosen),
+        "leftover_row_bytes": sum(leftover.fact.row_bytes for leftover in chosen),
+        "all_leftovers": total,
+    }
+    return _report(judged, (keys, *undecided), summary, notes_)
 
 
 def leftovers_report(judged: Judged, limit: int) -> Report:
@@ -313,22 +300,26 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
         RuleRow(**store_ids(checkpoint, name), expires=expiry_text(rule), source=rule.source)
         for name, rule in _rules_of(checkpoint, facts)
     ]
+    listed_again = [_largest(checkpoint, facts, redact), lt.leftover_ages(judged)] if total else []
+    tables = (
+        *(keys, lt.class_table(judged), *lt.undecided_tables(judged), *listed_again),
+        *(*lt.undecided_keys(judged, redact, limit), lt.age_table(judged)),
+        *(*lt.retention_tables(judged), RuleRow.table("expiry rule of each store", rules)),
+    )
+    return _report(judged, tables, summary)
+
+
+def _report(
+    judged: Judged,
+    tables: Sequence[t.Table],
+    summary: Mapping[str, Any],
+    notes: Sequence[str] = (),
+) -> Report:
     return judged.report(
-        "leftovers",
-        (
-            keys,
-            lt.class_table(judged),
-            *lt.undecided_tables(judged),
-            *([_largest(checkpoint, facts, redact), lt.leftover_ages(judged)] if total else []),
-            *lt.undecided_keys(judged, redact, limit),
-            lt.age_table(judged),
-            *lt.retention_tables(judged),
-            RuleRow.table("expiry rule of each store", rules),
-        ),
-        summary,
-        notes=(*lt.notes(facts), *vouching_notes(judged)),
+        *("leftovers", tables, summary),
+        notes=(*notes, *lt.notes(judged.facts), *vouching_notes(judged)),
         footnotes=(NOTE,),
-        findings=_about_lifetime(judged),
+        findings=[f for f in findings_of(judged) if f.kind.group is Group.LIFETIME],
     )
 
 

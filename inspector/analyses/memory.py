@@ -607,15 +607,11 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
 
     stores = heaps(options.heap_bytes)
     sizing = Sizing.of(heaps, options)
-    summary = (
-        judged.coverage
-        | {
-            "retained_versions": options.retain,
-            "heap_estimate_bytes": sum(store.held.total for store in stores),
-            "heap_peak_estimate_bytes": sum(store.peak.total for store in stores),
-        }
-        | sizing.summary
-    )
+    summary = judged.coverage | {
+        "retained_versions": options.retain,
+        "heap_estimate_bytes": sum(store.held.total for store in stores),
+        "heap_peak_estimate_bytes": sum(store.peak.total for store in stores),
+    }
     tables = [
         RungRow.table(_LADDER, list(_ladder(judged, stores, options))),
         *sizing.tables(),
@@ -635,48 +631,36 @@ def _ladder(
     short = "" if least >= options.retain else f"; {_no_more_than(least)}"
 
     of_versions = f"heap of {short_count_text(options.retain, 'version')}"
-    rungs: tuple[tuple[str, Callable[[StoreHeap], Heap], str], ...] = (
-        (
-            "heap of 1 version",
-            lambda store: store.retained(1),
-            "two UnsafeRows with their arrays, a map node and table slots for each row",
-        ),
-        (
-            of_versions,
-            lambda store: store.held,
-            f"held by executors between batches; shared rows are counted once{short}",
-        ),
+    yield from _exact_rungs(judged, newest)
+    one = "two UnsafeRows with their arrays, a map node and table slots for each row"
+    several = f"held by executors between batches; shared rows are counted once{short}"
+    working = "including the working copies of the last batch, with all partitions at once"
+    for rung, heaps, meaning in (
+        ("heap of 1 version", [store.retained(1) for store in stores], one),
+        (of_versions, [store.held for store in stores], several),
         (
             f"{of_versions} without sharing",
-            lambda store: store.unshared,
+            [store.unshared for store in stores],
             "the same if no rows were shared",
         ),
-        (
-            "peak heap in a batch",
-            lambda store: store.peak,
-            "including the working copies of the last batch, with all partitions at once",
-        ),
-    )
-    yield from _exact_rungs(judged, newest)
-    for rung, of_store, meaning in rungs:
-        yield _rung(rung, sum(of_store(store).total for store in stores), meaning, exact=False)
+        ("peak heap in a batch", [store.peak for store in stores], working),
+    ):
+        yield _rung(rung, sum(heap.total for heap in heaps), meaning, exact=False)
 
 
 def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> t.Table:
     groups = group_by(stores, lambda heap: heap.store.name)
     heaps = {name: sum((heap.held for heap in group), Heap()) for name, group in groups.items()}
-    return HeapRow.table(
-        "heap between batches by store",
-        [
-            HeapRow(
-                **store_ids(checkpoint, name),
-                objects=heap.objects,
-                **{part: taken.bytes for part, taken in heap.parts.items()},
-                total=heap.total,
-            )
-            for name, heap in heaps.items()
-        ],
-    )
+    rows = [
+        HeapRow(
+            **store_ids(checkpoint, name),
+            objects=heap.objects,
+            **{part: taken.bytes for part, taken in heap.parts.items()},
+            total=heap.total,
+        )
+        for name, heap in heaps.items()
+    ]
+    return HeapRow.table("heap between batches by store", rows)
 
 
 def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> t.Table:

@@ -139,21 +139,17 @@ class RewriteRow(
 
 _COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased", "empty_deltas"))
 _SUMS = ("two_versions_bytes", "two_versions_unshared_bytes")
+_MEASURED = (*_COUNTED, *_SUMS)
 _NOT_OF_CHANGES = ("rows", "key_bytes", "value_bytes", "raw_bytes", "delta_bytes", "snapshot_bytes")
-_OF_CHANGES = tuple(name for name in (*_COUNTED, *_SUMS) if name not in _NOT_OF_CHANGES)
+_OF_CHANGES = tuple(name for name in _MEASURED if name not in _NOT_OF_CHANGES)
 """What is known of a version only together with the one before."""
 
 VERSION_COLUMNS = (
     *t.PartitionRow.columns(),
-    t.Column("version", t.Unit.ID),
-    t.Column("batch_id", t.Unit.ID),
-    t.Column("batch_timestamp_ms", t.Unit.TIME_MS),
-    t.Column("watermark_ms", t.Unit.TIME_MS),
+    *(t.Column(name, t.Unit.ID) for name in ("version", "batch_id")),
+    *(t.Column(name, t.Unit.TIME_MS) for name in ("batch_timestamp_ms", "watermark_ms")),
     t.Column("from_snapshot", t.Unit.FLAG),
-    *(
-        t.Column(name, t.Unit.BYTES if name.endswith("bytes") else t.Unit.COUNT)
-        for name in (*_COUNTED, *_SUMS)
-    ),
+    *(t.Column(n, t.Unit.BYTES if n.endswith("bytes") else t.Unit.COUNT) for n in _MEASURED),
 )
 
 
@@ -171,7 +167,7 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
             "batch_timestamp_ms": clock and clock.timestamp_ms,
             "watermark_ms": (clock and clock.watermark_ms) or None,
             "from_snapshot": bool(facts.rebased),
-            **fields_of(facts, *_COUNTED, *_SUMS),
+            **fields_of(facts, *_MEASURED),
             **(dict.fromkeys(_OF_CHANGES) if facts.rebased else {}),
             **no_objects,
         }
@@ -182,11 +178,9 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
 
 
 VERSIONS_DATA = fact_table(
-    "sharing",
-    "versions",
+    *("sharing", "versions"),
     "Sizes, changes and sharing of each version, one row for each store and partition.",
-    VERSION_COLUMNS,
-    version_rows,
+    *(VERSION_COLUMNS, version_rows),
     request=Request(),
 )
 

@@ -182,9 +182,8 @@ def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow
                 type=f"struct<{ddl}>" if isinstance(data_type, sparktypes.StructType) else ddl,
                 # A struct that is null has no row, and so no words of its fields.
                 rows=row_bytes.rows if within is None else line.word_bytes // sparktypes.SLOT_BYTES,
-                **fields_of(
-                    line, "nulls", "word_bytes", "variable_bytes", "padding_bytes", "bytes"
-                ),
+                **fields_of(line, "nulls", "word_bytes", "variable_bytes"),
+                **fields_of(line, "padding_bytes", "bytes"),
                 share=_share(line.bytes, total),
             )
         overhead = row_bytes.null_bit_bytes + row_bytes.other_bytes

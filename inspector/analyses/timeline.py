@@ -372,16 +372,16 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     unsure = together is not None and not together.bytes.judged
     too_few = f"{capitalise(too_short(len(together.points)))}." if together and unsure else ""
     reaches = _all_reach(together, capacity, with_heap=bool(heaps))
+    notes = [
+        *appended_notes(checkpoint),
+        *_capacity_notes(together, capacity, with_heap=bool(heaps)),
+    ]
+    notes += [too_few] if too_few else []
     return judged.report(
         "timeline",
         (batches, totals, _growth(checkpoint, merged, heaps, capacity), expiring_table(judged)),
         _watermark_moves(checkpoint) | reaches,
-        notes=(
-            *appended_notes(checkpoint),
-            *_capacity_notes(together, capacity, with_heap=bool(heaps)),
-            *([too_few] if too_few else []),
-            *unknown_timers(judged),
-        ),
+        notes=(*notes, *unknown_timers(judged)),
         charts=growth_charts(judged),
         footnotes=(*(_rate_notes(together) if together else ()), FOOTNOTE, FORWARD_FOOTNOTE),
     )

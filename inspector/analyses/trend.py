@@ -131,21 +131,11 @@ def trend(
         _idle_bars(commits),
     )
     headings = ("Growth", "Findings", "Commits")
-    return Report(
-        "trend",
-        path,
-        {
-            "audits": len(times),
-            "checkpoints": len(commits),
-            "newest_audit_ms": newest or None,
-            "days": days,
-        },
-        tables,
-        page=[
-            page.Section(table.name, heading, [*blocks, table])
-            for heading, blocks, table in zip(headings, charts, tables, strict=True)
-        ],
-    )
+    summary: dict[str, Any] = {"audits": len(times), "checkpoints": len(commits)}
+    summary |= {"newest_audit_ms": newest or None, "days": days}
+    parts = zip(headings, charts, tables, strict=True)
+    sections = [page.Section(of.name, heading, [*blocks, of]) for heading, blocks, of in parts]
+    return Report("trend", path, summary, tables, page=sections)
 
 
 def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:

@@ -83,16 +83,8 @@ def _say(report: Report, said: set[str], parsed: dict[str, Any]) -> set[str]:
     return set(problems)
 
 
-_COLUMNS = {
-    "BATCH": 6,
-    "TIME": 8,
-    "ROWS": 11,
-    "BYTES": 10,
-    "PUTS": 9,
-    "REMOVED": 9,
-    "LAG": 11,
-    "LEFTOVERS": 9,
-}
+_HEADS = ("BATCH", "TIME", "ROWS", "BYTES", "PUTS", "REMOVED", "LAG", "LEFTOVERS")
+_COLUMNS = dict(zip(_HEADS, (6, 8, 11, 10, 9, 9, 11, 9), strict=True))
 """Heads and widths; together 80 columns wide."""
 
 _IMPORTANT = ("BATCH", "ROWS", "BYTES", "LEFTOVERS", "REMOVED", "LAG", "PUTS", "TIME")
@@ -115,19 +107,11 @@ def batch_lines(report: ReportData, display: Display) -> Iterator[str]:
         rows = f">{rows}" if row["stores_read"] else UNKNOWN
     clock, lag = row["batch_timestamp_ms"], row["lag_ms"]
     size = row["row_bytes"]
-    yield _line(
-        {
-            "BATCH": str(row["batch_id"]),
-            "TIME": UNKNOWN if clock is None else time_ms_text(clock)[-13:-5],
-            "ROWS": rows,
-            "BYTES": UNKNOWN if size is None else bytes_text(size),
-            "PUTS": _count(row["puts"]),
-            "REMOVED": _count(row["removals"]),
-            "LAG": UNKNOWN if lag is None else duration_text(lag),
-            "LEFTOVERS": _count(row["leftovers"]),
-        },
-        display,
-    )
+    texts = [str(row["batch_id"]), UNKNOWN if clock is None else time_ms_text(clock)[-13:-5], rows]
+    texts += [UNKNOWN if size is None else bytes_text(size), _count(row["puts"])]
+    texts += [_count(row["removals"]), UNKNOWN if lag is None else duration_text(lag)]
+    cells = dict(zip(_HEADS, [*texts, _count(row["leftovers"])], strict=True))
+    yield _line(cells, display)
     for finding in row["findings_new"]:
         text = escape(f"{_head(finding)}: {finding['cause']}")
         yield from display.text(text, finding["severity"], before=f"{_INDENT}+ ")

@@ -31,21 +31,21 @@ LISTED = ("findings", "problems")  # tables that every envelope has under their 
 def render_json(report: ReportData) -> Iterator[str]:
     """The envelope, piece by piece: rows are written as they are read."""
     primary = report.primary
+    columns = {
+        table.name: [
+            {"name": c.name, "unit": c.unit.value, "exact": c.exact} for c in table.columns
+        ]
+        for table in report.tables
+    }
     head = {
         "schema_version": SCHEMA_VERSION,
-        "command": report.command,
-        "checkpoint": report.checkpoint,
+        **fields_of(report, "command", "checkpoint"),
         "part": None if report.part is None else asdict(report.part),
         "verdict": None if report.verdict is None else verdict_value(report.verdict, report),
         **({"metrics": report.metrics} if report.metrics else {}),
         "summary": plain.plain_summary(report),
         "table": primary.name,
-        "columns": {
-            table.name: [
-                {"name": c.name, "unit": c.unit.value, "exact": c.exact} for c in table.columns
-            ]
-            for table in report.tables
-        },
+        "columns": columns,
     }
     before = dumps(head)[:-1] + ", "
     if primary.name not in LISTED:
@@ -73,6 +73,7 @@ def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
     size, growth, cause, restart = verdict.size, verdict.growth, verdict.cause, verdict.restart
     rates = ("rows_per_hour", "bytes_per_hour", "heap_bytes_per_hour")
     changes = ("new_rows_per_hour", "removed_rows_per_hour")
+    of_growth = fields_of(growth, *rates, *changes) if growth else {}
     return {
         "level": verdict.level.value,
         **fields_of(verdict, "errors", "warnings", "infos", "problems", "leftovers"),
@@ -88,11 +89,7 @@ def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
         and {"rows": size.rows, "row_bytes": size.bytes, "heap_bytes": size.heap_bytes},
         "growth": growth
         and {
-            "growing": growth.growing,
-            **{
-                name: None if rate is None else round(rate)
-                for name, rate in fields_of(growth, *rates, *changes).items()
-            },
+            **{name: None if rate is None else round(rate) for name, rate in of_growth.items()},
             **fields_of(growth, "since_batch", "since_ms"),
             "since": time_ms_text(growth.since_ms),
             **fields_of(growth, "since_oldest", "versions", "judged"),

@@ -166,20 +166,18 @@ def wrong_options(parsed: Mapping[str, Any]) -> str | None:
 def gate_table(gates: Sequence[Gate]) -> t.Table:
     """The gates, those that are exceeded first."""
     exceeded = sum(gate.passed is Passed.EXCEEDED for gate in gates)
-    return GateRow.table(
-        f"gates: {exceeded} of {len(gates)} exceeded",
-        [
-            GateRow(
-                metric=gate.metric.name,
-                result=gate.passed.value,
-                evidence=gate.sentence,
-                value=gate.value,
-                most=gate.limit,
-                quantity=gate.metric.quantity.value,
-            )
-            for gate in gates
-        ],
-    )
+    rows = [
+        GateRow(
+            metric=gate.metric.name,
+            result=gate.passed.value,
+            evidence=gate.sentence,
+            value=gate.value,
+            most=gate.limit,
+            quantity=gate.metric.quantity.value,
+        )
+        for gate in gates
+    ]
+    return GateRow.table(f"gates: {exceeded} of {len(gates)} exceeded", rows)
 
 
 def comparison_table(comparison: Comparison) -> t.Table:

@@ -66,12 +66,11 @@ def fields_of(value: object, *names: str) -> dict[str, Any]:
 
 def finding_row(finding: Finding) -> FindingRow:
     """A finding as a row."""
+    kind = finding.kind
     return FindingRow(
-        id=finding.kind.id,
         severity=finding.severity.word,
         certainty=finding.certainty.value,
-        title=finding.kind.title,
-        spark=finding.kind.spark,
+        **fields_of(kind, "id", "title", "spark"),
         **fields_of(finding, "cause", "operator_id", "store_name", "rows", "bytes"),
         **fields_of(finding, "evidence", "next_step", "command"),
     )

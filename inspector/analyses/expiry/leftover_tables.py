@@ -123,25 +123,23 @@ def class_table(judged: Judged) -> t.Table:
         value_bytes = total.bytes - total.key_bytes
         return of_rows(total.rows, total.key_bytes, value_bytes, layout, RETAINED).total
 
-    return LeftoverClassRow.table(
-        "leftovers by class",
-        [
-            LeftoverClassRow(
-                **store_ids(checkpoint, store),
-                class_=total.kind.value,
-                certainty=total.certainty.value,
-                keys=total.rows,
-                row_bytes=total.bytes,
-                disk_bytes=round(files * total.bytes / row_bytes) if row_bytes else None,
-                heap_bytes=heap(total) if has_heap else None,
-                oldest_expired_batch=None if total.before_window else total.oldest_version - 1,
-                **total.by_change,
-                fired_max=total.fired or None,
-                reason=total.reason or None,
-            )
-            for store, total in totals
-        ],
-    )
+    rows = [
+        LeftoverClassRow(
+            **store_ids(checkpoint, store),
+            class_=total.kind.value,
+            certainty=total.certainty.value,
+            keys=total.rows,
+            row_bytes=total.bytes,
+            disk_bytes=round(files * total.bytes / row_bytes) if row_bytes else None,
+            heap_bytes=heap(total) if has_heap else None,
+            oldest_expired_batch=None if total.before_window else total.oldest_version - 1,
+            **total.by_change,
+            fired_max=total.fired or None,
+            reason=total.reason or None,
+        )
+        for store, total in totals
+    ]
+    return LeftoverClassRow.table("leftovers by class", rows)
 
 
 class UndecidedRow(t.StoreRow, table="undecided"):
@@ -434,19 +432,17 @@ def leftover_ages(judged: Judged) -> t.Table:
         expired = BEFORE_ALL if observation.fact.before_window else observation.fact.expired_version
         group = (*observation.store.name, observation.fact.leftover_class.value)
         groups.setdefault((*group, _bucket(version, expired)), []).append(observation.fact)
-    return LeftoverAgeRow.table(
-        "leftovers by age, in batches before the judged one",
-        [
-            LeftoverAgeRow(
-                **store_ids(judged.checkpoint, position[:2]),
-                class_=position[2],
-                expired=AGE_WORDS[position[3]],
-                keys=sum(fact.rows for fact in facts),
-                row_bytes=sum(fact.row_bytes for fact in facts),
-            )
-            for position, facts in sorted(groups.items())
-        ],
-    )
+    rows = [
+        LeftoverAgeRow(
+            **store_ids(judged.checkpoint, position[:2]),
+            class_=position[2],
+            expired=AGE_WORDS[position[3]],
+            keys=sum(fact.rows for fact in facts),
+            row_bytes=sum(fact.row_bytes for fact in facts),
+        )
+        for position, facts in sorted(groups.items())
+    ]
+    return LeftoverAgeRow.table("leftovers by age, in batches before the judged one", rows)
 
 
 def retention_tables(judged: Judged) -> list[t.Table]:

@@ -70,15 +70,12 @@ class Versions:
         """
         of_store = self.by_store[store]
         whole = self._whole[store]
-        return [
-            None
-            if version_facts is None
-            or version_facts.stores < whole[version]
-            or (changes and version_facts.rebased)
-            else number(version_facts)
-            for version in self.versions
-            for version_facts in (of_store.get(version),)
-        ]
+        numbers: list[int | None] = []
+        for version in self.versions:
+            facts = of_store.get(version)
+            is_known = facts and facts.stores >= whole[version] and not (changes and facts.rebased)
+            numbers.append(number(facts) if facts and is_known else None)
+        return numbers
 
     def total(
         self, number: Callable[[VersionFacts], int], *, changes: bool = False
@@ -193,14 +190,10 @@ def _most_first(amounts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int]]:
-    schemas = {
-        (name, side): schema
-        for name, schema_pair in store_schemas(checkpoint).items()
-        for side, schema in (
-            (RowPart.KEY, schema_pair.key),
-            (RowPart.VALUE, widen_timeout(schema_pair.value)),
-        )
-    }
+    schemas = {}
+    for store, pair in store_schemas(checkpoint).items():
+        schemas[store, RowPart.KEY] = pair.key
+        schemas[store, RowPart.VALUE] = widen_timeout(pair.value)
     result: dict[StoreId, dict[str, int]] = {}
     for observation in facts.of(FieldSizes):
         sizes, side = observation.fact.rows, observation.fact.side

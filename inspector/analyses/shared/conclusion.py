@@ -56,17 +56,9 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
         text = ", ".join(said) or str(value or "")
         return text if len(text) <= _KEY_TEXT else f"{text[:_KEY_TEXT]}..."
 
-    return judge(
-        checkpoint,
-        judged.version,
-        judged.facts,
-        judged.problems,
-        thresholds,
-        heap,
-        key_words,
-        judged.next_start,
-        growing_stores(judged),
-    )
+    of_run = judged.version, judged.facts, judged.problems
+    growing = growing_stores(judged)
+    return judge(checkpoint, *of_run, thresholds, heap, key_words, judged.next_start, growing)
 
 
 def _column(name: str) -> str:
@@ -83,14 +75,9 @@ def verdict_of(judged: Judged, findings: Sequence[Finding]) -> Verdict:
     growth = state_growth(judged, state.size)
     is_judged = growth is not None and growth.judged
     growing = growth.growing if growth and is_judged else _gains_rows(judged.facts)
-    return replace(
-        counted_verdict(
-            findings, judged.problems, _cause(findings, state, growing=growing), judged.restart
-        ),
-        growth=growth,
-        size=state.size,
-        leftovers=leftover_count(judged),
-    )
+    cause = _cause(findings, state, growing=growing)
+    verdict = counted_verdict(findings, judged.problems, cause, judged.restart)
+    return replace(verdict, growth=growth, size=state.size, leftovers=leftover_count(judged))
 
 
 def _gains_rows(facts: Facts) -> bool:

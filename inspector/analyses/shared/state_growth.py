@@ -36,15 +36,11 @@ class Point:
 
     def plus(self, second: Point) -> Point:
         """Both together, at the same version."""
-        return Point(
-            self.version,
-            self.time_ms,
-            self.rows + second.rows,
-            self.bytes + second.bytes,
-            self.heap_bytes + second.heap_bytes,
-            sum_or_none((self.new_rows, second.new_rows)),
-            sum_or_none((self.removed_rows, second.removed_rows)),
-        )
+        sizes = self.rows + second.rows, self.bytes + second.bytes
+        new = sum_or_none((self.new_rows, second.new_rows))
+        removed = sum_or_none((self.removed_rows, second.removed_rows))
+        heap = self.heap_bytes + second.heap_bytes
+        return Point(self.version, self.time_ms, *sizes, heap, new, removed)
 
 
 @dataclass(frozen=True)

@@ -179,20 +179,12 @@ def _fleet(
     group_of = {index: number for number, g in enumerate(groups) for index in g.members}
     cells = [[Cell(UNKNOWN)] * (2 + len(_FLEET_NUMBERS))] * len(failures)
     cells += map(_fleet_numbers, ordered)
-    rows = [
-        {
-            "rank": level.rank,
-            "level": level.value,
-            "name": name,
-            "link": link,
-            "cause": cause,
-            "cells": numbers,
-            "group": group_of[index],
-        }
-        for index, ((_, level, cause), name, link, numbers) in enumerate(
-            zip(entries, names, [""] * len(failures) + [*links], cells, strict=True)
-        )
-    ]
+    rows = []
+    links = [""] * len(failures) + [*links]
+    for index, (_, level, cause) in enumerate(entries):
+        words = {"rank": level.rank, "level": level.value, "name": names[index], "cause": cause}
+        more = {"link": links[index], "cells": cells[index], "group": group_of[index]}
+        rows.append(words | more)
     counts = Counter(row["level"] for row in rows)
     left_out = links.count("")
     every_kind = {finding.kind for report in ordered for finding in report.findings}
