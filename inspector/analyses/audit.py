@@ -97,6 +97,19 @@ def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
     return wrong_price(parsed["price"])
 
 
+_HELP = {  # of options, by their names
+    "maximum": "Exit with 1 if a metric exceeds this value, such as state.bytes=8GiB, "
+    "heap.bytes=16GiB, leftovers.ratio=1% or growth.bytes_per_hour=100MiB; repeatable.",
+    "baseline": "JSON report of an earlier audit to compare with: report what is new, worse, "
+    "better or gone, and exit with 1 only for what is new or worse.",
+    "estimate": "Do not audit. Estimate from listings alone what an audit would request, read and "
+    "cost.",
+    "price": "Prices for --estimate: cloud=aws, gcp or azure, or US dollars per 1,000 requests "
+    "(list=, get=), per GiB read (gib=) and per core hour (core_hour=); repeatable.  [default: "
+    "those of the URL's cloud]",
+}
+
+
 @analysis(
     uses=(o.RULES, o.THRESHOLDS, o.redacting(Redact.HASH), o.CACHE, o.REPLAY),
     tables=(
@@ -124,39 +137,15 @@ def audit(  # noqa: PLR0913 - each is an option of the command
     options: Options | None = None,
     *,
     maximum: Annotated[
-        Mapping[str, str | float],
-        View(
-            "Exit with 1 if a metric exceeds this value, such as state.bytes=8GiB, "
-            "heap.bytes=16GiB, leftovers.ratio=1% or growth.bytes_per_hour=100MiB; repeatable.",
-            metavar="METRIC=VALUE",
-            flag="--max",
-        ),
+        Mapping[str, str | float], View(_HELP["maximum"], metavar="METRIC=VALUE", flag="--max")
     ] = MappingProxyType({}),
-    baseline: Annotated[
-        str | None,
-        Option(
-            "JSON report of an earlier audit to compare with: report what is new, worse, "
-            "better or gone, and exit with 1 only for what is new or worse.",
-            metavar="FILE",
-        ),
-    ] = None,
+    baseline: Annotated[str | None, Option(_HELP["baseline"], metavar="FILE")] = None,
     tolerance: Annotated[
         str, View("Relative change from the baseline that counts as unchanged.", metavar="PERCENT")
     ] = "10%",
-    estimate: Annotated[
-        bool,
-        Option(
-            "Do not audit. Estimate from listings alone what an audit would request, read and cost."
-        ),
-    ] = False,
+    estimate: Annotated[bool, Option(_HELP["estimate"])] = False,
     price: Annotated[
-        Mapping[str, str],
-        Option(
-            "Prices for --estimate: cloud=aws, gcp or azure, or US dollars per 1,000 requests "
-            "(list=, get=), per GiB read (gib=) and per core hour (core_hour=); repeatable.  "
-            "[default: those of the URL's cloud]",
-            metavar="NAME=VALUE",
-        ),
+        Mapping[str, str], Option(_HELP["price"], metavar="NAME=VALUE")
     ] = MappingProxyType({}),
     page: bool = False,  # make an HTML page too: charts, versions, fields, schemas
 ) -> Report:

@@ -140,12 +140,8 @@ def info_report(subject: Subject, seen: SeenBytes) -> Report:
     confs = ConfRow.table("Spark confs of the judged batch", list(_conf_rows(checkpoint, version)))
     formats = FormatRow.table("formats", list(_format_rows(checkpoint, seen)))
     notes = [*_notes(checkpoint), *_copy_notes(checkpoint), *appended_notes(checkpoint)]
-    return subject.report(
-        "info",
-        (stores, *variables, formats, confs),
-        summary,
-        notes=[*notes, *vouching_notes(subject)],
-    )
+    tables = (stores, *variables, formats, confs)
+    return subject.report("info", tables, summary, notes=[*notes, *vouching_notes(subject)])
 
 
 def _variable_rows(operator: Operator) -> Iterator[VariableRow]:

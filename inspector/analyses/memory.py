@@ -534,6 +534,15 @@ def wrong_options(parsed: Mapping[str, Any]) -> str | None:
     return None
 
 
+_HELP = {  # of options, by their names
+    "retain": "Number of versions in memory (spark.sql.streaming.maxBatchesToRetainInMemory).",
+    "state_percent": "Percentage of the executor heap that the state may fill.  [default: what "
+    "Spark's memory manager leaves]",
+    "rocksdb_confs": "Configuration of the query below spark.sql.streaming.stateStore.rocksdb, "
+    "such as writeBufferSizeMB=32 or boundedMemoryUsage=true; repeatable.  [default: Spark's own]",
+}
+
+
 @analysis(
     uses=(RULES, REPLAY),
     tables=(RungRow, OffHeapRow, ExecutorRow, ShapeRow, HeapRow, WhatIfRow),
@@ -545,13 +554,7 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     path: str | Opened,
     options: Options | None = None,
     *,
-    retain: Annotated[
-        int,
-        View(
-            "Number of versions in memory (spark.sql.streaming.maxBatchesToRetainInMemory).",
-            minimum=1,
-        ),
-    ] = 2,
+    retain: Annotated[int, View(_HELP["retain"], minimum=1)] = 2,
     executors: Annotated[
         int | None, View("Number of executors that share the partitions.", minimum=1)
     ] = None,
@@ -559,26 +562,13 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     heap: Annotated[
         int | None, View("Heap of an executor (spark.executor.memory), such as 8GiB.", size=True)
     ] = None,
-    state_percent: Annotated[
-        int | None,
-        View(
-            "Percentage of the executor heap that the state may fill.  [default: what "
-            "Spark's memory manager leaves]",
-            minimum=1,
-        ),
-    ] = None,
+    state_percent: Annotated[int | None, View(_HELP["state_percent"], minimum=1)] = None,
     jdk: Annotated[int, View("Java version of the executors.", minimum=8)] = JDK,
     spark: Annotated[
         str | None, View("Spark version that runs the query.  [default: as the checkpoint shows]")
     ] = None,
     rocksdb_confs: Annotated[
-        Mapping[str, str],
-        View(
-            "Configuration of the query below spark.sql.streaming.stateStore.rocksdb, such as "
-            "writeBufferSizeMB=32 or boundedMemoryUsage=true; repeatable.  [default: Spark's own]",
-            metavar="CONF=VALUE",
-            flag="--rocksdb-conf",
-        ),
+        Mapping[str, str], View(_HELP["rocksdb_confs"], metavar="CONF=VALUE", flag="--rocksdb-conf")
     ] = MappingProxyType({}),
 ) -> Report:
     """State size from files to heap, how many executors hold it, and what would reduce it.
@@ -665,13 +655,12 @@ def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> t.Table:
 
 def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> t.Table:
     now = sum(store.held.total for store in stores)
-    return WhatIfRow.table(
-        f"what if (now: ~{bytes_text(now)} for {short_count_text(options.retain, 'version')})",
-        [
-            WhatIfRow(change=change, heap_bytes=amount, saved_bytes=now - amount, how=how)
-            for change, amount, how in _changes(judged, stores, options)
-        ],
-    )
+    rows = [
+        WhatIfRow(change=change, heap_bytes=amount, saved_bytes=now - amount, how=how)
+        for change, amount, how in _changes(judged, stores, options)
+    ]
+    versions = short_count_text(options.retain, "version")
+    return WhatIfRow.table(f"what if (now: ~{bytes_text(now)} for {versions})", rows)
 
 
 def _changes(

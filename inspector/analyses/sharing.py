@@ -210,11 +210,9 @@ def sharing(
 
 def sharing_report(judged: Judged, by: str) -> Report:
     """One row per version and store (or operator, or partition), oldest first."""
-    table = VersionRow.table(
-        "changes of each version, and rows shared with the version before",
-        list(_version_rows(judged, by)),
-        columns=VersionRow.columns(without=PLACES[by]),
-    )
+    rows, columns = list(_version_rows(judged, by)), VersionRow.columns(without=PLACES[by])
+    title = "changes of each version, and rows shared with the version before"
+    table = VersionRow.table(title, rows, columns=columns)
     note = SHARING_NOTE if judged.checkpoint.provider.keeps_maps else ON_DISK_NOTE
     return judged.report("sharing", (table, _rewrites(judged)), footnotes=(note,))
 

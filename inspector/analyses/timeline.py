@@ -363,11 +363,8 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     batches = BatchRow.table("batches, by store", rows)
     # What a store does not know, no sum knows.
     of_version = sorted(group_by(rows, lambda row: row.version).items())
-    totals = TotalRow.table(
-        "batches, all stores together",
-        [_total(of_stores) for _, of_stores in of_version],
-        shown=len(merged) > 1,
-    )
+    sums = [_total(of_stores) for _, of_stores in of_version]
+    totals = TotalRow.table("batches, all stores together", sums, shown=len(merged) > 1)
     together = state_growth.growth_together(judged, heaps)
     unsure = together is not None and not together.bytes.judged
     too_few = f"{capitalise(too_short(len(together.points)))}." if together and unsure else ""
@@ -429,13 +426,10 @@ def _rate_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
 
 
 def _replay_deltas(checkpoint: Checkpoint, store: StoreName, version: int) -> int | None:
-    depths = [
-        version - max((v for v in files.snapshots if v <= version), default=0)
-        for layout in checkpoint.layout.stores
-        if (layout.store.operator_id, layout.store.store_name) == store
-        for files in (checkpoint.store_files.get(layout.directory),)
-        if files is not None
-    ]
+    layouts = (layout for layout in checkpoint.layout.stores if layout.store.name == store)
+    of_layouts = (checkpoint.store_files.get(layout.directory) for layout in layouts)
+    snapshots = [files.snapshots for files in of_layouts if files is not None]
+    depths = [version - max((v for v in of if v <= version), default=0) for of in snapshots]
     return max(depths, default=None)
 
 

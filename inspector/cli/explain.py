@@ -188,11 +188,9 @@ def _changes(text: str, checkpoint: str | None) -> list[str]:
                 for store in stores
                 if _words(str(store[f"{part}_schema"])) == _words(old)
             ]
-            line += (
-                f" In this checkpoint it is {' or '.join(names)}."
-                if names
-                else " No operator of this checkpoint has it: the text is of another."
-            )
+            which = f" In this checkpoint it is {' or '.join(names)}."
+            of_another = " No operator of this checkpoint has it: the text is of another."
+            line += which if names else of_another
         lines.append(line)
     return lines
 

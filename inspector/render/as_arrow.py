@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,10 +116,6 @@ def _name(column: Column) -> str:
 def _array(column: Column, rows: Sequence[Mapping[str, Any]], kind: pa.DataType) -> Any:
     values = [row.get(column.name) for row in rows]
     if pa.types.is_string(kind):
-        values = [
-            value
-            if value is None or isinstance(value, str)
-            else json.dumps(value, ensure_ascii=False, allow_nan=False)
-            for value in values
-        ]
+        text = partial(json.dumps, ensure_ascii=False, allow_nan=False)
+        values = [v if v is None or isinstance(v, str) else text(v) for v in values]
     return pa.array(values, kind)

@@ -141,6 +141,19 @@ class EvictedKeyRow(t.StoreRow, table="keys"):
     value_bytes: t.ValueBytes
 
 
+_HELP = {  # of options, by their names
+    "evict": "Leave out all leftovers, leftovers of one class, or rows (those that match --key "
+    "and --where, which imply it).",
+    "by": "Remove the rows, or set their timers to a time in the past, so that Spark calls the "
+    "function for them.  [default: timeout for group state with timers, else removal]",
+    "compact": "Write one snapshot in place of a snapshot and its deltas (HDFS-backed state).",
+    "stopped": "Assume that the query is stopped, even if there are files newer than its last "
+    "commit.",
+    "dest_storage_options": "Option for the fsspec driver of DEST; repeatable.  [default: those "
+    "of --storage-option]",
+}
+
+
 @analysis(
     uses=(o.KEYS, o.RULES, o.redacting(Redact.NONE), o.WORK, o.SCHEMAS, o.PART[:1], o.AT_VERSION),
     tables=(CopiedRow, EvictionRow, EvictedKeyRow),
@@ -151,46 +164,20 @@ def copy(  # noqa: PLR0913 - the options of one command
     dest: Annotated[str, Option("Where the copy is written.")],
     options: Options | None = None,
     *,
-    evict: Annotated[
-        str | None,
-        Option(
-            "Leave out all leftovers, leftovers of one class, or rows (those that match --key and "
-            "--where, which imply it).",
-            metavar="leftovers|CLASS|rows",
-        ),
-    ] = None,
-    by: Annotated[
-        Literal["removal", "timeout"] | None,
-        Option(
-            "Remove the rows, or set their timers to a time in the past, so that Spark calls the"
-            " function for them.  [default: timeout for group state with timers, else removal]"
-        ),
-    ] = None,
+    evict: Annotated[str | None, Option(_HELP["evict"], metavar="leftovers|CLASS|rows")] = None,
+    by: Annotated[Literal["removal", "timeout"] | None, Option(_HELP["by"])] = None,
     certainty: Annotated[
         Literal["proven", "inferred"], Option("Evict only proven leftovers, or inferred ones too.")
     ] = "proven",
     operator: Annotated[int | None, Option("Evict only from this operator.", minimum=0)] = None,
-    compact: Annotated[
-        bool,
-        Option("Write one snapshot in place of a snapshot and its deltas (HDFS-backed state)."),
-    ] = False,
+    compact: Annotated[bool, Option(_HELP["compact"])] = False,
     plan: Annotated[
         bool, Option("Write nothing. Report what would be evicted, and the effect.")
     ] = False,
-    stopped: Annotated[
-        bool,
-        Option(
-            "Assume that the query is stopped, even if there are files newer than its last commit."
-        ),
-    ] = False,
+    stopped: Annotated[bool, Option(_HELP["stopped"])] = False,
     dest_storage_options: Annotated[
         Mapping[str, str] | None,
-        Option(
-            "Option for the fsspec driver of DEST; repeatable.  [default: those of "
-            "--storage-option]",
-            metavar="KEY=VALUE",
-            flag="--dest-storage-option",
-        ),
+        Option(_HELP["dest_storage_options"], metavar="KEY=VALUE", flag="--dest-storage-option"),
     ] = None,
 ) -> Report:
     """Copy a checkpoint: whole, compacted, as of an earlier batch, or without leftovers.
@@ -601,18 +588,12 @@ def _damage(run: Run, facts: Facts) -> Iterator[Problem]:
     Files that no restart needs do not count: the copy leaves them out.
     """
     checkpoint, version = run.checkpoint, run.version
-    needed = {
-        file.path
-        for files in checkpoint.store_files.values()
-        if version in (*files.deltas, *files.snapshots)
-        for file in chain_for(files, version).files
-    }
-    state = {
-        file.path
-        for operator in checkpoint.operators
-        for store in operator.layout.folders
-        for file in store.of_kind(*KINDS_OF_STATE)
-    }
+    having = (
+        of for of in checkpoint.store_files.values() if version in (*of.deltas, *of.snapshots)
+    )
+    needed = {file.path for of in having for file in chain_for(of, version).files}
+    folders = (folder for operator in checkpoint.operators for folder in operator.layout.folders)
+    state = {file.path for folder in folders for file in folder.of_kind(*KINDS_OF_STATE)}
     for problem in run.problems(facts):
         spared = problem.path in state and problem.path not in needed
         older = problem.slug == "missing-delta"

@@ -206,11 +206,8 @@ def copying(
     With ``checked`` every file is held against its checksums, as a copy that is read back.
     """
     checkpoint, version = run.checkpoint, run.version
-    partitions = {
-        (operator.operator_id, partition.partition_id): partition
-        for operator in checkpoint.operators
-        for partition in operator.layout.partitions
-    }
+    layouts = ((o.operator_id, p) for o in checkpoint.operators for p in o.layout.partitions)
+    partitions = {(number, layout.partition_id): layout for number, layout in layouts}
     ids: dict[str, str] = {}
     tasks = []
     for task in run.tasks(replace(ALL_LEFTOVERS, fit=checked)):
@@ -227,11 +224,8 @@ def _folders(
     layouts = {layout.directory: layout for layout in partition.stores}
     for directory, layout in layouts.items():
         names = tuple(s.store.store_name for s in partition.stores if s.directory == directory)
-        files = tuple(
-            file
-            for file in layout.files
-            if file.kind in _KINDS and (file.version is None or file.version <= version)
-        )
+        of_kinds = (file for file in layout.files if file.kind in _KINDS)
+        files = tuple(f for f in of_kinds if f.version is None or f.version <= version)
         own = None
         if ids is not None:
             newest = chain_for(checkpoint.store_files[directory], version).files[-1]

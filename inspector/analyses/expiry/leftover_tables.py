@@ -218,11 +218,8 @@ def undecided_keys(judged: Judged, redact: Redact, limit: int) -> list[t.Table]:
 
 def notes(facts: Facts) -> list[str]:
     """What is needed from the user to decide more."""
-    stores = {
-        total.store.name
-        for total in facts.undecided_totals
-        if total.fact.reason in (UNKNOWN_CLOCK, NEIGHBOURS)
-    }
+    by_clock = (UNKNOWN_CLOCK, NEIGHBOURS)
+    stores = {of.store.name for of in facts.undecided_totals if of.fact.reason in by_clock}
     return [
         f"operator {operator} {store}: {UNKNOWN_CLOCK}, and some keys are leftovers by one of the "
         "two alone; say --timeout-kind"

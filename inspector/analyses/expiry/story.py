@@ -336,11 +336,8 @@ class Narrator:
         unsure = self._other_ms is not None and was is not None and was < self._other_ms
         self.may_have_fired = not due and unsure and self.alive and self.clock_ms is None
         if not due and (threshold is None or unsure) and was is not None:
-            why = (
-                "no record of the batch shows which clock timers follow"
-                if unsure
-                else "the batch's clock is not known"
-            )
+            unknown = "no record of the batch shows which clock timers follow"
+            why = unknown if unsure else "the batch's clock is not known"
             return f"its timeout fired, or new data came ({why}); the call"
         if not due:
             return "a call for new data" if was is None else "before its timeout, a call for data"

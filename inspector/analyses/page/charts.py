@@ -100,11 +100,10 @@ def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
     of_rows = [Series("row bytes", versions.total(lambda facts: facts.row_bytes))]
     heap = Series("heap of two versions", _heap(versions, batches), exact=False)
     gaps = GAPS if any(value is None for value in rows[0].values) else ""
+    about = "The heap is an estimate."
     charts = [
         versions.chart("Rows in the state", Scale.COUNT, rows, gaps),
-        versions.chart(
-            "Bytes of the state", Scale.BYTES, [*of_rows, heap], "The heap is an estimate."
-        ),
+        versions.chart("Bytes of the state", Scale.BYTES, [*of_rows, heap], about),
     ]
     if any(lag is not None for lag in versions.lags_ms):
         about = (

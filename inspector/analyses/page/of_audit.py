@@ -44,6 +44,8 @@ def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
     """What the page of an audit shows below its first screen, by what :func:`page_request` has."""
     tables = {table.name: table for table in report.tables}
     versions = charts.Versions(judged)
+    undecided = [tables["undecided"]] if "undecided" in tables else []
+    unknown = Text((*unknown_here(judged), *NEVER_KNOWN), points=True)
     return (
         Section("size", "Size of the state", list(_sizes(judged))),
         Section("batches", "Batch by batch", list(_batches(judged, versions))),
@@ -51,7 +53,7 @@ def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
         Section("bytes", "Size by operator, partition and field", list(_bytes(judged))),
         Section("leftovers", "Leftovers", list(_leftovers(run, judged, tables))),
         Section("schemas", "Schemas and rules", list(_schemas(judged))),
-        Section("unknown", "What the checkpoint does not show", list(_unknowns(judged, tables))),
+        Section("unknown", "What the checkpoint does not show", [*undecided, unknown]),
     )
 
 
@@ -128,12 +130,6 @@ def _leftovers(run: Run, judged: Judged, tables: dict[str, t.Table]) -> Iterator
         yield from _HIDDEN.get(redact, ())
 
 
-def _unknowns(judged: Judged, tables: dict[str, t.Table]) -> Iterator[Block]:
-    if "undecided" in tables:
-        yield tables["undecided"]
-    yield Text((*unknown_here(judged), *NEVER_KNOWN), points=True)
-
-
 NEVER_KNOWN = (
     "A checkpoint does not hold the query's output mode and plan, the kind of its timeouts, or the "
     "time range of its joins. What depends on them is inferred where the bytes allow it.",
@@ -185,11 +181,8 @@ def oldest_story(run: Run, judged: Judged, redact: Redact) -> t.Table | None:
     report = explain_keys(judged, _events(run, oldest))
     (row,) = lt.LeftoverWords.of(run.checkpoint, redact).rows([oldest], lt.LeftoverRow)
     story = report.primary
-    return replace(
-        story,
-        title="History of the oldest leftover",
-        rows=[line | {"key": row.key} for line in map(dict, story.rows)],
-    )
+    rows = [line | {"key": row.key} for line in map(dict, story.rows)]
+    return replace(story, title="History of the oldest leftover", rows=rows)
 
 
 def _events(run: Run, oldest: Observed[Leftover]) -> Sequence[Mapping[str, Any]]:

@@ -145,11 +145,9 @@ class _State:
         return StateSize(rows, row_bytes, heap if has_heap else None, counters)
 
     def _together(self, stores: Mapping[StoreName, VersionFacts]) -> tuple[int, int, int]:
-        return (
-            sum(store_facts.rows for store_facts in stores.values()),
-            sum(store_facts.row_bytes for store_facts in stores.values()),
-            sum(self.heap_of(name) for name in stores),
-        )
+        rows = sum(of_store.rows for of_store in stores.values())
+        size = sum(of_store.row_bytes for of_store in stores.values())
+        return rows, size, sum(map(self.heap_of, stores))
 
     def heap_of(self, store: StoreName) -> int:
         return self.heaps.get(store, 0)
@@ -172,11 +170,8 @@ class _State:
         if counters is None:
             return finding.rows, finding.bytes, heap
         counting = self.stores[counters]
-        return (
-            finding.rows + counting.rows,
-            finding.bytes + counting.row_bytes,
-            heap + self.heap_of(counters),
-        )
+        rows, size = finding.rows + counting.rows, finding.bytes + counting.row_bytes
+        return rows, size, heap + self.heap_of(counters)
 
     def _counters_of_all(self, finding: Finding, rows: int) -> StoreName | None:
         """The store that counts the rows of a join's side, if the finding is about all of them."""

@@ -125,142 +125,92 @@ def _schema(side: str) -> Option:
     )
 
 
+_HELP = {  # of options, by their names
+    "storage_options": "Option for the fsspec driver of the storage; repeatable.",
+    "batch": "Inspect the state as of this batch.  [default: the last committed batch]",
+    "store_name": "Only this store, such as left-keyToNumValues, or left or right for the rows of "
+    "one side of a join.",
+    "partition_id": "Only this partition.",
+    "redact": "Redact keys and values: show them (none), their hashes, or nothing (all).",
+    "workers": "Number of partitions to read at the same time in this process.  [default: the "
+    "number of cores]",
+    "memory_limit": "Memory limit of this process, or of each Python worker on Spark, such as "
+    "2GiB. A partition with too many keys is read in several passes, a part of its keys at a "
+    "time.",
+    "timeout_kind": "Type of the group-state timeouts, event time or processing time, if the "
+    "files do not show it.",
+    "event_time_fields": "Field that carries the watermark, if the schema does not mark it, such "
+    "as key.ts or value.ts.",
+    "operator_rules": "Expiry rule of an operator: never, or a comparison such as "
+    "'key.ts<=watermark', 'key.window<=watermark-1h' or 'value.expires<processing'.",
+    "join_retention": "How far behind the watermark a side of a join keeps its rows, such as "
+    "left=1h.",
+    "key": "Only this key: its value (a) where it has one column, a field and its value (user=a "
+    'or window.end=2024-01-01T00:00:10Z; repeatable), a JSON object (\'{"user": "a"}\'), its bytes '
+    "(hex:...), or the hash of a redacted key (sha256:...).",
+    "where": "Only rows matching FIELD OP VALUE, where OP is one of = != < <= > >= ~= (regular "
+    "expression) contains: a field of the key (user=a) or of the value ('value.count>10', quoted "
+    "for the shell). Use a dot for a field of a struct, and null for null; repeatable.",
+    "thresholds": "Threshold of a finding, such as skew_ratio=5, heap_bytes=8GiB, or SS202=100 "
+    "for at least 100 rows; repeatable. The findings page lists all of them.",
+    "cache": "Cache reports in this folder, on any storage. As long as no file of a checkpoint "
+    "changes, its next audits take one listing and read no files.",
+}
+
+
 @dataclass(frozen=True)
 class Options:
     """Options that analyses share; every field has the default of the command line.
 
-    What a field means is the help of its option, beside its type. Of ``batch`` and
+    What a field means is the help of its option. Of ``batch`` and
     ``state_version`` the newest committed one counts if neither is given; ``memory_limit`` is in
     bytes; ``storage_options`` may hold credentials; ``redact`` None is the analysis' own default.
     """
 
     storage_options: Annotated[
         Mapping[str, str],
-        Option(
-            "Option for the fsspec driver of the storage; repeatable.",
-            metavar="KEY=VALUE",
-            flag="--storage-option",
-        ),
+        Option(_HELP["storage_options"], metavar="KEY=VALUE", flag="--storage-option"),
     ] = field(default_factory=dict, repr=False)
-    batch: Annotated[
-        int | None,
-        View(
-            "Inspect the state as of this batch.  [default: the last committed batch]",
-            minimum=0,
-            source="batchId",
-        ),
-    ] = None
+    batch: Annotated[int | None, View(_HELP["batch"], minimum=0, source="batchId")] = None
     state_version: Annotated[
         int | None, View("Inspect this state version (batch + 1).", minimum=0)
     ] = None
     operator_id: Annotated[
         int | None, View("Only the operator with this id.", minimum=0, flag="--operator")
     ] = None
-    store_name: Annotated[
-        str | None,
-        View(
-            "Only this store, such as left-keyToNumValues, or left or right for the rows of "
-            "one side of a join.",
-            flag="--store",
-        ),
-    ] = None
+    store_name: Annotated[str | None, View(_HELP["store_name"], flag="--store")] = None
     partition_id: Annotated[
         int | None,
-        View("Only this partition.", minimum=0, flag="--partition", source="snapshotPartitionId"),
+        View(_HELP["partition_id"], minimum=0, flag="--partition", source="snapshotPartitionId"),
     ] = None
-    redact: Annotated[
-        Redact | None,
-        View("Redact keys and values: show them (none), their hashes, or nothing (all)."),
-    ] = None
-    workers: Annotated[
-        int | None,
-        Option(
-            "Number of partitions to read at the same time in this process.  [default: the "
-            "number of cores]",
-            minimum=1,
-        ),
-    ] = None
-    memory_limit: Annotated[
-        int | None,
-        Option(
-            "Memory limit of this process, or of each Python worker on Spark, such as 2GiB. "
-            "A partition with too many keys is read in several passes, a part of its keys at "
-            "a time.",
-            size=True,
-        ),
-    ] = None
+    redact: Annotated[Redact | None, View(_HELP["redact"])] = None
+    workers: Annotated[int | None, Option(_HELP["workers"], minimum=1)] = None
+    memory_limit: Annotated[int | None, Option(_HELP["memory_limit"], size=True)] = None
     engine: EngineOptions = field(default_factory=lambda: EngineOptions(LOCAL))
-    timeout_kind: Annotated[
-        TimeoutKind | None,
-        View(
-            "Type of the group-state timeouts, event time or processing time, if the files do not "
-            "show it."
-        ),
-    ] = None
+    timeout_kind: Annotated[TimeoutKind | None, View(_HELP["timeout_kind"])] = None
     event_time_fields: Annotated[
         tuple[str, ...],
-        View(
-            "Field that carries the watermark, if the schema does not mark it, such as "
-            "key.ts or value.ts.",
-            metavar="[OP=]FIELD",
-            flag="--event-time-field",
-        ),
+        View(_HELP["event_time_fields"], metavar="[OP=]FIELD", flag="--event-time-field"),
     ] = ()
     operator_rules: Annotated[
         tuple[str, ...],
-        View(
-            "Expiry rule of an operator: never, or a comparison such as 'key.ts<=watermark', "
-            "'key.window<=watermark-1h' or 'value.expires<processing'.",
-            metavar="OP[:STORE]=RULE",
-            flag="--operator-rule",
-        ),
+        View(_HELP["operator_rules"], metavar="OP[:STORE]=RULE", flag="--operator-rule"),
     ] = ()
     join_retention: Annotated[
-        tuple[str, ...],
-        View(
-            "How far behind the watermark a side of a join keeps its rows, such as left=1h.",
-            metavar="[OP:]SIDE=DURATION",
-        ),
+        tuple[str, ...], View(_HELP["join_retention"], metavar="[OP:]SIDE=DURATION")
     ] = ()
     key: Annotated[
-        str | tuple[str, ...],
-        View(
-            "Only this key: its value (a) where it has one column, a field and its value (user=a "
-            'or window.end=2024-01-01T00:00:10Z; repeatable), a JSON object (\'{"user": "a"}\'), '
-            "its bytes (hex:...), or the hash of a redacted key (sha256:...).",
-            metavar="VALUE|FIELD=VALUE|JSON|HEX|HASH",
-        ),
+        str | tuple[str, ...], View(_HELP["key"], metavar="VALUE|FIELD=VALUE|JSON|HEX|HASH")
     ] = ()
-    where: Annotated[
-        tuple[str, ...],
-        View(
-            "Only rows matching FIELD OP VALUE, where OP is one of = != < <= > >= ~= "
-            "(regular expression) contains: a field of the key (user=a) or of the value "
-            "('value.count>10', quoted for the shell). Use a dot for a field of a struct, "
-            "and null for null; repeatable.",
-            metavar="'FIELD OP VALUE'",
-        ),
-    ] = ()
+    where: Annotated[tuple[str, ...], View(_HELP["where"], metavar="'FIELD OP VALUE'")] = ()
     key_schemas: Annotated[tuple[str, ...], _schema("key")] = ()
     value_schemas: Annotated[tuple[str, ...], _schema("value")] = ()
     thresholds: Annotated[
         Mapping[str, str | float],
-        View(
-            "Threshold of a finding, such as skew_ratio=5, heap_bytes=8GiB, or SS202=100 for "
-            "at least 100 rows; repeatable. The findings page lists all of them.",
-            metavar="NAME=VALUE",
-            flag="--threshold",
-        ),
+        View(_HELP["thresholds"], metavar="NAME=VALUE", flag="--threshold"),
     ] = field(default_factory=dict)
 
-    cache: Annotated[
-        str | None,
-        Option(
-            "Cache reports in this folder, on any storage. As long as no file of a checkpoint "
-            "changes, its next audits take one listing and read no files.",
-            metavar="DIR",
-        ),
-    ] = None
+    cache: Annotated[str | None, Option(_HELP["cache"], metavar="DIR")] = None
 
     @property
     def keys(self) -> tuple[str, ...]:

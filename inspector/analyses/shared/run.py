@@ -352,12 +352,10 @@ def in_whole(
     split = [task for task in tasks if task.key_range is not None]
     if not split:
         return observations
-    partitions = {
-        (t.operator_id, t.partition_id): Listed(
-            t.request.top, t.request.leftover_limit, t.sampled_keys
-        )
-        for t in split
-    }
+    partitions = {}
+    for task in split:
+        most = task.request.top, task.request.leftover_limit, task.sampled_keys
+        partitions[task.operator_id, task.partition_id] = Listed(*most)
     return fold_ranges(observations, partitions)
 
 
