@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyspark
 
-from inspector.engines.java import provide_java
+from inspector.engines.session import provide_java
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = ROOT / "scripts" / "fixtures" / "tables" / "RocksTables.scala"

@@ -19,7 +19,7 @@ from hypothesis import is_hypothesis_test, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from inspector.checkpoint import patience
-from inspector.engines.java import packaged_home, provide_java
+from inspector.engines.session import packaged_home, provide_java
 from inspector.exceptions import EngineError
 from tests.profiles import FEW, load_profile
 from tests.spark_support import SILENCE, assert_no_crash, start_quickly

@@ -34,7 +34,7 @@ from typing import ParamSpec, TypeVar
 
 import pytest
 
-from inspector.engines.java import provide_java
+from inspector.engines.session import provide_java
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from inspector.engines.java import provide_java
+from inspector.engines.session import provide_java
 from inspector.render.page.document import render_page
 from tests.browser import DESKTOP, PHONE, Loaded, browser, loaded
 from tests.cli.support import (

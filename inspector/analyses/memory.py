@@ -601,6 +601,7 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
         "retained_versions": options.retain,
         "heap_estimate_bytes": sum(store.held.total for store in stores),
         "heap_peak_estimate_bytes": sum(store.peak.total for store in stores),
+        **sizing.summary,
     }
     tables = [
         RungRow.table(_LADDER, list(_ladder(judged, stores, options))),

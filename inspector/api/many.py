@@ -21,14 +21,18 @@ from inspector.analyses.shared.estimate import work_of
 from inspector.analyses.shared.fleet_run import Audited, Outcome, Shown, find_all, run_all
 from inspector.analyses.shared.opening import Recalled, begin
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.report_cache import ReportCache, check_outside
+from inspector.analyses.shared.report_cache import (
+    ReportCache,
+    check_outside,
+    report_from_json,
+    report_json,
+)
 from inspector.checkpoint.cache_files import cache_files
 from inspector.checkpoint.search import Found
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.engines.engine import Engine, Work
 from inspector.exceptions import EngineError, InspectorError
 from inspector.render.report import Report
-from inspector.render.stored import report_from_json, report_json
 from inspector.schemas import batch_of, specs_in
 
 Path = str | os.PathLike[str]

@@ -1,16 +1,9 @@
 """Arrow types that ``mapInArrow`` does not support, encoded as types that it does.
 
-==================  ======================================================================
-ours                encoded as
-==================  ======================================================================
-timestamp(ms)       timestamp(us) (of the tables of reports)
-time64(ns)          string, ``12:34:56.123456789`` (Spark has a type for it from 4.1 on only)
-null                string, all null (a file of Spark's cannot hold ``void``)
-struct<>            struct<__dummy__: string>, null (Parquet has no struct without fields)
-==================  ======================================================================
-
-Everything else stays as it is, with its time zone and precision. Batches of any schema can be
-encoded as bytes: Arrow IPC streams, one in each row.
+``timestamp(ms)`` of reports becomes ``timestamp(us)``; ``time64(ns)`` text (Spark has a type for it
+from 4.1 on); ``null`` text (a file of Spark's cannot hold ``void``); ``struct<>`` a struct of one
+null, ``__dummy__`` (Parquet has none without fields). Batches of any schema can be encoded as
+bytes: Arrow IPC streams, one in each row.
 """
 
 from __future__ import annotations

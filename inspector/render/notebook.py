@@ -10,8 +10,7 @@ from inspector.findings.finding import Finding
 from inspector.render.as_json import LISTED
 from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.first_screen import first_screen
-from inspector.render.page.document import environment
-from inspector.render.page.views import growth_of
+from inspector.render.page.document import environment, growth_of
 from inspector.render.report_data import ReportData
 from inspector.render.tabular import StreamedRows, Table
 

@@ -1,22 +1,9 @@
 """Decoded values as JSON values, the way Spark's own JSON has them where it has one.
 
-=========================  ==========================================================
-timestamp                  RFC 3339 in UTC, microseconds: ``2024-01-01T00:00:00.000000Z``
-timestamp without zone     the same without ``Z``
-date                       ``2024-01-01``
-time of day                ``12:34:56.123456789`` without trailing zeros of the fraction
-binary                     base64
-decimal                    string, all digits of its scale
-integers                   numbers, also those above 2^53
-float, double              shortest number that reads back the same; ``NaN``, ``Infinity``, and
-                           ``-Infinity`` as strings
-struct                     object; a repeated field name is ``name#2``
-map                        object if its keys are strings or whole numbers, else an array of
-                           ``{"key": ..., "value": ...}``
-intervals                  as Spark words them (:mod:`inspector.render.values`)
-variant                    the JSON value it holds; a decimal that no double is equal to is a string
-nanosecond timestamps      one text with nine digits
-=========================  ==========================================================
+Besides what the page ``reference/output`` says of values: a timestamp has microseconds, or nine
+digits, and without a zone no ``Z``; a time of day no trailing zeros of its fraction; a decimal all
+digits of its scale; a variant is the value it holds, and text if it is a decimal that no double is
+equal to; intervals are as Spark words them.
 """
 
 from __future__ import annotations

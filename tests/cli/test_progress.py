@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from inspector.cli.progress import progress_text, shown, watch_of
+from inspector.cli.click_options import progress_text, shown, watch_of
 from inspector.engines.engine import BYTES, TASKS, Measure
 
 MIB = 1 << 20

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from inspector.engines import java
+from inspector.engines import session as java
 from inspector.exceptions import EngineError
 from tests.cli.support import checkpoint_of
 from tests.spark_support import FROM_OUTSIDE
@@ -115,7 +115,7 @@ def test_it_gets_all_arguments_as_they_are_but_for_the_module_it_lacks() -> None
 
 def test_the_folder_ends_with_the_process() -> None:
     pytest.importorskip(java.PACKAGE)
-    said = "from inspector.engines.java import packaged_home as home; print(home())"
+    said = "from inspector.engines.session import packaged_home as home; print(home())"
     done = subprocess.run(
         [sys.executable, "-c", said], cwd=ROOT, capture_output=True, text=True, check=True
     )

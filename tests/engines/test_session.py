@@ -26,7 +26,7 @@ from inspector.exceptions import EngineError
 pytest.importorskip("pyspark.sql", exc_type=ImportError)
 
 from inspector.engines import session as sessions
-from inspector.engines.java import packaged_home
+from inspector.engines.session import packaged_home
 from inspector.engines.session_scope import Request, SessionScope, register, scope_of
 
 AROUND = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")

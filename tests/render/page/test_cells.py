@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from inspector.render.page.document import Cell, cell, number_cell, summary_cell
 from inspector.render.page.page_model import Scale
-from inspector.render.page.views import Cell, cell, number_cell, summary_cell
 from inspector.render.tabular import Column, Unit
 
 AT = 1_704_067_220_500

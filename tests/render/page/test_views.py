@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from inspector.render.page.document import (
+    bars_view,
+    chart_view,
+    growth_of,
+    table_view,
+    views_of,
+)
 from inspector.render.page.page_model import (
     MOST_ROWS,
     Bar,
@@ -10,13 +17,6 @@ from inspector.render.page.page_model import (
     Scale,
     Series,
     Text,
-)
-from inspector.render.page.views import (
-    bars_view,
-    chart_view,
-    growth_of,
-    table_view,
-    views_of,
 )
 from inspector.render.tabular import Column, Table, Unit
 from tests.render.samples import EMPTY, table
