@@ -84,10 +84,11 @@ def conf_checks(
         for key in sorted(confs[before].keys() & confs[after].keys()):
             old, new = confs[before][key], confs[after][key]
             if old != new and not (clocks[after].appended and key == SHUFFLE_PARTITIONS):
+                moved = ": keys are looked for in other partitions" * (key == SHUFFLE_PARTITIONS)
                 yield _differs(
                     after,
                     f"got {new[:80]!r} as {key}, offsets/{before} says {old[:80]!r}, and a restart "
-                    "takes over what is recorded",
+                    f"takes over what is recorded{moved}",
                 )
         later = confs.get(BatchId(after + 1), {})
         for key in sorted((confs[before].keys() & later.keys()) - confs[after].keys()):

@@ -71,8 +71,8 @@ def lacks_operator(checkpoint: Checkpoint, operator_id: int, version: int) -> bo
 def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -> bool:
     """Whether a version does not have a partition because others do, or none of its operator."""
     # The newest file of such a folder is of a version that has the partition: of one before a
-    # repartitioning, or of one that is not finished. Of what is older than the log nothing is
-    # known.
+    # repartitioning, or of one that is not finished; or it is older, where the number was changed
+    # in the log. Of what is older than the log nothing is known.
     if any(lacks_operator(checkpoint, s.store.operator_id, version) for s in partition.stores):
         return True
     if has_partition(checkpoint, partition.partition_id, version):
@@ -82,7 +82,8 @@ def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -
     )
     batches = checkpoint.logs.confs
     unknown = bool(batches) and newest <= min(batches)
-    return bool(newest) and (unknown or has_partition(checkpoint, partition.partition_id, newest))
+    had = newest < version or has_partition(checkpoint, partition.partition_id, newest)
+    return bool(newest) and (unknown or had)
 
 
 def hashed_fields(checkpoint: Checkpoint, operator: Operator, store: str, version: int) -> int:

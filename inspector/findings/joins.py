@@ -32,6 +32,9 @@ class Retention:
     newest: VersionFacts
     first: VersionFacts
     versions: int  # versions whose changes are known
+    early: int = (
+        0  # of these, rows that the watermark had not passed: of a semi join, those that met
+    )
 
     @property
     def moved_ms(self) -> int:
@@ -48,7 +51,7 @@ class Retention:
         """No row went, though the watermark moved past some and rows grew."""
         grown = self.newest.rows > self.first.rows
         passed = self.most_ms is not None and self.most_ms > 0
-        return not self.removed and self.moved_ms > 0 and grown and passed
+        return self.removed == self.early and self.moved_ms > 0 and grown and passed
 
 
 @dataclass(frozen=True)
@@ -124,16 +127,19 @@ def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention 
         beside = f"; the other side removed {count_text(opposite.removed, 'row')}"
     is_mutual = opposite is not None and opposite.keeps_passed_rows
     is_idle = opposite is not None and not opposite.removed
+    early = f" ({side.early:,} went before, as they met a partner)" if side.early else ""
+    by_time = " by their time" if side.early else ""
     return JOIN_SIDE.of_store(
         StoreName(life.operator_id, store),
-        f"no row was removed in {count_text(side.versions, 'version')}, though the watermark moved "
+        f"no row {'that the watermark had passed ' * bool(side.early)}was removed in "
+        f"{count_text(side.versions, 'version')}, though the watermark moved "
         f"by {duration_text(side.moved_ms)}; {count_text(side.newest.rows, 'row')}, the oldest "
-        f"{duration_text(side.most_ms or 0)} behind the watermark{beside}",
+        f"{duration_text(side.most_ms or 0)} behind the watermark{early}{beside}",
         *side.newest.rows_and_bytes,
         _BOTH
         if is_mutual
-        else f"The {_side(store)} side of the join removes no rows, though the watermark has "
-        f"passed some{_NEITHER if is_idle else _ONE}.",
+        else f"The {_side(store)} side of the join removes no rows{by_time}, though the watermark "
+        f"has passed some{_NEITHER if is_idle else _ONE}.",
         next_step=_BOUND_BOTH if is_mutual or is_idle else JOIN_SIDE.to_do,
     )
 

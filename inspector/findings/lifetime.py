@@ -41,6 +41,7 @@ class LongSession:
     start_ms: int
     puts: int
     words: str = ""
+    most: int = 0  # versions that wrote any one session
 
 
 @dataclass(frozen=True)
@@ -470,6 +471,7 @@ def _nearly_equal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
 
 
 _FEWEST_ALIKE = 5
+_MANY = 0.2  # share of the sessions
 _GAPS = 4
 """How many times the gap a session lasts, at least, for one that events prolong again and again."""
 
@@ -528,8 +530,11 @@ def _long_sessions(
 ) -> Iterator[Finding]:
     """Most sessions, or one of many, that have been open for far longer than the others are."""
     rows, gap, longest = far.lasting, life.reach_ms, life.longest
-    moved = life.all_moved_ms
-    if rows >= thresholds.hot_share * life.newest.rows and 0 < _GAPS * gap <= moved / 2:
+    moved, often = life.all_moved_ms, longest is not None and 2 * longest.puts >= life.window
+    most = rows >= thresholds.hot_share * life.newest.rows and _GAPS * gap <= moved / 2
+    # Fewer, and in a shorter history, if as many versions as not wrote them.
+    many = often and rows >= max(_FEWEST_GONE, _MANY * life.newest.rows) and gap <= 0.4 * moved
+    if gap > 0 and (most or many):
         yield catalogue.OPEN_SESSIONS.of_store(
             life,
             f"{rows:,} of {count_text(life.newest.rows, 'session')} were there before the newer "
@@ -629,6 +634,60 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     yield finding if warned else replace(finding, severity=Severity.INFO)
 
 
+def _either_clock(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Timeouts near to the batch clock, and far ahead of the watermark that they may go by."""
+    far, calls, watermark, batch = life.expiring, life.calls, life.watermark_ms, life.batch_ms
+    if far is None or calls is None or not watermark or batch is None or life.by_event_time:
+        return
+    # Those in processing time may have fired, and then removed what they were of.
+    fired = calls.timeout_kept or calls.timeout_rearmed or calls.timeout_removed or life.removals
+    ahead = min(far.rows, default=0) * far.width - batch
+    rows, behind = sum(far.rows.values()), batch - watermark
+    short = life.window < thresholds.window_versions or rows < life.newest.rows
+    if short or fired or life.now_ms != batch or behind < _DAY_MS or 10 * abs(ahead) > behind:
+        return
+    older = duration_text(behind)
+    yield catalogue.FAR_EXPIRY.of_store(
+        life,
+        f"{count_text(rows, 'timeout')} lie near the clock of the judged batch, whose watermark is "
+        f"{older} behind it; the files do not show by which of the two they go",
+        rows,
+        life.newest.row_bytes,
+        f"The expiry of {count_text(rows, 'timeout')} is near the batch clock, while event times "
+        f"are {older} older: if the query has EventTimeTimeout, it was set from the wall clock, "
+        "and none fires.",
+        certainty=Certainty.INFERRED,
+        severity=Severity.INFO,
+        next_step=_BY_EVENT_TIME,
+    )
+
+
+def _long_gap(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Sessions that wait far longer for more events than any of them lasts."""
+    longest, gap = life.longest, life.reach_ms
+    if longest is None or not life.removals or life.window < thresholds.window_versions:
+        return
+    lasting = longest.most * (life.span_ms or 0) / life.window
+    if gap < _LONG_GAP_MS or not lasting or gap < _GAPS_LASTING * lasting:
+        return
+    versions = count_text(longest.most, "batch", "batches")
+    yield catalogue.FAR_EXPIRY.of_store(
+        life,
+        f"no session was written in more than {versions}; the gap is ~{duration_text(gap)}",
+        life.newest.rows,
+        life.newest.row_bytes,
+        f"The gap of session_window is ~{duration_text(gap)}, though no session has events in more "
+        f"than {versions} (~{duration_text(round(lasting))}): they all wait for what does not "
+        "come.",
+        certainty=Certainty.INFERRED,
+        severity=Severity.INFO,
+        next_step="shorten the gap to somewhat more than the pauses within a session, if no events "
+        "come after longer ones",
+    )
+
+
+_LONG_GAP_MS = 3 * _HOUR_MS  # shorter ones are usual, whatever the sessions
+_GAPS_LASTING = 20
 _BY_EVENT_TIME = (
     "set event-time timeouts and timers from the event time or the watermark "
     "(getCurrentWatermarkMs), or use those of the processing time, which go by the wall clock"
@@ -894,6 +953,8 @@ def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
         return
     if life.calls is not None and life.returns > 2 * life.calls.timeout_removed:
         return  # the function may remove keys for reasons of its own
+    if life.operator_name in PROCESSORS and life.rule.row_kind is not RowKind.TTL_VALUE:
+        return  # and so may a processor, which clears its variables and begins them anew
     pauses, noun = "the pauses between the events of a key", "timeout"
     longer = "call setTimeoutDuration or setTimeoutTimestamp with a time, in ms, longer than "
     longer += pauses
@@ -1115,5 +1176,5 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
 
 _RULES = (
     *(_nearly_equal, _put_off, _short_delay, _long_delay, _waiting),
-    *(_short_ttl, _renewals, _returning, _no_puts),
+    *(_short_ttl, _renewals, _returning, _no_puts, _either_clock, _long_gap),
 )

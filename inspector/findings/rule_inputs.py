@@ -255,7 +255,8 @@ def _longest(
         return None
     first = min(starts)
     words = key_words(name, starts[first].key)
-    return LongSession(first // MICROS_PER_MS, starts[first].puts, f" ({words})" if words else "")
+    said, most = f" ({words})" if words else "", max(top.puts for top in tops)
+    return LongSession(first // MICROS_PER_MS, starts[first].puts, said, most)
 
 
 def _reach_ms(operator: Operator, clock: BatchClock | None, facts: Facts) -> int:
@@ -493,10 +494,10 @@ def retention(checkpoint: Checkpoint, facts: Facts, name: StoreName, version: in
         if clock is not None and clock.watermark_ms:
             watermarks[at] = clock.watermark_ms
             behind[at] = clock.watermark_ms - oldest
-    return Retention(
-        *(behind, watermarks, sum(version_facts.removed_rows for version_facts in result)),
-        *(versions.get(version, VersionFacts()), _first(versions), len(result)),
-    )
+    early = facts.sums(RemovedRows).get(name, RemovedRows()).early
+    removed = sum(version_facts.removed_rows for version_facts in result)
+    newest, first = versions.get(version, VersionFacts()), _first(versions)
+    return Retention(behind, watermarks, removed, newest, first, len(result), early)
 
 
 def _doubt(checkpoint: Checkpoint, version: int) -> str:

@@ -131,9 +131,10 @@ def _growing(
         f"was removed; the most that a key has are {entries.most:,}",
         keys,
         None,
-        f"The {text} state {life.store_name!r} of {count_text(keys, 'key')} only grows"
-        f"{'' if life.has_ttl else ' and has no TTL'}, up to "
-        f"{count_text(entries.most, 'entry', 'entries')} of one key.",
+        f"The {text} state {life.store_name!r} only grows"
+        f"{'' if life.has_ttl else ' and has no TTL'}: {count_text(keys, 'key')} "
+        f"{'has' if keys == 1 else 'have'} {thresholds.entries_per_key:,} entries or more, up to "
+        f"{entries.most:,}.",
         next_step=("" if life.has_ttl else f"give {life.store_name!r} a TTL ({TTL_OPTION}), or ")
         + "remove entries that are not needed any more: ListState.put with those that are, "
         "MapState.removeKey",

@@ -103,7 +103,7 @@ class Lifetime:
         oldest = OldestEventTime.observe(self._state, event_time.per_ms)
         if oldest.oldest_ms is not None:
             yield self._observe(oldest, change.version)
-        if self._store.by_key_time and not self.disputed:
+        if not self.disputed:
             removed = RemovedRows.observe(change, self._state, event_time, batch, before)
             yield self._observe(removed, change.version)
 

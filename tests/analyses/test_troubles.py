@@ -142,7 +142,7 @@ CAUSES: dict[str, str] = {
     "group_rearmed": r"timeout of \d+ keys fired .*, and the function set a new one",
     "group_same_value": r"do not change the value",
     "group_fat_value": r"One key holds \d\d % of the bytes",
-    "tws_list": r"The list state 'pages' of 20 keys only grows and has no TTL, up to 80",
+    "tws_list": r"The list state 'pages' only grows and has no TTL: 20 keys have 64",
     "tws_map": r"map state 'pages'",
     "tws_value_without_ttl": r"The variable 'pages' has no TTL and the query no timers",
     "tws_far_ttl": r"The TTL of 160 values of 'pages' ends 10 years .*ahead \(on 20\d\d",

@@ -143,6 +143,25 @@ def test_a_file_that_is_damaged_behind_its_records_is_loaded(tmp_path: Path, fil
     )
 
 
+def test_partitions_beyond_the_recorded_number_are_not_read(tmp_path: Path) -> None:
+    """As after an edit of the newest entry of offsets, which Spark takes over."""
+    root = copy(tmp_path, PLAIN)
+    for batch in range(6, 10):
+        entry = root / "offsets" / str(batch)
+        entry.with_name(f".{batch}.crc").unlink(missing_ok=True)
+        conf = '"spark.sql.shuffle.partitions":"{}"'
+        entry.write_text(entry.read_text().replace(conf.format(2), conf.format(1)))
+    whole = restart(root)
+    assert (whole.possible, whole.obstacles) == (True, ())
+    for version in range(8, 11):
+        (root / f"state/0/1/{version}.delta").unlink()
+    assert restart(root).sentence == "Restarts from batch 10: yes, from 10 deltas."
+    report = api.audit(str(root))
+    assert report.verdict is not None
+    assert report.verdict.cause is not None
+    assert "keys are looked for in other partitions" in report.verdict.cause.finding.cause
+
+
 def test_a_snapshot_that_cannot_be_read_is_skipped_by_new_releases(tmp_path: Path) -> None:
     case = "3.5.9/rocksdb_agg_update_snapshots"
     broken = restart(copy(tmp_path / "a", case, cut=(newest(case, "zip"),)))

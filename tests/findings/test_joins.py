@@ -31,6 +31,17 @@ def test_a_side_that_never_removes_while_the_watermark_moves() -> None:
     assert "the oldest 1 min 10 s behind the watermark; the other side removed 40" in found.evidence
 
 
+def test_rows_that_met_a_partner_and_went_did_not_go_by_their_time() -> None:
+    """As on the left side of a semi join."""
+    other = replace(SIDE, removed=40)
+    (found,) = judge_join(
+        JoinLifetime(3, {LEFT: replace(SIDE, removed=12, early=12), RIGHT: other})
+    )
+    assert found.cause.startswith("The left side of the join removes no rows by their time, though")
+    assert "no row that the watermark had passed was removed in 9 versions" in found.evidence
+    assert "behind the watermark (12 went before, as they met a partner); the" in found.evidence
+
+
 def test_both_sides_that_never_remove_say_the_same() -> None:
     left, right = judge_join(JoinLifetime(3, {LEFT: SIDE, RIGHT: SIDE}))
     assert left.cause == right.cause

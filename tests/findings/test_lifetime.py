@@ -620,6 +620,82 @@ def test_sessions_that_are_open_for_most_of_the_history_are_counted() -> None:
     assert judged(**many | {"expiring": few}, all_moved_ms=4 * HOUR) == []
 
 
+def test_some_sessions_of_many_that_are_open_for_long_are_counted_if_many_versions_wrote_them() -> (
+    None
+):
+    many: dict[str, Any] = {
+        **OPEN,
+        "now_ms": 10 * DAY,
+        "removals": 90,
+        "window": 60,
+        "newest": VersionFacts(rows=59, puts=1),
+        "expiring": replace(expiring(m30=59), lasting=24),
+        "reach_ms": 1_800_000,
+        "all_moved_ms": 2 * HOUR,
+        "longest": LongSession(10 * DAY - HOUR, 30),
+    }
+    (found,) = judged(**many)
+    assert found.cause.startswith("24 of 59 sessions are open for half of the history or longer")
+    for change in (
+        {"longest": LongSession(10 * DAY - HOUR, 29)},
+        {"expiring": replace(expiring(m30=59), lasting=11)},
+        {"reach_ms": 2_900_000},
+    ):
+        assert judged(**many | change) == []
+
+
+def test_a_gap_far_longer_than_any_session_lasts_is_named() -> None:
+    long: dict[str, Any] = {
+        **OPEN,
+        "removals": 45,
+        "quiet": 0,
+        "window": 56,
+        "span_ms": 28 * HOUR,
+        "reach_ms": DAY,
+        "longest": LongSession(0, 1, "", 2),
+    }
+    (found,) = judged(**long)
+    assert (found.kind.id, found.severity) == ("SS218", Severity.INFO)
+    assert found.cause == (
+        "The gap of session_window is ~1 d, though no session has events in more than 2 batches "
+        "(~1 h): they all wait for what does not come."
+    )
+    for change in (
+        {"longest": LongSession(0, 1, "", 3)},
+        {"reach_ms": 3 * HOUR - 1},
+        {"removals": 0, "quiet": 0},
+    ):
+        assert all("The gap of" not in found.cause for found in judged(**long | change))
+
+
+def test_timeouts_near_the_clock_are_asked_whether_they_go_by_an_older_watermark() -> None:
+    near: dict[str, Any] = FAR | {
+        "removals": 0,
+        "now_ms": 10 * DAY,
+        "batch_ms": 10 * DAY,
+        "watermark_ms": 5 * DAY,
+        "expiring": expiring(m30=9),
+        "calls": TimerCalls(armed_keys=9),
+    }
+    (found,) = judged(**near)
+    assert (found.kind.id, found.certainty) == ("SS218", Certainty.INFERRED)
+    assert found.cause == (
+        "The expiry of 9 timeouts is near the batch clock, while event times are 5 d older: if the "
+        "query has EventTimeTimeout, it was set from the wall clock, and none fires."
+    )
+    for change in (
+        {"watermark_ms": 9 * DAY + 1},
+        {"watermark_ms": 0},
+        {"by_event_time": True},
+        {"removals": 1},
+        {"calls": TimerCalls(armed_keys=9, timeout_kept=1)},
+        {"expiring": expiring(m721=9)},
+        {"expiring": expiring(m30=8)},
+        {"window": 2},
+    ):
+        assert all("near the batch clock" not in found.cause for found in judged(**near | change))
+
+
 def test_timeouts_that_each_call_sets_anew_never_fire() -> None:
     calls = TimerCalls(armed_by_data=70, armed_keys=9)
     group: dict[str, Any] = {
@@ -937,6 +1013,12 @@ def test_keys_that_come_back_after_they_had_gone_are_information(
     few = 99 if "operator_name" in change else 119
     assert judged(**RETURNING | change | {"returns": few}) == []
     assert judged(**RETURNING | change | {"window": 4}) == []
+
+
+def test_keys_that_a_processor_clears_may_come_back() -> None:
+    processor = {"operator_name": "transformWithStateExec", "rule": SHORT_LIVED["rule"]}
+    assert judged(**RETURNING | processor) != []
+    assert judged(**RETURNING | processor | {"rule": TIMERS}) == []
 
 
 def test_keys_that_a_function_removes_by_data_may_come_back() -> None:

@@ -267,3 +267,10 @@ def test_tries_are_few_and_close_together(
 )
 def test_keys_of_two_forms_of_which_one_ended(versions: list[tuple[int, ...]], last: int) -> None:
     assert last_of_older(versions) == last
+
+
+def test_rows_of_a_join_that_went_before_the_watermark_passed_them_are_told() -> None:
+    run = Run.start(str(FIXTURES / "join_left_outer" / "checkpoint"), None)
+    facts = run.facts()
+    sides = join_lifetime(run.checkpoint, run.checkpoint.operators[0], run.version, facts).sides
+    assert [(side.removed, side.early) for side in sides.values()] == [(99, 0), (81, 21)]

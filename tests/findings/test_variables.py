@@ -53,15 +53,15 @@ def test_a_list_that_only_grows() -> None:
     assert (found.kind.id, found.rows, found.certainty.value) == ("SS216", 2, "inferred")
     assert found.severity is Severity.WARNING
     assert found.cause == (
-        "The list state 'visits' of 2 keys only grows and has no TTL, up to 2,000 entries of one "
-        "key."
+        "The list state 'visits' only grows and has no TTL: 2 keys have 64 entries or more, up to "
+        "2,000."
     )
     assert found.evidence.startswith("2 keys with 64 entries or more, to which entries were added")
     (few,) = judge_variable(
         replace(LIST, family=Family.MAP, entries=replace(GROWN, growing=Counter({7: 1})))
     )
     assert few.severity is Severity.INFO
-    assert few.cause.startswith("The map state 'visits' of 1 key ")
+    assert few.cause.endswith("has no TTL: 1 key has 64 entries or more, up to 2,000.")
 
 
 @pytest.mark.parametrize(
