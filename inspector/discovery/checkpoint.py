@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, StoreLayout, discover
@@ -128,11 +128,8 @@ class Checkpoint:
 
     @cached_property
     def newest_version(self) -> int:
-        """The version that the last committed batch made.
-
-        Without a commit log (Spark 2.1 had none) it is the newest that every store can restore.
-        0 if nothing was committed.
-        """
+        """The version that the last committed batch made; 0 if nothing was committed."""
+        # Without a commit log (Spark 2.1 had none) it is the newest that every store can restore.
         if self.logs.last_committed is not None:
             return self.logs.last_committed + 1
         return 0 if self.logs.has_commits_dir else max(self.whole_versions, default=0)
@@ -277,7 +274,13 @@ def checkpoint_at(
     whole = resolve_attempts(verified, whole, provider, logs)
     whole, result = read_schemas(verified, whole)
     selected = whole.select(chosen)
-    problems = [*_selection_problems(whole.problems, selected), *logs.problems]
+    locations = {(item.store.operator_id, item.store.partition_id) for item in selected.stores}
+    problems = [
+        problem
+        for problem in whole.problems
+        if (store := problem.store) is None or (store.operator_id, store.partition_id) in locations
+    ]
+    problems += logs.problems
     given = (user_schemas or UserSchemas()).of_stores(selected)
     query = _operators(whole, result, problems, given)
     of_query = {operator.operator_id: tuple(operator.schemas) for operator in query}
@@ -300,15 +303,6 @@ def state_file_bytes(checkpoint: Checkpoint) -> int:
     layouts = [store for operator in checkpoint.operators for store in operator.layout.folders]
     files = [layout.of_kind(*KINDS_OF_STATE) for layout in layouts]
     return sum(file.size for of_store in files for file in of_store)
-
-
-def _selection_problems(problems: Iterable[Problem], selected: Layout) -> Iterator[Problem]:
-    """Problems but for those of partitions that are not selected."""
-    locations = {(item.store.operator_id, item.store.partition_id) for item in selected.stores}
-    for problem in problems:
-        store = problem.store
-        if store is None or (store.operator_id, store.partition_id) in locations:
-            yield problem
 
 
 def _operators(

@@ -137,16 +137,11 @@ class _Folder:
 
     def files(self, name: str, *, required: bool = False) -> Iterator[SmallFile]:
         """A file of the folder, with Hadoop's sums of it; nothing if it is not there."""
-        entry = self.entries.get(name)
-        if entry is None:
-            if required:
-                raise CheckpointError(
-                    f"{name} is not there, without which nothing restarts", self.path
-                )
-            return
-        for item in (entry, self.entries.get(hadoop_sums_name(name))):
-            if item is not None:
-                yield _plain(item, self.path)
+        if required and name not in self.entries:
+            raise CheckpointError(f"{name} is not there, without which nothing restarts", self.path)
+        for item in (name, hadoop_sums_name(name)) if name in self.entries else ():
+            if item in self.entries:
+                yield _plain(self.entries[item], self.path)
 
     def rewrite(self, name: str, content: bytes, renamed: str = "") -> Iterator[SmallFile]:
         """A file of the folder with another content, or as another name; with sums if it has."""

@@ -41,20 +41,14 @@ def see_bytes(checkpoint: Checkpoint) -> SeenBytes:
     ]
     # Deltas first among those of a version: a snapshot may have been written much later.
     newest = max(files, key=lambda f: (f.version or 0, f.kind is FileKind.DELTA), default=None)
-    codec = path = None
+    codec, path, version = None, None, 0
     if newest is not None:
-        path = checkpoint.storage.relative(newest.path)
+        path, version = checkpoint.storage.relative(newest.path), newest.version or 0
         with suppress(OSError):
             size = min(newest.size, _HEAD)
             codec = sniff(next(checkpoint.storage.stream(path, _HEAD, size=size), b""))
-    logs = checkpoint.logs
-    return SeenBytes(
-        codec,
-        path,
-        (newest.version or 0) if newest else 0,
-        logs.formats.get(OFFSETS),
-        logs.formats.get(COMMITS),
-    )
+    formats = checkpoint.logs.formats
+    return SeenBytes(codec, path, version, formats.get(OFFSETS), formats.get(COMMITS))
 
 
 def needs_rocksdb(checkpoint: Checkpoint, operator: Operator) -> str | None:

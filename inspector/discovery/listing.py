@@ -76,10 +76,12 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
     location = checkpoint.storage.full_path(layout.directory)
     yield from _stray(checkpoint, layout)
     if version and version not in restorable:
+        noun = "version" if len(restorable) == 1 else "versions"
+        text = f"{noun} {ranges_text(restorable)}" if restorable else "no version"
         yield Problem(
             "missing-version",
             f"state version {version} (batch {version - 1}) cannot be restored from these files, "
-            f"which can restore {_restorable_text(restorable)}",
+            f"which can restore {text}",
             location,
             store=layout.store,
             version=version,
@@ -135,11 +137,6 @@ def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
     )
     made = f"got version {newest}, and the newest batch, {planned}, makes version {planned + 1}"
     yield Problem(STRAY, f"{made}: {follows}", path, store=layout.store, version=newest)
-
-
-def _restorable_text(versions: Sequence[int]) -> str:
-    noun = "version" if len(versions) == 1 else "versions"
-    return f"{noun} {ranges_text(versions)}" if versions else "no version"
 
 
 # --- the folders of the state ----------------------------------------------------------------

@@ -77,9 +77,7 @@ def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -
         return True
     if has_partition(checkpoint, partition.partition_id, version):
         return False
-    newest = max(
-        (file.version or 0 for store in partition.stores for file in store.files), default=0
-    )
+    newest = max((f.version or 0 for store in partition.stores for f in store.files), default=0)
     batches = checkpoint.logs.confs
     unknown = bool(batches) and newest <= min(batches)
     had = newest < version or has_partition(checkpoint, partition.partition_id, newest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, StoreLayout
-from inspector.checkpoint.state_schema import ColumnFamily, StateSchema, read_state_schema
+from inspector.checkpoint.state_schema import StateSchema, read_state_schema
 from inspector.checkpoint.storage import Storage
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import Problem, StoreName
@@ -55,16 +55,12 @@ def _by_store(
         return
     if not schema.column_families:
         yield store, schema
+    names = [family.name for family in schema.column_families]
     for family in schema.column_families:
-        yield family.name, _of_family(operator, schema, family)
-
-
-def _of_family(operator: OperatorLayout, schema: StateSchema, family: ColumnFamily) -> StateSchema:
-    key = family.key
-    family_names = [column_family.name for column_family in schema.column_families]
-    if has_several_values(operator.metadata, family, family_names):
-        key = StructType((*key.fields, StructField(INDEX_COLUMN, LONG)))
-    return StateSchema(schema.version, key, family.value, (family,))
+        key = family.key
+        if has_several_values(operator.metadata, family, names):
+            key = StructType((*key.fields, StructField(INDEX_COLUMN, LONG)))
+        yield family.name, StateSchema(schema.version, key, family.value, (family,))
 
 
 def _with_families(operator: OperatorLayout, families: Mapping[str, list[str]]) -> OperatorLayout:

@@ -157,11 +157,8 @@ def set_slots(size: int) -> int:
 RETAINED_BY_DEFAULT = 2  # ``spark.sql.streaming.maxBatchesToRetainInMemory`` (Spark 2.4 and later)
 
 READ_AND_WRITE = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
-"""Operators whose restore half copies the map to read it, beside the copy that is written.
-
-(``StateStoreRestoreExec``, ``SessionWindowStateStoreRestoreExec``: this provider's ``getReadStore``
-copies as ``getStore`` does.)
-"""
+"""Operators whose restore half (``StateStoreRestoreExec``, ``SessionWindowStateStoreRestoreExec``)
+copies the map to read it (``getReadStore``), beside the copy that is written (``getStore``)."""
 
 
 class Part(NamedTuple):

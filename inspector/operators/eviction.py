@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from inspector.light_dataclasses import dataclass
 from inspector.operators import (
     aggregation,
@@ -54,6 +56,14 @@ _JOIN = (
     "A row of a join is counted in a second store and indexed by its key, and an outer join still "
     "has to emit it; rows of joins are not evicted. Let the watermark pass them."
 )
+_BEGUN_ANEW = (
+    "If data for the key comes, its aggregates begin anew; in complete mode its row is missing "
+    "from the result until then."
+)
+_COUNTER = (
+    "The only row of a limit is its counter: without it the query emits rows beyond its limit. "
+    f"{_OTHERS}"
+)
 _EMITTED = (
     "Results would be lost: a row that the watermark has not removed still has to be emitted, or "
     f"is part of a complete result. Let the watermark pass it. {_OTHERS}"
@@ -84,32 +94,25 @@ def timer_of(name: str, value: StructType | None) -> int | None:
     return timeout_ordinal(value)
 
 
+_REFUSED: Mapping[str, str] = {
+    **dict.fromkeys((*aggregation.NAMES, *session_window.NAMES), _EMITTED),
+    **dict.fromkeys(join.NAMES, _JOIN),
+    **dict.fromkeys(global_limit.NAMES, _COUNTER),
+    **dict.fromkeys(transform_with_state.NAMES, _OF_PROCESSOR),
+}
+"""Why rows of an operator are not evicted, but for those that :func:`effect_of` excepts."""
+
+
 def effect_of(name: str, rule: StoreRule, way: str, *, expired: bool) -> Effect:
     """What evicting leftovers (``expired``), or rows that were named, of an operator does."""
     if name in group_state.NAMES:
         return Effect(_CALLED if way == TIMEOUT else _ANEW)
-    if name in deduplicate.NAMES:
-        return Effect(_NO_CHANGE if expired else _REPEATED)
-    if name in deduplicate_within_watermark.NAMES:
-        return Effect(_FORGOTTEN if expired else _REPEATED)
-    if name in aggregation.NAMES:
-        if expired or rule.expiry is not None:
-            return Effect(_EMITTED, refused=True)
-        return Effect(
-            "If data for the key comes, its aggregates begin anew; in complete mode its row is "
-            "missing from the result until then."
-        )
-    if name in session_window.NAMES:
-        return Effect(_EMITTED, refused=True)
-    if name in join.NAMES:
-        return Effect(_JOIN, refused=True)
-    if name in global_limit.NAMES:
-        return Effect(
-            "The only row of a limit is its counter: without it the query emits rows beyond its "
-            f"limit. {_OTHERS}",
-            refused=True,
-        )
-    if name in transform_with_state.NAMES:
-        is_expired = expired and way == REMOVAL and rule.row_kind is RowKind.TTL_VALUE
-        return Effect(_HIDDEN) if is_expired else Effect(_OF_PROCESSOR, refused=True)
-    return Effect(_UNKNOWN, refused=True)
+    if name in (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES):
+        gone = _NO_CHANGE if name in deduplicate.NAMES else _FORGOTTEN
+        return Effect(gone if expired else _REPEATED)
+    if name in aggregation.NAMES and not expired and rule.expiry is None:
+        return Effect(_BEGUN_ANEW)
+    is_hidden = expired and way == REMOVAL and rule.row_kind is RowKind.TTL_VALUE
+    if name in transform_with_state.NAMES and is_hidden:
+        return Effect(_HIDDEN)
+    return Effect(_REFUSED.get(name, _UNKNOWN), refused=True)

@@ -1,13 +1,8 @@
 """Files that Hadoop and Spark leave beside state files, whichever provider wrote those.
 
-===========================================  ==================  ===============================
-name                                         kind                written by
-===========================================  ==================  ===============================
-``.7.delta.<uuid>[.TID<n>].tmp``             temporary           CheckpointFileManager, 2.4 on
-``temp-<n>``  ``.temp-<n>``  ``.<uuid>.tmp`` temporary           2.3
-``.<name>.crc``                              Hadoop checksum     ChecksumFileSystem (local disks)
-``<name>.crc``                               Spark checksum      ChecksumCheckpointFileManager, 4.1
-===========================================  ==================  ===============================
+Temporary files are ``.7.delta.<uuid>[.TID<n>].tmp`` (CheckpointFileManager, 2.4 on), ``temp-<n>``,
+``.temp-<n>`` and ``.<uuid>.tmp`` (2.3). ``.<name>.crc`` is Hadoop's checksum (ChecksumFileSystem,
+local disks), ``<name>.crc`` Spark's (ChecksumCheckpointFileManager, 4.1 on).
 """
 
 from __future__ import annotations
@@ -24,14 +19,12 @@ _LEADING = re.compile(r"\.*([0-9]+)[._]")
 
 def classify_side_file(name: str) -> tuple[FileKind, Version | None]:
     """The kind of such a file and the state version in its name; OTHER if it is none."""
-    kind = _kind(name)
-    return kind, None if kind is FileKind.OTHER else leading_version(name)
-
-
-def _kind(name: str) -> FileKind:
     if name.endswith(_CHECKSUM):
-        return FileKind.HADOOP_CHECKSUM if name.startswith(".") else FileKind.SPARK_CHECKSUM
-    return FileKind.TEMPORARY if _TEMPORARY.fullmatch(name) else FileKind.OTHER
+        kind = FileKind.HADOOP_CHECKSUM if name.startswith(".") else FileKind.SPARK_CHECKSUM
+        return kind, leading_version(name)
+    if _TEMPORARY.fullmatch(name):
+        return FileKind.TEMPORARY, leading_version(name)
+    return FileKind.OTHER, None
 
 
 def leading_version(name: str) -> Version | None:

@@ -34,12 +34,8 @@ def inflate_file(
     seen = sniff(head)
     codec = _codec(recorded, seen)
     if seen is not None and seen != codec:
-        report(
-            "codec-mismatch",
-            f"the bytes are {seen}, though the offset log records {codec}; read as {seen}",
-            file,
-            0,
-        )
+        words = f"the bytes are {seen}, though the offset log records {codec}; read as {seen}"
+        report("codec-mismatch", words, file, 0)
         codec = seen
     if has_checksums(codec):
         summed.add(file.path)
@@ -71,9 +67,8 @@ def check_identity(storage: Storage, file: StoreFile) -> None:
     # FileNotFoundError where it is gone, or has another size.
     entry = storage.stat(storage.relative(file.path))
     if entry is None:
-        raise FileNotFoundError(
-            f"{file.path}: the file was listed, but had been removed when it was read"
-        )
+        gone = "the file was listed, but had been removed when it was read"
+        raise FileNotFoundError(f"{file.path}: {gone}")
     if entry.is_file and entry.size != file.size:
         raise FileNotFoundError(f"{file.path}: the file was rewritten while it was being read")
 
@@ -248,9 +243,7 @@ class SideChecks:
 
     def rest(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
         """Those files that have checksums and that nobody has read to their end."""
-        for file in files:
-            if file.path in self._sides and file.path not in self._done:
-                yield file
+        return (f for f in files if f.path in self._sides and f.path not in self._done)
 
     def _open(self, file: StoreFile) -> Iterator[tuple[StoreFile, SideSum]]:
         for side in self.sides_of(file):

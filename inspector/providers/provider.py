@@ -33,37 +33,26 @@ class Provider(ABC):
 
     A provider has a ``spark_class``, spells its files by ``names``, tells them by
     :meth:`classify`, and has a :meth:`reader`; everything else says how it differs from that.
-
-    Attributes:
-        name: of its folder here; tasks carry it to the workers.
-        spark_class: name of the class in Spark, without its package.
-        names: how it spells the files of a version.
-        rank: providers of a lower rank are asked first; the one that takes what is left comes last.
-        has_column_families: several stores may share files, which some operators need.
-        keeps_maps: an executor keeps the rows of versions as maps on its heap.
-        shares_files: its snapshots consist of files that they share.
-        sums_snapshots: they hold checksums of their own, whatever codec is set.
-        writes_snapshots_alone: a version may have a snapshot and no delta: what it changed is then
-            how its snapshot differs from the one before.
-        reads_each_file_whole: its reader requests each file of a step once and whole, so that it
-            can be requested before its task begins.
-        removes_what_it_has: a removal is written only for a key that is there.
     """
 
-    spark_class: str
-    names: FileNames
-    rank = 0
-    has_column_families = False
-    keeps_maps = True
-    shares_files = False
-    sums_snapshots = False
+    spark_class: str  # name of the class in Spark, without its package
+    names: FileNames  # how it spells the files of a version
+    rank = 0  # those of a lower one are asked first; who takes what is left comes last
+    has_column_families = False  # several stores may share files, which some operators need
+    keeps_maps = True  # an executor keeps the rows of versions as maps on its heap
+    shares_files = False  # its snapshots consist of files that they share
+    sums_snapshots = False  # they hold checksums of their own, whatever codec is set
+    # a version may have a snapshot and no delta: what it changed is then how its snapshot differs
+    # from the one before
     writes_snapshots_alone = False
+    # its reader requests each file of a step once and whole, so that it can be requested before its
+    # task begins
     reads_each_file_whole = False
-    removes_what_it_has = True
+    removes_what_it_has = True  # a removal is written only for a key that is there
 
     @property
     def name(self) -> str:
-        """The folder below this one in which its class is defined."""
+        """Its folder below this one, in which the class is defined; tasks carry it to workers."""
         return type(self).__module__.removeprefix(f"{__package__}.").partition(".")[0]
 
     @property
@@ -124,9 +113,8 @@ class Provider(ABC):
         if file.kind not in (FileKind.DELTA, FileKind.SNAPSHOT):
             return file
         kind, version = self.classify(file.path.rpartition("/")[2])
-        if kind is file.kind and version == file.version:
-            return file
-        return replace(file, kind=kind, version=version)
+        is_own = kind is file.kind and version == file.version
+        return file if is_own else replace(file, kind=kind, version=version)
 
     def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:
         """The state files of one store by version; which of them make one is in ``chain``."""

@@ -178,7 +178,9 @@ class _DdlParser:
             name = name.partition("(")[0] + self._arguments()
         parsed = atomic(name)
         if isinstance(parsed, StringType) and self._accept("collate"):
-            parsed = replace(parsed, collation=self._collation())
+            if not self.peek()[:1].isalpha() and self.peek()[:1] != "`":
+                raise self.error("a collation")
+            parsed = replace(parsed, collation=self._take().strip("`"))
         if isinstance(parsed, AtomicType) and parsed.kind == "unknown":
             raise DecodeError(f"schema text has the unknown type {name[:80]!r}")
         return parsed
@@ -220,8 +222,3 @@ class _DdlParser:
         if parts and all(part.isdigit() or part in ",-" for part in parts):
             return f"({''.join(parts)})"
         return "(" + " ".join(parts).replace(" ,", ",").replace(" : ", ":") + ")"
-
-    def _collation(self) -> str:
-        if not self.peek()[:1].isalpha() and self.peek()[:1] != "`":
-            raise self.error("a collation")
-        return self._take().strip("`")

@@ -21,22 +21,16 @@ _MOST_COLUMNS = 1 << 16
 
 
 class KeyEncoding(enum.Enum):
-    """What lies in the place of a key's UnsafeRow.
+    """What lies in the place of a key's UnsafeRow."""
 
-    * row: the row itself.
-    * prefix: the row of the leading columns, so that they can be scanned by, then the rest.
-    * range: the columns that are scanned by as bytes in their order, then the rest.
-    * timestamp_first, timestamp_last: the row without its last column, which is a time, and that
-      time as 8 bytes in their order before or behind it.
-    * unknown: none of these.
-    """
-
-    ROW = "row"
-    PREFIX = "prefix"
-    RANGE = "range"
+    ROW = "row"  # the row itself
+    PREFIX = "prefix"  # the row of the leading columns, to be scanned by, then the rest
+    RANGE = "range"  # the columns that are scanned by as bytes in their order, then the rest
+    # the row without its last column, which is a time, and that time as 8 bytes in their order
+    # before or behind it
     TIMESTAMP_FIRST = "timestamp_first"
     TIMESTAMP_LAST = "timestamp_last"
-    UNKNOWN = "unknown"
+    UNKNOWN = "unknown"  # none of these
 
 
 _KINDS = {

@@ -135,14 +135,10 @@ def _needs_lineage(
     by_lineage: Mapping[int, str],
 ) -> bool:
     """Whether the version before has several attempts of which nothing is known yet."""
-    before = [item for item in attempts if item < version]
-    newest = max(before, default=None)
-    return (
-        newest is not None
-        and newest not in committed
-        and newest not in by_lineage
-        and len(attempts[newest]) > 1
-    )
+    newest = max((item for item in attempts if item < version), default=None)
+    if newest is None or newest in committed or newest in by_lineage:
+        return False
+    return len(attempts[newest]) > 1
 
 
 PROVIDER = RocksDbProvider()

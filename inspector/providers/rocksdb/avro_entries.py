@@ -1,11 +1,8 @@
 """Entries whose rows are Avro, as the same entries with UnsafeRows.
 
-::
-
-    row                    1 byte: version 0, 2 bytes: schema id, little-endian, Avro record
-    prefix of a key        1 byte: version 0, Avro record
-    range of a key         the same; its record has a mark and the bytes of each ordered column
-
+A row is a byte, version 0, the 2 bytes of its schema id, little-endian, and the Avro record. The
+prefix of a key lacks the id; so does the range of a key, whose record has a mark and the bytes of
+each ordered column.
 Everything else lies as in :mod:`inspector.decode.encoded_rows`: families, sizes, lists, checksums
 (``AvroStateEncoder``, Spark 4.0 to 4.3). So each entry is written anew with the UnsafeRows that
 Spark makes of its records, and read as all others are.

@@ -1,15 +1,9 @@
 """Names of the RocksDB provider's files, checkpoint formats 1 and 2.
 
-=====================================  ============================================================
-name                                   what it is
-=====================================  ============================================================
-``7.changelog``  ``7_<id>.changelog``  what version 7 changed
-``7.zip``  ``7_<id>.zip``              snapshot of version 7: which table files it consists of
-``SSTs/000008-<uuid>.sst``             table file, shared by the versions that name it
-``logs/000004-<uuid>.log``             RocksDB's own log of writes
-=====================================  ============================================================
-
-``<id>`` is the unique id of the checkpoint that the version belongs to (format 2, Spark 4.0 on).
+``7.changelog`` or ``7_<id>.changelog`` is what version 7 changed, ``7.zip`` or ``7_<id>.zip`` its
+snapshot: which table files it consists of. ``<id>`` is the unique id of the checkpoint that the
+version belongs to (format 2, Spark 4.0 on). ``SSTs/000008-<uuid>.sst`` is a table file, shared by
+the versions that name it, ``logs/000004-<uuid>.log`` RocksDB's own log of writes.
 """
 
 from __future__ import annotations

@@ -30,11 +30,8 @@ class RocksDbReader(FileReader):
 
     A store that is one of several column families reads the files that it shares with them, and
     passes over what is theirs. What one of them has decompressed the next ones find if they take
-    turns (:meth:`inspector.providers.task_files.TaskFiles.in_turns`).
-
-    Attributes:
-        raw_bytes: decompressed bytes of the changelog read last, 0 if another store's reader did
-            it; of a snapshot, of its entries.
+    turns (:meth:`inspector.providers.task_files.TaskFiles.in_turns`). The ``raw_bytes`` of a
+    snapshot are those of its entries.
     """
 
     @cached_property
@@ -145,18 +142,14 @@ class RocksDbReader(FileReader):
         if form.key is None or form.value is None:
             raise NoSchemaError("Avro cannot be read: the state schema is missing")
         return AvroEntries(
-            form.key,
-            form.value,
-            form.key_encoder,
-            form.written_values,
+            *(form.key, form.value, form.key_encoder, form.written_values),
             int(options.merge_delimiter) if form.several_values else None,
             ROW_CHECKSUM_BYTES if options.row_checksum else 0,
         )
 
     def _has_families(self) -> bool:
         """Whether a snapshot names column families; only the schema says what they hold."""
-        snapshots = [file for file in self._files if file.kind is FileKind.SNAPSHOT]
-        for file in snapshots:
+        for file in (item for item in self._files if item.kind is FileKind.SNAPSHOT):
             with suppress(DecodeError, OSError):
                 return bool(self._snapshot(file).families)
         return False
@@ -174,7 +167,9 @@ class RocksDbReader(FileReader):
         snapshots = [item for item in self._files if item.kind is FileKind.SNAPSHOT]
         error: DecodeError | OSError | None = None
         nearest: Mapping[str, int] | None = None
-        for snapshot in sorted(snapshots, key=lambda item: _distance(item.version or 0, version)):
+        # Up to the file's version the newest first, then those above.
+        snapshots.sort(key=lambda f: ((f.version or 0) > version, abs((f.version or 0) - version)))
+        for snapshot in snapshots:
             try:
                 families = self._snapshot(snapshot).families
             except (DecodeError, OSError) as failed:
@@ -189,11 +184,6 @@ class RocksDbReader(FileReader):
         raise error or DecodeError(
             f"no snapshot says which entries belong to the column family {name[:80]!r}"
         )
-
-
-def _distance(snapshot: int, version: int) -> tuple[bool, int]:
-    """What orders snapshots for a file: up to its version the newest first, then those above."""
-    return snapshot > version, abs(version - snapshot)
 
 
 def _agree(families: Mapping[str, int], numbered: Mapping[str, int]) -> bool:
