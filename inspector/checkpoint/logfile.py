@@ -55,9 +55,8 @@ def text_of(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise DecodeError(
-            f"got byte 0x{data[error.start]:02x}, expected UTF-8 text", offset=error.start
-        ) from None
+        message = f"got byte 0x{data[error.start]:02x}, expected UTF-8 text"
+        raise DecodeError(message, offset=error.start) from None
 
 
 def split_log(data: bytes, newest: int) -> tuple[int, list[str]]:

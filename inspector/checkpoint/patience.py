@@ -200,11 +200,8 @@ def is_for_a_moment(error: Exception) -> bool:
     statuses = set(_statuses(error))
     if statuses:
         return bool(statuses & _MOMENTARY_STATUS)
-    return (
-        _is_timeout(error)
-        or isinstance(error, ConnectionError)
-        or bool(re.search(_MOMENTARY, str(error)))
-    )
+    is_lost = _is_timeout(error) or isinstance(error, ConnectionError)
+    return is_lost or bool(re.search(_MOMENTARY, str(error)))
 
 
 def same_reason(message: str) -> str:

@@ -1,16 +1,10 @@
 """The schema files of state stores.
 
-======  ==========================================================================================
-format  layout (all integers big-endian; UTF = 2-byte length and modified UTF-8)
-======  ==========================================================================================
-v1      UTF ``v1``, UTF key schema, UTF value schema
-v2      UTF ``v2``, chunked key schema, chunked value schema
-v3      UTF ``v3``, 4-byte count of column families, and of each: UTF name, 2-byte key schema id,
-        chunked key schema, 2-byte value schema id, chunked value schema, chunked encoder of the
-        key, chunked schema of the user's key
-======  ==========================================================================================
-
-Chunked = 4-byte count, then so many UTF, to be joined. Modified UTF-8 is Java's
+All integers are big-endian; UTF is a 2-byte length and modified UTF-8. v1 is UTF ``v1``, UTF key
+schema, UTF value schema; v2 is UTF ``v2``, chunked key schema, chunked value schema; v3 is UTF
+``v3``, 4-byte count of column families, and of each: UTF name, 2-byte key schema id, chunked key
+schema, 2-byte value schema id, chunked value schema, chunked encoder of the key, chunked schema of
+the user's key. Chunked is a 4-byte count, then so many UTF, to be joined. Modified UTF-8 is Java's
 (``DataOutputStream.writeUTF``): NUL is ``C0 80`` and a character beyond U+FFFF two surrogates of
 three bytes each, which a chunk's end may part. Nothing follows the last chunk.
 
@@ -95,9 +89,8 @@ def parse_state_schema(data: bytes) -> StateSchema:
         key, value = text(), text()
         schema = StateSchema(version, _struct(key), _struct(value))
     if cursor.remaining:
-        raise DecodeError(
-            f"got {cursor.remaining} more bytes, expected the end of the file", offset=cursor.offset
-        )
+        message = f"got {cursor.remaining} more bytes, expected the end of the file"
+        raise DecodeError(message, offset=cursor.offset)
     return schema
 
 
@@ -149,12 +142,10 @@ class _Cursor:
     def utf(self) -> str:
         """A text; surrogates are left as they are, for a chunk may end between two."""
         size = self.integer(2)
-        start = self.offset
-        return _modified_utf8(self._take(size), start)
+        return _modified_utf8(self._take(size), self.offset - size)
 
     def chunked(self) -> str:
-        count = self.count(least_bytes=2)
-        return "".join([self.utf() for _ in range(count)])
+        return "".join([self.utf() for _ in range(self.count(least_bytes=2))])
 
     def count(self, least_bytes: int) -> int:
         """A 4-byte count of things that take at least so many bytes each."""
@@ -183,9 +174,8 @@ def _version(cursor: _Cursor) -> int:
     text = cursor.utf()
     match = _VERSION.fullmatch(text)
     if match is None:
-        raise DecodeError(
-            f"got {_join_surrogates(text[:40])!r}, expected a format such as 'v2'", offset=0
-        )
+        shown = _join_surrogates(text[:40])
+        raise DecodeError(f"got {shown!r}, expected a format such as 'v2'", offset=0)
     version = int(match[1])
     if not 1 <= version <= NEWEST_FORMAT:
         raise DecodeError(f"got format v{version}, expected v1 to v{NEWEST_FORMAT}", offset=0)
@@ -300,7 +290,5 @@ def _order(entries: Sequence[Entry], schema_paths: Sequence[str]) -> list[Entry]
     named = [batches[name][1] for name in names if name in batches]
     if named:
         return named
-    ordered = sorted(
-        batches.values(), key=lambda item: (item[0], item[1].modified_ms or 0, item[1].name)
-    )
-    return [entry for _, entry in ordered[-1:]]
+    order = sorted(batches.values(), key=lambda b: (b[0], b[1].modified_ms or 0, b[1].name))
+    return [entry for _, entry in order[-1:]]

@@ -160,13 +160,7 @@ def _dbfs(tail: str) -> Address:
     path = "/" + tail.lstrip("/")
     # Volumes are mounted at their own name, all else below /dbfs.
     mount, below = ("/Volumes", "") if path.startswith("/Volumes/") else ("/dbfs", "/dbfs")
-    if os.path.isdir(mount):
-        return _local(below + path)
-    return Address("dbfs", f"dbfs:{path}")
-
-
-def _hdfs(tail: str) -> Address:
-    return Address("hdfs", f"hdfs:{tail}" if tail.startswith("//") else f"hdfs://{tail}")
+    return _local(below + path) if os.path.isdir(mount) else Address("dbfs", f"dbfs:{path}")
 
 
 def staged_url(name: str) -> str:
@@ -210,7 +204,7 @@ _TRANSLATORS: Mapping[str, Callable[[str], Address]] = MappingProxyType(
         **dict.fromkeys(("s3", "s3a", "s3n"), lambda tail: Address("s3", f"s3:{tail}")),
         **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs"), _azure),
         "dbfs": _dbfs,
-        "hdfs": _hdfs,
+        "hdfs": lambda tail: Address("hdfs", f"hdfs:{'' if tail[:2] == '//' else '//'}{tail}"),
         STAGED: lambda tail: _local(staged_folder(tail)),
     }
 )

@@ -32,6 +32,7 @@ from inspector.decode.unsafe_rows import write_row
 from inspector.exceptions import DecodeError, LimitError, RowError, TruncatedError
 from inspector.model import LIMITS, Limits, above_limit
 from inspector.sparktypes import (
+    BINARY,
     ArrayType,
     AtomicType,
     DataType,
@@ -64,9 +65,8 @@ class _Cursor:
 
     def take(self, count: int) -> bytes:
         if count > self.remaining:
-            raise TruncatedError(
-                f"got {self.remaining} bytes, expected {count} of an Avro value", offset=self.at
-            )
+            message = f"got {self.remaining} bytes, expected {count} of an Avro value"
+            raise TruncatedError(message, offset=self.at)
         self.at += count
         return self.data[self.at - count : self.at]
 
@@ -116,10 +116,8 @@ class AvroRows:
         cursor = _Cursor(data)
         values: list[Any] = self._read(cursor)
         if cursor.remaining:
-            raise RowError(
-                f"got {cursor.remaining} more bytes, expected the end of the Avro row",
-                offset=cursor.at,
-            )
+            message = f"got {cursor.remaining} more bytes, expected the end of the Avro row"
+            raise RowError(message, offset=cursor.at)
         return values
 
     def unsafe_row(self, data: bytes) -> bytes:
@@ -131,14 +129,8 @@ def range_fields(schema: StructType) -> StructType:
     """The schema of the ordered fields of a range-scan key, as Avro has them."""
     # For each a marker of its sign and its big-endian bytes
     # (StateStoreColumnFamilySchemaUtils.convertForRangeScan).
-    binary = AtomicType("binary", "binary")
-    return StructType(
-        tuple(
-            StructField(f"{field.name}_{part}", binary)
-            for field in schema.fields
-            for part in ("marker", "value")
-        )
-    )
+    names = (f"{field.name}_{part}" for field in schema.fields for part in ("marker", "value"))
+    return StructType(tuple(StructField(name, BINARY) for name in names))
 
 
 def _struct(written: StructType, schema: StructType) -> _Read:
@@ -206,10 +198,8 @@ def _value(written: DataType, wanted: DataType) -> _Read:
         return _PLAIN[source]
     pack = _WIDENED.get((source, target))
     if pack is None:
-        raise DecodeError(
-            f"got Avro of {type_name(written)} for {type_name(wanted)}, expected a type that Spark "
-            "stores as Avro"
-        )
+        got = f"got Avro of {type_name(written)} for {type_name(wanted)}"
+        raise DecodeError(f"{got}, expected a type that Spark stores as Avro")
     return pack
 
 
@@ -244,9 +234,8 @@ def _block(cursor: _Cursor, noun: str) -> int:
         cursor.size()
     # A value takes a byte at least, but for void, which has no noun.
     if noun and count > cursor.remaining:
-        raise TruncatedError(
-            f"got {cursor.remaining} bytes, expected {count} Avro {noun}", offset=cursor.at
-        )
+        message = f"got {cursor.remaining} bytes, expected {count} Avro {noun}"
+        raise TruncatedError(message, offset=cursor.at)
     return count
 
 
@@ -281,14 +270,12 @@ def _decimal(data_type: DecimalType, cursor: _Cursor) -> bytes:
     size = ((most - 1).bit_length() + 8) // 8
     value = int.from_bytes(cursor.take(size), "big", signed=True)
     if abs(value) >= most:
-        raise RowError(
-            f"got an Avro decimal of more than {data_type.precision} digits", offset=start
-        )
+        message = f"got an Avro decimal of more than {data_type.precision} digits"
+        raise RowError(message, offset=start)
     if data_type.fixed_width is not None:
         return value.to_bytes(8, "little", signed=True)
-    return value.to_bytes(
-        (value if value >= 0 else ~value).bit_length() // 8 + 1, "big", signed=True
-    )
+    needed = (value if value >= 0 else ~value).bit_length() // 8 + 1
+    return value.to_bytes(needed, "big", signed=True)
 
 
 _PLAIN: Mapping[str, _Read] = {

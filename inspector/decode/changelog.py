@@ -85,9 +85,8 @@ class _Beginning:
 def _head(stream: _Beginning) -> ChangelogHead:
     version, size = _version(stream)
     if not 1 <= version <= NEWEST_VERSION:
-        raise DecodeError(
-            f"got changelog version v{version}, expected v1 to v{NEWEST_VERSION}", offset=0
-        )
+        message = f"got changelog version v{version}, expected v1 to v{NEWEST_VERSION}"
+        raise DecodeError(message, offset=0)
     if version not in _WITH_LINEAGE:
         return ChangelogHead(version, (), size)
     prefix = stream.first(size + _LENGTH_BYTES)[size:]
@@ -97,9 +96,8 @@ def _head(stream: _Beginning) -> ChangelogHead:
     end = size + _LENGTH_BYTES + length
     text = stream.first(end)[size + _LENGTH_BYTES :]
     if len(text) < length:
-        raise TruncatedError(
-            f"got {len(text)} bytes of a lineage, expected {length} (raw offset)", offset=size
-        )
+        message = f"got {len(text)} bytes of a lineage, expected {length} (raw offset)"
+        raise TruncatedError(message, offset=size)
     return ChangelogHead(version, tuple(_lineage(text, size)), end)
 
 

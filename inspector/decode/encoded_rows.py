@@ -124,9 +124,8 @@ class KeyDecoder:
         if self.encoder.kind in _TIMED:
             needed = 0
         if needed >= len(types):
-            raise DecodeError(
-                f"the encoder of the keys names column {needed}, the schema has {len(types)}"
-            )
+            message = f"the encoder of the keys names column {needed}, the schema has {len(types)}"
+            raise DecodeError(message)
         return types
 
     def _range_columns(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:

@@ -65,9 +65,8 @@ def _one_block(source: Source, limits: Limits) -> bytes:
     if size == 0:
         return b""
     if max(size, compressed) > limits.frame_bytes:
-        raise LimitError(
-            f"LZ4 block of {max(size, compressed)} bytes, limit {limits.frame_bytes}", offset=start
-        )
+        message = f"LZ4 block of {max(size, compressed)} bytes, limit {limits.frame_bytes}"
+        raise LimitError(message, offset=start)
     payload = source.take(compressed, "LZ4 block")
     # A block that is too short fails by its checksum.
     stored = token & 0xF0 == _STORED

@@ -100,12 +100,9 @@ def read_records(
     Memory is bounded by ``limits.block_bytes``, the largest raw block, and twice the longest
     record; a record is held only as far as its bytes arrive, whatever length it claims.
 
-    Raises:
-        TruncatedError: the end mark is missing.
-        TailError: bytes follow the end mark, or what is behind it cannot be decompressed.
-        RecordError: a length is impossible, a snapshot has a removal, or a value has no room for
-            its row checksum.
-        LimitError: a key or value is longer than ``limits.record_bytes``.
+    Raises TruncatedError without an end mark; TailError for bytes behind it, or what cannot be
+    decompressed there; RecordError for an impossible length, a removal in a snapshot, or a value
+    without room for its row checksum; LimitError for more than ``limits.record_bytes``.
     """
     for spans in scan_blocks(blocks, limits):
         yield _block(spans, snapshot, row_checksum)
@@ -130,10 +127,8 @@ def read_small_deltas(contents: Sequence[bytes], limits: Limits = LIMITS) -> Sma
     if read is None:
         return None
     spans, ends = np.empty((SPAN, _ROOM_TOGETHER), np.int64), np.empty((2, len(contents)), np.int64)
-    most = min(limits.block_bytes, limits.ratio_from_bytes)
-    buffer, files = read(
-        tuple(contents), spans, ends, most, limits.frame_bytes, limits.record_bytes
-    )
+    most = min(limits.block_bytes, limits.ratio_from_bytes), limits.frame_bytes, limits.record_bytes
+    buffer, files = read(tuple(contents), spans, ends, *most)
     if not files:
         return None
     records, raw = ends[:, :files]
@@ -167,8 +162,7 @@ def scan_blocks(
     """Find the records of a file that is cut anywhere, and its end; errors as of read_records.
 
     The first starts at ``raw_offset`` of the decompressed file; with ``kinds`` each begins with its
-    kind.
-    Errors of the blocks count where no end mark comes before.
+    kind. Errors of the blocks count where no end mark comes before.
     """
     errors: list[DecodeError] = []
     stream = _until_error(blocks, errors)

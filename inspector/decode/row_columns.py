@@ -151,9 +151,7 @@ def column(page: Page, data_type: DataType, cells: Cells, arrow: ArrowType) -> A
 
 def validity(present: Bools) -> pa.Buffer | None:
     """Arrow's validity bits; None if nothing is null."""
-    if present.all():
-        return None
-    return memory(np.packbits(present, bitorder="little"))
+    return None if present.all() else memory(np.packbits(present, bitorder="little"))
 
 
 def memory(values: Any) -> pa.Buffer:
@@ -254,10 +252,6 @@ def text(page: Page, spans: Regions) -> Array:
     return values
 
 
-def _binary(page: Page, cells: Cells, arrow: ArrowType) -> Array:
-    return blob(page, arrow, regions(page, cells))
-
-
 def _parts(page: Page, cells: Cells, arrow: ArrowType, dtypes: Mapping[int, str]) -> Array:
     """A region of 16 bytes made of numbers at fixed places, as a struct of them."""
     result = regions(page, cells)
@@ -289,7 +283,10 @@ def _variant(page: Page, cells: Cells, arrow: ArrowType) -> Array:
 _OTHERS: Mapping[str, Callable[[Page, Cells, ArrowType], Array]] = {
     "boolean": _boolean,
     "void": lambda _page, cells, _arrow: pa.nulls(len(cells)),
-    **dict.fromkeys(("binary", "geometry", "geography"), _binary),
+    **dict.fromkeys(
+        ("binary", "geometry", "geography"),
+        lambda page, cells, arrow: blob(page, arrow, regions(page, cells)),
+    ),
     "interval": partial(_parts, dtypes={0: "<i4", 4: "<i4", 8: "<i8"}),
     **dict.fromkeys(_NANOS, partial(_parts, dtypes={0: "<i8", 8: "<i2"})),
     "variant": _variant,
@@ -441,9 +438,8 @@ class Int64Path:
             steps += (len(data_type.fields), ordinal)
             data_type = storage_type(data_type.fields[ordinal].data_type)
         if not is_int64(data_type):
-            raise DecodeError(
-                f"field {path} is {type_name(data_type)}, expected one of {INT64_KINDS}"
-            )
+            message = f"field {path} is {type_name(data_type)}, expected one of {INT64_KINDS}"
+            raise DecodeError(message)
         self._steps = np.array(steps, np.int64)
 
     def read(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> tuple[Int64s, Bools]:

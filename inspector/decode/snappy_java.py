@@ -41,15 +41,13 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
         if length <= 0:
             raise FrameError(f"Snappy block of {length} bytes", offset=start)
         if length > limits.frame_bytes:
-            raise LimitError(
-                f"Snappy block of {length} bytes, limit {limits.frame_bytes}", offset=start
-            )
+            message = f"Snappy block of {length} bytes, limit {limits.frame_bytes}"
+            raise LimitError(message, offset=start)
         block = source.take(length, "Snappy block")
         size = _decompressed_length(block, start)
         if size > limits.frame_bytes:
-            raise LimitError(
-                f"Snappy block that holds {size} bytes, limit {limits.frame_bytes}", offset=start
-            )
+            message = f"Snappy block that holds {size} bytes, limit {limits.frame_bytes}"
+            raise LimitError(message, offset=start)
         yield codec.block(block, size, start)
 
 
@@ -58,10 +56,8 @@ def _versions(source: Source) -> None:
     start = source.offset
     version, compatible = _VERSIONS.unpack(source.take(_VERSIONS.size, "Snappy header"))
     if version < _VERSION or compatible > _VERSION:
-        raise FrameError(
-            f"Snappy stream of version {version}, readable from {compatible} on, expected 1",
-            offset=start,
-        )
+        message = f"Snappy stream of version {version}, readable from {compatible} on, expected 1"
+        raise FrameError(message, offset=start)
 
 
 def _decompressed_length(block: memoryview, start: int) -> int:

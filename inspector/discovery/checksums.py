@@ -34,14 +34,9 @@ def count_unsummed_files(checkpoint: Checkpoint, version: int) -> Unsummed:
             of_store = [file for file in layout.files if is_state(file, version)]
             beside = {main_path(side) for side in side_files(layout)}
             files += len(of_store)
-            without += sum(
-                not (
-                    file.path in beside
-                    or sums(file.version or 0)
-                    or (file.kind is FileKind.SNAPSHOT and checkpoint.provider.sums_snapshots)
-                )
-                for file in of_store
-            )
+            for file in of_store:
+                own = file.kind is FileKind.SNAPSHOT and checkpoint.provider.sums_snapshots
+                without += not (file.path in beside or sums(file.version or 0) or own)
     return Unsummed(files, without)
 
 

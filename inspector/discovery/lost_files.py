@@ -71,7 +71,11 @@ def lost_files(
                 path,
             )
         for store in layout.store_names if any_schema else ():
-            location = _place_of_schema(layout, store)
+            infos = layout.metadata.stores if layout.metadata else ()
+            in_folder = any(item.store_name == store and item.schema_paths for item in infos)
+            # A folder of schemas where they are of format 3.
+            place_of = schema_folder if layout.has_state_schema or in_folder else schema_path
+            location = place_of(layout.operator_id, store)
             path = storage.full_path(location)
             is_there = store in schemas.get(layout.operator_id, ())
             if is_there or _is_named(reported, storage, location):
@@ -95,16 +99,6 @@ def lost_files(
                 "the report for this store"
             )
             yield Problem(slug, message, path)
-
-
-def _place_of_schema(layout: OperatorLayout, store: str) -> str:
-    """The file of a store's schema, or the folder of its schemas where they are of format 3."""
-    if layout.has_state_schema or (
-        layout.metadata
-        and any(item.store_name == store and item.schema_paths for item in layout.metadata.stores)
-    ):
-        return schema_folder(layout.operator_id, store)
-    return schema_path(layout.operator_id, store)
 
 
 def _is_named(reported: Collection[str | None], storage: Storage, path: str) -> bool:

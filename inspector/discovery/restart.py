@@ -519,9 +519,8 @@ def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:
     """Metadata and schemas that Spark reads before the state, and state that is not there."""
     for path, problem in damage.paths.items():
         name = checkpoint.storage.relative(path)
-        if problem.slug in _UNPARSED and (
-            name == QUERY_METADATA or name.endswith("/_metadata/schema")
-        ):
+        read_first = name == QUERY_METADATA or name.endswith("/_metadata/schema")
+        if problem.slug in _UNPARSED and read_first:
             yield Obstacle(name, "", missing=False)
         if problem.slug == MISSING_OPERATOR:
             have_metadata = any(operator.metadata for operator in checkpoint.operators)
@@ -535,8 +534,7 @@ def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:
     if has_logs and QUERY_METADATA not in checkpoint.layout.root_names:
         yield Obstacle(QUERY_METADATA, _NO_METADATA, since="4.2")
     if checkpoint.newest_snapshot_format > 1:
-        name = "the snapshots of Spark 4.0"
-        yield Obstacle(name, _OTHER_FORMAT, verb="refuses", since="4.1")
+        yield Obstacle("the snapshots of Spark 4.0", _OTHER_FORMAT, verb="refuses", since="4.1")
 
 
 def _is_needed(checkpoint: Checkpoint, name: str) -> bool:

@@ -45,12 +45,9 @@ class UserSchema:
             raise CheckpointError(f"got the schema {schema[:80]!r}: {error.message}") from None
         unknown = unknown_type(parsed)
         if unknown is not None:
-            raise CheckpointError(
-                f"got the schema {schema[:80]!r} with the unknown type {unknown!r}"
-            )
-        if match is None:
-            return cls(parsed)
-        return cls(parsed, int(match[1]), match[2])
+            got = f"got the schema {schema[:80]!r}"
+            raise CheckpointError(f"{got} with the unknown type {unknown!r}")
+        return cls(parsed) if match is None else cls(parsed, int(match[1]), match[2])
 
 
 @dataclass(frozen=True)
@@ -69,13 +66,9 @@ class UserSchemas:
         """Store -> its key and value schema; CheckpointError: one is for none, or several."""
         operators = layout.operators
         store_names = [StoreName(o.operator_id, s) for o in operators for s in o.store_names]
-        keys = {_one_store(item, store_names, "--key-schema"): item.schema for item in self.keys}
-        values = {
-            _one_store(item, store_names, "--value-schema"): item.schema for item in self.values
-        }
-        return {
-            location: (keys.get(location), values.get(location)) for location in {**keys, **values}
-        }
+        keys = {_one_store(s, store_names, "--key-schema"): s.schema for s in self.keys}
+        values = {_one_store(s, store_names, "--value-schema"): s.schema for s in self.values}
+        return {name: (keys.get(name), values.get(name)) for name in {**keys, **values}}
 
 
 def with_user_schemas(
@@ -88,9 +81,8 @@ def with_user_schemas(
     if key is None or value is None:
         operator, store = store_name
         missing = "--key-schema" if key is None else "--value-schema"
-        raise CheckpointError(
-            f"operator {operator}, store {store!r} has no schema file: give {missing} too"
-        )
+        message = f"operator {operator}, store {store!r} has no schema file: give {missing} too"
+        raise CheckpointError(message)
     return StateSchema(GIVEN, key, value)
 
 

@@ -124,9 +124,5 @@ def _lzf_copy(length: int, back: int) -> bytes:
     return bytes([7 << 5 | back >> 8, length - 7, back & 0xFF])
 
 
-_CODECS: Mapping[str, Callable[[Iterable[bytes]], Iterator[bytes]]] = {
-    "lz4": lz4,
-    "lzf": lzf,
-    "snappy": snappy,
-    "zstd": zstd,
-}
+_CODECS: Mapping[str, Callable[[Iterable[bytes]], Iterator[bytes]]]
+_CODECS = {"lz4": lz4, "lzf": lzf, "snappy": snappy, "zstd": zstd}

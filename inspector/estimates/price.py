@@ -96,9 +96,8 @@ def prices_for(url: str, given: Mapping[str, str]) -> Prices:
         except ValueError:
             changes[name] = -1
         if name not in names or not 0 <= changes[name] < float("inf"):
-            raise ValueError(
-                f"got the price {name}={text}, expected dollars for one of {', '.join(names)}"
-            )
+            message = f"got the price {name}={text}, expected dollars for one of {', '.join(names)}"
+            raise ValueError(message)
     return replace(CLOUDS.get(cloud, Prices(0, 0)), **changes)
 
 

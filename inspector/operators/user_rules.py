@@ -71,9 +71,8 @@ class UserRules:
         for store in rules:
             of_store = self.operator_rules.get((operator_id, store))
             text = self.operator_rules.get((operator_id, None)) if of_store is None else of_store
-            named = self.event_time_fields.get(
-                operator_id, self.event_time_fields.get(None) if store in schemas else None
-            )
+            of_all = self.event_time_fields.get(None) if store in schemas else None
+            named = self.event_time_fields.get(operator_id, of_all)
             if named is not None:
                 changed[store] = _with_event_time(store, name, schemas, changed[store], named)
             if text is not None:
@@ -84,9 +83,8 @@ class UserRules:
 
     def _retain(self, operator_id: int, rules: dict[str, StoreRule]) -> None:
         for side, store in zip(STORE_SIDES, VALUE_STORES, strict=True):
-            kept = self.join_retention.get(
-                (operator_id, side), self.join_retention.get((None, side))
-            )
+            of_all = self.join_retention.get((None, side))
+            kept = self.join_retention.get((operator_id, side), of_all)
             if kept is None or store not in rules:
                 continue
             event_time = rules[store].event_time

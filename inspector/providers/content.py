@@ -106,7 +106,5 @@ class StoreContent:
         ``unique_id``: of the new version's checkpoint; None where names have none. Raises
         UnsupportedProviderError where nothing can be appended here; InspectorError; OSError.
         """
-        raise UnsupportedProviderError(
-            "no state can be written for this state store provider, only copied as it is",
-            folder.storage.root,
-        )
+        message = "no state can be written for this state store provider, only copied as it is"
+        raise UnsupportedProviderError(message, folder.storage.root)

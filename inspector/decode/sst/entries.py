@@ -88,16 +88,13 @@ class EntryBlock(LiveBlock):
 
 
 class EntryReader:
-    """Finds the entries of one table's blocks, which have to come in order.
-
-    Args:
-        limits: ``record_bytes`` for a key or value; ``block_bytes``, what is held at once.
-        types: of entries that may be there.
-        held_bytes: what is held at once instead.
-    """
+    """Finds the entries of one table's blocks, which have to come in order."""
 
     def __init__(
-        self, limits: Limits, types: tuple[int, ...] = _READ, held_bytes: int | None = None
+        self,
+        limits: Limits,  # ``record_bytes`` for a key or value; ``block_bytes``, held at once
+        types: tuple[int, ...] = _READ,  # of entries that may be there
+        held_bytes: int | None = None,  # what is held at once instead
     ) -> None:
         self._limits, self._types = limits, types
         self._previous = b""
@@ -144,13 +141,9 @@ class EntryReader:
         self._previous = buffer[key:value]
         self.count += count
         if not plain:
-            unread = set(distinct(block.type).tolist()) - set(self._types)
-            if unread:
-                kind = min(unread)
-                name = _UNREAD.get(kind, "an unknown one")
-                raise DecodeError(
-                    f"an entry of type {kind} ({name}), which is not read "
-                    "(offset of a block near it)",
-                    offset=int(blocks.place[min(state[0], len(blocks.place) - 1)]),
-                )
+            for kind in sorted(set(distinct(block.type).tolist()) - set(self._types)):
+                words = f"an entry of type {kind} ({_UNREAD.get(kind, 'an unknown one')})"
+                near = int(blocks.place[min(state[0], len(blocks.place) - 1)])
+                message = f"{words}, which is not read (offset of a block near it)"
+                raise DecodeError(message, offset=near)
         return block

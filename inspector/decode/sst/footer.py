@@ -46,9 +46,8 @@ class Source(Protocol):
 def read_exactly(source: Source, offset: int, length: int, noun: str) -> bytes:
     """All bytes at an offset (``noun`` for messages); TruncatedError if the file ends before."""
     if offset < 0 or length < 0 or source.size < offset or source.size - offset < length:
-        raise TruncatedError(
-            f"{noun} of {length} bytes, the file has {source.size}", offset=max(offset, 0)
-        )
+        message = f"{noun} of {length} bytes, the file has {source.size}"
+        raise TruncatedError(message, offset=max(offset, 0))
     data = source.read(offset, length)
     if len(data) < length:  # it has become shorter since it was listed
         raise TruncatedError(f"{noun}: got {len(data)} bytes, expected {length}", offset=offset)
@@ -88,10 +87,8 @@ class Varints:
         """The next bytes (RecordError: fewer are left)."""
         start = self.place
         if len(self._data) - start < length:
-            raise RecordError(
-                f"{noun} of {length} bytes where {len(self._data) - start} are left",
-                offset=self._offset + start,
-            )
+            message = f"{noun} of {length} bytes where {len(self._data) - start} are left"
+            raise RecordError(message, offset=self._offset + start)
         self.place += length
         return self._data[start : start + length]
 
@@ -171,17 +168,13 @@ def read_footer(source: Source) -> Footer:
     version, magic = _TAIL.unpack_from(data, SIZE - _TAIL.size)
     if magic != _MAGIC:
         if magic in _OTHER_TABLES:
-            raise DecodeError(
-                f"{_OTHER_TABLES[magic]}, expected a block-based one", offset=start + SIZE - 8
-            )
-        raise RecordError(
-            f"the file ends in {magic:#018x}, a table in {_MAGIC:#018x}", offset=start + SIZE - 8
-        )
+            message = f"{_OTHER_TABLES[magic]}, expected a block-based one"
+            raise DecodeError(message, offset=start + SIZE - 8)
+        message = f"the file ends in {magic:#018x}, a table in {_MAGIC:#018x}"
+        raise RecordError(message, offset=start + SIZE - 8)
     if version not in _FORMATS:
-        raise DecodeError(
-            f"a table of format_version {version}, expected {_FORMATS[0]} to {_FORMATS[-1]}",
-            offset=start + SIZE - _TAIL.size,
-        )
+        message = f"a table of format_version {version}, expected {_FORMATS[0]} to {_FORMATS[-1]}"
+        raise DecodeError(message, offset=start + SIZE - _TAIL.size)
     if data[0] not in CHECKSUMS:
         raise RecordError(f"checksums of unknown type {data[0]}", offset=start)
     if version >= _CONTEXT_FROM:

@@ -80,25 +80,19 @@ def live_entries(
 
 
 class _Run:
-    """The entries of one table, at its next one.
-
-    Attributes:
-        block: the entries at hand, None at the end.
-        at: the first of them that was not taken.
-        until: the first key of the block after it: what is below is complete. None at the end.
-    """
+    """The entries of one table, at its next one."""
 
     def __init__(self, table: Table, blocks: Iterator[EntryBlock]) -> None:
         self.table = table
         self._blocks = blocks
-        self.block: EntryBlock | None = None
-        self.at = 0
         self._next = next(self._blocks, None)
         self._shift()
 
     def _shift(self) -> None:
+        # the entries at hand, None at the end; and the first of them that was not taken
         self.block, self.at = self._next, 0
         self._next = None if self.block is None else next(self._blocks, None)
+        # the first key of the block after it: what is below is complete; None at the end
         self.until = None if self._next is None else self._next.key(0)
 
     def cut(self, until: bytes | None) -> int:
@@ -120,8 +114,7 @@ class _Run:
         # As many as double what is at hand, so that a long one is joined a few times and not often.
         assert self.block is not None
         parts = [_part(self.block, self.at, self.block.count)]
-        enough = 2 * len(parts[0].buffer)
-        total = 0
+        enough, total = 2 * len(parts[0].buffer), 0
         while self._next is not None and total < enough:
             parts.append(self._next)
             total += len(self._next.buffer)
@@ -241,9 +234,7 @@ class Tombstones:
 
 def _disjoint(deletions: Iterable[RangeDeletion]) -> Iterator[RangeDeletion]:
     """The ranges between neighbouring bounds, with the newest deletion that covers each."""
-    pending = sorted(
-        (deletion for deletion in deletions if deletion.start < deletion.end), key=lambda e: e.start
-    )
+    pending = sorted((d for d in deletions if d.start < d.end), key=lambda d: d.start)
     bounds = sorted({bound for deletion in pending for bound in (deletion.start, deletion.end)})
     covering: list[tuple[int, bytes]] = []  # the newest first: minus its sequence number, its end
     position = 0

@@ -49,10 +49,8 @@ class Index:
         self._type = properties.numbers.get(INDEX_TYPE, 0)
         self._delta = bool(properties.numbers.get(DELTA_ENCODED_INDEX, 0))
         if self._type >= len(_TYPES):
-            raise DecodeError(
-                f"an index of type {self._type}, expected one of {', '.join(_TYPES)}",
-                offset=handle.offset,
-            )
+            message = f"an index of type {self._type}, expected one of {', '.join(_TYPES)}"
+            raise DecodeError(message, offset=handle.offset)
 
     def handles(self) -> Iterator[Handles]:
         """The handles of the data blocks, ascending; partitions are read as they are needed.
@@ -92,10 +90,8 @@ class Index:
 
     def _check_ascending(self, end: int, offset: int) -> None:
         if offset < end:
-            raise RecordError(
-                f"the index leads to byte {offset}, the block before ends at {end}",
-                offset=self._handle.offset,
-            )
+            message = f"the index leads to byte {offset}, the block before ends at {end}"
+            raise RecordError(message, offset=self._handle.offset)
 
 
 COMPARATORS = ("", "leveldb.BytewiseComparator")
@@ -215,26 +211,20 @@ class Table:
             return
         told = self.properties.entries - self.properties.range_deletions
         if reader.count != told:
-            raise RecordError(
-                f"{reader.count} entries, the table's properties tell {told}",
-                offset=self._metaindex_offset,
-            )
+            message = f"{reader.count} entries, the table's properties tell {told}"
+            raise RecordError(message, offset=self._metaindex_offset)
 
     def _check_readable(self) -> None:
         """What only a change of the reader would make readable (DecodeError: the table has it)."""
         properties, position = self.properties, self._metaindex_offset
         if properties.comparator not in COMPARATORS:
-            raise DecodeError(
-                f"keys ordered by {properties.comparator[:80]!r}, expected {COMPARATORS[1]}",
-                offset=position,
-            )
+            message = f"keys ordered by {properties.comparator[:80]!r}, expected {COMPARATORS[1]}"
+            raise DecodeError(message, offset=position)
         if self._meta[DICTIONARY] is not None:
             raise DecodeError("blocks compressed with a dictionary are not read", offset=position)
         if INGESTED in properties.numbers:
-            raise DecodeError(
-                "a table that was made to be ingested: its sequence number is not in it",
-                offset=position,
-            )
+            message = "a table that was made to be ingested: its sequence number is not in it"
+            raise DecodeError(message, offset=position)
 
 
 @contextmanager

@@ -39,9 +39,8 @@ class RocksDbContent(StoreContent):
                 snapshot = read_snapshot(folder.storage, file)
                 for table in (*snapshot.tables, *snapshot.logs):
                     if table.name not in entry:
-                        raise MissingVersionError(
-                            f"{table.name} is missing, which the snapshot consists of", file.path
-                        )
+                        message = f"{table.name} is missing, which the snapshot consists of"
+                        raise MissingVersionError(message, file.path)
                     tables[table.name] = entry[table.name]
         return (*copied, *folder.with_side_files(tables.values()))
 

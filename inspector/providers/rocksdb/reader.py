@@ -92,9 +92,8 @@ class RocksDbReader(FileReader):
         head, result = read_changelog(self.raw_blocks(file))
         newest = max((item.version for item in head.lineage), default=None)
         if newest is not None and newest >= (file.version or 0):
-            raise DecodeError(
-                f"got version {newest} in the lineage, expected versions below {file.version}"
-            )
+            message = f"got version {newest} in the lineage, expected versions below {file.version}"
+            raise DecodeError(message)
         yield from result
 
     def _entries(self, file: StoreFile, family: int | None = None) -> Iterator[Scanned]:
