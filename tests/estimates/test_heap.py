@@ -17,6 +17,7 @@ from inspector.estimates.heap import (
     Part,
     distinct,
     held,
+    of_alike,
     of_rows,
     peak,
     retained,
@@ -279,6 +280,13 @@ def test_the_heap_of_two_partitions_is_the_sum_of_both(n: int) -> None:
     both = retained(TWO, LAYOUT, n) + retained(TWO, LAYOUT, n)
     assert both.unsafe_rows == retained({v: f + f for v, f in TWO.items()}, LAYOUT, n).unsafe_rows
     assert both.tables.objects == 2 * retained(TWO, LAYOUT, n).tables.objects
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_alike_partitions_have_tables_of_their_own(n: int) -> None:
+    together = {v: f + f + f for v, f in TWO.items()}
+    assert of_alike(together, LAYOUT, n, 3) == sum([retained(TWO, LAYOUT, n)] * 3, Heap())
+    assert of_alike(TWO, LAYOUT, n, 1) == retained(TWO, LAYOUT, n)
 
 
 def test_rows_that_no_version_changes_take_objects_once_and_nodes_each_time() -> None:
