@@ -84,7 +84,7 @@ def conf_checks(
         for key in sorted(confs[before].keys() & confs[after].keys()):
             old, new = confs[before][key], confs[after][key]
             if old != new and not (clocks[after].appended and key == SHUFFLE_PARTITIONS):
-                moved = ": keys are looked for in other partitions" * (key == SHUFFLE_PARTITIONS)
+                moved = ", so keys are looked for in other partitions" * (key == SHUFFLE_PARTITIONS)
                 yield _differs(
                     after,
                     f"got {new[:80]!r} as {key}, offsets/{before} says {old[:80]!r}, and a restart "
