@@ -209,7 +209,9 @@ class Storage:
         read: Any = None if self._is_remote else getattr(kernel(), "read_files", None)
         if read is None:
             return ()
-        contents: list[bytes] = read(tuple(map(os.fsencode, map(self._path, relatives))), room)
+        start = self._path("?")[:-1]
+        paths = tuple([os.fsencode(start + relative) for relative in relatives])
+        contents: list[bytes] = read(paths, room)
         READ.add(sum(map(len, contents)))
         return contents
 

@@ -115,7 +115,8 @@ class StoreReader:
 
     def again(self, task: Task, store: StoreTask) -> StoreReader:
         """A reader of the same store, without checksums, for what begins anew."""
-        return StoreReader(task, self.storage, replace(store, side_files=()))
+        bare = replace(store, side_files=()) if store.side_files else store
+        return StoreReader(task, self.storage, bare)
 
     def check_rest(self, files: Iterable[StoreFile]) -> None:
         """Hold those files against their checksums that were not read, or not to their end."""

@@ -162,10 +162,9 @@ class FileReader(ABC):
         paths = [file.path for file in files]
         self._decoded.update(zip(paths, records, strict=True))
         self._summed.update(paths)
-        for file, content in zip(files, contents, strict=False):
-            if self._checks.sides_of(file):
-                for _ in self._checks.watch(file, iter((content,))):
-                    pass
+        for file, content in zip(files, contents, strict=False) if self._checks.sides else ():
+            for _ in self._checks.watch(file, iter((content,))):
+                pass
 
     def resume_from(self, earlier: FileReader) -> None:  # noqa: B027 - most have nothing to take over
         """Take over what another reader knows of the store's last version; by default nothing."""
@@ -215,14 +214,14 @@ class SideChecks:
         self, read: Callable[[StoreFile], bytes], sides: Iterable[StoreFile], report: Report
     ) -> None:
         self._read, self._report = read, report
-        self._sides = group_by(sides, main_path)
+        self.sides = group_by(sides, main_path)
         self._done: set[str] = set()
         self.passed = 0
         self.vouched: set[str] = set()
 
     def sides_of(self, file: StoreFile) -> Sequence[StoreFile]:
         """The checksum files of a file."""
-        return self._sides.get(file.path, ())
+        return self.sides.get(file.path, ())
 
     def watch(self, file: StoreFile, chunks: Iterator[bytes]) -> Iterator[bytes]:
         """Pass on the chunks of a file and sum them; compared when the last one has passed."""
@@ -243,7 +242,7 @@ class SideChecks:
 
     def rest(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
         """Those files that have checksums and that nobody has read to their end."""
-        return (f for f in files if f.path in self._sides and f.path not in self._done)
+        return (f for f in files if f.path in self.sides and f.path not in self._done)
 
     def _open(self, file: StoreFile) -> Iterator[tuple[StoreFile, SideSum]]:
         for side in self.sides_of(file):

@@ -20,6 +20,10 @@ if TYPE_CHECKING:  # it imports what decodes rows: `info` and `files` start with
     from inspector.providers.file_reader import FileReader
 
 
+_IN_FOLDERS = (FileKind.TABLE, FileKind.TABLE_LOG)
+_OF_VERSIONS = (FileKind.DELTA, FileKind.SNAPSHOT)
+
+
 @dataclass(frozen=True)
 class Listing:
     """What a provider is recognised by: the class in the offset log or None, and all files."""
@@ -92,7 +96,7 @@ class Provider(ABC):
         if listing.provider_class is not None:
             return self.spark_class in listing.provider_class
         names = (file.path.rpartition("/")[2] for file in listing.files)
-        return any(self.classify(name)[0] in (FileKind.DELTA, FileKind.SNAPSHOT) for name in names)
+        return any(self.classify(name)[0] in _OF_VERSIONS for name in names)
 
     def resolve_attempts(
         self,
@@ -107,10 +111,10 @@ class Provider(ABC):
 
     def _own(self, file: StoreFile) -> StoreFile:
         """A file; no delta or snapshot, if only another provider's are named so."""
-        if file.kind in (FileKind.TABLE, FileKind.TABLE_LOG):
+        if file.kind in _IN_FOLDERS:
             kind, _ = self.classify(file.path.split("/")[-2], is_dir=True)
             return replace(file, kind=kind)
-        if file.kind not in (FileKind.DELTA, FileKind.SNAPSHOT):
+        if file.kind not in _OF_VERSIONS:
             return file
         kind, version = self.classify(file.path.rpartition("/")[2])
         is_own = kind is file.kind and version == file.version
