@@ -83,7 +83,6 @@ FINDINGS_DATA = driver_table(
 
 
 def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
-    """What is wrong with the options of a command line, before anything is listed."""
     if parsed["cache"] and (parsed["html"] or parsed["output"] == "html"):
         return "a page shows more than the cache keeps, got --cache"
     if not parsed["estimate"]:

@@ -50,9 +50,6 @@ def changes_report(
     subject: Subject, batches: Iterable[pa.RecordBatch], *, raw: bool = False
 ) -> Report:
     """Every record of every delta that can be replayed, store by store, oldest first."""
-    table = ChangeRow.table(
-        f"changes up to version {subject.version}",
-        change_rows(subject, batches, Redact.NONE, raw=raw),
-        columns=ChangeRow.columns(raw=raw),
-    )
+    rows, columns = change_rows(subject, batches, Redact.NONE, raw=raw), ChangeRow.columns(raw=raw)
+    table = ChangeRow.table(f"changes up to version {subject.version}", rows, columns=columns)
     return subject.report("changes", (table,))

@@ -62,8 +62,6 @@ class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared
 
 @dataclass
 class _Counts:
-    """Rows and bytes by store and kind of change, added up while the rows are read."""
-
     totals: dict[tuple[int, str, str], dict[str, int]] = field(default_factory=dict)
 
     def add(self, row: Mapping[str, Any]) -> None:

@@ -90,7 +90,10 @@ def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]
     for layout, answer in zip(layouts, answers, strict=True):
         if isinstance(answer, SharedFiles):
             result[layout.directory] = answer
-            problems += _problems(layout, answer)
+            for file, error in answer.problems:
+                if isinstance(error, InspectorError | OSError):
+                    of_file = problem(error, file.path)
+                    problems.append(replace(of_file, store=layout.store, version=file.version))
         elif isinstance(answer, InspectorError | OSError):
             problems.append(problem(answer, storage.full_path(layout.directory)))
     return result, tuple(problems)
@@ -114,12 +117,6 @@ def shared_summary(shared: Shared) -> dict[str, Any]:
         "orphan_tables": sum(map(len, result)) if whole else None,
         "orphan_table_bytes": sum(f.size for files in result for f in files) if whole else None,
     }
-
-
-def _problems(layout: StoreLayout, shared: SharedFiles) -> Iterator[Problem]:
-    for file, error in shared.problems:
-        if isinstance(error, InspectorError | OSError):
-            yield replace(problem(error, file.path), store=layout.store, version=file.version)
 
 
 def _row(layout: StoreLayout, snapshot: SnapshotFiles) -> SnapshotRow:

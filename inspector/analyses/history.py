@@ -127,11 +127,11 @@ def history_report(
         "events": len(dated),
     }
     more = f", the newest {len(listed)} of {len(dated)}" if len(listed) < len(dated) else ""
-    table = HistoryRow.table(
+    title, columns = (
         f"changes of the key, oldest first{more}",
-        listed,
-        columns=HistoryRow.columns(raw=raw and bool(dated)),
-    ).with_wide(*_wide(dated))
+        HistoryRow.columns(raw=raw and bool(dated)),
+    )
+    table = HistoryRow.table(title, listed, columns=columns).with_wide(*_wide(dated))
     notes = [*_partition_notes(checkpoint, dated), *([HISTORY_NOTE] if dated else [])]
     return subject.report("history", (table,), summary, notes=notes)
 

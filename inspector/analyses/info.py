@@ -205,7 +205,6 @@ def _codec_text(checkpoint: Checkpoint, seen: SeenBytes) -> str | None:
 
 
 def _notes(checkpoint: Checkpoint) -> Iterator[str]:
-    """What Spark refused, and queries that ended before they had any state."""
     if checkpoint.logs.last_offset is not None and not checkpoint.newest_version:
         yield "No batch was committed, so there is no state to judge."
     for operator in checkpoint.operators:
@@ -248,7 +247,6 @@ def _conf_rows(checkpoint: Checkpoint, version: int) -> Iterator[ConfRow]:
 
 
 def _copy_notes(checkpoint: Checkpoint) -> Iterator[str]:
-    """A sentence on how a checkpoint was made, if it is a copy that says it."""
     record = read_record(checkpoint)
     if record is None:
         return

@@ -248,7 +248,6 @@ def _explain(run: Run, text: str) -> Report:
 
 
 def _report_of_keys(run: Run, limit: int) -> Report:
-    """Of the leftovers those whose key, or whose row, is looked for."""
     facts = run.facts(FACTS)
     tasks = narrowed(run, run.tasks(FACTS))
     judged = run.judge(facts)
@@ -292,10 +291,8 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
         empty=_empty(checkpoint, facts),
     )
     row_bytes = sum(count.fact.row_bytes for count in facts.totals)
-    summary = lt.proof_window(judged) | {
-        "leftovers": result,
-        "leftover_row_bytes": None if result is None else row_bytes,
-    }
+    of_rows = None if result is None else row_bytes
+    summary = lt.proof_window(judged) | {"leftovers": result, "leftover_row_bytes": of_rows}
     rules = [
         RuleRow(**store_ids(checkpoint, name), expires=expiry_text(rule), source=rule.source)
         for name, rule in _rules_of(checkpoint, facts)
@@ -344,10 +341,9 @@ def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
 def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> t.Table:
     # Stable: of the same size the oldest.
     largest = sorted(facts.leftovers, key=lambda observation: -observation.fact.row_bytes)
-    return LargestLeftoverRow.table(
-        "largest leftovers",
-        lt.LeftoverWords.of(checkpoint, redact).rows(largest[:LARGEST], LargestLeftoverRow),
-    )
+    words = lt.LeftoverWords.of(checkpoint, redact)
+    rows = words.rows(largest[:LARGEST], LargestLeftoverRow)
+    return LargestLeftoverRow.table("largest leftovers", rows)
 
 
 def _rules_of(checkpoint: Checkpoint, facts: Facts) -> Iterator[tuple[StoreName, StoreRule]]:

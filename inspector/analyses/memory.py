@@ -436,7 +436,6 @@ def off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
 
 
 def _without_use(options: MemoryOptions) -> Iterator[str]:
-    """What is said of options that are about heaps."""
     plain = MemoryOptions()
     about_heaps = ("retain", "cores", "heap_bytes", "state_percent", "jdk", "spark")
     given = [name for name in about_heaps if getattr(options, name) != getattr(plain, name)]
@@ -667,7 +666,6 @@ def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOption
 def _changes(
     judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions
 ) -> Iterator[tuple[str, int, str]]:
-    """Each change with the heap that it leaves, and what to do for it."""
     now = sum(store.held.total for store in stores)
     for n in WHAT_IF_VERSIONS:
         if n != options.retain:
@@ -696,7 +694,6 @@ def _changes(
 def _leftovers(
     facts: Facts, stores: Sequence[StoreHeap], options: MemoryOptions
 ) -> tuple[int, int]:
-    """How many rows have outlived their expiry, and the heap that they take."""
     totals = [total.fact for total in facts.totals]
     layouts = {store.layout for store in stores}
     heaps = (

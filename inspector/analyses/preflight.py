@@ -34,7 +34,7 @@ from inspector.render.plain import fields_of
 from inspector.render.report import Report
 
 _TIMEOUT = "timeoutTimestamp"
-_CLOCKS = (TTL_FIELD, _TIMEOUT)  # fields that hold a time: two runs never write the same
+_CLOCKS = {TTL_FIELD, _TIMEOUT}  # fields that hold a time: two runs never write the same
 _CLOCK_STORES = ("$procTimers", "$ttl_", "$min_")
 """Beginnings of stores of transformWithState whose keys or values hold such times."""
 
@@ -114,7 +114,6 @@ def preflight(
 
 
 def _same_rows(before: Opened, new: Opened) -> SameRows:
-    """The states of two rehearsals, held against each other."""
     sides = [
         {(o.operator_id, s): of for o in run.checkpoint.query for s, of in o.schemas.items()}
         for run in (before, new)
@@ -180,7 +179,9 @@ class _RehearsedRows:
                     for name, value in (pair[1] or {}).items()
                     if name in shared
                 }
-            elif store[1].startswith(_CLOCK_STORES) or _has_clock(pair[1]):
+            elif store[1].startswith(_CLOCK_STORES) or (
+                isinstance(pair[1], dict) and not _CLOCKS.isdisjoint(pair[1])
+            ):
                 words = [_without_clock(word, store[1]) for word in pair]
             key, value = (json.dumps(word, default=str) for word in words)
             self.stores.setdefault(store, Counter())[key, value] += 1
@@ -192,10 +193,6 @@ def _differ(row: Any, groups: Sequence[Sequence[int]]) -> bool:
     """Whether in each group of fields every one has a value of its own."""
     values = [json.dumps(value, default=str) for value in (row or {}).values()]
     return all(len({values[index] for index in group}) == len(group) for group in groups)
-
-
-def _has_clock(word: Any) -> bool:
-    return isinstance(word, dict) and not word.keys().isdisjoint(_CLOCKS)
 
 
 def _without_clock(word: Any, store: str) -> Any:

@@ -39,13 +39,12 @@ _OF_OBJECTS = (
 )
 """What executors share that keep versions as maps of objects; others share nothing of it."""
 
-_CHANGES = (
+_CHANGES = (  # what is counted between a version and the one before
     *("new_rows", "changed_rows", "same_value_rows", "removed_rows"),
     *_OF_OBJECTS,
     *("puts", "inserts", "updates", "same_value_puts", "same_value_put_bytes"),
     *("removals", "absent_removals"),
 )
-"""What is counted between a version and the one before."""
 
 
 class VersionRow(SizeRow, table="versions", empty="no version can be restored"):

@@ -484,7 +484,6 @@ def _size(rows: SimulatedRows) -> int:
 def _heap(
     judged: Judged, versions: Mapping[int, VersionFacts], version: int, partitions: int
 ) -> int:
-    """The heap of two versions; at least a byte."""
     layout = usual_layout(judged.checkpoint, judged.version)
     pair = {v: versions[v] for v in (version - 1, version) if v in versions}
     return max(1, of_alike(pair, layout, RETAINED_BY_DEFAULT, max(1, partitions)).total)

@@ -229,11 +229,10 @@ FOOTNOTE = (
 )
 
 
-_SUMMED = (
+_SUMMED = (  # columns that add over stores
     *("partitions", "of_partitions", "rows", "row_bytes", "heap_bytes"),
     *(*_CHANGES, "delta_bytes", "snapshot_bytes"),
 )
-"""Columns that add over stores."""
 
 
 class MeasuresRow(t.Row):
@@ -313,11 +312,10 @@ class GrowthRow(t.StoreRow, table="growth"):
     ] = None
 
 
-_ASKED = (
+_ASKED = (  # columns of growth that answer ``--capacity``
     *("rows_at_capacity", "rows_reach_capacity_ms"),
     *("heap_at_capacity", "heap_reaches_capacity_ms"),
 )
-"""Columns of growth that answer ``--capacity``."""
 
 _WHEN = {"rows": "rows_reach_capacity_ms", "heap": "heap_reaches_capacity_ms"}
 
@@ -477,7 +475,6 @@ def _reaches(text: str, line: Growth | None, capacity: int | None) -> dict[str, 
 def _all_reach(
     growth: state_growth.StoreGrowth | None, capacity: int | None, *, with_heap: bool
 ) -> dict[str, Any]:
-    """The same of all stores together, for the summary."""
     if growth is None or not growth.bytes.judged or capacity is None:
         return {}
     lines = {"rows": growth.bytes.line} | ({"heap": growth.heap} if with_heap else {})

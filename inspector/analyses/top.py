@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Annotated
 
 import numpy as np
@@ -118,11 +118,9 @@ def top(
     rankings = _rankings(judged, limit, measures)
     ties = _ties(rankings) if by is None else []
     shown = [rows for rows in rankings if rows not in ties]
-    keys = TopRow.table(
-        _title(limit, measures, shown),
-        [row for rows in shown for row in rows],
-        empty=None if joins or measures != (TopBy.NUMBER,) else NO_JOIN,
-    ).with_wide(*(() if joins else ("join_rows",)))
+    empty = None if joins or measures != (TopBy.NUMBER,) else NO_JOIN
+    keys = TopRow.table(_title(limit, measures, shown), [*chain(*shown)], empty=empty)
+    keys = keys.with_wide(*(() if joins else ("join_rows",)))
     footnotes = (FOOTNOTE, *((TIES.format(count_text(len(ties), "ranking")),) if ties else ()))
     title = f"distribution of the rows of version {judged.version} over the partitions"
     spread = SkewRow.table(title, list(_skews(judged)))
@@ -142,7 +140,6 @@ def _ties(rankings: Iterable[Sequence[TopRow]]) -> list[Sequence[TopRow]]:
 
 
 def _title(limit: int, measures: Sequence[TopBy], rankings: Sequence[Sequence[TopRow]]) -> str:
-    """What is ranked; of a join, the key with the most rows before it."""
     text = "the first key" if limit == 1 else f"the first {limit} keys"
     several = len(measures) > 1
     text += " by each ranking" if several else f" by {_RANKED_BY[measures[0]]}"
@@ -200,7 +197,6 @@ def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[Top
 
 
 def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
-    """What all keys of a store have of what they are ranked by."""
     totals: dict[tuple[StoreName, TopBy], int] = {}
     by_store = facts.by_store()
     for store_name, versions in by_store.items():
@@ -218,7 +214,6 @@ def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
 
 
 def _skews(judged: Judged) -> Iterator[SkewRow]:
-    """How evenly the partitions of each store share its rows and bytes."""
     partitions: dict[StoreName, dict[int, VersionFacts]] = {}
     for (store, of_version), version_facts in judged.facts.versions.items():
         if of_version == judged.version:

@@ -125,11 +125,8 @@ def trend(
         StandingRow.table("findings that stand, the oldest first", standing[:most]),
         CommitRow.table("newest committed batches, the longest idle first", commits[:most]),
     )
-    charts = (
-        _lines(audits, growth, sorted(times)),
-        _findings_line(audits, sorted(times)),
-        _idle_bars(commits),
-    )
+    lines = _lines(audits, growth, sorted(times)), _findings_line(audits, sorted(times))
+    charts = (*lines, _idle_bars(commits))
     headings = ("Growth", "Findings", "Commits")
     summary: dict[str, Any] = {"audits": len(times), "checkpoints": len(commits)}
     summary |= {"newest_audit_ms": newest or None, "days": days}
@@ -162,7 +159,6 @@ def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:
 
 
 def _standing(audits: pa.Table) -> Iterator[StandingRow]:
-    """The findings of the last audit of each store, with the audits in a row that have them."""
     read = audits.filter(pc.is_valid(audits["findings"]))
     standing = _with_findings(read)
     times = {
@@ -186,7 +182,6 @@ def _standing(audits: pa.Table) -> Iterator[StandingRow]:
 
 
 def _with_findings(audits: pa.Table) -> pa.Table:
-    """A row for each finding of each store at each audit."""
     lists = audits["findings"].combine_chunks()
     rows = audits.select([*_STORE, "audited"]).take(pc.list_parent_indices(lists))
     return rows.append_column("finding", pc.list_flatten(lists))
@@ -216,7 +211,6 @@ def _commits(audits: pa.Table) -> Iterator[CommitRow]:
 
 
 def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) -> list[page.Block]:
-    """The row bytes of the checkpoints that grew most, over all audits."""
     added: Counter[str] = Counter()
     for grown in growth:
         added[grown.checkpoint] += grown.added_bytes
@@ -236,7 +230,6 @@ def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) 
 
 
 def _findings_line(audits: pa.Table, times: Sequence[int]) -> list[page.Block]:
-    """How many findings the audits had, each once for a checkpoint."""
     standing = _with_findings(audits.filter(pc.is_valid(audits["findings"])))
     distinct = standing.group_by(["audited", "checkpoint", "finding"]).aggregate([])
     counts = Counter(distinct["audited"].to_pylist())
@@ -255,7 +248,6 @@ def _over_audits(
 
 
 def _idle_bars(commits: Sequence[CommitRow]) -> list[page.Block]:
-    """For how long those that are idle longest had not committed a batch."""
     idle = [(row.checkpoint, row.idle_ms) for row in commits if row.idle_ms is not None]
     names, _ = short_names([path for path, _ in idle])
     bars = [page.Bar(name, (ms,)) for name, (_, ms) in zip(names[:MOST_BARS], idle, strict=False)]

@@ -79,7 +79,6 @@ _NEXT = "next/"
 
 
 def _wrong_subset(subset: str | None, *, remembered: bool) -> str | None:
-    """What is wrong with a part that is given; None if nothing is."""
     if subset is None:
         return None
     if subset.startswith(_NEXT) and not remembered:

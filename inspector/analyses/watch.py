@@ -159,7 +159,9 @@ class Following:
         newest = checkpoint.newest_version - 1
         self._note_changes(checkpoint, newest)
         if self._seen is None:
-            self._seen = min(newest, max(newest - self.last, _oldest_batch(checkpoint) - 1))
+            restorable = filter(None, map(restorable_versions, checkpoint.store_files.values()))
+            oldest = max((versions[0] - 1 for versions in restorable), default=0)
+            self._seen = min(newest, max(newest - self.last, oldest - 1))
         return checkpoint
 
     def _is_sure(self, seen: BatchSeen) -> bool:
@@ -216,12 +218,6 @@ class Following:
             result = run.map(self._followed, tasks)
         facts, self._read = collect(result), True
         return BatchSeen(run, facts, tuple(self._notes))
-
-
-def _oldest_batch(checkpoint: Checkpoint) -> int:
-    """The oldest batch whose version every store can restore that can restore any."""
-    restorable = (restorable_versions(files) for files in checkpoint.store_files.values())
-    return max((versions[0] - 1 for versions in restorable if versions), default=0)
 
 
 class WatchedBatchRow(t.Row, table="batches", empty="no batch was committed"):
@@ -344,7 +340,6 @@ def _begin(path: str, options: Options, last: int, pace: Pace | None) -> Followi
 
 
 def _report(seen: BatchSeen, earlier: _Findings) -> tuple[Report, _Findings]:
-    """The report on a batch; and its findings, for the next one."""
     judged = seen.run.judge(seen.facts)
     findings = findings_of(judged)
     result = {(f.kind.id, f.operator_id, f.store_name): f for f in findings}

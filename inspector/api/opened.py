@@ -72,7 +72,6 @@ class OpenCheckpoint(Methods):
     """
 
     def __init__(self, path: Path, **options: Unpack[OpenOptions]) -> None:
-        """As :func:`open_checkpoint` has it."""
         self.path = _text(path)
         _check("open_checkpoint()", options, _FIELDS)
         self.options = _with(Options(), dict(options))
@@ -81,7 +80,6 @@ class OpenCheckpoint(Methods):
         self._words = f"query {run.checkpoint.logs.query_id}, {names}, batch {run.version - 1}"
 
     def __repr__(self) -> str:
-        """One line: where it is, its query, operators and judged batch when it was opened."""
         return f"<Checkpoint {redact(self.path)!r}: {self._words}>"
 
     if not TYPE_CHECKING:  # else a misspelt name would be Any

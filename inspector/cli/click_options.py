@@ -326,7 +326,6 @@ def shown(
 
 
 def _state(now: Measure, seconds: float) -> dict[str, Any]:
-    """What a bar shows: the fields of a task of rich."""
     # What is read again, such as a file that has just changed, makes no more than all.
     done = min(now.done, now.total) if now.total else now.done
     text = progress_text(replace(now, done=done), seconds)

@@ -48,7 +48,9 @@ def explain(words: tuple[str, ...], *, wide: bool) -> None:
     from stdin. With the PATH of a checkpoint the answer is about that one. Without a topic all are
     listed.
     """
-    checkpoint = next((word for word in words if _is_checkpoint(word)), None)
+    # os.path, as a pasted message is longer than any name, for which pathlib raises.
+    places = (w for w in words if ("://" in w and " " not in w) or os.path.isdir(w))
+    checkpoint = next(places, None)
     topic = " ".join(_text(word) for word in words if word != checkpoint)
     if words and not topic.strip():
         message = "there is no text; beside a checkpoint say what was seen, such as 'state grows'"
@@ -99,11 +101,6 @@ def _fold(text: str, width: int | None) -> str:
     return "\n".join(lines)
 
 
-def _is_checkpoint(word: str) -> bool:
-    # os.path, as a pasted message is longer than any name, for which pathlib raises.
-    return ("://" in word and " " not in word) or os.path.isdir(word)
-
-
 def _text(word: str) -> str:
     """A word, or the text of stdin or of a file that it names: its end, if long, has the causes."""
     if word == "-":
@@ -115,11 +112,10 @@ def _text(word: str) -> str:
         return file.read().decode("utf-8", "replace")
 
 
-_IGNORED = re.compile(
+_IGNORED = re.compile(  # ``OffsetSeqMetadata.setSessionConf`` (2.3 to 4.3)
     r"Updating the value of conf '([^']{1,200})' in current session from '([^']{0,200})' to "
     r"'([^']{0,200})'"
 )
-"""``OffsetSeqMetadata.setSessionConf`` (2.3 to 4.3)."""
 _PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
 """How 4.1 and later call the recorded ``spark.sql.shuffle.partitions`` in a session."""
 _SCHEMA = r"(StructType.{0,20000}?)"
@@ -133,10 +129,9 @@ _REFUSED = (
     ),
 )
 """``StateSchemaCompatibilityChecker``: key or value, the schema of the state, and the query's."""
-_SOURCES = re.compile(
+_SOURCES = re.compile(  # ``OffsetSeq.toStreamProgress`` (2.1 to 4.3)
     r"There are \[(\d{1,9})\] sources in the checkpoint offsets and now there are \[(\d{1,9})\]"
 )
-"""``OffsetSeq.toStreamProgress`` (2.1 to 4.3)."""
 _FILE = re.compile(
     r"(?<![\w-])(state/\d{1,10}/\d{1,10}/(?:[\w-]{1,255}/)?\w[\w-]{0,255}"
     r"\.(?:delta|snapshot|changelog|zip|sst)|(?:offsets|commits)/\d{1,19})(?![\w/-]|\.[\w./-])"

@@ -79,7 +79,6 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
 
 
 def _check(candidates: Iterable[Found], outputs: Iterable[str | None]) -> Iterator[Found]:
-    """The places, none of which holds one of the output files."""
     files = [output for output in outputs if output is not None]
     for candidate in candidates:
         for file in files:

@@ -74,7 +74,6 @@ def watch(analysis: Analysis, parsed: dict[str, Any]) -> None:
 
 
 def _say(report: Report, said: set[str], parsed: dict[str, Any]) -> set[str]:
-    """Problems, each once, and notes on stderr."""
     problems = dict.fromkeys(message_lines(report.problems, quiet=parsed["quiet"]))
     for line in problems.keys() - said:
         click.echo(line, err=True)

@@ -27,7 +27,7 @@ def _commands() -> list[str]:
     return sorted(f"{_COMMANDS}/{name[:-3]}" for name in names if name.endswith(".md"))
 
 
-PAGES = (
+PAGES = (  # every page by its path without ``.md``, in the order in which they are read
     *("index", "tutorial", "how-to/install", "how-to/cluster", "how-to/object-stores"),
     *("how-to/page", "how-to/ci-gate", "how-to/deployment", "how-to/fleet", "how-to/notebook"),
     *("how-to/keys", "how-to/leaked-keys", _COMMANDS, *_commands()),
@@ -41,7 +41,6 @@ PAGES = (
     *("explanation/engines", "explanation/performance", "explanation/architecture"),
     *("explanation/limits", "glossary", "contributing", "changelog"),
 )
-"""Every page by its path without ``.md``, in the order in which they are read."""
 
 DATA = ("reference/report.schema.json", "how-to/grafana.json", "how-to/Dockerfile")
 """Files that are no pages: for programs, by their path."""

@@ -23,8 +23,6 @@ OWNERS = "owners"  # the column that says whose a result is, as long as it trave
 
 @dataclass
 class _Request:
-    """What one analysis wants mapped, and what came of it."""
-
     job: Job
     results: list[pa.RecordBatch] = field(default_factory=list)
     error: BaseException | None = None

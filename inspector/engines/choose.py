@@ -121,11 +121,8 @@ def _spark(options: EngineOptions, workers: int | None, reason: str | None = Non
         )
     from inspector.engines.spark import SparkEngine  # noqa: PLC0415 - takes a second to import
 
-    engine = SparkEngine.of(
-        *(options.session, options.master, options.conf),
-        io=options.io,
-        tune_workers=options.tune_workers,
-    )
+    of = options.session, options.master, options.conf
+    engine = SparkEngine.of(*of, io=options.io, tune_workers=options.tune_workers)
     reasons = [] if reason is None else [f"{SPARK} ({reason})"]
     for note in (*reasons, *engine.notes):
         options.notify(f"engine: {note}")

@@ -211,7 +211,6 @@ class HadoopFiles(Reader):
                 folder.write(*row)
 
     def _chunks(self, files: Mapping[TaskFile, Iterable[int]]) -> list[DataFrame]:
-        """The chunks of files, each with the keys of the partitions that read the file."""
         self._check_sizes(files)
         with_bytes = (file for file in files if file.listed_file.uri is not None)
         groups = group_by(with_bytes, lambda file: file.listing)
@@ -254,7 +253,6 @@ class HadoopFiles(Reader):
                 )
 
     def _read(self, *paths: str) -> DataFrame:
-        """What lies at some paths of one checkpoint."""
         reader = self._session.read.format("binaryFile").options(**_OPTIONS)
         if _LOCAL.match(paths[0]):
             reader = reader.options(**_OPTIONS_LOCAL)

@@ -287,7 +287,6 @@ def _check_answers(master: str) -> None:
 
 
 def _silence(host: str, port: int) -> str | None:
-    """The address and why nobody answers there; None if somebody does."""
     try:
         socket.create_connection((host.strip("[]"), port), CONNECT_S).close()
     except OSError as error:

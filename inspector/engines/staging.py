@@ -82,7 +82,6 @@ def scratch() -> str | None:
 
 
 def _stage(batches: Iterable[pa.RecordBatch], folder: StagingFolder) -> list[tuple[int, str]]:
-    """Write the chunks; the tasks, as number and JSON."""
     tasks: list[tuple[int, str]] = []
     for batch in batches:
         content = batch.column("content")

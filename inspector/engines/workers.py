@@ -172,7 +172,6 @@ def package_zip(folder: Path) -> Path:
 
 
 def _sources(folder: Any, name: str) -> Iterator[tuple[str, bytes]]:
-    """The modules below a folder, which may lie in a zip itself."""
     for entry in sorted(folder.iterdir(), key=lambda item: str(item.name)):
         location = f"{name}/{entry.name}"
         if entry.is_dir():

@@ -12,11 +12,10 @@ from inspector.quantities import bytes_rate_text, bytes_text, duration_text, per
 from inspector.render.tabular import Column, Estimate, Unit
 from inspector.time_text import time_ms_text
 
-NUMBERS = (
+NUMBERS = (  # units of columns that stand to the right
     *(Unit.COUNT, Unit.BYTES, Unit.ID, Unit.SHARE, Unit.RATIO, Unit.DURATION_MS),
     *(Unit.PER_HOUR, Unit.BYTES_PER_HOUR),
 )
-"""Units of columns that stand to the right."""
 
 UNKNOWN = "-"  # what stands for null
 
@@ -80,7 +79,7 @@ def summary_text(name: str, value: Any, summary: Mapping[str, Any] = _NOTHING) -
     return f"{value:,}" if isinstance(value, int) else escape(str(value))
 
 
-_LABELS = {
+_LABELS = {  # names of a report's summary that do not say plainly what they are, in words
     "two_versions_bytes": "two versions together",
     "two_versions_unshared_bytes": "two versions without sharing",
     "committed": "batch committed",
@@ -95,7 +94,6 @@ _LABELS = {
     "batches_with_watermark": "batches with a watermark",
     "watermark_moves": "batches that advanced the watermark",
 }
-"""Names of a report's summary that do not say plainly what they are, in words."""
 
 
 def summary_name(name: str, value: object = None) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NO_LIMIT = 1_000_000  # a width that nothing reaches
 
-STYLES = {
+STYLES = {  # A level or a part of a report -> how rich shows it where there are colours
     "error": "bold red",
     "unreadable": "bold red",
     "warning": "bold yellow",
@@ -27,7 +27,6 @@ STYLES = {
     "heading": "bold",
     "quiet": "dim",
 }
-"""A level or a part of a report -> how rich shows it where there are colours."""
 
 
 _PARTS = re.compile(r"[^/._:=,-]+[/._:=,-]*|[/._:=,-]+")

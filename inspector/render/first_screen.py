@@ -271,10 +271,8 @@ def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> st
         since += f", {short}"
     heap = growth.heap_bytes_per_hour
     of_heap = "" if heap is None else f" (~{bytes_rate_text(heap)} of heap)"
-    return (
-        f"The state grows by {rows}~{bytes_text(growth.bytes_per_hour)} per hour{of_heap} {since}. "
-        f"{holds}"
-    )
+    rate = f"{rows}~{bytes_text(growth.bytes_per_hour)} per hour{of_heap}"
+    return f"The state grows by {rate} {since}. {holds}"
 
 
 def _rows(growth: StateGrowth) -> str:

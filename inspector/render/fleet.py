@@ -151,7 +151,6 @@ def _one_of(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _urgency(member: Member) -> tuple[Any, ...]:
-    """The worst first: by level, then what fails, then by bytes."""
     row = member.row
     failing = (row.get("gates_exceeded") or 0) + (row.get("new_or_worse") or 0)
     return (-member.level.rank, -failing, -(row.get("row_bytes") or 0), row["checkpoint"])
@@ -270,7 +269,6 @@ def _cause_list(
     names: Sequence[str],
     groups: Sequence[fleet_rows.CauseGroup],
 ) -> Iterator[str]:
-    """Causes, each with its checkpoints, and their numbers where they have room."""
     for group in groups:
         level = f"{group.level:<{_LEVEL_WIDTH}}"
         number = len(group.members)

@@ -18,7 +18,7 @@ from inspector.render.tabular import Column, Unit
 
 LEVEL, CHECKPOINT, MESSAGE = Column("level"), Column("checkpoint"), Column("message")
 EXIT_CODE = Column("exit_code", Unit.ID)
-JUDGED = (
+JUDGED = (  # of a command that judges
     LEVEL,
     CHECKPOINT,
     Column("rows", Unit.COUNT),
@@ -38,7 +38,6 @@ JUDGED = (
     Column("query_id"),
     EXIT_CODE,
 )
-"""Of a command that judges."""
 
 _IMPORTANT = "checkpoint level row_bytes gates_exceeded new_or_worse bytes_per_hour leftovers rows"
 RANKS = {name: rank for rank, name in enumerate((*_IMPORTANT.split(), "message"))}

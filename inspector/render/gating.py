@@ -40,7 +40,6 @@ class Baseline:
         return by_path
 
     def __iter__(self) -> Iterator[Earlier]:
-        """All checkpoints, in the order of the file."""
         return iter(self.by_path.values())
 
 

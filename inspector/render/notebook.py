@@ -43,7 +43,6 @@ def html_head(report: ReportData) -> str:
 
 
 def _head(table: Table) -> tuple[Sequence[Mapping[str, Any]], int | None]:
-    """The first rows, and how many there are, if that is known."""
     rows = table.rows
     if isinstance(rows, StreamedRows):
         if rows.gone:

@@ -39,7 +39,7 @@ _PEOPLE: dict[str, Callable[[ReportData, Display], Iterator[str]]] = {
 FORMATS = ("table", "json", "ndjson", "csv", "markdown", "html")  # the formats of every report
 OF_VERDICTS = ("junit", "prometheus")  # formats of reports with a verdict
 
-SUFFIXES = {
+SUFFIXES = {  # how the name of a file ends -> the format that it asks for
     "json": "json",
     "ndjson": "ndjson",
     "csv": "csv",
@@ -49,7 +49,6 @@ SUFFIXES = {
     "prom": "prometheus",
     "html": "html",
 }
-"""How the name of a file ends -> the format that it asks for."""
 
 
 def render(

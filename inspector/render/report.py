@@ -40,7 +40,6 @@ class Report(ReportData):
         return arrow_table(self, table)
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        """The rows of the command's own table."""
         return iter(self.primary.rows)
 
     def to_pandas(self, table: str | None = None) -> pd.DataFrame:
@@ -48,20 +47,16 @@ class Report(ReportData):
         try:
             frame: pd.DataFrame = self.to_arrow(table).to_pandas()
         except ModuleNotFoundError as error:
-            raise EngineError(
-                f"to_pandas() needs {error.name}, which is not installed: pip install pandas; "
-                "to_arrow() and to_dict() do without"
-            ) from None
+            message = f"to_pandas() needs {error.name}, which is not installed: pip install pandas"
+            raise EngineError(f"{message}; to_arrow() and to_dict() do without") from None
         return frame
 
     def _keep(self) -> None:
-        """Hold all rows, in the order in which they have to be read."""
         for table in self.tables:
             if isinstance(table.rows, StreamedRows):
                 table.rows.keep()
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict and the head of the command's own table."""
         from inspector.render.notebook import html_head  # noqa: PLC0415 - draws, for notebooks alone
 
         return html_head(self)

@@ -100,7 +100,6 @@ class ReportData:
         return self.nothing_done or exceeded or of_findings
 
     def __repr__(self) -> str:
-        """One short line: what it is of, and what it holds."""
         good, bad = len(self.findings), len(self.problems)
         parts = [", ".join(table.name for table in self.tables)]
         if self.verdict is not None:

@@ -192,7 +192,6 @@ def values(row: Row) -> Mapping[str, Any]:
 
 @cache
 def _columns(cls: Any) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
-    """The columns of a class, and those that ``--raw`` adds."""
     hints = hints_of(cls)
     declared = [_column(flags.name.rstrip("_"), _marks(hints[flags.name])) for flags in fields(cls)]
     plain = tuple(column for column, raw in declared if not raw)

@@ -55,10 +55,9 @@ def _words(array: Array, word: Callable[[Any], Any]) -> list[Any]:
 def _timestamps(array: Array) -> list[Any]:
     zone = "Z" if array.type.tz else ""
     if array.type.unit == "ns":
-        return _words(
-            array.view(pa.int64()),
-            lambda nanos: f"{timestamp_text(nanos // 1000, '')}{nanos % 1000:03}{zone}",
-        )
+        word = "{}{:03}{}".format
+        nanos = array.view(pa.int64())
+        return _words(nanos, lambda n: word(timestamp_text(n // 1000, ""), n % 1000, zone))
     return _words(array.view(pa.int64()), lambda micros: timestamp_text(micros, zone))
 
 

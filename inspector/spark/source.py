@@ -133,7 +133,6 @@ def _lower_names(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _declarations() -> dict[str, Parameter]:
-    """Declared options by their names in this source."""
     names = {*_EVERY_TABLE, *(name for table in data_tables().values() for name in table.options)}
     declared = (*PART, *AT_VERSION, *RULES, *KEYS, *TableOptions.parameters().values())
     return {item.source: item for item in declared if item.name in names}

@@ -86,11 +86,11 @@ WAITING = (
     "the function. {source}"
 )
 NOTHING = "There is nothing to evict, so nothing was written."
-_HARMLESS = (
+_GIVEN_UP = "so it was given up; the source is as it was"
+_HARMLESS = (  # slugs of what says nothing of the state that is copied
     *(*NO_FAULT, LOST_METADATA),
     *("foreign-folder", "extra-partition", "partition-counts", "codec-mismatch", "uncommitted"),
 )
-"""Slugs of what says nothing of the state that is copied."""
 
 
 class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
@@ -254,7 +254,10 @@ class _Copy:
     def report(self, *, plan: bool) -> Report:
         self._check_source()
         check_new(self._dest, self._options, self._checkpoint.storage)
-        facts = self._run.facts(self._request())
+        # With the keys of all leftovers where they stay here.
+        expired = self._eviction is not None and self._eviction.expired
+        every_key = expired and self._run.engine.in_process
+        facts = self._run.facts(replace(FACTS, leftover_limit=0) if every_key else FACTS)
         self._check_whole(facts)
         eviction = self._eviction
         work = evicting.copying(self._run, appended=eviction is not None, compact=self._compact)
@@ -280,11 +283,6 @@ class _Copy:
         except _NothingError as nothing:
             return self._report(nothing.done, facts, notes=[NOTHING], wrote=False)
         return self._report(done, facts, notes=self._notes(done), wrote=True)
-
-    def _request(self) -> Request:
-        """The facts that are needed: with the keys of all leftovers where they stay here."""
-        listed = self._eviction is not None and self._eviction.expired
-        return replace(FACTS, leftover_limit=0) if listed and self._run.engine.in_process else FACTS
 
     def _check_source(self) -> None:
         """Refuse what cannot be copied, by listings and logs; the error says what to do."""
@@ -322,10 +320,8 @@ class _Copy:
         more = f" (and {short_count_text(len(others), 'more problem')})" if others else ""
         to_do = "; nothing was written"
         if first.slug not in (*UNSEEN, UNKNOWN_OPERATOR):
-            to_do += (
-                ". Copy a batch that can be restored (--batch); the command verify lists all that "
-                "is wrong"
-            )
+            to_do += ". Copy a batch that can be restored (--batch); "
+            to_do += "the command verify lists all that is wrong"
         path = first.path or self._checkpoint.root
         raise SourceNotWholeError(f"{first.message}{more}{to_do}", path, first.offset)
 
@@ -387,11 +383,8 @@ class _Copy:
             size = place.write(file.path, chunks)
             deque(_digest(copy.stream(file.path, size=size), read), maxlen=0)
             if written.digest() != read.digest():
-                raise SourceNotWholeError(
-                    f"{file.path}: the copy does not hold what was written, so it was given up; "
-                    "the source is as it was",
-                    spell_root(self._dest),
-                )
+                message = f"{file.path}: the copy does not hold what was written, {_GIVEN_UP}"
+                raise SourceNotWholeError(message, spell_root(self._dest))
 
     def _record(self, done: Facts, *, appended: bool) -> copy_contents.CopyRecord:
         return copy_contents.CopyRecord(
@@ -423,12 +416,9 @@ class _Copy:
         )
         for store in sorted({*expected, *actual}):
             if expected.get(store) != actual.get(store):
-                raise SourceNotWholeError(
-                    f"operator {store.operator_id}, store {store.store_name}, partition "
-                    f"{store.partition_id}: the copy does not hold the rows that it should, so it "
-                    "was given up; the source is as it was",
-                    spell_root(self._dest),
-                )
+                which = f"operator {store.operator_id}, store {store.store_name}, partition"
+                which += f" {store.partition_id}: the copy does not hold the rows that it should"
+                raise SourceNotWholeError(f"{which}, {_GIVEN_UP}", spell_root(self._dest))
         for problem in (*read.problems, *_damage(run, read)):
             raise SourceNotWholeError(problem.message, problem.path, problem.offset)
 
@@ -438,10 +428,8 @@ class _Copy:
             return
         before, now = self._checkpoint.logs, self._run.list_again().logs
         if (before.last_offset, before.last_committed) != (now.last_offset, now.last_committed):
-            raise CheckpointError(
-                "the query has run a batch while it was copied: stop it first, and copy again",
-                self._checkpoint.root,
-            )
+            message = "the query has run a batch while it was copied: stop it first, and copy again"
+            raise CheckpointError(message, self._checkpoint.root)
 
     def _report(self, done: Facts, facts: Facts, *, notes: Sequence[str], wrote: bool) -> Report:
         files = done.sums(WrittenFiles).values()

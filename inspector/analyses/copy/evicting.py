@@ -158,7 +158,6 @@ def _choice(request: EvictTask) -> Choice:
 def _of_class(
     block: RecordBlock, rows: Int64s, leftovers: Mapping[bytes, str]
 ) -> Mapping[str, Int64s]:
-    """The rows of a block whose keys are leftovers, by class."""
     if not leftovers:
         return {}
     found: dict[str, list[int]] = {}
@@ -170,7 +169,6 @@ def _of_class(
 
 
 def _leftovers(request: EvictTask) -> Mapping[str, Mapping[bytes, str]]:
-    """The leftovers of a task that are evicted: by store the class of each key."""
     if request.leftovers is not None:
         return {
             store: {bytes.fromhex(key): name for key, name in keys.items()}
@@ -271,7 +269,6 @@ def with_eviction(
 
 
 def _known_leftovers(eviction: Eviction, facts: Facts) -> dict[StoreId, dict[str, str]]:
-    """The leftovers that are evicted, where the driver has listed all of them."""
     known: dict[StoreId, dict[str, str]] = {}
     for observed in facts.leftovers:
         fact = observed.fact

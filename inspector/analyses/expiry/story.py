@@ -38,14 +38,13 @@ _BY_TIMEOUT = (
     *("data-first", "only-data-calls", "set-after-clock", "clears-timers", "idle-batch"),
     *("one-clock", "own-batch"),
 )
-_RESTS_ON: Mapping[LeftoverClass, Sequence[str]] = {
+_RESTS_ON: Mapping[LeftoverClass, Sequence[str]] = {  # the premises that proofs of each class use
     LeftoverClass.PAST_WATERMARK: (*_BY_CLOCK, "timers-fire"),
     LeftoverClass.PAST_PROCESSING_TIME: ("own-batch", "ttl-cleanup", "timers-fire"),
     LeftoverClass.KEPT_WITHOUT_TIMEOUT: _BY_TIMEOUT,
     LeftoverClass.REARMED: _BY_TIMEOUT,
     LeftoverClass.IGNORED_TIMEOUT: ("set-after-clock", "idle-batch", "one-clock", *_BY_CLOCK),
 }
-"""The premises that proofs of each class use."""
 
 
 def _premise(name: str) -> str:
@@ -119,14 +118,9 @@ def explain_class(judged: Judged, kind: str) -> Report:
             expired = 0 if observation.fact.before_window else observation.fact.expired_version
             group = (*observation.store.name, expired, observation.fact.certainty.value)
             groups.setdefault(group, []).append(observation.fact)
-    rows = [
-        _class_row(judged.checkpoint, position, of_batch)
-        for position, of_batch in sorted(groups.items())
-    ]
-    table = ClassStoryRow.table(
-        f"{kind}: keys still there in version {judged.version}, by the batch in which they expired",
-        rows,
-    )
+    rows = [_class_row(judged.checkpoint, *group) for group in sorted(groups.items())]
+    when = f"in version {judged.version}, by the batch in which they expired"
+    table = ClassStoryRow.table(f"{kind}: keys still there {when}", rows)
     return judged.report("leftovers", (table,), footnotes=proof_notes(LeftoverClass(kind)))
 
 
@@ -374,7 +368,6 @@ class Narrator:
 
 
 def _field_ms(event: Mapping[str, Any], expiry: ExpiryField) -> int | None:
-    """The rule's field of a decoded row, in ms rounded up."""
     value: Any = event[expiry.part.value]
     for name in expiry.name.split("."):
         value = value.get(name) if isinstance(value, dict) else None

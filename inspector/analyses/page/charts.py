@@ -32,10 +32,8 @@ def ladder_chart(ladder: Table) -> BarChart:
         Bar(row["rung"], (row["bytes"],), row["meaning"], row["counted"] == "exact")
         for row in ladder.rows
     ]
-    about = (
-        "The size of the same state, measured in different ways. Values marked with ~ "
-        "are estimates."
-    )
+    about = "The size of the same state, measured in different ways. "
+    about += "Values marked with ~ are estimates."
     return BarChart("Size ladder", Scale.BYTES, "size of", ("size",), bars, about)
 
 
@@ -106,10 +104,8 @@ def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
         versions.chart("Bytes of the state", Scale.BYTES, [*of_rows, heap], about),
     ]
     if any(lag is not None for lag in versions.lags_ms):
-        about = (
-            "Processing time of the batch minus the watermark. Negative values mean that the "
-            "watermark is ahead."
-        )
+        about = "Processing time of the batch minus the watermark. "
+        about += "Negative values mean that the watermark is ahead."
         lags = [Series("lag", versions.lags_ms)]
         charts.append(versions.chart("Watermark lag", Scale.DURATION_MS, lags, about))
     return charts

@@ -130,14 +130,13 @@ def _leftovers(run: Run, judged: Judged, tables: dict[str, t.Table]) -> Iterator
         yield from _HIDDEN.get(redact, ())
 
 
-NEVER_KNOWN = (
+NEVER_KNOWN = (  # what no checkpoint tells
     "A checkpoint does not hold the query's output mode and plan, the kind of its timeouts, or the "
     "time range of its joins. What depends on them is inferred where the bytes allow it.",
     "It does not say how many executors share the state, how large their heaps are, or how the "
     "partitions are spread over them: they are options of inspector memory.",
     "It holds one watermark for the query, and not that of each source.",
 )
-"""What no checkpoint tells."""
 
 
 def unknown_here(judged: Judged) -> Iterator[str]:

@@ -124,8 +124,6 @@ def counted_verdict(
 
 @dataclass(frozen=True)
 class _State:
-    """The judged version, to hold findings against."""
-
     checkpoint: Checkpoint
     version: int
     facts: Facts

@@ -74,7 +74,6 @@ def run_fact_table(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 def _batch(
     table: FactTable, schema: pa.Schema, rows: Sequence[Mapping[str, Any]], key_schema: str | None
 ) -> pa.RecordBatch:
-    """Rows as a batch; their ``key_hex`` under the schema, if there is one."""
     if key_schema is None:
         return record_batch_of(schema, table.columns, rows)
     keys = [bytes.fromhex(row["key_hex"]) for row in rows]

@@ -149,11 +149,8 @@ def missing_files(checkpoint: Checkpoint, paths: Iterable[str]) -> set[str]:
 
 def version_problem(before: int, version: int) -> Problem:
     """The report's word on a version that took the place of one which is gone."""
-    message = (
-        f"files of batch {before - 1} were removed while they were being read; the newest batch, "
-        f"{version - 1}, is judged instead"
-    )
-    return Problem(MOVED_SLUG, message)
+    gone = f"files of batch {before - 1} were removed while they were being read"
+    return Problem(MOVED_SLUG, f"{gone}; the newest batch, {version - 1}, is judged instead")
 
 
 @dataclass
@@ -173,7 +170,6 @@ class Opened:
     cache: ReportCache | None = None  # keeps its report for later runs
 
     def __repr__(self) -> str:
-        """One line: what was found of a checkpoint is long."""
         return f"<{type(self).__name__} of {self.checkpoint.root!r} at version {self.version}>"
 
     @classmethod

@@ -92,7 +92,6 @@ def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
 
 
 def _one(kind: Any) -> tuple[Any, bool]:
-    """The type of one value, and whether there can be many."""
     if get_origin(kind) in (Union, types.UnionType):
         kinds = [part for part in get_args(kind) if part is not types.NoneType]
         # ``str | tuple[str, ...]``: one of many may stand alone.
@@ -273,11 +272,10 @@ def redacting(default: Redact) -> Group:
     return tuple(replace(item, default=default) for item in _group("redact"))
 
 
-SHARED: Group = (
+SHARED: Group = (  # every option that analyses share; each accepts some of them
     *(*PART, *AT_VERSION, *SCHEMAS, *KEYS, *RULES, *THRESHOLDS, *CACHE, *WORK),
     *redacting(Redact.NONE),
 )
-"""Every option that analyses share; each accepts some of them."""
 
 
 def cache_inside(folder: str) -> CheckpointError:

@@ -130,7 +130,6 @@ class ReportCache:
             return None
 
     def _list(self, storage: Storage) -> Tree | None:
-        """What lies in a checkpoint; None where a folder of it cannot be listed."""
         began_ms = time.time_ns() // 1_000_000
         try:
             flat = storage.tree()

@@ -111,7 +111,6 @@ class Run(Opened):
     def _watch(
         self, batches: Iterable[pa.RecordBatch], measure: Callable[[], Measure]
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of tasks, while the user is told how far they are."""
         engine = self.options.engine
         if engine.tells_kernel and measure().unit == BYTES and kernel_name() == PYTHON:
             engine.notify(f"engine: {slow_kernel_text()}")
@@ -144,7 +143,6 @@ def work_of(task: Task, *, here: bool = False) -> Work:
 
 
 def _reading(file_bytes: int) -> Callable[[], Measure]:
-    """How far this process is with files of so many bytes."""
     before = READ.bytes
     return lambda: Measure(READ.bytes - before, file_bytes, BYTES)
 
@@ -256,7 +254,6 @@ def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
 
 
 def _tell(counts: Sequence[int], whole: int, notify: Callable[[str], None]) -> None:
-    """Say in advance what will be read more than once, and what cannot be."""
     split = [n for n in counts if n > 1]
     if split:
         notify(
@@ -400,8 +397,6 @@ def observed(
 
 
 class _Doubts:
-    """What was in doubt, look by look."""
-
     def __init__(self) -> None:
         self.places: set[Place] = set()  # of all looks
         # whether all of the last look are of other files than before: what is so twice is damage
@@ -420,7 +415,6 @@ class _Doubts:
 
 
 def _newest_alone(task: Task) -> Task:
-    """The task without the files of which its version does not need any."""
     files_of = provider_by_name(task.provider).files_of
 
     def trim(store: StoreTask) -> StoreTask:

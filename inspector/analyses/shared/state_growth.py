@@ -167,7 +167,6 @@ def _new_columns(judged: Judged) -> tuple[str, ...]:
 
 
 def _together(of_stores: Sequence[Sequence[Point]]) -> list[Point]:
-    """The versions that all stores have."""
     by_version = group_by((p for points in of_stores for p in points), lambda p: p.version)
     whole = (points for _, points in sorted(by_version.items()) if len(points) == len(of_stores))
     return [reduce(Point.plus, points) for points in whole]

@@ -323,7 +323,6 @@ def _prose_markup(text: str) -> Markup:
 
 
 def _entry_markup(text: str) -> Markup:
-    """Text of an entry of the documentation."""
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(_prose_markup(text))))
 
 
@@ -380,7 +379,6 @@ def _table(
 
 
 def _head(text: str, *, number: bool = True) -> View:
-    """The head of a column: its words, and whether numbers stand below it."""
     return View(text=text, number=number)
 
 
@@ -406,7 +404,6 @@ def chart_view(chart: LineChart) -> View:
 
 
 def _description(chart: LineChart) -> str:
-    """What the chart shows, for those who do not see it."""
     sentences = []
     for series in chart.series:
         pairs = zip(chart.batches, series.values, strict=True)
