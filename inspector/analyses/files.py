@@ -247,8 +247,8 @@ def files_report(subject: Subject, shared: Shared) -> Report:
     snapshots = SnapshotRow.table(
         "snapshots and the table files that they share", list(snapshot_rows(layouts, shared))
     )
-    others = [row for layout in layouts for row in _other_rows(layout, shared)]
-    other_files = OtherFilesRow.table("other files in the folders of the stores", others)
+    other_rows = [row for layout in layouts for row in _other_rows(layout, shared)]
+    other_files = OtherFilesRow.table("other files in the folders of the stores", other_rows)
     tables = (chains, snapshots, other_files) if shared else (chains, other_files)
     return subject.report("files", tables, summary)
 
@@ -274,8 +274,8 @@ def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> ChainRow
 
 def _other_rows(layout: StoreLayout, shared: Shared) -> Iterator[OtherFilesRow]:
     present = {file.path for file in layout.files}
-    others = (f for f in layout.files if f.kind not in (FileKind.DELTA, FileKind.SNAPSHOT))
-    for kind, files in group_by(others, lambda file: file.kind).items():
+    besides = (f for f in layout.files if f.kind not in (FileKind.DELTA, FileKind.SNAPSHOT))
+    for kind, files in group_by(besides, lambda file: file.kind).items():
         yield OtherFilesRow(
             **vars(layout.store),
             kind=kind.value,

@@ -24,8 +24,7 @@ from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.sparktypes import StringType, StructField, StructType, UserDefinedType, to_ddl
 
-CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
-"""Metadata of a string column that was declared ``char`` or ``varchar`` (``CharVarcharUtils``)."""
+CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # metadata of a string (``CharVarcharUtils``)
 
 
 def schema_text(schema: StructType) -> str:

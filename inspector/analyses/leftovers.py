@@ -42,8 +42,7 @@ from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.sums import group_by
 
-ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]
-"""What reads the live rows of a task that meet its filter, as :data:`inspector.schemas.ROWS`."""
+ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]  # reads live rows that meet its filter
 
 
 def select_leftovers(

@@ -47,8 +47,7 @@ from inspector.sums import group_by, sum_by_key
 
 PREFIX = "spark.sql.streaming.stateStore.rocksdb."
 _MB = 1 << 20
-_OWN_BUFFERS, _OWN_BUFFER_MB = 2, 64
-"""What -1 leaves to RocksDB: ``max_write_buffer_number`` and ``write_buffer_size``."""
+_OWN_BUFFERS, _OWN_BUFFER_MB = 2, 64  # RocksDB's max_write_buffer_number, write_buffer_size
 
 
 class OffHeapRow(t.Row, table="off_heap"):

@@ -35,8 +35,7 @@ from inspector.render.report import Report
 
 _TIMEOUT = "timeoutTimestamp"
 _CLOCKS = {TTL_FIELD, _TIMEOUT}  # fields that hold a time: two runs never write the same
-_CLOCK_STORES = ("$procTimers", "$ttl_", "$min_")
-"""Beginnings of stores of transformWithState whose keys or values hold such times."""
+_CLOCK_STORES = ("$procTimers", "$ttl_", "$min_")  # beginnings of stores that hold such times
 
 
 class PreflightRow(t.Row, table="lines"):

@@ -140,9 +140,8 @@ _COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased", "e
 _SUMS = ("two_versions_bytes", "two_versions_unshared_bytes")
 _MEASURED = (*_COUNTED, *_SUMS)
 _NOT_OF_CHANGES = ("rows", "key_bytes", "value_bytes", "raw_bytes", "delta_bytes", "snapshot_bytes")
+# What is known of a version only together with the one before.
 _OF_CHANGES = tuple(name for name in _MEASURED if name not in _NOT_OF_CHANGES)
-"""What is known of a version only together with the one before."""
-
 VERSION_COLUMNS = (
     *t.PartitionRow.columns(),
     *(t.Column(name, t.Unit.ID) for name in ("version", "batch_id")),
@@ -216,8 +215,7 @@ def sharing_report(judged: Judged, by: str) -> Report:
     return judged.report("sharing", (table, _rewrites(judged)), footnotes=(note,))
 
 
-REWRITTEN = (1, 2, 3, 5, 10, 20, 50, 100)
-"""So many newest versions; a line for each says how many keys were put in all of them."""
+REWRITTEN = (1, 2, 3, 5, 10, 20, 50, 100)  # newest versions, of which a line says the rewritten
 
 
 def _rewrites(judged: Judged) -> t.Table:

@@ -49,8 +49,8 @@ def explain(words: tuple[str, ...], *, wide: bool) -> None:
     listed.
     """
     # os.path, as a pasted message is longer than any name, for which pathlib raises.
-    places = (w for w in words if ("://" in w and " " not in w) or os.path.isdir(w))
-    checkpoint = next(places, None)
+    paths = (w for w in words if ("://" in w and " " not in w) or os.path.isdir(w))
+    checkpoint = next(paths, None)
     topic = " ".join(_text(word) for word in words if word != checkpoint)
     if words and not topic.strip():
         message = "there is no text; beside a checkpoint say what was seen, such as 'state grows'"
@@ -116,8 +116,8 @@ _IGNORED = re.compile(  # ``OffsetSeqMetadata.setSessionConf`` (2.3 to 4.3)
     r"Updating the value of conf '([^']{1,200})' in current session from '([^']{0,200})' to "
     r"'([^']{0,200})'"
 )
+# How 4.1 and later call the recorded ``spark.sql.shuffle.partitions`` in a session.
 _PARTITIONS = "spark.sql.streaming.internal.stateStore.partitions"
-"""How 4.1 and later call the recorded ``spark.sql.shuffle.partitions`` in a session."""
 _SCHEMA = r"(StructType.{0,20000}?)"
 _REFUSED = (
     re.compile(rf"Existing (key|value)_schema={_SCHEMA} and new \w+_schema={_SCHEMA}\.\s", re.S),

@@ -83,12 +83,8 @@ def _say(report: Report, said: set[str], parsed: dict[str, Any]) -> set[str]:
 
 
 _HEADS = ("BATCH", "TIME", "ROWS", "BYTES", "PUTS", "REMOVED", "LAG", "LEFTOVERS")
-_COLUMNS = dict(zip(_HEADS, (6, 8, 11, 10, 9, 9, 11, 9), strict=True))
-"""Heads and widths; together 80 columns wide."""
-
+_COLUMNS = dict(zip(_HEADS, (6, 8, 11, 10, 9, 9, 11, 9), strict=True))  # 80 columns wide
 _IMPORTANT = ("BATCH", "ROWS", "BYTES", "LEFTOVERS", "REMOVED", "LAG", "PUTS", "TIME")
-"""What a narrow terminal shows first."""
-
 UNKNOWN = "-"
 _INDENT = " " * 7
 

@@ -42,8 +42,7 @@ PAGES = (  # every page by its path without ``.md``, in the order in which they 
     *("explanation/limits", "glossary", "contributing", "changelog"),
 )
 
-DATA = ("reference/report.schema.json", "how-to/grafana.json", "how-to/Dockerfile")
-"""Files that are no pages: for programs, by their path."""
+DATA = ("reference/report.schema.json", "how-to/grafana.json", "how-to/Dockerfile")  # no pages
 
 _FENCE = re.compile(r"^\s*```")
 _HEADING = re.compile(r"^(#{1,6}) (.+)$")
@@ -81,12 +80,9 @@ _OF_STATE = re.compile(
 )
 _OUTER_CLASSES = ("cannot_load_state_store.uncategorized", "stream_failed")
 """Classes whose message names what matters below it; the second is of every failed query."""
-_OUTER = ("query terminated", "task failed 4 times", "executor lost", "RocksDB error")
-"""The same of symptoms."""
+_OUTER = ("query terminated", "task failed 4 times", "executor lost", "RocksDB error")  # symptoms
 _MOST_NEAR = 8
-_LEAST_SCORE = 0.6
-"""The weight of the words that something said and an entry share, by their stems, among all that
-were said; rare ones weigh more."""
+_LEAST_SCORE = 0.6  # the weight of stems that what is said and an entry share; rare weigh more
 _ENOUGH = 9.0  # of longer texts no more weight has to be shared: who tells a story says more words
 _HINT_SCORE = 0.3  # the same of an entry that is named as a hint
 _ALMOST = 0.8  # the part of the best score that others have which are answers too

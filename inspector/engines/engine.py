@@ -72,8 +72,7 @@ class Measure:
     unit: str
 
 
-Watch = Callable[[Callable[[], Measure]], AbstractContextManager[object]]
-"""Is entered while tasks run, with a function that says how far they are."""
+Watch = Callable[[Callable[[], Measure]], AbstractContextManager[object]]  # while tasks run
 
 
 class Reader(ABC):

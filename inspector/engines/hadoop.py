@@ -78,8 +78,8 @@ _OPTIONS_LOCAL: Mapping[str, str] = {
 
 _KEYED = pa.schema([("partition_key", pa.int32()), *CHUNKS])
 
+# Files, each with the key of a Spark partition that reads it.
 _REQUESTS = pa.schema([pa.field("uri", pa.string()), CHUNKS.field("path"), _KEYED.field(0)])
-"""Files, each with the key of a Spark partition that reads it."""
 
 _CHUNKS_OF_CONTENT = (
     # The lambda's variable holds the bytes; the column itself would be copied for every chunk.

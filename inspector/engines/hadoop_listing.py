@@ -53,8 +53,7 @@ class Listing:
         ]
 
 
-Listings = dict[str, Listing]
-"""The listings of a session by their names, each for as long as its storage is in use."""
+Listings = dict[str, Listing]  # of a session by their names, as long as their storage is in use
 
 
 def open_listing(

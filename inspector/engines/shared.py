@@ -1,8 +1,4 @@
-"""The engines that runs share, each made once.
-
-In this process all analyses together read as many partitions at a time as one alone; on Spark their
-tasks become one job (:mod:`inspector.engines.batched`).
-"""
+"""The engines that runs share, each made once: together they do what one alone would at a time."""
 
 from __future__ import annotations
 

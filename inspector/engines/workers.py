@@ -24,9 +24,8 @@ import inspector
 from inspector.engines.engine import BatchFunction
 from inspector.exceptions import EngineError
 
+# The package's own dependencies, and PySpark's.
 REQUIRED_MODULES = ("pyarrow", "numpy", "fsspec", "xxhash", "google_crc32c", "pandas")
-"""Modules that a worker has to have: the package's own dependencies, and PySpark's."""
-
 VENV_PACK = (
     "install them there, or ship an environment (venv-pack): "
     "--conf spark.archives=environment.tar.gz#environment "

@@ -1,7 +1,4 @@
-"""Where text for people is shown: how wide it is, and whether it has colours.
-
-Without a width nothing is wrapped and no column left out: what is piped can be searched by lines.
-"""
+"""Where text for people is shown: without a width nothing is wrapped, and no column left out."""
 
 from __future__ import annotations
 
@@ -29,8 +26,7 @@ STYLES = {  # A level or a part of a report -> how rich shows it where there are
 }
 
 
-_PARTS = re.compile(r"[^/._:=,-]+[/._:=,-]*|[/._:=,-]+")
-"""What a long name is made of: folders of a path, parts of a conf."""
+_PARTS = re.compile(r"[^/._:=,-]+[/._:=,-]*|[/._:=,-]+")  # of a path, or a conf
 
 
 def break_names(text: str, width: int) -> str:

@@ -41,8 +41,6 @@ JUDGED = (  # of a command that judges
 
 _IMPORTANT = "checkpoint level row_bytes gates_exceeded new_or_worse bytes_per_hour leftovers rows"
 RANKS = {name: rank for rank, name in enumerate((*_IMPORTANT.split(), "message"))}
-"""Column -> how important it is, the most important first."""
-
 WIDE = frozenset(column.name for column in JUDGED) - RANKS.keys()
 
 OPTIONAL = ("gates_exceeded", "new_or_worse")  # columns that are there if a checkpoint has a value

@@ -218,9 +218,7 @@ def _column(name: str, marks: Iterable[Any]) -> tuple[Column, bool]:
     return Column(name, exact=exact, wide=wide, **declared), Mark.RAW in attribute
 
 
-_KINDS = ((Unit, "unit"), (Title, "title"), (str, "doc"), (Rank, "rank"))
-"""Kind of mark -> the attribute of :class:`Column` that it is."""
-
+_KINDS = ((Unit, "unit"), (Title, "title"), (str, "doc"), (Rank, "rank"))  # marks of Column
 WIDE, ESTIMATE, RAW = Mark
 
 Text = Annotated[str, Unit.TEXT]
@@ -237,8 +235,7 @@ Id = Annotated[int, Unit.ID]
 Json = Annotated[Any, Unit.VALUE]
 Flag = Annotated[bool, Unit.FLAG]
 
-# Columns of many tables. Bytes are UnsafeRow bytes unless the text says otherwise; times are epoch
-# milliseconds in JSON and timestamps in Arrow.
+# Columns of many tables. Bytes are UnsafeRow bytes unless the text says otherwise.
 OperatorId = Annotated[Id, "The stateful operator's number, the folder below `state/`."]
 OperatorName = Annotated[Text, "The operator's name in Spark."]
 StoreName = Annotated[Text, "The state store; `default` where the operator has one only."]

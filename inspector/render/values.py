@@ -26,8 +26,7 @@ from inspector.model import Redact
 from inspector.sparktypes import ArrayType, DataType, MapType, StructType, UserDefinedType
 from inspector.time_text import date_text, time_text, timestamp_text
 
-Array = Any
-"""A pyarrow array of any type: its stubs know no arrays of a type known only at run time."""
+Array = Any  # a pyarrow array: its stubs know none of a type known only at run time
 
 
 def to_json_values(array: Array, data_type: DataType | None = None) -> list[Any]:

@@ -43,8 +43,7 @@ from inspector.schemas import task_batch
 _STORAGE = "storage."
 _EVERY_TABLE = ("batch", "operator_id", "store_name", "partition_id")  # options of all tables
 
-_OTHERS = ("table", "joinSide", "changeEndBatchId", "pushdown")
-"""What no analysis declares: options of the source itself."""
+_OTHERS = ("table", "joinSide", "changeEndBatchId", "pushdown")  # options of the source itself
 
 _FLAGS = {"true": True, "false": False}
 

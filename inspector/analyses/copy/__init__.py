@@ -316,8 +316,8 @@ class _Copy:
         damage = list(_damage(self._run, facts))
         if not damage:
             return
-        first, *others = damage
-        more = f" (and {short_count_text(len(others), 'more problem')})" if others else ""
+        first, *further = damage
+        more = f" (and {short_count_text(len(further), 'more problem')})" if further else ""
         to_do = "; nothing was written"
         if first.slug not in (*UNSEEN, UNKNOWN_OPERATOR):
             to_do += ". Copy a batch that can be restored (--batch); "
@@ -451,8 +451,8 @@ class _Copy:
         problems = [p for p in self._run.problems(facts) if p.slug in READABLE]
         subject = self._run.subject(problems)
         # What the copy needs was read: all else of the source is said, and no failure.
-        others = [p for p in subject.problems if p.slug not in READABLE]
-        said = [f"{p.path or self._checkpoint.root}: {p.message}" for p in others]
+        unneeded = [p for p in subject.problems if p.slug not in READABLE]
+        said = [f"{p.path or self._checkpoint.root}: {p.message}" for p in unneeded]
         subject = replace(subject, problems=[p for p in subject.problems if p.slug in READABLE])
         operators: dict[evicting.Way, set[int]] = {}
         for name in by_store:

@@ -74,8 +74,7 @@ def _schemas(judged: Judged) -> Iterator[Block]:
     yield tables["confs"]
 
 
-_SCHEMAS = {"key": "key_schema", "value": "value_schema"}
-"""Part of a row -> the column of ``info`` that has its schema."""
+_SCHEMAS = {"key": "key_schema", "value": "value_schema"}  # columns of ``info``
 _SCHEMA_COLUMNS = (
     t.Column("row", doc="The key or the value."),
     t.Column("schema", t.Unit.VALUE, doc="Its fields in Spark's words; - where it is not known."),

@@ -46,8 +46,7 @@ class Audited(Found):
     run: Recalled | None = None
 
 
-Ahead = Callable[[Iterable[Found], Options, Engine], Iterable[Found]]
-"""Makes some of the reports by jobs on Spark, before anything is opened here."""
+Ahead = Callable[[Iterable[Found], Options, Engine], Iterable[Found]]  # makes reports on Spark
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,8 @@ from inspector.time_text import time_ms_text
 FORMAT = 1  # of a kept report; grows when its form changes
 RACY_MS = 2_000  # a file that changed so shortly before it was listed may change without a trace
 
+# Options that no report depends on; credentials are other ones every hour.
 _NOT_OF_REPORT = ("storage_options", "cache", "workers", "memory_limit", "engine")
-"""Options that no report depends on; credentials are other ones every hour."""
 
 
 class ReportCache:

@@ -62,8 +62,7 @@ _STYLES = (("uplot.LICENSE", "uplot.min.css"), ("", "page.css"))
 
 _NOT_SHOWN = ("checkpoint",)  # of a summary: the heading says it
 
-_FLEET_NUMBERS = ("rows", "row bytes", "heap", "growth per hour", "leftovers")
-"""What the table of a fleet has columns for, besides the counts of findings."""
+_FLEET_NUMBERS = ("rows", "row bytes", "heap", "growth per hour", "leftovers")  # columns
 
 
 def render_page(report: ReportData) -> Iterator[str]:
@@ -176,8 +175,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
     }
 
 
+# What a page shows of a finding's entry in the documentation.
 _EXPLAINED = ("What it means", "What Spark does", "How it is proven", "Reported from", "Source")
-"""What a page shows of a finding's entry in the documentation."""
 
 
 def _explanation(kind: Kind) -> list[tuple[str, str]]:
@@ -334,8 +333,7 @@ def _plain(value: Any) -> Any:
 _LEAST_BAR = 0.4  # percent that a bar of anything but zero is drawn wide, so that one sees it
 
 
-View = SimpleNamespace
-"""What a template fills in, under the names that it has for it; ``kind`` says which of them."""
+View = SimpleNamespace  # what a template fills in, by its names; ``kind`` says which
 
 
 def views_of(blocks: Iterable[Block]) -> Iterator[View]:
