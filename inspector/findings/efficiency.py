@@ -221,7 +221,9 @@ def _judge_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding
     few = total.rows < _FEWEST_ROWS and (total.rows < _FEW_ROWS or share < _SHARE_OF_FEW)
     hot = share >= thresholds.hot_share and not few
     if largest < thresholds.value_ratio * median and not hot:
-        return
+        hot = share >= _HOT_OUTLIER and largest >= _TIMES_MEDIAN * median and not few
+        if not hot:
+            return
     # All that are as far from the usual one, not the largest alone.
     least = max(thresholds.value_bytes, min(largest, thresholds.value_ratio * median))
     large = {size: count for size, count in sizes.counts.items() if size >= least}
@@ -461,6 +463,7 @@ def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     )
 
 
+_HOT_OUTLIER, _TIMES_MEDIAN = 0.2, 20  # share of the bytes that a value so far from usual has
 _FEWEST_ROWS = 10  # rows of a store of which one can be said to hold most
 _FEW_ROWS, _SHARE_OF_FEW = 3, 0.75  # as few rows do, where one has so much of their bytes
 

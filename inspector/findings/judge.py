@@ -13,6 +13,7 @@ from inspector.discovery.restart import Restart
 from inspector.discovery.what_if import delays_of
 from inspector.exceptions import MissingVersionError, RowError
 from inspector.facts.misplaced import MisplacedKeys
+from inspector.facts.versions import VersionFacts
 from inspector.findings import catalogue
 from inspector.findings.cost_inputs import KeyWords, file_costs, store_costs
 from inspector.findings.efficiency import judge_costs, judge_files, judge_format, judge_heap
@@ -22,6 +23,7 @@ from inspector.findings.integrity import (
     judge_problems,
     judge_replay,
     judge_restart,
+    judge_widths,
 )
 from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
@@ -41,6 +43,7 @@ from inspector.merge.collect import Facts
 from inspector.model import BatchId, Problem, StoreId, StoreName
 from inspector.operators.join import NAMES as JOIN
 from inspector.providers.chain import chain_for
+from inspector.sparktypes import StructType
 
 
 def judge(  # noqa: PLR0913 - what findings rest on
@@ -122,6 +125,15 @@ def judge_integrity(
         oldest = version + 1 - max(depths.values(), default=1)
         passed = span(checkpoint.clock(oldest), checkpoint.clock(version)) or 0
         findings += judge_replay(operator.operator_id, depths, thresholds, noun, passed)
+        for store, schema in operator.schemas.items():
+            name = StoreName(operator.operator_id, store)
+            of_version = facts.by_store(version).get(name, {}).get(version, VersionFacts())
+            for side, row, sizes in (
+                ("key", schema.key, of_version.key_sizes),
+                ("value", schema.value, of_version.value_sizes),
+            ):
+                if (width := _width(row)) is not None:
+                    findings += judge_widths(name, side, sizes.counts, width)
     placements: dict[StoreName, dict[int, MisplacedKeys]] = {}
     for observation in facts.of(MisplacedKeys):
         store = observation.store
@@ -148,3 +160,11 @@ def _formats(checkpoint: Checkpoint, version: int, operator: Operator) -> dict[s
         return {}
     value = checkpoint.conf(version, "aggregation.stateFormatVersion")
     return {} if value is None else {"aggregation": value}
+
+
+def _width(row: StructType) -> int | None:
+    """Bytes of each UnsafeRow of a schema; None where they differ, as texts have any length."""
+    if not row.fields or any(field.data_type.fixed_width is None for field in row.fields):
+        return None
+    count = len(row.fields)
+    return 8 * ((count + 63) // 64 + count)  # null bits, then a word for each

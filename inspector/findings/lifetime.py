@@ -623,7 +623,7 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         rows,
         size,
         _of_delay(life, ahead if alone else 0, cause).format(
-            f"{count_text(rows, noun)}{variable}",
+            f"{'the first of ' * (noun == 'row' and rows > 1)}{count_text(rows, noun)}{variable}",
             duration_text(ahead),
             until if near else until.partition("T")[0],
             "at" if near else "on",

@@ -112,6 +112,22 @@ def test_a_value_with_most_of_the_bytes_is_named_by_its_key() -> None:
     assert found.cause.startswith("One key holds 51 % of the bytes (user=u29): its value has ")
 
 
+@pytest.mark.parametrize(
+    ("sizes", "hot"),
+    [
+        ({320: 100, 64 * 200: 1}, True),
+        ({640: 100, 64 * 200: 1}, False),  # 17 % of the bytes
+        ({1600: 13, 64 * 200: 1}, False),  # 8 times the median
+    ],
+)
+def test_a_value_far_from_the_others_needs_a_fifth_of_the_bytes(
+    sizes: dict[int, int], *, hot: bool
+) -> None:
+    costs = replace(COSTS, partitions=values(sizes), largest="user=u29")
+    found = list(judge_costs(costs, Thresholds()))
+    assert [one.cause.startswith("One key holds 2") for one in found] == [True] * hot
+
+
 @pytest.mark.parametrize(("rows", "found"), [(60, True), (49, False)])
 def test_a_key_with_most_rows_of_a_join_is_named(rows: int, *, found: bool) -> None:
     hot = HotKey("ad=0", rows, 100, "row")

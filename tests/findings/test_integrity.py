@@ -14,9 +14,13 @@ from inspector.findings.finding import Finding, Severity
 from inspector.findings.integrity import (
     judge_problems,
     judge_replay,
+    judge_widths,
 )
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.model import Certainty, Problem, StoreId
+from inspector.model import Certainty, Problem, StoreId, StoreName
+from inspector.sparktypes import parse_ddl
+from tests import encode
+from tests.cases import FIXTURES
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "4.3.0" / "agg_append" / "checkpoint"
 STORE = StoreId(3, "default", 1)
@@ -134,11 +138,35 @@ def test_a_chain_is_too_deep_from_a_number_of_deltas_on() -> None:
         f"{least} deltas to replay of store default in partition 1; "
         f"1 partition of 2 has {noted} or more"
     )
-    assert f"up to {least} deltas" in found.cause
+    assert f"up to {least} deltas in partition 1 (of 2), because no snapshot of it" in found.cause
+    for depths in ({deep: least}, {deep: least, other: least}):
+        (found,) = judge_replay(3, depths)
+        assert f"up to {least} deltas in a partition, because no snapshot was made" in found.cause
     (found,) = judge_replay(3, {deep: least}, noun="changelog")
     assert found.evidence.startswith(f"{least} changelogs to replay")
     (found,) = judge_replay(3, {deep: least - 1})
     assert found.severity is Severity.INFO
+
+
+def test_rows_that_are_wider_than_their_schema_are_of_another() -> None:
+    store = StoreName(3, "default")
+    assert list(judge_widths(store, "value", {16: 142}, 16)) == []
+    (found,) = judge_widths(store, "value", {16: 70, 24: 72}, 16)
+    assert (found.kind.id, found.severity, found.rows) == ("SS106", Severity.ERROR, 72)
+    assert found.bytes == 72 * 24
+    assert found.cause.startswith("72 of 142 values have 24 bytes where their schema makes 16: ")
+
+
+def test_rows_of_a_checkpoint_are_held_against_the_width_of_their_schema(tmp_path: Path) -> None:
+    """As after a change of the query with ``stateSchemaCheck`` off, which Spark does not notice."""
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "agg_global/checkpoint", root)
+    assert "SS106" not in {found.kind.id for found in api.audit(str(root)).findings}
+    newest = max(root.glob("state/0/*/*.delta"), key=lambda path: int(path.stem))
+    wider = encode.row(parse_ddl("a bigint, b bigint, c bigint"), (1, 2, 3))
+    newest.write_bytes(encode.state_file([(b"", wider)]))
+    (found,) = (one for one in api.audit(str(root)).findings if one.kind.id == "SS106")
+    assert found.cause.startswith("1 of 1 value have 32 bytes where their schema makes 24")
 
 
 def test_few_deltas_are_many_where_there_was_time_for_a_snapshot() -> None:
