@@ -176,6 +176,7 @@ def _store_task(
     if expiry is not None and by_watermark and operator.physical.evicts_later:
         stepwise = is_recorded(checkpoint, version, SINCE_4_3)
         expiry = replace(expiry, previous_bound=stepwise)
+    kinds = tuple(TimeoutKind) if request.timeout_kind is None else (request.timeout_kind,)
     return StoreTask(
         store_name=name,
         files=layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT),
@@ -196,11 +197,7 @@ def _store_task(
         number=COUNT
         if name in COUNT_STORES and schema and is_int64(field_at(schema.value, COUNT.path))
         else None,
-        timeout_kinds=(
-            tuple(TimeoutKind) if request.timeout_kind is None else (request.timeout_kind,)
-        )
-        if _has_timers(rule)
-        else (),
+        timeout_kinds=kinds if _has_timers(rule) else (),
         processing_versions=_idle_versions(checkpoint, version) if _has_timers(rule) else (),
         only_sources_feed=only_sources_feed(operator.upstream),
         # Without Spark's own metadata the two languages cannot be told apart.

@@ -85,8 +85,14 @@ class VerifiedFiles(Storage):
         tree = self.tree()
         if tree is None:
             result = super().list(relative, missing_ok=missing_ok)
+        elif relative in tree.folders:
+            result = tree.folders[relative]
+        elif tree.entry(relative) is not None:
+            raise NotADirectoryError(f"{self.full_path(relative)}: it is a file, not a folder")
+        elif missing_ok:
+            result = ()
         else:
-            result = self._in_tree(tree, relative, missing_ok=missing_ok)
+            raise FileNotFoundError(f"{self.full_path(relative)}: there is no such folder")
         self._listed[relative] = result
         self._by_name.pop(relative, None)
         return result
@@ -101,15 +107,6 @@ class VerifiedFiles(Storage):
         if not self._has_asked:
             self._tree, self._has_asked = super().tree(), True
         return self._tree
-
-    def _in_tree(self, tree: Tree, relative: str, *, missing_ok: bool) -> tuple[Entry, ...]:
-        if relative in tree.folders:
-            return tree.folders[relative]
-        if tree.entry(relative) is not None:
-            raise NotADirectoryError(f"{self.full_path(relative)}: it is a file, not a folder")
-        if not missing_ok:
-            raise FileNotFoundError(f"{self.full_path(relative)}: there is no such folder")
-        return ()
 
     def _listed_size(self, relative: str) -> int | None:
         """The size by the listing of all, or None; FileNotFoundError, IsADirectoryError by it."""

@@ -181,9 +181,7 @@ def _state_files(
         if state != STATE or len(numbers) < 2 or None in numbers or parts[2:3] == ["_metadata"]:
             continue
         chosen = (selection.operator_id, selection.partition_id)
-        if any(
-            selected not in (None, there) for selected, there in zip(chosen, numbers, strict=True)
-        ):
+        if any(of not in (None, there) for of, there in zip(chosen, numbers, strict=True)):
             continue
         kind, _ = classify(parts[-1], is_dir=True) if parts[2:] else (FileKind.OTHER, None)
         shared = kind is not FileKind.OTHER
@@ -223,13 +221,9 @@ def _work_of_store(provider: Provider, files: list[StoreFile], version: int | No
     work = Work()
     for file in resolved:
         beside = sums.get(file.path, [])
-        if file.kind is FileKind.TABLE:
-            read = True
-        elif file.kind in (FileKind.DELTA, FileKind.SNAPSHOT):
-            read = version is None or (file.version or 0) <= version or bool(beside)
-        else:
-            read = False
-        if read:
+        wanted = version is None or (file.version or 0) <= version or bool(beside)
+        is_state = file.kind in (FileKind.DELTA, FileKind.SNAPSHOT)
+        if file.kind is FileKind.TABLE or (is_state and wanted):
             work += Work(0, provider.requests_of(file, has_sums=bool(beside)), 1, file.size)
             for side in beside:
                 work += Work(0, bool(side.size), 1, side.size)

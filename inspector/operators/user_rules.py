@@ -176,19 +176,11 @@ def _with_event_time(
     if result is None:
         raise CheckpointError(f"--event-time-field: store {store!r} has no field {named!r}")
     source = f"--event-time-field {named}"
-    if name in JOIN and result.part is RowPart.KEY:
-        return replace(
-            rule,
-            expiry=result,
-            never=None,
-            unknown=None,
-            source=source,
-            doubt=IN_JOIN_KEY,
-            event_time=result,
-        )
-    if name in JOIN:
+    if name in JOIN and result.part is RowPart.VALUE:
         return replace(rule, never=None, unknown=rule.unknown or rule.never, event_time=result)
     doubt = COMPLETE if name in AGGREGATION else rule.doubt
+    if name in JOIN:
+        rule, doubt = replace(rule, event_time=result), IN_JOIN_KEY
     return replace(rule, expiry=result, never=None, unknown=None, source=source, doubt=doubt)
 
 
@@ -196,10 +188,9 @@ def find_field(text: str, schemas: tuple[StructType, StructType]) -> ExpiryField
     """The field of a name against a watermark (a window's end); CheckpointError: it has no time."""
     name, _, unit = text.strip().partition(":")
     side, _, remainder = name.partition(".")
-    sides = (
-        (RowPart(side),) if side in ("key", "value") and remainder else (RowPart.KEY, RowPart.VALUE)
-    )
-    path = (remainder if len(sides) == 1 else name).split(".")
+    is_given = side in ("key", "value") and bool(remainder)
+    sides = (RowPart(side),) if is_given else tuple(RowPart)
+    path = (remainder if is_given else name).split(".")
     for item in sides:
         result = _path(path, schemas[0] if item is RowPart.KEY else schemas[1])
         if result is not None:

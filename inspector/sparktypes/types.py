@@ -40,27 +40,16 @@ class AtomicType(DataType):
 
 
 KINDS: Mapping[str, int | None] = {
-    "boolean": 1,
-    "byte": 1,
+    **dict.fromkeys(("boolean", "byte"), 1),
     "short": 2,
-    "integer": 4,
-    "long": 8,
-    "float": 4,
-    "double": 8,
-    "binary": None,
-    "date": 4,
-    "timestamp": 8,
-    "timestamp_ntz": 8,
-    "timestamp_nanos": None,  # 4.3: micros and the rest of nanoseconds, 16 bytes
-    "timestamp_ntz_nanos": None,
+    **dict.fromkeys(("integer", "float", "date", "year_month"), 4),
+    **dict.fromkeys(("long", "double", "timestamp", "timestamp_ntz", "day_time"), 8),
     "time": 8,  # 4.1: nanoseconds of the day
     "void": 8,  # always null; its slot is there
     "interval": None,  # CalendarInterval: months, days, microseconds
-    "year_month": 4,
-    "day_time": 8,
-    "variant": None,
-    "geometry": None,
-    "geography": None,
+    # 4.3: micros and the rest of nanoseconds, 16 bytes
+    **dict.fromkeys(("timestamp_nanos", "timestamp_ntz_nanos"), None),
+    **dict.fromkeys(("binary", "variant", "geometry", "geography"), None),
 }
 """Atomic kinds and the width of their values; None is of variable size."""
 

@@ -53,11 +53,8 @@ class Index:
             raise DecodeError(message, offset=handle.offset)
 
     def handles(self) -> Iterator[Handles]:
-        """The handles of the data blocks, ascending; partitions are read as they are needed.
-
-        Raises DecodeError where the index is corrupt, or its blocks do not lie one behind the
-        other.
-        """
+        """The handles of the data blocks, ascending (DecodeError: they are not, or corrupt)."""
+        # Partitions are read as they are needed.
         first = self._level(self._handle)
         if self._type != _TWO_LEVELS:
             yield first

@@ -281,6 +281,8 @@ class _Usage:
                 self._contents[table.name] = self._read_table(table.name)
             item = self._contents[table.name]
             contents = None if item is None or contents is None else contents + item
+        entries = [(table.size, self._tables.get(table.name)) for table in snapshot.tables]
+        there = [file is not None and size in (None, file.size) for size, file in entries]
         counted = snapshot.keys >= 0
         return SnapshotFiles(
             file=file,
@@ -288,7 +290,7 @@ class _Usage:
             table_bytes=sum(map(self._size, snapshot.tables)),
             new_tables=None if oldest else len(new),
             new_bytes=None if oldest else sum(map(self._size, new)) + file.size,
-            missing=sum(not self._is_there(table) for table in snapshot.tables),
+            missing=len(snapshot.tables) - sum(there),
             rows=snapshot.keys + snapshot.internal_keys if counted else None,
             contents=contents,
         )
@@ -302,10 +304,6 @@ class _Usage:
     def _size(self, table: TableFile) -> int:
         entry = self._tables.get(table.name)
         return table.size if table.size is not None else entry.size if entry else 0
-
-    def _is_there(self, table: TableFile) -> bool:
-        entry = self._tables.get(table.name)
-        return entry is not None and table.size in (None, entry.size)
 
     def _note_failure(self, file: StoreFile, error: Exception) -> None:
         try:
