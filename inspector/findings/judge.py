@@ -125,8 +125,8 @@ def judge_integrity(
         oldest = version + 1 - max(depths.values(), default=1)
         passed = span(checkpoint.clock(oldest), checkpoint.clock(version)) or 0
         findings += judge_replay(operator.operator_id, depths, thresholds, noun, passed)
-        for store, schema in operator.schemas.items():
-            name = StoreName(operator.operator_id, store)
+        for called, schema in operator.schemas.items():
+            name = StoreName(operator.operator_id, called)
             of_version = facts.by_store(version).get(name, {}).get(version, VersionFacts())
             for side, row, sizes in (
                 ("key", schema.key, of_version.key_sizes),
