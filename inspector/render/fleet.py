@@ -181,7 +181,9 @@ def _headline(members: Sequence[Member]) -> str:
         Level.OK: "ok",
     }
     parts = [f"{counts[level]} {word}" for level, word in words.items() if counts[level]]
-    return f"{short_count_text(len(members), 'checkpoint')}: {', '.join(parts)}"
+    failing = sum(bool(member.row.get("gates_exceeded")) for member in members)
+    of_limits = f", {failing:,} above a limit" if failing else ""
+    return f"{short_count_text(len(members), 'checkpoint')}{of_limits}: {', '.join(parts)}"
 
 
 def _json(form: Form, members: Sequence[Member], gone: Sequence[str]) -> Iterator[str]:

@@ -66,6 +66,8 @@ def test_people_get_the_causes_with_their_checkpoints() -> None:
     assert outcome.code == 1
     first, *_ = outcome.out.splitlines()
     assert first == "3 checkpoints: 1 with errors, 1 with warnings, 1 ok"
+    gated = run("audit", HEALTHY, LEAK, "--max", "state.rows=0", "--fail-on", "never")
+    assert gated.out.startswith("2 checkpoints, 2 above a limit: 1 with errors, 1 ok\n")
     _, actions = outcome.out.split("Recommended actions, by finding:\n")
     assert len(re.findall(r"^SS\d{3}  ", actions, re.M)) == 2
     assert outcome.out.index(f"\nerror       {LEAK.parent.name}: ") < outcome.out.index(
