@@ -117,14 +117,17 @@ class Resolution(Message):
         if by_neighbours and leftover.certainty is Certainty.PROVEN:
             certainty = INFERENCES["clock-of-neighbours"].certainty
             leftover = replace(leftover, certainty=certainty, reason=NEIGHBOURS)
-        elif not clock.shown and not leftover.is_ignored and not self._shows_before(name, leftover):
+        elif not clock.shown and not leftover.is_ignored and not self._is_between(name, leftover):
             # That both clocks had passed its timer is sure of its last timeout alone.
             leftover = leftover.with_last_timeout()
         return self._with_habits(name, self._cut(name, leftover, clock.kind))
 
-    def _shows_before(self, name: StoreName, leftover: JudgedLeftover) -> bool:
-        """Whether a batch up to that of a leftover shows the clock of a store."""
-        return any(at <= (leftover.clock_version or 0) for at in self.against.get(name, {}))
+    def _is_between(self, name: StoreName, leftover: JudgedLeftover) -> bool:
+        """Whether batches up to that of a leftover, and from it on, show the clock of a store."""
+        # Where none does after it, a restart before the run of timeouts may have changed it.
+        version = leftover.clock_version or 0
+        before = any(at <= version for at in self.against.get(name, {}))
+        return before and not self.may_have_changed(name, version)
 
     def _of_unknown_clock(self, leftover: LeftoverT) -> LeftoverT | None:
         """Of a batch whose clock is not known, what holds by either clock; else undecided."""
