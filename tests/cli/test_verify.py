@@ -24,7 +24,7 @@ def test_a_whole_checkpoint_has_no_problems() -> None:
 def test_every_bad_file_is_told_with_its_offset(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     flip(path / "state/0/0/3.delta", 40)
-    change(path / "state/0/1/2.delta", lambda data: data[:-5])
+    change(path / "state/0/1/2.delta", lambda data: data[:-30])
     flip(path / "state/0/1/7.delta", 0)
     outcome = run("verify", path, "-o", "json")
     assert outcome.code == 4
@@ -37,7 +37,7 @@ def test_every_bad_file_is_told_with_its_offset(tmp_path: Path) -> None:
     assert (found[0, 3]["offset"], found[1, 7]["offset"]) == (0, 0)
     assert found[1, 2]["problem"] == "truncated"
     size = (path / "state/0/1/2.delta").stat().st_size
-    assert size - 25 < found[1, 2]["offset"] <= size
+    assert 0 < found[1, 2]["offset"] <= size
     assert [f["id"] for f in outcome.json["findings"]] == ["SS102"]
     assert "(and 2 more, see problems)" in outcome.json["findings"][0]["evidence"]
 
@@ -117,3 +117,15 @@ def test_an_empty_delta_is_whole(tmp_path: Path) -> None:
     (path / "state/0/0/5.delta").write_bytes(state_file(()))
     outcome = run("verify", path, "-o", "json")
     assert all("5.delta" not in row["path"] for row in outcome.rows)
+
+
+def test_what_is_wrong_behind_the_last_record_is_told_and_nothing_is_missing(
+    tmp_path: Path,
+) -> None:
+    path = copy_of("agg_append", tmp_path)
+    change(path / "state/0/1/2.delta", lambda data: data[:-5])
+    outcome = run("verify", path, "-o", "json")
+    assert outcome.code == 1
+    (row,) = outcome.rows
+    assert (row["problem"], row["version"]) == ("bad-tail", 2)
+    assert [(f["id"], f["severity"]) for f in outcome.json["findings"]] == [("SS102", "warning")]
