@@ -19,7 +19,9 @@ from inspector.analyses.shared.words import StoreWords
 from inspector.arrays import median
 from inspector.discovery.tasks import Request
 from inspector.facts.top_keys import TopBy, TopKey, merge_top
+from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.facts.versions import VersionFacts
+from inspector.findings.cost_inputs import grouping_key
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import Redact, StoreName
@@ -93,12 +95,24 @@ class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version
     max_rows: t.MaxRows
 
 
+class EntriesRow(t.StoreRow, table="entries", empty="no key has many entries"):
+    """A key with a tenth or more of the entries of its list, map or sessions in a partition."""
+
+    partition_id: Annotated[t.PartitionId, t.Rank(7)]
+    key: Annotated[t.KeyJson, t.Rank(3)]
+    entries: Annotated[t.Count, "Its live entries, or sessions.", t.Rank(1)]
+    share: Annotated[t.Share, "Its part of the entries of the store.", t.Rank(5)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(6)]
+    added: Annotated[t.Count, "Of its live entries, those that came in the window.", t.Rank(9)]
+    removed: Annotated[t.Count, "Its entries of the window that went.", t.Rank(10)]
+
+
 KEYS_BY_RANK = Request(top=5)
 
 
 @analysis(
     uses=(o.redacting(Redact.NONE), o.REPLAY),
-    tables=(TopRow, SkewRow),
+    tables=(TopRow, EntriesRow, SkewRow),
     facts=KEYS_BY_RANK,
     many=True,
 )
@@ -124,7 +138,28 @@ def top(
     footnotes = (FOOTNOTE, *((TIES.format(count_text(len(ties), "ranking")),) if ties else ()))
     title = f"distribution of the rows of version {judged.version} over the partitions"
     spread = SkewRow.table(title, list(_skews(judged)))
-    return judged.report("top", (keys, spread), footnotes=footnotes)
+    entries = EntriesRow.table(
+        "keys with most entries of a list, map or session", [*_entries(judged, limit)]
+    )
+    tables = (keys, *([entries] if entries.rows else []), spread)
+    return judged.report("top", tables, footnotes=footnotes)
+
+
+def _entries(judged: Judged, limit: int) -> Iterator[EntriesRow]:
+    facts, words = judged.facts, StoreWords(judged.checkpoint, judged.redact)
+    for operator in judged.checkpoint.operators:
+        for store in operator.schemas:
+            name = StoreName(operator.operator_id, store)
+            total = facts.sums(EntriesPerKey).get(name, EntriesPerKey()).entries
+            listed = [item for item in facts.of(KeyEntries) if item.store.name == name]
+            listed.sort(key=lambda item: (-item.fact.entries, item.fact.key))
+            shown = listed[:limit]
+            grouped = [item.fact.key for item in shown]
+            keys = words.keys(name, grouped, grouping_key(operator, store)) if shown else []
+            for key, item in zip(keys, shown, strict=True):
+                counts = vars(item.fact) | {"key": key, "share": item.fact.entries / max(1, total)}
+                ids = store_ids(judged.checkpoint, name)
+                yield EntriesRow(**ids, partition_id=item.store.partition_id, **counts)
 
 
 def _ties(rankings: Iterable[Sequence[TopRow]]) -> list[Sequence[TopRow]]:

@@ -115,10 +115,7 @@ def _hot(
         several = most is not None and entries.keys > 1
         if most is None or not several:
             return None
-        schema = operator.schemas[name.store_name].key
-        nested = operator.family(name.store_name) is Family.MAP and schema.fields[0].data_type
-        owner = nested if isinstance(nested, StructType) else StructType(schema.fields[:-1])
-        words = key_words(name, most.key, owner)
+        words = key_words(name, most.key, grouping_key(operator, name.store_name))
         noun = "session" if operator.name in SESSION else "entry"
         return HotKey(words, most.entries, entries.entries, noun, most.row_bytes)
     counters = dict(zip(VALUE_STORES, COUNT_STORES, strict=True)).get(name.store_name)
@@ -131,6 +128,13 @@ def _hot(
         return None
     words, join_keys = key_words(counting, counter.key), _join_keys(facts, version, name)
     return HotKey(words, counter.amount, rows.rows, "row", None, *join_keys)
+
+
+def grouping_key(operator: Operator, store: str) -> StructType:
+    """The schema of the keys of which a list, a map or a prefix of sessions has entries."""
+    schema = operator.schemas[store].key
+    nested = operator.family(store) is Family.MAP and schema.fields[0].data_type
+    return nested if isinstance(nested, StructType) else StructType(schema.fields[:-1])
 
 
 def _join_keys(facts: Facts, version: int, name: StoreName) -> tuple[int, float]:

@@ -221,7 +221,7 @@ def judge_replay(
     of_all = len({key.partition_id for key in depths})
     # Where the others have newer snapshots it is no maintenance that stands still.
     alone = partitions == 1 < of_all
-    place = f"partition {store.partition_id} (of {of_all})" if alone else "a partition"
+    where = f"partition {store.partition_id} (of {of_all})" if alone else "a partition"
     made = "no snapshot of it was made" if alone else "no snapshot was made"
     yield catalogue.REPLAY_DEPTH.of(
         f"{count_text(most, noun)} to replay of store {store.store_name} in "
@@ -229,7 +229,7 @@ def judge_replay(
         f"{of_all} "
         f"{'has' if partitions == 1 else 'have'} {least:,} or more",
         operator_id,
-        cause=f"A restart has to replay up to {count_text(most, noun)} in {place}, because "
+        cause=f"A restart has to replay up to {count_text(most, noun)} in {where}, because "
         f"{made} {f'for {duration_text(passed_ms)}' if slow else 'for long'}.",
         severity=Severity.WARNING if most >= thresholds.replay_deltas else Severity.INFO,
     )
@@ -242,11 +242,11 @@ def judge_widths(
 
     Spark's own check takes longer rows than the schema makes (``UnsafeRowUtils``).
     """
-    other = {size: rows for size, rows in sizes.items() if size != width}
-    rows, total = sum(other.values()), sum(sizes.values())
+    unfit = {size: rows for size, rows in sizes.items() if size != width}
+    rows, total = sum(unfit.values()), sum(sizes.values())
     if not rows:
         return
-    named = " or ".join(f"{size:,}" for size in sorted(other)[:PLACES_NAMED])
+    named = " or ".join(f"{size:,}" for size in sorted(unfit)[:PLACES_NAMED])
     words = (
         f"{rows:,} of {count_text(total, side)} have {named} bytes where their schema makes {width}"
     )
@@ -254,7 +254,7 @@ def judge_widths(
         subject,
         words,
         rows,
-        sum(size * count for size, count in other.items()),
+        sum(size * count for size, count in unfit.items()),
         f"{capitalise(words)}: they are of another schema, as after a change of the query while "
         "the check of schemas was off (stateSchemaCheck).",
     )

@@ -291,13 +291,13 @@ def _alike(
         if is_text:
             spelled = [text.decode(errors="replace").strip().casefold() for text in column]
             how = f"in the case or the blanks of {field.name!r}: one thing has several keys"
-            things = group_by(zip(spelled, shared, put.values(), strict=True), itemgetter(0, 1))
-            if last := last_of_older([[at for *_, at in keys] for keys in things.values()]):
+            spellings = group_by(zip(spelled, shared, put.values(), strict=True), itemgetter(0, 1))
+            if last := last_of_older([[at for *_, at in keys] for keys in spellings.values()]):
                 how = (
                     f"in the case or the blanks of {field.name!r}, and the older of two has no put "
                     f"since batch {last - 1}, as after a change of the query"
                 )
-            yield how, len(rows) - len(things)
+            yield how, len(rows) - len(spellings)
         alike = len(rows) - len(set(shared))
         # Where most are alike, as with times that are null, this is the column that makes them out.
         several = any(times[:at] + times[at + 1 :]) and 2 * alike <= len(rows)

@@ -12,6 +12,7 @@ from compare_with_spark import truth
 from inspector import api
 from inspector.facts.top_keys import TopBy
 from inspector.model import Redact
+from tests.troubles import troubled
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "4.3.0"
 
@@ -86,3 +87,20 @@ def test_skew_is_over_partitions() -> None:
     partitions = api.sizes(str(FIXTURES / "agg_two_levels" / "checkpoint"), by="partition")
     sizes = [row["row_bytes"] for row in partitions.primary.rows if row["operator_id"] == 1]
     assert upstream["max_row_bytes"] == max(sizes)
+
+
+def test_the_keys_with_most_entries_of_lists_maps_and_sessions_are_listed() -> None:
+    report = api.top(str(troubled("trouble_tws_list")))
+    _, entries, _ = report.tables
+    first, *others = entries.rows
+    assert (first["store_name"], first["entries"], first["removed"]) == ("pages", 80, 0)
+    assert first["key"] == {"user": "u1"}
+    assert len(others) == 4
+    assert first["share"] == 80 / 1600
+    assert [row["entries"] for row in entries.rows] == [80] * 5
+    assert [t.name for t in api.top(str(FIXTURES / "agg_append/checkpoint")).tables] == [
+        "top",
+        "skew",
+    ]
+    (one,) = api.top(str(troubled("trouble_tws_list")), limit=1).tables[1].rows
+    assert one == first
