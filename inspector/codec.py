@@ -41,11 +41,7 @@ class _Codec(NamedTuple):
     read: Callable[[Any], Any]
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-_PLAIN = _Codec(_same, _same)
+_PLAIN = _Codec(lambda value: value, lambda value: value)
 
 
 def _codec(hint: Any) -> _Codec:

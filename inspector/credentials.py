@@ -65,7 +65,10 @@ _known: dict[str, None] = {}
 
 def redact(text: str, options: Mapping[str, str] | None = None) -> str:
     """The text without what is secret by its shape, was learnt, or is an option's secret value."""
-    return _by_shape(_without(text, [*_known, *_of_options(options or {})]))
+    text = _USERINFO.sub(_userinfo, _without(text, [*_known, *_of_options(options or {})]))
+    for pattern in (_URL_PARAMETER, _PLAIN_PARAMETER, _HEADER):
+        text = pattern.sub(rf"\g<1>{HIDDEN}", text)
+    return text
 
 
 def mask_secrets(text: str) -> str:
@@ -100,13 +103,6 @@ def learn_arguments(arguments: Sequence[str]) -> None:
 def is_secret(name: str) -> bool:
     """Whether an option of this name holds a secret."""
     return bool(_SECRET_NAME.search(name)) and not _HARMLESS_NAME.search(name)
-
-
-def _by_shape(text: str) -> str:
-    text = _USERINFO.sub(_userinfo, text)
-    for pattern in (_URL_PARAMETER, _PLAIN_PARAMETER, _HEADER):
-        text = pattern.sub(rf"\g<1>{HIDDEN}", text)
-    return text
 
 
 def _userinfo(match: re.Match[str]) -> str:

@@ -1,26 +1,5 @@
 """Every error that this package raises, and the one way in which it is worded.
 
-::
-
-    InspectorError
-      CheckpointError             the folder as a whole: what it is, what it lacks
-        NotACheckpointError         no checkpoint at this path
-        MissingVersionError         no chain of files makes this state version
-        UnsupportedProviderError    state that another provider wrote
-      DecodeError (ValueError)    bytes that are not what their format says
-        TruncatedError (EOFError)   the bytes end too early
-        FrameError                  a compressed block
-        RecordError                 a record of a delta or snapshot
-          TailError                   what follows the last record
-        RowError                    an UnsafeRow against its schema
-        LimitError                  a size above the limits we read
-        NoSchemaError               bytes that only a schema explains which could not be read
-        ChecksumError               bytes that are not those their checksum file was made of
-      SourceNotWholeError         what a copy needs is missing, or the copy is not what it should be
-      EngineError                 what the run itself needs is not there
-        UnknownFactError            a worker reported a fact that this version does not know
-      NotEnoughMemoryError (MemoryError)   the keys do not fit into this process
-
 Decoders know offsets and not paths; whoever knows the path adds it with :meth:`InspectorError.at`.
 Failures of the storage stay ``OSError``.
 """
@@ -52,6 +31,9 @@ class InspectorError(Exception):
 
     slug = "error"
 
+    def __init_subclass__(cls, *, slug: str = "") -> None:
+        cls.slug = slug or cls.slug
+
     def __init__(
         self, message: str = "", path: str | None = None, offset: int | None = None
     ) -> None:
@@ -80,109 +62,73 @@ def where(path: str | None, offset: int | None) -> str:
     return prefix if offset is None else f"{prefix}byte {offset}: "
 
 
-class CheckpointError(InspectorError):
+class CheckpointError(InspectorError, slug="checkpoint"):
     """The checkpoint as a whole cannot be used as requested."""
 
-    slug = "checkpoint"
 
-
-class NotACheckpointError(CheckpointError):
+class NotACheckpointError(CheckpointError, slug="not-a-checkpoint"):
     """There is no Structured Streaming checkpoint at the path."""
 
-    slug = "not-a-checkpoint"
 
-
-class MissingVersionError(CheckpointError):
+class MissingVersionError(CheckpointError, slug="missing-version"):
     """No snapshot and deltas make the requested state version."""
 
-    slug = "missing-version"
 
-
-class OutpacedError(InspectorError):
+class OutpacedError(InspectorError, slug="outpaced"):
     """The query removed the files of a version while they were being read; nothing is damaged."""
 
-    slug = "outpaced"
 
-
-class UnsupportedProviderError(CheckpointError):
+class UnsupportedProviderError(CheckpointError, slug="unsupported-provider"):
     """The state was written by a provider whose files this package does not read."""
 
-    slug = "unsupported-provider"
 
-
-class DecodeError(InspectorError, ValueError):
+class DecodeError(InspectorError, ValueError, slug="undecodable"):
     """Bytes that do not follow their format."""
 
-    slug = "undecodable"
 
-
-class TruncatedError(DecodeError, EOFError):
+class TruncatedError(DecodeError, EOFError, slug="truncated"):
     """The bytes end before the value does."""
 
-    slug = "truncated"
 
-
-class FrameError(DecodeError):
+class FrameError(DecodeError, slug="bad-frame"):
     """A compressed block or its checksum is wrong."""
 
-    slug = "bad-frame"
 
-
-class RecordError(DecodeError):
+class RecordError(DecodeError, slug="bad-record"):
     """A record of a delta or snapshot is wrong."""
 
-    slug = "bad-record"
 
-
-class TailError(RecordError):
+class TailError(RecordError, slug="bad-tail"):
     """What follows the end mark of a file's records, which Spark does not read, is wrong."""
 
-    slug = "bad-tail"
 
-
-class RowError(DecodeError):
+class RowError(DecodeError, slug="bad-row"):
     """An UnsafeRow does not fit its schema."""
 
-    slug = "bad-row"
 
-
-class LimitError(DecodeError):
+class LimitError(DecodeError, slug="over-limit"):
     """A size is above what this package agrees to read."""
 
-    slug = "over-limit"
 
-
-class NoSchemaError(DecodeError):
+class NoSchemaError(DecodeError, slug="no-schema"):
     """The state schema could not be read without which a state file says nothing."""
 
-    slug = "no-schema"
 
-
-class ChecksumError(DecodeError):
+class ChecksumError(DecodeError, slug="bad-checksum"):
     """A file is not the one that its checksum file was made of."""
 
-    slug = "bad-checksum"
 
-
-class SourceNotWholeError(InspectorError):
+class SourceNotWholeError(InspectorError, slug="not-whole"):
     """A checkpoint lacks what a copy of it needs, or the copy is not what it should be."""
 
-    slug = "not-whole"
 
-
-class EngineError(InspectorError):
+class EngineError(InspectorError, slug="engine"):
     """Something the run needs is absent: PySpark, Java, a kernel, a worker's pyarrow."""
 
-    slug = "engine"
 
-
-class UnknownFactError(EngineError):
+class UnknownFactError(EngineError, slug="unknown-fact"):
     """A worker reported a kind of fact that is not declared here: another version runs there."""
 
-    slug = "unknown-fact"
 
-
-class NotEnoughMemoryError(InspectorError, MemoryError):
+class NotEnoughMemoryError(InspectorError, MemoryError, slug="out-of-memory"):
     """The keys of the partitions that are read at the same time do not fit; and how far it came."""
-
-    slug = "out-of-memory"

@@ -63,8 +63,9 @@ def _add_methods(cls: type, *, frozen: bool, eq: bool) -> None:
     methods: dict[str, Any] = {"__init__": init, "__repr__": _repr(members)}
     if eq:
         methods["__eq__"] = _equality(_values([m.name for m in members if m.compare]))
-        hashed = [m.name for m in members if (m.compare if m.hash is None else m.hash)]
-        methods["__hash__"] = _hash(_values(hashed)) if frozen else None  # what changes has none
+        hashed = _values([m.name for m in members if (m.compare if m.hash is None else m.hash)])
+        # What changes has none.
+        methods["__hash__"] = (lambda value: hash(hashed(value))) if frozen else None
     for name, method in methods.items():
         if name not in cls.__dict__ or (name == "__hash__" and cls.__dict__[name] is None):
             setattr(cls, name, method)
@@ -152,10 +153,6 @@ def _equality(values: Callable[[object], tuple[Any, ...]]) -> Callable[[object, 
         return values(value) == values(other)
 
     return equals
-
-
-def _hash(values: Callable[[object], tuple[Any, ...]]) -> Callable[[object], int]:
-    return lambda value: hash(values(value))
 
 
 def _freeze(cls: type, names: Set[str]) -> None:

@@ -269,23 +269,14 @@ READABLE = (
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that could not be read or is not as Spark writes it.
+    """Something that could not be read or is not as Spark writes it."""
 
-    Attributes:
-        slug: class of the trouble (see :mod:`inspector.exceptions`).
-        message: what was got and what was expected, without the place.
-        path: file or folder.
-        offset: byte offset in it, or None.
-        store: the store it belongs to, or None for the checkpoint as a whole.
-        version: state version it belongs to, or None.
-    """
-
-    slug: str
-    message: str
-    path: str | None = None
-    offset: int | None = None
-    store: StoreId | None = None
-    version: int | None = None
+    slug: str  # class of the trouble (see :mod:`inspector.exceptions`)
+    message: str  # what was got and what was expected, without the place
+    path: str | None = None  # file or folder
+    offset: int | None = None  # byte offset in it
+    store: StoreId | None = None  # that it belongs to; None for the checkpoint as a whole
+    version: int | None = None  # state version that it belongs to
 
     @property
     def cause(self) -> tuple[Any, ...]:
@@ -300,17 +291,9 @@ class Problem:
 
     def to_row(self) -> dict[str, Any]:
         """Its columns :data:`inspector.schemas.PROBLEM`, by name."""
-        store = self.store
-        return {
-            "operator_id": None if store is None else store.operator_id,
-            "store_name": None if store is None else store.store_name,
-            "partition_id": None if store is None else store.partition_id,
-            "version": self.version,
-            "slug": self.slug,
-            "message": self.message,
-            "path": self.path,
-            "offset": self.offset,
-        }
+        store = vars(self.store) if self.store else dict.fromkeys(StoreId.__dataclass_fields__)
+        names = ("version", "slug", "message", "path", "offset")
+        return {**store, **{name: getattr(self, name) for name in names}}
 
 
 @dataclass(frozen=True)

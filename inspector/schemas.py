@@ -22,6 +22,11 @@ from inspector.model import Problem
 
 _Columns = list[tuple[str, pa.DataType]]
 
+
+def _columns(kind: pa.DataType, *names: str) -> _Columns:
+    return [(name, kind) for name in names]
+
+
 STORE_COLUMNS: _Columns = [
     ("operator_id", pa.int32()),
     ("store_name", pa.string()),
@@ -30,12 +35,7 @@ STORE_COLUMNS: _Columns = [
 ]
 """Which store and version a row is about."""
 
-_PROBLEM: _Columns = [
-    ("slug", pa.string()),
-    ("message", pa.string()),
-    ("path", pa.string()),
-    ("offset", pa.int64()),
-]
+_PROBLEM = [*_columns(pa.string(), "slug", "message", "path"), ("offset", pa.int64())]
 """What every batch has for its rows of kind ``problem``."""
 
 PROBLEM = tuple(name for name, _ in (*STORE_COLUMNS, *_PROBLEM))
@@ -44,44 +44,23 @@ PROBLEM = tuple(name for name, _ in (*STORE_COLUMNS, *_PROBLEM))
 _task: _Columns = [("task_id", pa.int64()), ("spec", pa.string())]
 TASKS = pa.schema(_task)  # a row per task; ``spec``: :class:`.discovery.tasks.Task` as JSON
 
-_rows: _Columns = [
-    ("kind", pa.string()),
-    *STORE_COLUMNS,
-    ("key", pa.binary()),
-    ("value", pa.binary()),
-    *_PROBLEM,
-]
-ROWS = pa.schema(_rows)
+_start = [*_columns(pa.string(), "kind"), *STORE_COLUMNS]
+ROWS = pa.schema([*_start, *_columns(pa.binary(), "key", "value"), *_PROBLEM])
 """Live rows (kind ``row``) of one version as the UnsafeRow bytes that Spark holds, and problems."""
 
-_changes: _Columns = [
-    ("kind", pa.string()),
-    *STORE_COLUMNS,
-    ("event", pa.string()),
-    ("record", pa.int64()),
-    ("old_value_bytes", pa.int64()),
-    ("key", pa.binary()),
-    ("value", pa.binary()),
-    ("old_value", pa.binary()),
-    *_PROBLEM,
+_changes = [
+    *(*_start, ("event", pa.string()), *_columns(pa.int64(), "record", "old_value_bytes")),
+    *(*_columns(pa.binary(), "key", "value", "old_value"), *_PROBLEM),
 ]
 CHANGES = pa.schema(_changes)
 """Records of deltas (kind ``change``), with what they did (``inspector.state.events``), their
 ordinal in the file at ``path`` and the size of the value they replaced, and that value if it was
 asked for; and problems."""
 
-_diff: _Columns = [
-    ("kind", pa.string()),
-    *STORE_COLUMNS,
-    ("change", pa.string()),
-    ("rows", pa.int64()),
-    ("key_bytes", pa.int64()),
-    ("old_value_bytes", pa.int64()),
-    ("value_bytes", pa.int64()),
-    ("key", pa.binary()),
-    ("old_value", pa.binary()),
-    ("value", pa.binary()),
-    *_PROBLEM,
+_diff = [
+    *(*_start, ("change", pa.string())),
+    *_columns(pa.int64(), "rows", "key_bytes", "old_value_bytes", "value_bytes"),
+    *(*_columns(pa.binary(), "key", "old_value", "value"), *_PROBLEM),
 ]
 DIFF = pa.schema(_diff)
 """Rows in which two versions differ (kind ``row``), problems, and how many rows of each ``change``

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def checked_spans(buffer: Any, offsets: Any, lengths: Any) -> tuple[memoryview, 
     return view, starts, sizes
 
 
-def same_length(array: npt.NDArray[Any], second: npt.NDArray[Any]) -> None:
+def same_length(*arrays: Sized) -> None:
     """Refuse arrays of different length."""
-    if len(array) != len(second):
+    if len({len(array) for array in arrays}) > 1:
         raise ValueError("arrays differ in length")

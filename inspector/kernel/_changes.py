@@ -63,14 +63,9 @@ def change_columns(  # noqa: PLR0913 - the tables, the version, and two results
 ) -> None:
     """List what a version did to the keys that it touched.
 
-    Args:
-        table: one :data:`ROW` per key, after the version.
-        touched: one :data:`TOUCH` per key that it touched.
-        step: number of the version.
-        flags: of the version, as :func:`apply` takes them.
-        first: entry of the columns at which these keys begin.
-        numbers: the columns :data:`NUMBERS`, one after the other; filled from ``first`` on.
-        outcomes: the columns :data:`OUTCOMES`, one byte each; likewise.
+    The tables, ``step`` and ``flags`` are as :func:`tally` takes them. ``numbers`` takes the
+    columns :data:`NUMBERS`, one after the other, from entry ``first`` of each on, and ``outcomes``
+    likewise :data:`OUTCOMES`, one byte each.
     """
     step, flags, first = number(step), number(flags), number(first)
     columns, bits = writable(numbers, np.int64), memoryview(outcomes).cast("B")
@@ -190,8 +185,7 @@ def apply(  # noqa: PLR0913 - the columns of the records, and four results
             time; room for as many as there are records.
         counts: one number per name in :data:`COUNTS`, which are added to.
         sums: as of :func:`tally`, of the keys that are touched for the first time, as they are
-            behind that record. So they are those of the version if each of its records touches
-            another key; else :func:`tally` gives them.
+            behind that record: those of the version if each record touches another key.
         by_size: likewise.
         ends: how many records these are up to the end of each of several versions, which have a
             row of ``counts`` and ``sums`` each. None behind one that has fewer keys than records is

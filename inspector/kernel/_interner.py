@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,17 @@ import numpy as np
 from inspector.kernel._arguments import checked_spans, integers, octets, same_length, writable
 
 _PRINT = 12
+
+
+@contextmanager
+def _busy(lock: threading.Lock) -> Iterator[None]:
+    """Hold an interner's lock, or refuse at once if another thread does."""
+    if not lock.acquire(blocking=False):
+        raise RuntimeError("another thread is using this interner")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class Interner:
@@ -33,19 +46,13 @@ class Interner:
         self._busy = threading.Lock()
 
     def intern(self, buffer: Any, offsets: Any, lengths: Any, out: Any) -> None:
-        """Give every span its number, a new one if its bytes are new.
-
-        Args:
-            buffer: what the spans lie in.
-            offsets: where each span starts.
-            lengths: bytes of each span.
-            out: filled with one number per span.
+        """Give every span its number in ``out``, a new one if its bytes are new.
 
         Raises:
             ValueError: a span outside of the buffer, or arrays of different length.
             RuntimeError: another thread is at work on this interner.
         """
-        with _Busy(self._busy):
+        with _busy(self._busy):
             view, starts, sizes = checked_spans(buffer, offsets, lengths)
             numbers = writable(out, np.int64)
             same_length(starts, numbers)
@@ -71,21 +78,20 @@ class Interner:
             raise ValueError("the byte strings are not kept")
 
     def __len__(self) -> int:
-        with _Busy(self._busy):
+        with _busy(self._busy):
             return len(self._keys)
 
     def find(self, key: Any) -> int:
         """The number of a byte string, -1 if it has none."""
-        with _Busy(self._busy):
+        with _busy(self._busy):
             return self._ids.get(self._stored_form(bytes(octets(key))), -1)
 
     def lengths(self, out: Any) -> None:
         """Fill ``out`` with each byte string's length; ValueError: wrong size, or none are kept."""
-        with _Busy(self._busy):
+        with _busy(self._busy):
             self._check_bytes()
             sizes = writable(out, np.int64)
-            if len(sizes) != len(self._keys):
-                raise ValueError("arrays differ in length")
+            same_length(sizes, self._keys)
             sizes[:] = [len(key) for key in self._keys]
 
     def gather(self, ids: Any, offsets: Any) -> bytes:
@@ -100,7 +106,7 @@ class Interner:
             ValueError: a number that was never given, ``offsets`` of another length, or the byte
                 strings are not kept.
         """
-        with _Busy(self._busy):
+        with _busy(self._busy):
             self._check_bytes()
             numbers = integers(ids)
             positions = writable(offsets, np.int64)
@@ -117,17 +123,3 @@ class Interner:
     def nbytes(self) -> int:
         """Memory that this interner holds, in bytes; an estimate in this kernel."""
         return self._bytes + len(self._keys) * 200
-
-
-class _Busy:
-    """Holds an interner's lock, or refuses at once if another thread does."""
-
-    def __init__(self, lock: threading.Lock) -> None:
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise RuntimeError("another thread is using this interner")
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()

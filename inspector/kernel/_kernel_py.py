@@ -1,9 +1,9 @@
 """The kernel in Python: the definition of what ``_kernel_c`` does faster.
 
-Operations over spans of one buffer, a span being an offset and a length: find the records, hash,
-concatenate, give equal byte strings equal numbers; and what is done with those numbers and rows.
-Each is a function of its name here and in C. Arrays are one-dimensional, contiguous, 64-bit signed
-integers (hashes: unsigned) such as ``numpy.int64`` arrays.
+Each operation is a function of its name here and in C. Most are over spans of one ``buffer``, by
+arrays of ``offsets`` and ``lengths``: bytes, keys, rows, blocks. A ``program``
+(:mod:`inspector.kernel.programs`) says what the fields of rows are. Arrays are one-dimensional,
+contiguous, 64-bit signed integers (hashes: unsigned) such as ``numpy.int64`` arrays.
 
 No operation raises an error of the format: :func:`scan` returns a status. Spans outside of the
 buffer, ids without a row, arrays of different length and results without room are a mistake of the
@@ -12,19 +12,32 @@ caller, hence ``ValueError``.
 
 from __future__ import annotations
 
-from inspector.kernel._changes import apply as apply
-from inspector.kernel._changes import change_columns as change_columns
-from inspector.kernel._changes import tally as tally
-from inspector.kernel._interner import Interner as Interner
-from inspector.kernel._order import descents as descents
-from inspector.kernel._rows import check_rows as check_rows
-from inspector.kernel._rows import read_slots as read_slots
-from inspector.kernel._rows import row_hashes as row_hashes
-from inspector.kernel._scan import scan as scan
-from inspector.kernel._spans import gather as gather
-from inspector.kernel._spans import hash64 as hash64
-from inspector.kernel._spans import rows_of_range as rows_of_range
-from inspector.kernel._sst import index_handles as index_handles
-from inspector.kernel._sst import lz4_blocks as lz4_blocks
-from inspector.kernel._sst import table_entries as table_entries
-from inspector.kernel._sst_live import table_live as table_live
+from inspector.kernel._changes import apply, change_columns, tally
+from inspector.kernel._interner import Interner
+from inspector.kernel._order import descents
+from inspector.kernel._rows import check_rows, read_slots, row_hashes
+from inspector.kernel._scan import scan
+from inspector.kernel._spans import gather, hash64, rows_of_range
+from inspector.kernel._sst import index_handles, lz4_blocks, table_entries
+from inspector.kernel._sst_live import table_live
+
+
+class Kernel:
+    """What both kernels are: a module with these names, of the types that they have here."""
+
+    Interner = Interner
+    apply = staticmethod(apply)
+    change_columns = staticmethod(change_columns)
+    check_rows = staticmethod(check_rows)
+    descents = staticmethod(descents)
+    gather = staticmethod(gather)
+    hash64 = staticmethod(hash64)
+    index_handles = staticmethod(index_handles)
+    lz4_blocks = staticmethod(lz4_blocks)
+    read_slots = staticmethod(read_slots)
+    row_hashes = staticmethod(row_hashes)
+    rows_of_range = staticmethod(rows_of_range)
+    scan = staticmethod(scan)
+    table_entries = staticmethod(table_entries)
+    table_live = staticmethod(table_live)
+    tally = staticmethod(tally)

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from inspector.kernel._arguments import checked_spans, integers
+from inspector.kernel._arguments import checked_spans, integers, same_length
 from inspector.kernel._rows import DEEPEST, WORD, Parts, Program, read_int, read_uint, rows_in
 from inspector.kernel.programs import (
     BIG_NUMBER,
@@ -32,19 +32,11 @@ _INSTANT = struct.Struct("<qh")
 
 
 def descents(buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any) -> int:
-    """Find the UnsafeRows that are below the row before them.
+    """Find the UnsafeRows that are below the row before them: a byte per row in ``below`` is 1.
 
     Rows and structs are compared field by field, arrays element by element and then by length,
     nulls first. What is behind the first difference is not looked at, nor what is behind a field
     whose order is unknown: such a row is not below.
-
-    Args:
-        buffer: what the rows lie in.
-        offsets: where each row starts.
-        lengths: bytes of each row.
-        program: the number of fields, then for each of them a word of
-            :mod:`inspector.kernel.programs` with its operands. It ends in zeros.
-        below: one byte per row, 1 where it is below the one before.
 
     Returns:
         How many are below; -1 (and nothing of meaning in ``below``) if something that was looked
@@ -53,8 +45,7 @@ def descents(buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any) 
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     numbers, result = integers(program).tolist(), memoryview(below).cast("B")
-    if len(result) != len(starts):
-        raise ValueError("arrays differ in length")
+    same_length(result, starts)
     before: memoryview | None = None
     for i, row in enumerate(rows_in(view, starts, sizes)):
         way = _EQUAL if before is None else _rows(before, row, Program(numbers), 0)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from inspector.arrays import Int64s
-from inspector.kernel._arguments import checked_spans, integers, writable
+from inspector.kernel._arguments import checked_spans, integers, same_length, writable
 from inspector.kernel.programs import (
     ANY,
     BOOLEAN,
@@ -125,19 +125,11 @@ def rows_in(view: memoryview, starts: Int64s, sizes: Int64s) -> Iterator[memoryv
 
 
 def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any) -> int:
-    """Find the UnsafeRows that may not fit their schema.
+    """Find the UnsafeRows that may not fit their schema: of these the byte in ``out`` is 1, else 0.
 
     A row is not in doubt if it has room for its fields and is of whole words, if each field that is
     not null is what the program says, and if the variable parts lie within the row and behind its
     slots and are together no longer than that.
-
-    Args:
-        buffer: what the rows lie in.
-        offsets: where each row starts.
-        lengths: bytes of each row.
-        program: the number of fields, then for each of them a word of
-            :mod:`inspector.kernel.programs` with its operands.
-        out: one byte per row, 1 where it is in doubt.
 
     Returns:
         How many rows are in doubt.
@@ -145,8 +137,7 @@ def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any) 
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     numbers = integers(program).tolist()
     doubts = memoryview(out).cast("B")
-    if len(doubts) != len(starts):
-        raise ValueError("arrays differ in length")
+    same_length(doubts, starts)
     for i, row in enumerate(rows_in(view, starts, sizes)):
         doubts[i] = not _fits(row, Program(numbers), 0)
     return sum(doubts)
@@ -183,21 +174,15 @@ def _field_fits(parts: Parts, i: int, program: Program, depth: int) -> bool:
 def read_slots(buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, valid: Any) -> None:
     """Read one 64-bit field of every UnsafeRow, also one of a struct within it.
 
-    Args:
-        buffer: what the rows lie in.
-        offsets: where each row starts.
-        lengths: bytes of each row.
-        path: for the row and each struct on the way, how many fields it has and which is next.
-        values: filled with one number per row, 0 where there is none.
-        valid: one byte per row: 1 where there is a value, 0 where a null or a row that does not
-            fit is in the way.
+    ``path`` says for the row and each struct on the way how many fields it has and which is next.
+    ``values`` takes a number per row, 0 where there is none; ``valid`` a byte, 0 where a null or a
+    row that does not fit is in the way, else 1.
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     steps = integers(path).tolist()
     pairs = list(zip(steps[::2], steps[1::2], strict=False))
     slots, entry = writable(values, np.int64), memoryview(valid).cast("B")
-    if not len(starts) == len(slots) == len(entry):
-        raise ValueError("arrays differ in length")
+    same_length(starts, slots, entry)
     for i, row in enumerate(rows_in(view, starts, sizes)):
         slot = _slot_at(row, pairs)
         slots[i], entry[i] = (0, 0) if slot is None else (read_int(slot), 1)
@@ -223,21 +208,15 @@ def row_hashes(
 ) -> None:
     """Hash the first fields of every UnsafeRow as ``Murmur3Hash(fields, 42)`` of Spark does.
 
-    Args:
-        buffer: what the rows lie in.
-        offsets: where each row starts.
-        lengths: bytes of each row.
-        program: the number of fields, the number of the first of them that are hashed, then for
-            each of these a word of :mod:`inspector.kernel.programs` with its operands.
-        hashes: filled with one signed number of 32 bits per row, 0 where it is not known.
-        valid: one byte per row: 1 where the hash is known, 0 where the row does not fit the
-            program, or has a field of more than :data:`MOST_BYTES`.
+    ``program`` has the number of fields, then the number of the first of them that are hashed, and
+    the words of these alone. ``hashes`` takes a signed number of 32 bits per row, 0 where it is not
+    known; ``valid`` a byte, 0 where the row does not fit the program, or has a field of more than
+    :data:`MOST_BYTES`, else 1.
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     numbers = integers(program).tolist()
     result, entry = writable(hashes, np.int64), np.frombuffer(valid, np.uint8)
-    if not len(starts) == len(result) == len(entry):
-        raise ValueError("arrays differ in length")
+    same_length(starts, result, entry)
     for i, row in enumerate(rows_in(view, starts, sizes)):
         hashed = _fold(row, Program(numbers), SEED, 0)
         entry[i], result[i] = hashed is not None, _signed(hashed or 0, 32)

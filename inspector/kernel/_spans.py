@@ -19,16 +19,11 @@ _ALL_BITS = (1 << 64) - 1
 
 
 def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, out: Any) -> None:
-    """Hash every span by XXH64 with seed 0.
+    """Hash every span by XXH64 with seed 0, into the unsigned numbers of ``out``.
 
-    Args:
-        buffer: what the spans lie in.
-        offsets: where each span starts.
-        lengths: bytes of each span.
-        skip: if not negative, the 8 bytes at this offset of each span do not count (a clock that
-            moves with every put): what follows them is hashed with the hash of what precedes them
-            as seed. Spans that end before do not have such bytes and are hashed whole.
-        out: filled with one unsigned hash per span.
+    If ``skip`` is not negative, the 8 bytes at this offset of each span do not count (a clock that
+    moves with every put): what follows them is hashed with the hash of what precedes them as seed.
+    Spans that end before do not have such bytes and are hashed whole.
     """
     skip = number(skip)
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
@@ -61,21 +56,14 @@ def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are want
     range_: int,
     rows: Any,
 ) -> int:
-    """Find the keys whose hash lies in one of so many ranges of equal width.
+    """Find the keys whose hash lies in range ``range_``, from 0 on, of ``ranges`` of equal width.
 
-    Args:
-        buffer: what the keys lie in.
-        offsets: where each key starts.
-        lengths: bytes of each key.
-        masks: which bits of the first words of a key count; a word of which none does is passed
-            over, so that the same words elsewhere hash alike. Words behind these count whole.
-        seed: of the hash, XXH64: chosen at random, so that keys cannot be made for one range.
-        ranges: how many there are; at most 2**31.
-        range_: the number of one, from 0 on.
-        rows: filled with the numbers of its keys among these, ascending; room for all.
+    The hash is XXH64; its seed is chosen at random, so that keys cannot be made for one range.
+    ``masks`` says which bits of the first words of a key count; a word of which none does is passed
+    over, so that the same words elsewhere hash alike. Words behind these count whole.
 
     Returns:
-        How many there are.
+        How many there are; ``rows`` takes their numbers, ascending, and has room for all keys.
     """
     if not 0 <= range_ < ranges <= _MOST:
         raise ValueError("no such range")

@@ -60,15 +60,9 @@ class _CorruptError(Exception):
 def lz4_blocks(
     buffer: Any, offsets: Any, lengths: Any, out: Any, positions: Any, sizes: Any
 ) -> int:
-    """Unpack LZ4 blocks, each to exactly as many bytes as it has to have.
+    """Unpack LZ4 blocks into ``out``, each to exactly as many bytes as ``sizes`` says.
 
-    Args:
-        buffer: what the spans lie in.
-        offsets: where each block starts.
-        lengths: bytes of each block.
-        out: takes what they hold.
-        positions: where in ``out`` the bytes of each block go.
-        sizes: how many these have to be.
+    ``positions`` says where in ``out`` the bytes of each block go.
 
     Returns:
         How many could be unpacked: all of them, or the number of the first that could not.
@@ -139,18 +133,12 @@ def table_entries(  # noqa: PLR0913 - a buffer with spans and two to be filled, 
 ) -> tuple[int, int, int, int]:
     """Find the entries of blocks, and copy each internal key and value out, side by side.
 
-    Args:
-        buffer: what the blocks lie in.
-        offsets: where each block starts.
-        lengths: bytes of each block, without trailer and decompressed.
-        state: three numbers, read and written: the block and the place in it where to go on; and,
-            with ``FULL``, how many bytes of ``out`` the next entry needs, or 0 if it is
-            ``columns`` that have no room.
-        previous: the internal key before; no bytes at the start of a table.
-        out: takes the keys and values.
-        columns: :data:`~inspector.kernel.record_layout.ENTRY` columns one behind the other, each
-            with room for as many entries.
-        max_length: longest user key or value that is accepted.
+    The spans are blocks without trailer, decompressed. ``state`` has three numbers, read and
+    written: the block and the place in it where to go on; and, with ``FULL``, how many bytes of
+    ``out`` the next entry needs, or 0 if it is ``columns`` that have no room. ``previous`` is the
+    internal key before, without bytes at the start of a table. ``columns`` takes where keys and
+    values lie in ``out``: :data:`~inspector.kernel.record_layout.ENTRY` columns, each with room for
+    as many entries. No user key or value is accepted that is longer than ``max_length``.
 
     Returns:
         A status (MORE after the last block; for others ``state`` is the place of the entry), the
@@ -279,15 +267,15 @@ def _varint(block: bytes, start: int, end: int, bits: int = 32) -> tuple[int, in
 def index_handles(
     buffer: Any, delta: bool, first_keys: bool, trailer: int, offsets: Any, sizes: Any
 ) -> tuple[int, bool]:
-    """Find the handles of an index.
+    """Find the handles of an index, and put the offset and the size of each block into two arrays.
 
     Args:
         buffer: the entries of its block, without restarts.
         delta: whether its values are delta-encoded.
         first_keys: whether the first key of the block follows each handle.
         trailer: bytes behind each block.
-        offsets: filled with the offset of each block.
-        sizes: filled with its size.
+        offsets: takes the offsets.
+        sizes: takes the sizes.
 
     Returns:
         The number of handles found, and whether these are all: the next entry has impossible

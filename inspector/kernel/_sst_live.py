@@ -36,26 +36,17 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
     merge operand is added to what is older. Entries below the sequence number of a deletion of a
     range that has their key count as deleted.
 
-    Args:
-        buffer: what the user keys lie in.
-        offsets: where each user key starts.
-        lengths: bytes of each user key.
-        tags: sequence number << 8 | type of each entry.
-        runs: where each run starts in these arrays, and where the last one ends. Within a run,
-            entries ascend by user key and descend by tag.
-        bounds: what the bounds of deleted ranges lie in.
-        bound_offsets: two of each range, which is from its first bound to before its second; the
-            ranges ascend and do not overlap.
-        bound_lengths: bytes of each bound.
-        sequences: of each range.
-        state: two numbers: the first range to look at, read and written; and, with another status
-            than MORE, the entry that was met.
-        order: filled with the entries that make a value, key by key, the oldest first.
-        pieces: filled with how many entries make the value of each key.
+    The spans are user keys, ``tags`` have sequence number << 8 | type of each entry, and ``runs``
+    where each run starts in these arrays, and where the last one ends. Within a run, entries ascend
+    by user key and descend by tag. The bounds are spans too, two of each deleted range, which is
+    from its first bound to before its second; the ranges ascend and do not overlap, and have a
+    number in ``sequences`` each. ``state`` has two: the first range to look at, read and written;
+    and, with another status than MORE, the entry that was met.
 
     Returns:
         A status (MORE; FULL; BAD_ORDER for two entries of a key with one sequence number), the
-        number of live keys, and the number of entries in ``order``.
+        number of live keys, and the number of entries in ``order``, which takes those that make a
+        value, key by key, the oldest first; ``pieces`` takes how many make the value of each key.
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     entries, ends = integers(tags), integers(runs).tolist()

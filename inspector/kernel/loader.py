@@ -16,29 +16,8 @@ from typing import TYPE_CHECKING, cast
 from inspector.exceptions import EngineError
 
 if TYPE_CHECKING:
-    from inspector.kernel import _kernel_py
     from inspector.kernel._interner import Interner as Interner
-
-    class Kernel:
-        """What both kernels are: a module with these functions, as the Python twin defines them."""
-
-        Interner = Interner
-        apply = staticmethod(_kernel_py.apply)
-        change_columns = staticmethod(_kernel_py.change_columns)
-        check_rows = staticmethod(_kernel_py.check_rows)
-        descents = staticmethod(_kernel_py.descents)
-        gather = staticmethod(_kernel_py.gather)
-        hash64 = staticmethod(_kernel_py.hash64)
-        index_handles = staticmethod(_kernel_py.index_handles)
-        lz4_blocks = staticmethod(_kernel_py.lz4_blocks)
-        read_slots = staticmethod(_kernel_py.read_slots)
-        row_hashes = staticmethod(_kernel_py.row_hashes)
-        rows_of_range = staticmethod(_kernel_py.rows_of_range)
-        scan = staticmethod(_kernel_py.scan)
-        table_entries = staticmethod(_kernel_py.table_entries)
-        table_live = staticmethod(_kernel_py.table_live)
-        tally = staticmethod(_kernel_py.tally)
-
+    from inspector.kernel._kernel_py import Kernel as Kernel
 
 ENVIRONMENT = "INSPECTOR_KERNEL"
 PYTHON = "python"

@@ -6,7 +6,7 @@ delay. Removed when ``expiresAtMicros <= watermark``, each batch.
 
 from __future__ import annotations
 
-from inspector.operators.deduplicate import REWRITES
+from inspector.operators import deduplicate
 from inspector.operators.rule import (
     MICROS_PER_MS,
     Clock,
@@ -16,11 +16,9 @@ from inspector.operators.rule import (
     StoreRule,
 )
 
-__all__ = ["FIELD", "NAMES", "REWRITES", "SOURCE", "rule"]
-
 NAMES = ("dedupeWithinWatermark",)
 SOURCE = "StreamingDeduplicateWithinWatermarkExec"
-
+REWRITES = deduplicate.REWRITES
 FIELD = "expiresAtMicros"
 
 

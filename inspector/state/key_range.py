@@ -37,16 +37,8 @@ class RangeFilter:
     def rows(self, block: RecordBlock) -> Int64s:
         """Their indexes in the block."""
         rows = np.empty(block.count, np.int64)
-        count = kernel().rows_of_range(
-            block.buffer,
-            block.key_offset,
-            block.key_length,
-            self.masks,
-            self.range.seed,
-            self.range.count,
-            self.range.number,
-            rows,
-        )
+        spans, of = (block.buffer, block.key_offset, block.key_length), self.range
+        count = kernel().rows_of_range(*spans, self.masks, of.seed, of.count, of.number, rows)
         return rows[:count]
 
 

@@ -113,13 +113,11 @@ class Differences:
         """Those of several ranges of the keys."""
         if len(parts) == 1:
             return parts[0]
-        starts = np.cumsum([0, *(len(part.key_sizes) for part in parts)])
+        starts = np.cumsum([0, *(len(part.key_sizes) for part in parts[:-1])])
+        pairs = list(zip(parts, starts, strict=True))
 
         def numbers(name: str) -> Int64s:
-            of_parts = [
-                getattr(part, name) + start for part, start in zip(parts, starts[:-1], strict=True)
-            ]
-            return np.concatenate(of_parts)
+            return np.concatenate([getattr(part, name) + start for part, start in pairs])
 
         return cls(
             numbers("added"),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import Bools, GrowingArray, Int32s, Int64s, UInt8s, UInt64s, longer
+from inspector.arrays import Bools, GrowingArray, Int32s, Int64s, UInt8s, UInt64s, longer, rows_of
 from inspector.decode.records import RecordBlock
 from inspector.exceptions import LimitError
 from inspector.kernel.loader import kernel
@@ -472,12 +472,9 @@ class StateMap:
     def _note_timers(self) -> None:
         """Note of the keys that the version put what became of their timers and states."""
         touched = self.touched_keys()
-        ids, over, same_state = touched.ids, touched.was_clock, touched.same_state
-        if not touched.written.all():
-            written = touched.written
-            ids, over, same_state = ids[written], over[written], same_state[written]
-        self.put_over_clock[ids] = over
-        self.put_same_state[ids] = same_state
+        columns = touched.ids, touched.was_clock, touched.same_state
+        ids, over, same_state = rows_of(columns, touched.written)
+        self.put_over_clock[ids], self.put_same_state[ids] = over, same_state
 
     def _clocks_put(self, ids: Int64s) -> Int64s:
         """The clocks that earlier blocks of the version put for some keys; NO_CLOCK for none."""
@@ -506,15 +503,10 @@ class StateMap:
         """Add up what became of the keys by the whole version, not by the first record of each."""
         self._adder.clear()
         sums[:] = 0
-        table, step, by_size = (
-            self._table[: self._keys],
-            len(self.versions) - 1,
-            self._adder.by_size,
-        )
+        table = self._table[: self._keys]
+        of_version = len(self.versions) - 1, self._flags, sums, self._adder.by_size
         for part in self._touched:
-            self._adder.note_largest(
-                self._kernel.tally(table, part, step, self._flags, sums, by_size)
-            )
+            self._adder.note_largest(self._kernel.tally(table, part, *of_version))
 
     def _totals(self, sums: Any) -> tuple[Int64s, Int64s, Int64s]:
         """Take over the sums of one or several versions: rows and bytes behind each of them."""
