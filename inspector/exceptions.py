@@ -41,9 +41,7 @@ class InspectorError(Exception):
         message, path = redact(message), None if path is None else redact(path)
         # Every argument has a default and goes to args, so that pickle can rebuild it on a driver.
         super().__init__(message, path, offset)
-        self.message = message
-        self.path = path
-        self.offset = offset
+        self.message, self.path, self.offset = message, path, offset
 
     def __str__(self) -> str:
         return where(self.path, self.offset) + self.message

@@ -23,9 +23,6 @@ _ALL_DIGITS = 1_000_000  # counts from which on a person reads millions
 _IRREGULAR = {"query": "queries", "entry": "entries", "has": "have", "is": "are", "was": "were"}
 
 
-# --- reading -------------------------------------------------------------------------------------
-
-
 def bytes_of(text: str) -> int | None:
     """The bytes of ``8GiB`` or ``512M``, in Spark's powers of 1024; None if it is no size."""
     match = _SIZE.fullmatch(text.strip())
@@ -44,9 +41,6 @@ def number_of(text: str) -> float | None:
         return float(text) if re.fullmatch(r"\s*\d+\.\d+\s*", text) else bytes_of(text)
     except OverflowError:
         return None
-
-
-# --- counts --------------------------------------------------------------------------------------
 
 
 def count_text(number: int, noun: str, plural: str = "") -> str:
@@ -69,9 +63,6 @@ def short_count_text(number: float, noun: str = "", plural: str = "") -> str:
 def plural_of(noun: str) -> str:
     """The plural of a noun, or of one of the verbs that follow it."""
     return _IRREGULAR.get(noun, f"{noun}s")
-
-
-# --- sizes, shares and rates ---------------------------------------------------------------------
 
 
 def bytes_text(count: float) -> str:
@@ -113,9 +104,6 @@ def percent_text(share: float) -> str:
     return f"{min(max(share * 100, 0.1), 99.9):.1f} %"
 
 
-# --- durations -----------------------------------------------------------------------------------
-
-
 def long_duration_text(millis: int) -> str:
     """A duration by its two largest units: ``2 h 3 min``, ``20 s``, ``350 ms``."""
     if millis < 0:
@@ -142,9 +130,6 @@ def duration_text(millis: int) -> str:
     if abs(int(amount)) >= _ONE_UNIT:
         del words[1:]
     return " ".join([f"{int(amount):,}", *words])
-
-
-# --- notes ---------------------------------------------------------------------------------------
 
 
 def capitalise(text: str) -> str:

@@ -117,20 +117,10 @@ class _Tally:
     def add(self, key: _Outcome) -> None:
         was, now, size = key.was_live, key.now_live, key.key_size
         adds = (
-            was,
-            now,
-            now and not was,
-            was and not now,
-            key.written,
-            key.reborn,
-            was and key.written and not key.same_value,
-            key.same_value,
-            was * size,
-            now * size,
-            was * key.was_size,
-            now * key.now_size,
-            key.reborn * size,
-            key.written * key.now_size,
+            *(was, now, now and not was, was and not now, key.written, key.reborn),
+            *(was and key.written and not key.same_value, key.same_value),
+            *(was * size, now * size, was * key.was_size, now * key.now_size),
+            *(key.reborn * size, key.written * key.now_size),
         )
         self._sums = [sum_ + int(item) for sum_, item in zip(self._sums, adds, strict=True)]
         if was and now and key.was_size == key.now_size:

@@ -6,28 +6,17 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from inspector.kernel import programs
 from inspector.kernel._arguments import checked_spans, integers, same_length
 from inspector.kernel._rows import DEEPEST, WORD, Parts, Program, read_int, read_uint, rows_in
-from inspector.kernel.programs import (
-    BIG_NUMBER,
-    BYTES,
-    DOUBLE,
-    ELEMENTS,
-    EQUAL_BYTES,
-    FIELDS,
-    FLOAT,
-    INSTANT,
-    NOTHING,
-    WIDEST,
-)
 
 _EQUAL = 0
 _UNKNOWN = 2
 _NO_FIT = 3  # how one value stands to another: below 0 first, 1 if the other is; or these
 _BIG = 16  # bytes of the largest number
 _MOST_FIELDS = (1 << 31) - 1
-_WIDTHS = {**{width: width for width in range(1, WIDEST + 1)}, FLOAT: 4}
-_REALS = {FLOAT: struct.Struct("<f"), DOUBLE: struct.Struct("<d")}
+_WIDTHS = {**{width: width for width in range(1, programs.WIDEST + 1)}, programs.FLOAT: 4}
+_REALS = {programs.FLOAT: struct.Struct("<f"), programs.DOUBLE: struct.Struct("<d")}
 _INSTANT = struct.Struct("<qh")
 
 
@@ -89,23 +78,23 @@ def _arrays(left: memoryview, right: memoryview, element: Program, depth: int) -
 def _values(left: Parts, right: Parts, i: int, program: Program, depth: int) -> int:
     """Of the same field, or element, of two, by the next word of the program."""
     kind = program.take()
-    inner = program.inner() if kind in (FIELDS, ELEMENTS) else program
-    if kind == NOTHING:
+    inner = program.inner() if kind in (programs.FIELDS, programs.ELEMENTS) else program
+    if kind == programs.NOTHING:
         return _EQUAL
-    if not BYTES <= kind <= ELEMENTS:
+    if not programs.BYTES <= kind <= programs.ELEMENTS:
         return _UNKNOWN
     entry = left.there(i)
     if not entry or not right.there(i):
         return entry - right.there(i)
     if kind in _REALS:
         return _reals(_REALS[kind], left.value(i), right.value(i))
-    if BYTES < kind <= WIDEST:
+    if programs.BYTES < kind <= programs.WIDEST:
         return _sign(read_int(left.value(i)[:kind]), read_int(right.value(i)[:kind]))
     first, second = left.part(i), right.part(i)
     if first is None or second is None:
         return _NO_FIT
-    if kind in (FIELDS, ELEMENTS):
-        return (_rows if kind == FIELDS else _arrays)(first, second, inner, depth + 1)
+    if kind in (programs.FIELDS, programs.ELEMENTS):
+        return (_rows if kind == programs.FIELDS else _arrays)(first, second, inner, depth + 1)
     return _SPANS[kind](first, second)
 
 
@@ -143,8 +132,8 @@ def _instants(left: memoryview, right: memoryview) -> int:
 
 
 _SPANS: Mapping[int, Callable[[memoryview, memoryview], int]] = {
-    BYTES: _bytes,
-    EQUAL_BYTES: lambda left, right: _EQUAL if left == right else _UNKNOWN,
-    BIG_NUMBER: _big_numbers,
-    INSTANT: _instants,
+    programs.BYTES: _bytes,
+    programs.EQUAL_BYTES: lambda left, right: _EQUAL if left == right else _UNKNOWN,
+    programs.BIG_NUMBER: _big_numbers,
+    programs.INSTANT: _instants,
 }

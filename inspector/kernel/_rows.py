@@ -17,20 +17,8 @@ from typing import Any
 import numpy as np
 
 from inspector.arrays import Int64s
+from inspector.kernel import programs
 from inspector.kernel._arguments import checked_spans, integers, same_length, writable
-from inspector.kernel.programs import (
-    ANY,
-    BOOLEAN,
-    BYTES,
-    DOUBLE,
-    FIELDS,
-    FLOAT,
-    NOTHING,
-    RANGE,
-    REGION,
-    STRUCT,
-    UNUSED,
-)
 
 WORD = 8  # bytes of a slot, and of a word of null bits
 DEEPEST = 64  # structs and arrays within each other
@@ -40,7 +28,7 @@ MOST_BYTES = 4096  # bytes of one field that are hashed: longer ones take a step
 _MOST_FIELDS = (1 << 31) - 1
 _LONG = 8
 _UINT32 = (1 << 32) - 1
-_OPERANDS = {UNUSED: 1, RANGE: 2}
+_OPERANDS = {programs.UNUSED: 1, programs.RANGE: 2}
 
 
 class Program:
@@ -121,9 +109,6 @@ def rows_in(view: memoryview, starts: Int64s, sizes: Int64s) -> Iterator[memoryv
         yield view[start : start + size]
 
 
-# --- check ---------------------------------------------------------------------------------------
-
-
 def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any) -> int:
     """Find the UnsafeRows that may not fit their schema: of these the byte in ``out`` is 1, else 0.
 
@@ -154,21 +139,18 @@ def _fits(row: memoryview, program: Program, depth: int) -> bool:
 
 def _field_fits(parts: Parts, i: int, program: Program, depth: int) -> bool:
     kind = program.take()
-    inner = program.inner() if kind == STRUCT else program
+    inner = program.inner() if kind == programs.STRUCT else program
     operands = [program.take() for _ in range(_OPERANDS.get(kind, 0))]
-    if kind == ANY or not parts.there(i):
+    if kind == programs.ANY or not parts.there(i):
         return True
-    if kind == UNUSED:
+    if kind == programs.UNUSED:
         (bits,) = operands
         return not 0 <= bits <= 63 or read_uint(parts.value(i)) >> bits == 0
-    if kind == RANGE:
+    if kind == programs.RANGE:
         low, high = operands
         return low <= read_int(parts.value(i)) <= high
-    region = parts.part(i) if kind in (REGION, STRUCT) else None
-    return region is not None and (kind == REGION or _fits(region, inner, depth + 1))
-
-
-# --- read ----------------------------------------------------------------------------------------
+    region = parts.part(i) if kind in (programs.REGION, programs.STRUCT) else None
+    return region is not None and (kind == programs.REGION or _fits(region, inner, depth + 1))
 
 
 def read_slots(buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, valid: Any) -> None:
@@ -198,9 +180,6 @@ def _slot_at(row: memoryview | None, pairs: list[tuple[int, int]]) -> memoryview
             return None
         slot, row = parts.value(ordinal), parts.part(ordinal)
     return slot
-
-
-# --- hash ----------------------------------------------------------------------------------------
 
 
 def row_hashes(
@@ -233,7 +212,7 @@ def _fold(row: memoryview, program: Program, seed: int, depth: int) -> int | Non
     result: int | None = seed
     for i in range(hashed):
         kind = program.take()
-        inner = program.inner() if kind == FIELDS else None
+        inner = program.inner() if kind == programs.FIELDS else None
         if result is None or not parts.there(i):
             continue
         if inner is None:
@@ -246,20 +225,20 @@ def _fold(row: memoryview, program: Program, seed: int, depth: int) -> int | Non
 
 def _hash_field(kind: int, parts: Parts, i: int, seed: int) -> int | None:
     slot = parts.value(i)
-    if kind == NOTHING:
+    if kind == programs.NOTHING:
         return seed
-    if kind == BYTES:
+    if kind == programs.BYTES:
         region = parts.region(i, WORD)
         return None if region is None or len(region) > MOST_BYTES else _hash_bytes(region, seed)
     if kind in (1, 2, 4):
         return _murmur([read_int(slot[:kind])], 4, seed)
-    if kind == BOOLEAN:
+    if kind == programs.BOOLEAN:
         return _murmur([slot[0] != 0], 4, seed)
-    if kind == FLOAT:
+    if kind == programs.FLOAT:
         return _murmur([_canonical(read_uint(slot[:4]), 0x7F800000, 0x7FC00000)], 4, seed)
-    if kind in (_LONG, DOUBLE):
+    if kind in (_LONG, programs.DOUBLE):
         number = read_uint(slot)
-        if kind == DOUBLE:
+        if kind == programs.DOUBLE:
             number = _canonical(number, 0x7FF0 << 48, 0x7FF8 << 48)
         return _murmur([number, number >> 32], 8, seed)
     return None

@@ -22,20 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from inspector.kernel import record_layout as layout
 from inspector.kernel._arguments import number, octets, writable
-from inspector.kernel.record_layout import (
-    BAD_KEY_LENGTH,
-    BAD_KIND,
-    END,
-    FULL,
-    KIND_END,
-    KIND_MERGE,
-    KIND_PUT,
-    KIND_REMOVAL,
-    MORE,
-    OVER_LIMIT,
-    SPAN,
-)
 
 _INT32 = struct.Struct(">i")
 
@@ -67,24 +55,24 @@ def scan(
     table = writable(spans, np.int64)
     if not 0 <= start <= len(view):
         raise ValueError("start lies outside of the buffer")
-    room = len(table) // SPAN
+    room = len(table) // layout.SPAN
     of_kinds = None if kinds is None else writable(kinds, np.uint8)
     if of_kinds is not None and len(of_kinds) < room:
         raise ValueError("arrays differ in length")
     result: list[int] = []
     seen: list[int] = []
-    status = FULL
-    while status == FULL and len(result) < room * SPAN:
+    status = layout.FULL
+    while status == layout.FULL and len(result) < room * layout.SPAN:
         if of_kinds is None:
             status, start = _record(view, start, max_length, result)
         else:
             status, start = _of_kind(view, start, max_length, result, seen)
-    for column in range(SPAN):
+    for column in range(layout.SPAN):
         start_of = column * room
-        table[start_of : start_of + len(result) // SPAN] = result[column::SPAN]
+        table[start_of : start_of + len(result) // layout.SPAN] = result[column :: layout.SPAN]
     if of_kinds is not None:
         of_kinds[: len(seen)] = seen
-    return status, len(result) // SPAN, start
+    return status, len(result) // layout.SPAN, start
 
 
 def _of_kind(
@@ -92,25 +80,25 @@ def _of_kind(
 ) -> tuple[int, int]:
     """As :func:`_record`, of a record that begins with its kind."""
     if start == len(view):
-        return MORE, start
+        return layout.MORE, start
     kind = view[start]
-    if kind == KIND_END:
-        return END, start + 1
-    if kind not in (KIND_PUT, KIND_REMOVAL, KIND_MERGE):
-        return BAD_KIND, start
+    if kind == layout.KIND_END:
+        return layout.END, start + 1
+    if kind not in (layout.KIND_PUT, layout.KIND_REMOVAL, layout.KIND_MERGE):
+        return layout.BAD_KIND, start
     record: list[int] = []
     at = start + 1
     # -1 ends a file without kinds; here it is as impossible as every other length below 0.
     if len(view) - at >= _INT32.size and _INT32.unpack_from(view, at)[0] < 0:
-        return BAD_KEY_LENGTH, at
+        return layout.BAD_KEY_LENGTH, at
     status, stop = _record(view, at, max_length, record)
     if _value_contradicts(view, at, max_length, kind):
-        return BAD_KIND, start
-    if status != FULL:
-        return status, start if status == MORE else stop
+        return layout.BAD_KIND, start
+    if status != layout.FULL:
+        return status, start if status == layout.MORE else stop
     spans += record
     seen.append(kind)
-    return FULL, stop
+    return layout.FULL, stop
 
 
 def _value_contradicts(view: memoryview, at: int, max_length: int, kind: int) -> bool:
@@ -122,30 +110,30 @@ def _value_contradicts(view: memoryview, at: int, max_length: int, kind: int) ->
     if key_length > max_length or remaining - key_length < _INT32.size:
         return False
     (value_length,) = _INT32.unpack_from(view, at + _INT32.size + key_length)
-    return bool((kind == KIND_REMOVAL) != (value_length < 0))
+    return bool((kind == layout.KIND_REMOVAL) != (value_length < 0))
 
 
 def _record(view: memoryview, start: int, max_length: int, spans: list[int]) -> tuple[int, int]:
     """Append one record and return where the next starts, with FULL; or why there is none."""
     remaining = len(view) - start - _INT32.size
     if remaining < 0:
-        return MORE, start
+        return layout.MORE, start
     (key_length,) = _INT32.unpack_from(view, start)
     if key_length == -1:
-        return END, start + _INT32.size
+        return layout.END, start + _INT32.size
     if key_length < -1:
-        return BAD_KEY_LENGTH, start
+        return layout.BAD_KEY_LENGTH, start
     if key_length > max_length:
-        return OVER_LIMIT, start
+        return layout.OVER_LIMIT, start
     remaining -= key_length + _INT32.size
     if remaining < 0:
-        return MORE, start
+        return layout.MORE, start
     at = start + _INT32.size + key_length
     value_length = max(_INT32.unpack_from(view, at)[0], -1)
     if value_length > max_length:
-        return OVER_LIMIT, at
+        return layout.OVER_LIMIT, at
     if remaining < value_length:
-        return MORE, start
+        return layout.MORE, start
     value_offset = at + _INT32.size
     spans += (start + _INT32.size, key_length, value_offset, value_length)
-    return FULL, value_offset + max(value_length, 0)
+    return layout.FULL, value_offset + max(value_length, 0)

@@ -24,16 +24,8 @@ from typing import Any
 import numpy as np
 
 from inspector.arrays import Int64s
+from inspector.kernel import record_layout as layout
 from inspector.kernel._arguments import checked_spans, octets, same_length, writable
-from inspector.kernel.record_layout import (
-    BAD_BLOCK,
-    BAD_ENTRY,
-    BAD_ORDER,
-    ENTRY,
-    FULL,
-    MORE,
-    OVER_LIMIT,
-)
 from inspector.light_dataclasses import dataclass
 
 _INTERNAL = 8
@@ -52,9 +44,6 @@ _UINT64 = struct.Struct("<Q")
 
 class _CorruptError(Exception):
     """A block is not what it should be; never leaves this module."""
-
-
-# --- LZ4 -------------------------------------------------------------------------------------
 
 
 def lz4_blocks(
@@ -118,9 +107,6 @@ def _lengthen(block: bytes, position: int, length: int) -> tuple[int, int]:
     return length, position
 
 
-# --- entries ---------------------------------------------------------------------------------
-
-
 def table_entries(  # noqa: PLR0913 - a buffer with spans and two to be filled, as in C
     buffer: Any,
     offsets: Any,
@@ -153,11 +139,11 @@ def table_entries(  # noqa: PLR0913 - a buffer with spans and two to be filled, 
     if position[0] < 0 or position[1] < 0 or 0 < len(before) < _INTERNAL:
         raise ValueError("a span lies outside of the buffer")
     walk = _Walk(octets(out), table, max_length, before, int(position[1]))
-    index, status = int(position[0]), MORE
-    while status == MORE and index < len(starts):
+    index, status = int(position[0]), layout.MORE
+    while status == layout.MORE and index < len(starts):
         status = walk.block(bytes(view[starts[index] : starts[index] + sizes[index]]))
-        index += status == MORE
-    position[:] = (index, walk.place, walk.need if status == FULL else 0)
+        index += status == layout.MORE
+    position[:] = (index, walk.place, walk.need if status == layout.FULL else 0)
     return status, walk.count, walk.used, int(walk.plain)
 
 
@@ -179,59 +165,59 @@ class _Walk:
         """Walk to the end of a block, with MORE there."""
         end = _entries_end(block)
         if end < self.place:
-            return BAD_BLOCK
+            return layout.BAD_BLOCK
         while self.place < end:
             status = self._entry(block, end)
-            if status != MORE:
+            if status != layout.MORE:
                 return status
         self.place = 0
-        return MORE
+        return layout.MORE
 
     def _entry(self, block: bytes, end: int) -> int:
         self.need = 0
-        if self.count >= len(self.columns) // ENTRY:
-            return FULL
+        if self.count >= len(self.columns) // layout.ENTRY:
+            return layout.FULL
         try:
             shared, at = _varint(block, self.place, end)
             remainder, at = _varint(block, at, end)
             value, at = _varint(block, at, end)
         except _CorruptError:
-            return BAD_ENTRY
+            return layout.BAD_ENTRY
         before = len(self.previous) if self.place else 0
         if end - at - remainder < value or shared + remainder < _INTERNAL or before < shared:
-            return BAD_ENTRY
+            return layout.BAD_ENTRY
         self.need = shared + remainder + value
         if self.max_length < max(shared + remainder - _INTERNAL, value):
-            return OVER_LIMIT
+            return layout.OVER_LIMIT
         if len(self.out) - self.used < self.need:
-            return FULL
+            return layout.FULL
         key = self.previous[:shared] + block[at : at + remainder]
         self.out[self.used : self.used + self.need] = (
             key + block[at + remainder : at + remainder + value]
         )
         status = self._take(key, value)
-        if status == MORE:
+        if status == layout.MORE:
             self.place = at + remainder + value
         return status
 
     def _take(self, key: bytes, value: int) -> int:
         (tag,) = _UINT64.unpack_from(key, len(key) - _INTERNAL)
         if tag >> 63:
-            return BAD_ENTRY
+            return layout.BAD_ENTRY
         if self.previous:
             user, before = key[:-_INTERNAL], self.previous[:-_INTERNAL]
             (last,) = _UINT64.unpack_from(self.previous, len(self.previous) - _INTERNAL)
             if user < before or (user == before and tag >= last):
-                return BAD_ORDER
+                return layout.BAD_ORDER
             self.plain &= user > before
         self.plain &= tag & 0xFF == _VALUE
-        room = len(self.columns) // ENTRY
+        room = len(self.columns) // layout.ENTRY
         where = (self.used, len(key) - _INTERNAL, self.used + len(key), value, tag)
-        self.columns[self.count : ENTRY * room : room] = where
+        self.columns[self.count : layout.ENTRY * room : room] = where
         self.used += len(key) + value
         self.count += 1
         self.previous = key
-        return MORE
+        return layout.MORE
 
 
 def _entries_end(block: bytes) -> int:
@@ -259,9 +245,6 @@ def _varint(block: bytes, start: int, end: int, bits: int = 32) -> tuple[int, in
                 break
             return value, at + 1
     raise _CorruptError
-
-
-# --- index -----------------------------------------------------------------------------------
 
 
 def index_handles(

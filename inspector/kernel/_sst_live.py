@@ -84,15 +84,12 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
 
 
 class _Found:
-    """The entries that make values.
-
-    Attributes:
-        keys: live ones. used: numbers in ``order``. met: the entry looked at last.
-    """
+    """The entries that make values."""
 
     def __init__(self, order: Any, pieces: Any) -> None:
         self._order, self._pieces = order, pieces
-        self.keys = self.used = self.met = 0
+        self.keys = self.used = 0  # live ones, and numbers in ``order``
+        self.met = 0  # the entry looked at last
 
     def take(self, group: Iterator[tuple[bytes, int, int, int]], deleted: int) -> int:
         """Take the entries of a key, of which those below a sequence number are deleted."""

@@ -133,9 +133,7 @@ class TouchedKeys:
             part = parts.pop()
             kernel().change_columns(table, part, step, flags, first, numbers, outcomes)
             first += len(part)
-        columns: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
-        columns |= dict(zip(OUTCOMES, outcomes, strict=True))
-        return cls(**columns)
+        return cls(**dict(zip((*NUMBERS, *OUTCOMES), (*numbers, *outcomes), strict=True)))
 
 
 class Adder:

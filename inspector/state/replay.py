@@ -121,11 +121,8 @@ class StateMap:
     def __init__(self, tracking: Tracking | None = None) -> None:
         self.tracking = tracking or Tracking()
         self.versions: list[int] = []
-        self.rows = 0
-        self.key_bytes = 0
-        self.value_bytes = 0
-        self.base_step = 0
-        self.records = 0
+        self.rows = self.key_bytes = self.value_bytes = 0
+        self.base_step = self.records = 0
         self._touched: list[npt.NDArray[Any]] = []
         self._kernel = kernel()
         self._adder = Adder()
@@ -185,8 +182,6 @@ class StateMap:
         table = self._rows.reserve(room)  # it has room for more, and so have the clocks
         timed = self.tracking.clock_slot >= 0
         self._use(table, self._over.reserve(len(table)) if timed else empty)
-
-    # -- one version -------------------------------------------------------------------------
 
     def begin(self, version: int, *, rebase: bool = False, ordered: bool = True) -> None:
         """Start a version; with ``rebase`` from nothing, for a snapshot to be loaded.
@@ -390,8 +385,6 @@ class StateMap:
         """The ids for which something holds, portion by portion."""
         result = [np.flatnonzero(holds(portion)) + portion.start for portion in self.portions()]
         return np.concatenate(result) if result else np.empty(0, np.int64)
-
-    # -- parts -------------------------------------------------------------------------------
 
     def holds(self, block: RecordBlock) -> tuple[RecordBlock, Int64s, Bools]:
         """Those of a block's puts whose keys are kept; their ids, and whether each is as it is."""
