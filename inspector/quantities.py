@@ -119,17 +119,17 @@ def long_duration_text(millis: int) -> str:
 
 
 def duration_text(millis: int) -> str:
-    """The same, ``2 d 4 h``, but from ten of the largest unit on with that alone: ``628 d``.
+    """The same, ``2 d 4 h``, but from ten of the largest unit on that alone, rounded: ``628 d``.
 
     From two years on it is in years.
     """
     years = millis / _YEAR_MS
     if abs(years) >= _YEARS:
         return f"{years:,.{0 if abs(years) > _ONE_UNIT - 0.5 else 1}f} years"
-    amount, *words = long_duration_text(millis).split(" ")
-    if abs(int(amount)) >= _ONE_UNIT:
-        del words[1:]
-    return " ".join([f"{int(amount):,}", *words])
+    amount, unit, *words = long_duration_text(millis).split(" ")
+    if abs(int(amount)) < _ONE_UNIT or unit not in dict(_MILLIS):
+        return " ".join([f"{int(amount):,}", unit, *words])
+    return f"{round(millis / dict(_MILLIS)[unit]):,} {unit}"
 
 
 def capitalise(text: str) -> str:

@@ -104,7 +104,7 @@ class EntriesRow(t.StoreRow, table="entries", empty="no key has many entries"):
     share: Annotated[t.Share, "Its part of the entries of the store.", t.Rank(5)]
     row_bytes: Annotated[t.RowBytes, t.Rank(6)]
     added: Annotated[t.Count, "Of its live entries, those that came in the window.", t.Rank(9)]
-    removed: Annotated[t.Count, "Its entries of the window that went.", t.Rank(10)]
+    removed: Annotated[t.Count, "Its entries of the window that went.", t.Rank(11)]
 
 
 KEYS_BY_RANK = Request(top=5)
@@ -112,7 +112,7 @@ KEYS_BY_RANK = Request(top=5)
 
 @analysis(
     uses=(o.redacting(Redact.NONE), o.REPLAY),
-    tables=(TopRow, EntriesRow, SkewRow),
+    tables=(TopRow, SkewRow, EntriesRow),
     facts=KEYS_BY_RANK,
     many=True,
 )
@@ -141,8 +141,7 @@ def top(
     entries = EntriesRow.table(
         "keys with most entries of a list, map or session", [*_entries(judged, limit)]
     )
-    tables = (keys, *([entries] if entries.rows else []), spread)
-    return judged.report("top", tables, footnotes=footnotes)
+    return judged.report("top", (keys, spread, entries), footnotes=footnotes)
 
 
 def _entries(judged: Judged, limit: int) -> Iterator[EntriesRow]:

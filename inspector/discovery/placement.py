@@ -71,8 +71,9 @@ def lacks_operator(checkpoint: Checkpoint, operator_id: int, version: int) -> bo
 def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -> bool:
     """Whether a version does not have a partition because others do, or none of its operator."""
     # The newest file of such a folder is of a version that has the partition: of one before a
-    # repartitioning, or of one that is not finished; or it is older, where the number was changed
-    # in the log. Of what is older than the log nothing is known.
+    # repartitioning, or of one that is not finished. Where the number was changed in the newest
+    # entry of a query that was stopped, it is of the version that this entry's batch had made. Of
+    # what is older than the log nothing is known.
     if any(lacks_operator(checkpoint, s.store.operator_id, version) for s in partition.stores):
         return True
     if has_partition(checkpoint, partition.partition_id, version):
@@ -80,7 +81,7 @@ def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -
     newest = max((f.version or 0 for store in partition.stores for f in store.files), default=0)
     batches = checkpoint.logs.confs
     unknown = bool(batches) and newest <= min(batches)
-    had = newest < version or has_partition(checkpoint, partition.partition_id, newest)
+    had = any(has_partition(checkpoint, partition.partition_id, v) for v in (newest, newest - 1))
     return bool(newest) and (unknown or had)
 
 

@@ -324,6 +324,10 @@ def _growing_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Findi
     more = last.row_bytes - first.row_bytes
     if grown * (last.rows / first.rows) < thresholds.hot_share * more:
         return
+    newer = [costs.versions[v] for v in filled[len(filled) // 2 :]]
+    means = [facts.value_bytes / facts.rows for facts in newer]
+    if max(means) - min(means) < _STILL * (now - was):
+        return  # they were full half-way, as a list of the newest entries is
     span = _span((filled[0], filled[-1]))
     yield catalogue.GROWING_VALUES.of_store(
         costs,
@@ -463,6 +467,7 @@ def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     )
 
 
+_STILL = 0.1  # of the growth of values: so much at least they change in the newer half
 _HOT_OUTLIER, _TIMES_MEDIAN = 0.2, 20  # share of the bytes that a value so far from usual has
 _FEWEST_ROWS = 10  # rows of a store of which one can be said to hold most
 _FEW_ROWS, _SHARE_OF_FEW = 3, 0.75  # as few rows do, where one has so much of their bytes

@@ -471,6 +471,7 @@ def _nearly_equal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
 
 
 _FEWEST_ALIKE = 5
+_ALWAYS = 0.9  # of the keys that are there, so many at least are written in a batch
 _MANY = 0.2  # share of the sessions
 _GAPS = 4
 """How many times the gap a session lasts, at least, for one that events prolong again and again."""
@@ -484,8 +485,10 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     gap = min(far.rows) * far.width - now
     if gap <= -far.width:
         return  # of timers that may follow either clock: by the later one they are due
-    moved = duration_text(life.moved_ms)
-    cause = ""
+    moved_ms, cause = life.moved_ms, ""
+    moved = duration_text(moved_ms)
+    # New keys come, and each batch writes all that are there, as where finished things go on.
+    always = life.puts >= _ALWAYS * sum(of.rows for of in life.versions.values()) > 0
     if life.operator_name in SESSION:
         if not life.removals and _is_quiet(life, thresholds):
             cause = (
@@ -500,9 +503,16 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         # Of any other put a timeout may be the reason.
         by_data = calls.armed_by_data + calls.unarmed_by_data >= life.puts
         all_armed = sum(far.rows.values()) == rows and by_data and not fired
-        if all_armed and not life.removals and _is_quiet(life, thresholds):
+        quiet = _is_quiet(life, thresholds)
+        if all_armed and not life.removals and (quiet or always):
+            moved_ms = moved_ms if quiet else life.all_moved_ms
+            every = (
+                "each batch has data for every key, which"
+                if not quiet
+                else "each call for new data"
+            )
             cause = (
-                f"No timeout has fired while its clock moved by {moved}: each call for new data "
+                f"No timeout has fired while its clock moved by {duration_text(moved_ms)}: {every} "
                 f"sets {'it' if rows == 1 else f'all {rows:,}'} anew before it is due."
             )
     elif life.early > _FEWEST_GONE and not life.on_time and not far.due_rows:
@@ -513,12 +523,14 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         )
     # Sessions that most versions wrote are open for as long as the clock moved.
     often = life.operator_name in SESSION and life.puts >= thresholds.hot_share * rows * life.window
-    if not cause or life.moved_ms < max(1, gap / 2 if often else 3 * gap):
+    often |= always and calls is not None
+    if not cause or moved_ms < max(1, gap / 2 if often else 3 * gap):
         return
     yield catalogue.OPEN_SESSIONS.of_store(
         life,
         f"nothing has expired in {count_text(life.window, 'version')}; the first of {rows:,} is "
-        f"due {duration_text(max(gap, 0))} after its clock, which moved by {moved}",
+        f"due {duration_text(max(gap, 0))} after its clock, which moved by "
+        f"{duration_text(moved_ms)}",
         rows,
         life.newest.row_bytes,
         cause,

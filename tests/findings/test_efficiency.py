@@ -169,6 +169,17 @@ def test_values_that_grow_are_reported_where_they_make_the_growth(
     assert [one.kind.id for one in result] == ["SS308"] * found
 
 
+@pytest.mark.parametrize(("full", "found"), [(4, False), (9, True)])
+def test_values_that_were_full_half_way_do_not_grow(full: int, *, found: bool) -> None:
+    """As a list of the newest entries."""
+    versions = {
+        n: VersionFacts(stores=1, rows=10, value_bytes=6_000 + 9_000 * min(n, full))
+        for n in range(1, 9)
+    }
+    result = list(judge_costs(replace(COSTS, versions=versions), Thresholds()))
+    assert [one.kind.id for one in result] == ["SS308"] * found
+
+
 @pytest.mark.parametrize(("slide", "found"), [(5, True), (60, True), (61, False)])
 def test_an_event_in_many_windows(slide: int, *, found: bool) -> None:
     windows = Windows(1440 * 60_000, frozenset(n * slide * 60_000 for n in (3, 7, 12)))

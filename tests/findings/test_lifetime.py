@@ -668,6 +668,29 @@ def test_a_gap_far_longer_than_any_session_lasts_is_named() -> None:
         assert all("The gap of" not in found.cause for found in judged(**long | change))
 
 
+def test_timeouts_of_keys_that_every_batch_has_data_for_never_fire_though_new_keys_come() -> None:
+    rows = {version: VersionFacts(rows=version) for version in range(1, 10)}
+    pings: dict[str, Any] = {
+        **OPEN,
+        "operator_name": "flatMapGroupsWithState",
+        "rule": TIMERS,
+        "calls": TimerCalls(armed_by_data=45, armed_keys=9),
+        "puts": 45,
+        "quiet": 0,
+        "moved_ms": 0,
+        "all_moved_ms": 9_000,
+        "versions": rows,
+    }
+    (found,) = [one for one in judged(**pings) if one.kind.id == "SS224"]
+    assert "moved by 9 s: each batch has data for every key, which sets all 9 anew" in found.cause
+    for change in (
+        {"puts": 40, "calls": TimerCalls(armed_by_data=40, armed_keys=9)},
+        {"all_moved_ms": 1_000},
+        {"removals": 1},
+    ):
+        assert "SS224" not in {one.kind.id for one in judged(**pings | change)}
+
+
 def test_timeouts_near_the_clock_are_asked_whether_they_go_by_an_older_watermark() -> None:
     near: dict[str, Any] = FAR | {
         "removals": 0,
@@ -872,7 +895,7 @@ def expiring(**rows: int) -> Expiring:
 def test_a_timeout_that_is_a_thousand_times_a_usual_one_is_asked_for_its_unit() -> None:
     (found,) = judged(**FAR, expiring=expiring(m29_990=4, m30_000=5))
     assert (found.kind.id, found.severity) == ("SS218", Severity.INFO)
-    assert "of 9 timeouts lies 20 d ahead (on 1970-01-31), a thousand times 30 min" in found.cause
+    assert "of 9 timeouts lies 21 d ahead (on 1970-01-31), a thousand times 30 min" in found.cause
     assert "no timeout is known to have fired, and 50 keys were removed" in found.cause
     (found,) = judged(**FAR, expiring=expiring(m43_200=9))
     assert "a thousand" not in found.cause
