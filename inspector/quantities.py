@@ -16,6 +16,7 @@ _POWERS = ("", "K", "M", "G", "T", "P")
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEP = 1024
 _MILLIS = (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000))
+_NEXT = {"h": 24, "min": 60, "s": 60}  # how many make the next one
 _YEAR_MS = 365.25 * 86_400_000
 _ONE_UNIT = 10  # from so many of its largest unit on a duration, or a rate, has no smaller one
 _YEARS = 2  # durations from here on are in years
@@ -129,7 +130,10 @@ def duration_text(millis: int) -> str:
     amount, unit, *words = long_duration_text(millis).split(" ")
     if abs(int(amount)) < _ONE_UNIT or unit not in dict(_MILLIS):
         return " ".join([f"{int(amount):,}", unit, *words])
-    return f"{round(millis / dict(_MILLIS)[unit]):,} {unit}"
+    size, whole = dict(_MILLIS)[unit], int(amount)
+    up = round(millis / size)
+    # Not up to the next unit: 59 s, not 60.
+    return f"{whole if abs(up) == _NEXT.get(unit) else up:,} {unit}"
 
 
 def capitalise(text: str) -> str:

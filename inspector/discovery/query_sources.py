@@ -27,6 +27,7 @@ LOG_OFFSET = re.compile(r'\{"logOffset":(\d{1,18})\}')
 """Of a source of files: the newest entry of its log (``FileStreamSourceOffset``)."""
 
 _SHOWN = 80
+_LOG_BYTES = 1 << 20  # of an entry that is read for its order; a compact one may be larger
 _ENTRIES = 4  # of the log of a source, whose order shows which files it reads first
 _COMPACT = ".compact"
 
@@ -94,16 +95,14 @@ def _form(offset: str | None) -> tuple[str, str | None]:
     return f"offsets with the fields {', '.join(sorted(value))[:_SHOWN]}", None
 
 
-def files_of_entry(storage: Storage, source: str, entry: int) -> list[tuple[str, int]]:
-    """Name and time of change (ms) of each file in an entry of a file source's log, if readable."""
+def times_of_entry(storage: Storage, source: str, entry: int) -> list[int]:
+    """When each file in an entry of a file source's log was changed, ms; none if not readable."""
     for name in (str(entry), f"{entry}{_COMPACT}"):
         with suppress(InspectorError, OSError):
-            _, lines = split_log(storage.read(f"sources/{source}/{name}"), 1)
-            files = [json_object(line) for line in lines if line]
+            _, lines = split_log(storage.read(f"sources/{source}/{name}", _LOG_BYTES), 1)
+            files = map(json_object, filter(None, lines))
             return [
-                (str(file.get("path")).rpartition("/")[2], long_field(file, "timestamp") or 0)
-                for file in files
-                if file.get("batchId") == entry
+                long_field(file, "timestamp") or 0 for file in files if file.get("batchId") == entry
             ]
     return []
 
@@ -114,9 +113,7 @@ def newest_first(storage: Storage, sources: Iterable[SourceOffset]) -> Iterator[
         offset = LOG_OFFSET.match(source.offset or "")
         if offset is not None and (last := int(offset[1])) >= _ENTRIES:
             entries = range(last - _ENTRIES + 1, last + 1)
-            times = [
-                [ms for _, ms in files_of_entry(storage, source.name, entry)] for entry in entries
-            ]
+            times = [times_of_entry(storage, source.name, entry) for entry in entries]
             if all(times) and all(max(after) < min(before) for before, after in pairwise(times)):
                 yield source.called
 

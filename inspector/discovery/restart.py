@@ -26,14 +26,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.log_checks import CONTRADICTION, LOST_ENTRY
-from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG, printable
+from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
 from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_repartitioning
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.placement import partition_count, partition_counts, was_left
-from inspector.discovery.query_sources import LOG_OFFSET, files_of_entry
+from inspector.discovery.query_sources import LOG_OFFSET
 from inspector.exceptions import FrameError, LimitError, NoSchemaError, RowError
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
@@ -53,7 +53,7 @@ NOTHING_WRITTEN = (
     "(inspector explain LOG PATH)."
 )
 
-_AT_SINK = " All partitions have written their state of it: it is at the sink, or failed there."
+_WROTE_ALL = " All partitions have written their state of it: what failed, if it did, came after."
 _LOG_ERROR = "IllegalStateException"
 _UNREADABLE = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 _OTHER_FORMAT = "CANNOT_READ_CHECKPOINT"
@@ -141,7 +141,7 @@ class Restart:
     # the least and the greatest version at which the files of a partition end, where the logs are
     # newer: one for all, or several apart
     ends: tuple[int, int] | None = None
-    reads: str = ""  # files that a batch which runs again reads, in words
+    reads: str = ""  # what names the files that a batch which runs again reads, in words
     block: str = ""  # the first table file that it loads with a damaged block
 
     @property
@@ -169,7 +169,7 @@ class Restart:
         return (
             f"batch {self.batch} was planned{planned} and has no commit, as it runs or failed: "
             f"a restart runs it again; {since} has been committed."
-            + (_AT_SINK if self.wrote_all else "")
+            + (_WROTE_ALL if self.wrote_all else "")
             + (f" It reads {self.reads}." if self.reads else "")
             + (f" {self.silent} of it." if self.silent else "")
             + ("" if self.wrote is not False else f" {NOTHING_WRITTEN}")
@@ -303,7 +303,7 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
     repairs = logs.conf_for(planned, RECORDED_SINCE_4_2).origin == "recorded"
     return Restart(
         wrote=any(store.newest > batch for store in files) if files else None,
-        wrote_all=all(store.newest > batch for store in files) if files else False,
+        wrote_all=again and _have_written(checkpoint, batch),
         silent=next(_silent(checkpoint, batch), "") if again else "",
         reads=_reads(checkpoint, batch) if again else "",
         batch=batch,
@@ -356,18 +356,35 @@ def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
             yield f"{words}{of_operator} wrote nothing"
 
 
+def _have_written(checkpoint: Checkpoint, batch: int) -> bool:
+    """Whether every partition of every operator that was there before has files of a batch."""
+    # Of a first batch nobody knows which operators and partitions there are to be.
+    for operator in checkpoint.operators:
+        folders = operator.layout.folders
+        count = 1 if operator.single_partition else partition_count(checkpoint, batch + 1)
+        written = {
+            folder.store.partition_id
+            for folder in folders
+            if checkpoint.store_files[folder.directory].newest > batch
+        }
+        if len(written) < max(count, len({folder.store.partition_id for folder in folders})):
+            return False
+    return bool(batch and checkpoint.operators)
+
+
 def _reads(checkpoint: Checkpoint, batch: int) -> str:
-    """The files that sources of files gave to a batch, the first by name; "" for none."""
+    """The entries of logs of file sources that name what a batch reads; "" for none."""
+    # Not the files: their names may hold what is nobody's business.
     sources = checkpoint.logs.sources.get(BatchId(batch), ())
-    moved = [(source, LOG_OFFSET.match(source.offset or "")) for source in sources if source.moved]
-    names = [
-        printable(name)
-        for source, offset in moved
-        if offset is not None
-        for name, _ in files_of_entry(checkpoint.storage, source.name, int(offset[1]))
+    entries = [
+        f"{SOURCES}/{source.name}/{offset[1]}"
+        for source in sources
+        if source.moved and (offset := LOG_OFFSET.match(source.offset or "")) is not None
     ]
-    more = f" and {short_count_text(len(names) - 1, 'more file')}" if names[1:] else ""
-    return f"{names[0]}{more}" if names else ""
+    return (
+        f"the files that {' and '.join(entries[:_NAMED])} name{'s' * (len(entries) == 1)}"
+        * bool(entries)
+    )
 
 
 _NAMED = 4  # partitions that are named one by one

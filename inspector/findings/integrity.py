@@ -75,19 +75,18 @@ def judge_problems(
 ) -> Iterator[Finding]:
     """A finding for each kind of problem in each operator; a warning if a restart goes on."""
     # Causes have paths relative to the root, whose own path takes up their line.
-    grouped: dict[tuple[Kind, int | None, Severity], list[Problem]] = {}
+    grouped: dict[tuple[Kind, int | None, Severity, bool], list[Problem]] = {}
     for problem in problems:
         if problem.slug in NO_FINDING:
             continue
         kind = KIND_OF_PROBLEM.get(problem.slug, catalogue.UNDECODABLE_FILE)
         operator = problem.store.operator_id if problem.store else None
         severity = Severity.INFO if problem.slug == MOVED_SLUG else kind.severity
-        if problem.slug == TailError.slug or (
-            kind in _SPARED and restart and restart.loads_without(problem)
-        ):
+        is_tail = problem.slug == TailError.slug
+        if is_tail or (kind in _SPARED and restart and restart.loads_without(problem)):
             severity = Severity.WARNING
-        grouped.setdefault((kind, operator, severity), []).append(problem)
-    for (kind, operator, severity), of_kind in grouped.items():
+        grouped.setdefault((kind, operator, severity, is_tail), []).append(problem)
+    for (kind, operator, severity, is_tail), of_kind in grouped.items():
         if not thresholds.reports(kind.id, len(of_kind)):
             continue
         first, further = of_kind[0], len({problem.cause for problem in of_kind}) - 1
@@ -96,7 +95,9 @@ def judge_problems(
         yield kind.of(
             f"{path_text}{first.message}{more}",
             operator,
-            next_step=_to_do(kind, severity, relative(first.path or ""), restart),
+            next_step=_NOTHING_NEEDED
+            if is_tail
+            else _to_do(kind, severity, relative(first.path or ""), restart),
             cause=_cause(*(kind, severity, first, further), *(relative, _harm(of_kind, restart))),
             severity=severity,
         )
@@ -238,25 +239,26 @@ def judge_replay(
 def judge_widths(
     subject: StoreName, side: str, sizes: Mapping[int, int], width: int
 ) -> Iterator[Finding]:
-    """Rows of fields of a fixed width that have another size than all of them together.
+    """Rows of fields of a fixed width that are longer than all of these together.
 
-    Spark's own check takes longer rows than the schema makes (``UnsafeRowUtils``).
+    Spark's own check takes such rows (``UnsafeRowUtils.validateStructuralIntegrity``).
     """
-    unfit = {size: rows for size, rows in sizes.items() if size != width}
-    rows, total = sum(unfit.values()), sum(sizes.values())
+    wider = {size: rows for size, rows in sizes.items() if size > width}
+    rows, total = sum(wider.values()), sum(sizes.values())
     if not rows:
         return
-    named = " or ".join(f"{size:,}" for size in sorted(unfit)[:PLACES_NAMED])
+    named = " or ".join(f"{size:,}" for size in sorted(wider)[:PLACES_NAMED])
     words = (
-        f"{rows:,} of {count_text(total, side)} have {named} bytes where their schema makes {width}"
+        f"{rows:,} of {count_text(total, side)} {'has' if rows == 1 else 'have'} {named} bytes "
+        f"where their schema makes {width}"
     )
     yield catalogue.BAD_ROW.of_store(
         subject,
         words,
         rows,
-        sum(size * count for size, count in unfit.items()),
-        f"{capitalise(words)}: they are of another schema, as after a change of the query while "
-        "the check of schemas was off (stateSchemaCheck).",
+        None,
+        f"{capitalise(words)}: perhaps they are of another schema, as after a change of the query "
+        "while the check of schemas was off (stateSchemaCheck).",
     )
 
 

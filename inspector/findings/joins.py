@@ -32,9 +32,9 @@ class Retention:
     newest: VersionFacts
     first: VersionFacts
     versions: int  # versions whose changes are known
-    early: int = (
-        0  # of these, rows that the watermark had not passed: of a semi join, those that met
-    )
+    # of these, if each key has one row, those that the watermark had not passed: of the left side
+    # of a semi join, perhaps those that met a partner
+    early: int = 0
 
     @property
     def moved_ms(self) -> int:
@@ -48,7 +48,7 @@ class Retention:
 
     @property
     def keeps_passed_rows(self) -> bool:
-        """No row went, though the watermark moved past some and rows grew."""
+        """No row that the watermark had passed went, though it moved past some and rows grew."""
         grown = self.newest.rows > self.first.rows
         passed = self.most_ms is not None and self.most_ms > 0
         return self.removed == self.early and self.moved_ms > 0 and grown and passed
@@ -127,7 +127,7 @@ def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention 
         beside = f"; the other side removed {count_text(opposite.removed, 'row')}"
     is_mutual = opposite is not None and opposite.keeps_passed_rows
     is_idle = opposite is not None and not opposite.removed
-    early = f" ({side.early:,} went before, as they met a partner)" if side.early else ""
+    early = f" ({side.early:,} went before, perhaps as they met a partner)" if side.early else ""
     by_time = " by their time" if side.early else ""
     return JOIN_SIDE.of_store(
         StoreName(life.operator_id, store),
@@ -137,7 +137,7 @@ def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention 
         f"{duration_text(side.most_ms or 0)} behind the watermark{early}{beside}",
         *side.newest.rows_and_bytes,
         _BOTH
-        if is_mutual
+        if is_mutual and not side.early
         else f"The {_side(store)} side of the join removes no rows{by_time}, though the watermark "
         f"has passed some{_NEITHER if is_idle else _ONE}.",
         next_step=_BOUND_BOTH if is_mutual or is_idle else JOIN_SIDE.to_do,

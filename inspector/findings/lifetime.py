@@ -507,7 +507,7 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         if all_armed and not life.removals and (quiet or always):
             moved_ms = moved_ms if quiet else life.all_moved_ms
             every = (
-                "each batch has data for every key, which"
+                "each batch has data for nearly every key, which"
                 if not quiet
                 else "each call for new data"
             )
@@ -665,9 +665,9 @@ def _either_clock(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
         f"{older} behind it; the files do not show by which of the two they go",
         rows,
         life.newest.row_bytes,
-        f"The expiry of {count_text(rows, 'timeout')} is near the batch clock, while event times "
-        f"are {older} older: if the query has EventTimeTimeout, it was set from the wall clock, "
-        "and none fires.",
+        f"The expiry of {count_text(rows, 'timeout')} is near the batch clock, and the watermark "
+        f"{older} behind it: if the query has EventTimeTimeout, and no such delay, it was set from "
+        "the wall clock, and none fires.",
         certainty=Certainty.INFERRED,
         severity=Severity.INFO,
         next_step=_BY_EVENT_TIME,
@@ -680,8 +680,9 @@ def _long_gap(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if longest is None or not life.removals or life.window < thresholds.window_versions:
         return
     # By the batch clock, or by the watermark, which a query that catches up moves faster.
-    lasting = longest.most * max(life.span_ms or 0, life.all_moved_ms) / life.window
-    if gap < _LONG_GAP_MS or not lasting or gap < _GAPS_LASTING * lasting:
+    history = max(life.span_ms or 0, life.all_moved_ms)
+    lasting = longest.most * history / life.window
+    if not _LONG_GAP_MS <= gap <= history or gap < _GAPS_LASTING * lasting:
         return
     versions = count_text(longest.most, "batch", "batches")
     yield catalogue.FAR_EXPIRY.of_store(

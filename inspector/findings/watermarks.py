@@ -44,8 +44,8 @@ _NO_LATEST_FIRST = (
     "late (numRowsDroppedByWatermark), unless the delay of withWatermark spans the backlog"
 )
 _LATEST_FIRST = (
-    "{} gives its newest files first (latestFirst): what has come since is older, so the watermark "
-    "stands still, and what it has passed is dropped as late."
+    "{} most likely gives its newest files first (latestFirst): what has come since is older, so "
+    "the watermark stands still, and what it has passed is dropped as late."
 )
 _TOO_LARGE = "milliseconds were taken for seconds, or microseconds for milliseconds"
 SOURCES_NAMED = 3  # sources that are named; a query with more of one kind has its table in the log

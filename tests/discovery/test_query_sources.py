@@ -10,7 +10,7 @@ import pytest
 
 from inspector.checkpoint.log_entries import SourceOffset
 from inspector.checkpoint.storage import Storage
-from inspector.discovery.query_sources import files_of_entry, newest_first
+from inspector.discovery.query_sources import newest_first, times_of_entry
 
 
 def write_log(root: Path, times: Sequence[Sequence[int]]) -> Storage:
@@ -30,13 +30,15 @@ def write_log(root: Path, times: Sequence[Sequence[int]]) -> Storage:
     return Storage(str(root))
 
 
-def test_an_entry_names_its_files_alone(tmp_path: Path) -> None:
+def test_an_entry_has_the_times_of_its_files_alone(tmp_path: Path) -> None:
     storage = write_log(tmp_path, [[n, n + 5] for n in range(12)])
-    assert files_of_entry(storage, "0", 3) == [("3-3.json", 3), ("3-8.json", 8)]
-    assert files_of_entry(storage, "0", 9) == [("9-9.json", 9), ("9-14.json", 14)]
-    assert files_of_entry(storage, "0", 12) == []
+    assert times_of_entry(storage, "0", 3) == [3, 8]
+    assert times_of_entry(storage, "0", 9) == [9, 14]
+    assert times_of_entry(storage, "0", 12) == []
     (tmp_path / "sources/0/3").write_text("v1\n{")
-    assert files_of_entry(storage, "0", 3) == []
+    assert times_of_entry(storage, "0", 3) == []
+    (tmp_path / "sources/0/4").write_text("v1\n" + "x" * (1 << 20))
+    assert times_of_entry(storage, "0", 4) == []
 
 
 @pytest.mark.parametrize(

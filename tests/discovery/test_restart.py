@@ -77,28 +77,24 @@ def test_partitions_that_wrote_nothing_of_a_batch_are_named_beside_those_that_di
 ) -> None:
     case = "3.5.9/uncommitted"
     assert restart(FIXTURES / case / "checkpoint").silent == ""
-    sink = "All partitions have written their state of it: it is at the sink, or failed there."
-    assert sink in restart(FIXTURES / case / "checkpoint").unfinished_text
+    wrote_all = "All partitions have written their state of it: what failed, if it did, came after"
+    assert wrote_all in restart(FIXTURES / case / "checkpoint").unfinished_text
+    folder = copy(tmp_path / "folder", case, "state/0/1")
+    assert wrote_all not in restart(folder).unfinished_text
     found = restart(copy(tmp_path, case, "state/0/1/5.delta"))
     assert "has been committed. Partition 1 wrote nothing of it." in found.unfinished_text
     committed = restart(copy(tmp_path / "other", PLAIN, "state/0/1/3.delta"))
     assert not committed.silent
 
 
-def test_the_files_that_the_batch_reads_are_named(tmp_path: Path) -> None:
+def test_where_the_files_that_the_batch_reads_are_named_is_told(tmp_path: Path) -> None:
     root = copy(tmp_path, "3.5.9/uncommitted")
     for batch in (3, 4):
         entry = root / "offsets" / str(batch)
         entry.with_name(f".{batch}.crc").unlink(missing_ok=True)
         *lines, _ = entry.read_text().splitlines()
         entry.write_text("\n".join([*lines, f'{{"logOffset":{batch}}}']))
-    log = root / "sources/0/4"
-    log.parent.mkdir(parents=True)
-    files = [f'{{"path":"file:///in/{n}.json","timestamp":{n},"batchId":4}}' for n in (7, 8, 9)]
-    log.write_text("\n".join(["v1", *files]))
-    assert "It reads 7.json and 2 more files." in restart(root).unfinished_text
-    log.unlink()
-    assert "It reads" not in restart(root).unfinished_text
+    assert "It reads the files that sources/0/4 names." in restart(root).unfinished_text
 
 
 def test_a_missing_delta_above_the_newest_snapshot_stops_spark(tmp_path: Path) -> None:
@@ -141,6 +137,20 @@ def test_a_file_that_is_damaged_behind_its_records_is_loaded(tmp_path: Path, fil
         found.summary["rows"]
         == api.audit(str(FIXTURES / "4.3.0/agg_row_checksum/checkpoint")).summary["rows"]
     )
+
+
+def test_what_is_cut_behind_its_records_is_told_apart_from_what_lost_some(tmp_path: Path) -> None:
+    root = copy(tmp_path, "4.3.0/agg_row_checksum", cut=("state/0/0/6.delta",))
+    path = root / "state/0/0/5.delta"
+    path.write_bytes(path.read_bytes()[:-1])
+    tail, cut = (f for f in api.audit(str(root)).findings if f.kind.id == "SS102")
+    if "5.delta" in cut.cause:
+        tail, cut = cut, tail
+    assert "5.delta: " in tail.cause
+    assert "no row is lost" in tail.cause
+    assert tail.next_step == "nothing is needed to go on"
+    assert "6.delta: " in cut.cause
+    assert "no row is lost" not in cut.cause
 
 
 def test_partitions_beyond_the_recorded_number_are_not_read(tmp_path: Path) -> None:
