@@ -297,7 +297,8 @@ def test_workers_are_tuned_where_the_user_agrees_or_they_are_ours(
         assert all(row.frozen > 10_000 for row in frame.collect())
     finally:
         del spark.sparkContext.environment["TUNED"]
-    assert gc.get_freeze_count() == before
+    # The driver froze nothing more; of what an earlier test froze in it some may have gone.
+    assert gc.get_freeze_count() <= before
 
 
 def _socket_of(descriptor: int) -> socket.socket:
