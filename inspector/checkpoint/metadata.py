@@ -57,10 +57,12 @@ class OperatorMetadata:
     batch_id: BatchId | None = None  # v2: the batch that wrote it
 
 
-def read_query_id(storage: Storage) -> tuple[str | None, tuple[Problem, ...]]:
+def read_query_id(
+    storage: Storage, *, size: int | None = None
+) -> tuple[str | None, tuple[Problem, ...]]:
     """The id of the query, which is the same in all its runs, and why it cannot be read."""
     try:
-        result = text_field(json_object(text_of(storage.read(QUERY_METADATA))), "id")
+        result = text_field(json_object(text_of(storage.read(QUERY_METADATA, size=size))), "id")
         if not _UUID.fullmatch(result):  # StreamExecution: UUID.fromString(streamMetadata.id)
             raise DecodeError(f"got {result[:40]!r} as id, expected a UUID")
     except FileNotFoundError:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from inspector.checkpoint.metadata import QUERY_METADATA, read_query_id
 from inspector.checkpoint.names import MAX_INT, Classify, number
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.checkpoint.urls import absolute
 from inspector.exceptions import NotACheckpointError
 from inspector.light_dataclasses import dataclass
-from inspector.model import DEFAULT_STORE, Version, is_store
+from inspector.model import DEFAULT_STORE, LIMITS, Version, is_store
 
 STATE = "state"
-MARKS = ("metadata", "offsets", "commits", "sources", STATE)
+MARKS = (QUERY_METADATA, "offsets", "commits", "sources", STATE)
 
 _DEEPEST = 5  # steps from ``state/<operator>/<partition>/<store>/<file>`` up to the root
 
@@ -50,7 +51,7 @@ def resolve_root(
     location = Storage.open(url, options)
     is_dir = True
     try:
-        if is_root_with(location, location.list()):
+        if _has_query(location) or is_root_with(location, location.list()):
             return url, Selection()
     except FileNotFoundError:
         message = f"got nothing at this path, {_EXPECTED}"
@@ -61,6 +62,16 @@ def resolve_root(
         if tail[0] in MARKS and is_root(location.at(root)):
             return root, selection_of(tail, classify, is_dir=is_dir)
     raise not_a_checkpoint(location, is_dir=is_dir)
+
+
+def _has_query(storage: Storage) -> bool:
+    """Whether a query's metadata show the root of a checkpoint that one listing tells whole.
+
+    A GET is a twelfth of the price of the LIST that it saves. Without either a bucket that was
+    named by mistake would be listed from end to end.
+    """
+    most = LIMITS.small_file_bytes  # its size is not known, and would be another request
+    return storage.lists_all and read_query_id(storage, size=most)[0] is not None
 
 
 def is_root(storage: Storage) -> bool:

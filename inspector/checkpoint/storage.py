@@ -138,11 +138,16 @@ class Storage:
                 errors[path] = listing
         return answer
 
+    @property
+    def lists_all(self) -> bool:
+        """Whether one listing gives all that lies below the root, as those of object stores do."""
+        return lists_recursively(self._fs)
+
     def tree(self) -> Tree | None:
         """All that lies below the root, by one listing; None where the storage has none such."""
-        # Those of object stores have. One that may list some folders only, or whose listing does
-        # not come in time, is listed folder by folder (list_many), which says which ones fail.
-        if not lists_recursively(self._fs):
+        # One that may list some folders only, or whose listing does not come in time, is listed
+        # folder by folder (list_many), which says which ones fail.
+        if not self.lists_all:
             return None
 
         def find() -> Mapping[str, Any]:

@@ -107,14 +107,17 @@ def dollars(work: Work, core_hours: float, prices: Prices) -> float:
     return requests + work.bytes / (1 << 30) * prices.gib + core_hours * prices.core_hour
 
 
-def work_of_audit(storage: Storage, selection: Selection, version: int | None = None) -> Work:
+def work_of_audit(
+    storage: Storage, selection: Selection, version: int | None = None, *, is_root: bool = False
+) -> Work:
     """What an audit of a checkpoint requests, by listings; of None, the newest committed version.
 
-    Raises OSError where the storage cannot be listed, and UnsupportedProviderError.
+    ``is_root``: a search finds it by a LIST, as :meth:`.opening.Opened.start` takes it. Raises
+    OSError where the storage cannot be listed, and UnsupportedProviderError.
     """
     entries, lists = _entries(storage)
     inside = group_by(entries, lambda entry: entry.path.rpartition("/")[0])
-    work = Work(lists=lists)
+    work = Work(lists) + _work_of_root(storage, inside.get("", ()), is_root=is_root)
     for entry in _small_files(inside):
         work += Work(0, bool(entry.size), 1, entry.size)
     version = selection.version if version is None else version
@@ -136,8 +139,15 @@ def _entries(storage: Storage) -> tuple[list[Entry], int]:
     tree = storage.walk((OFFSETS, COMMITS, STATE)) if flat is None else flat
     files = [e for inside in tree.folders.values() for e in inside if e.is_file]
     lists = len(tree.folders) if flat is None else max(1, -(-len(files) // LISTED_AT_ONCE))
-    # The root is listed by itself first: it may be no checkpoint's.
-    return files, 1 + lists
+    return files, lists
+
+
+def _work_of_root(storage: Storage, entries: Iterable[Entry], *, is_root: bool) -> Work:
+    """What shows that it is a checkpoint's root (:func:`.roots.resolve_root`)."""
+    if is_root or not storage.lists_all:
+        return Work(lists=1)
+    size = next((entry.size for entry in entries if entry.name == QUERY_METADATA), 0)
+    return Work(0 if size else 1, 1, 0, size)
 
 
 def _small_files(inside: Mapping[str, list[Entry]]) -> Iterator[Entry]:

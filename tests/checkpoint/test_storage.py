@@ -356,6 +356,7 @@ def test_nothing_but_reading_is_offered() -> None:
         *(
             "list",
             "list_many",
+            "lists_all",
             "tree",
             "walk",
             "read",

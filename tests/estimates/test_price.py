@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -87,7 +89,21 @@ def test_folders_are_counted_where_one_listing_does_not_have_all() -> None:
     assert work.lists == 1 + len(listed)
     serve(checkpoint.parent)
     remote = work_of_audit(Storage.open("objects://checkpoint"), Selection())
-    assert (work.gets, work.files, work.bytes) == (remote.gets, remote.files, remote.bytes)
+    # The metadata are read twice for the listing that they save.
+    metadata = (checkpoint / "metadata").stat().st_size
+    assert remote == replace(work, lists=1, gets=work.gets + 1, bytes=work.bytes + metadata)
+    of_fleet = work_of_audit(Storage.open("objects://checkpoint"), Selection(), is_root=True)
+    assert of_fleet == replace(work, lists=2)
+
+
+def test_a_root_without_metadata_is_listed_by_itself(tmp_path: Path) -> None:
+    made = copytree(FIXTURES / "agg_update" / "checkpoint", tmp_path / "checkpoint")
+    (made / "metadata").unlink()
+    requests = serve(tmp_path)
+    work = work_of_audit(Storage.open("objects://checkpoint"), Selection())
+    requests.kinds.clear()
+    api.audit("objects://checkpoint")
+    assert (work.lists, work.gets) == (requests.kinds["LIST"], requests.kinds["GET"])
 
 
 @pytest.mark.parametrize("size", [0, 1, 256 << 10, (256 << 10) + 1, LIMITS.chunk_bytes * 2 + 1])

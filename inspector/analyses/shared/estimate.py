@@ -95,7 +95,8 @@ def work_of(candidate: Found, options: Options) -> Work:
     own = {name: value for name, value in asdict(given).items() if value is not None}
     chosen = replace(meant, **own)
     version = options.state_version if options.batch is None else options.batch + 1
-    return work_of_audit(Storage.open(root, options.storage_options), chosen, version)
+    storage = Storage.open(root, options.storage_options)
+    return work_of_audit(storage, chosen, version, is_root=candidate.is_root)
 
 
 def _row(path: str, work: Work, pace: Pace, cost: float) -> EstimateRow:
@@ -109,7 +110,7 @@ def _row(path: str, work: Work, pace: Pace, cost: float) -> EstimateRow:
 
 def _notes(price: Mapping[str, str]) -> Iterator[str]:
     yield (
-        "All of it is estimated from listings; no file was read. The processor time is that of "
+        "All of it is estimated from listings; no file of the state was read. The processor time is that of "
         "this machine for local files of generated rows: other rows compress otherwise, and the "
         "driver of a storage takes time for each request."
     )
