@@ -110,9 +110,9 @@ def _row(path: str, work: Work, pace: Pace, cost: float) -> EstimateRow:
 
 def _notes(price: Mapping[str, str]) -> Iterator[str]:
     yield (
-        "All of it is estimated from listings; no file of the state was read. The processor time is that of "
-        "this machine for local files of generated rows: other rows compress otherwise, and the "
-        "driver of a storage takes time for each request."
+        "All of it is estimated from listings; no file of the state was read. The processor time "
+        "is that of this machine for local files of generated rows: other rows compress otherwise, "
+        "and the driver of a storage takes time for each request."
     )
     prices = ", ".join(f"{name}={value}" for name, value in price.items())
     yield (
