@@ -1,10 +1,15 @@
-/* Reads many small files at once, without the GIL.
+/* Lists a folder, and reads many small files at once, without the GIL.
  *
- * checkpoint/local_files.py defines how one is read; it reads the first that is not taken here: one
- * that is no regular file, that cannot be read, or for which no room is left. */
+ * checkpoint/local_files.py defines both; it reads the first file that is not taken here: one that is
+ * no regular file, that cannot be read, or for which no room is left. And it lists the folders that
+ * hold anything but regular files and folders. */
 #include "functions.h"
 
+#include <stdlib.h>
+
 #if defined(__unix__) || defined(__APPLE__)
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,6 +39,139 @@ static int64_t file_read(const char *path, uint8_t *out, int64_t room)
     return -1;
 }
 #endif
+
+/* What a folder holds: its names, one after the other, and a status each. */
+typedef struct {
+    char *names;
+    size_t size, room; /* bytes of the names */
+    struct status {
+        size_t name; /* where it begins */
+        int is_dir;
+        int64_t size, modified_ns, changed_ns;
+        uint64_t inode;
+    } * items;
+    size_t count, most;
+} Listing;
+
+#if defined(__unix__) || defined(__APPLE__)
+#ifdef __APPLE__
+#define st_mtim st_mtimespec
+#define st_ctim st_ctimespec
+#endif
+
+static int64_t nanoseconds(struct timespec time)
+{
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* Adds a name with its status; returns 0, or -1 where it is not for here, or no memory is left. */
+static int listing_add(Listing *listing, const char *name, const struct stat *status)
+{
+    size_t length = strlen(name) + 1;
+    struct status *item;
+    if (!S_ISREG(status->st_mode) && !S_ISDIR(status->st_mode))
+        return -1;
+    if (listing->room - listing->size < length) {
+        size_t room = 2 * listing->room + length;
+        char *names = realloc(listing->names, room);
+        if (!names)
+            return -1;
+        listing->names = names;
+        listing->room = room;
+    }
+    if (listing->count == listing->most) {
+        size_t most = 2 * listing->most + 64;
+        struct status *items = realloc(listing->items, most * sizeof *items);
+        if (!items)
+            return -1;
+        listing->items = items;
+        listing->most = most;
+    }
+    item = listing->items + listing->count++;
+    item->name = listing->size;
+    item->is_dir = S_ISDIR(status->st_mode);
+    item->size = item->is_dir ? 0 : (int64_t)status->st_size;
+    item->modified_ns = nanoseconds(status->st_mtim);
+    item->changed_ns = nanoseconds(status->st_ctim);
+    item->inode = (uint64_t)status->st_ino;
+    memcpy(listing->names + listing->size, name, length);
+    listing->size += length;
+    return 0;
+}
+
+/* Lists a folder; returns 0, or -1 where that is not for here. */
+static int folder_list(const char *path, Listing *listing)
+{
+    struct dirent *entry;
+    struct stat status;
+    int result = 0;
+    DIR *folder = opendir(path);
+    if (!folder)
+        return -1;
+    /* By an open folder names are looked up in it alone, and not the whole path for each. */
+    while (result == 0 && (errno = 0, entry = readdir(folder)) != NULL) {
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+            continue;
+        result = fstatat(dirfd(folder), name, &status, 0);
+        if (result == 0)
+            result = listing_add(listing, name, &status);
+    }
+    if (result == 0 && errno != 0)
+        result = -1;
+    (void)closedir(folder);
+    return result;
+}
+#else
+static int folder_list(const char *path, Listing *listing)
+{
+    (void)path;
+    (void)listing;
+    return -1;
+}
+#endif
+
+/* An item as the tuple that trees.Entry is. */
+static PyObject *item_of(const Listing *listing, const struct status *item, PyObject *start)
+{
+    PyObject *name = PyUnicode_DecodeFSDefault(listing->names + item->name), *path, *result;
+    int64_t ms = item->modified_ns / 1000000;
+    ms -= item->modified_ns % 1000000 < 0; /* as Python divides */
+    path = name ? PyUnicode_Concat(start, name) : NULL;
+    result = path ? Py_BuildValue("(OOOLLO(LLK))", name, path, item->is_dir ? Py_True : Py_False,
+                                  (long long)item->size, (long long)ms, Py_False,
+                                  (long long)item->modified_ns, (long long)item->changed_ns,
+                                  (unsigned long long)item->inode)
+                  : NULL;
+    Py_XDECREF(path);
+    Py_XDECREF(name);
+    return result;
+}
+
+PyObject *kernel_list_folder(PyObject *module, PyObject *args)
+{
+    Listing listing = {NULL, 0, 0, NULL, 0, 0};
+    PyObject *folder, *start, *result = NULL;
+    PyThreadState *others;
+    size_t i;
+    int status;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "O&U:list_folder", PyUnicode_FSConverter, &folder, &start))
+        return NULL;
+    others = PyEval_SaveThread();
+    status = folder_list(PyBytes_AsString(folder), &listing);
+    PyEval_RestoreThread(others);
+    result = status == 0 ? PyList_New((Py_ssize_t)listing.count) : Py_NewRef(Py_None);
+    for (i = 0; status == 0 && result && i < listing.count; i++) {
+        PyObject *item = item_of(&listing, listing.items + i, start);
+        if (!item || PyList_SetItem(result, (Py_ssize_t)i, item) < 0)
+            Py_CLEAR(result);
+    }
+    free(listing.items);
+    free(listing.names);
+    Py_DECREF(folder);
+    return result;
+}
 
 /* Reads the files one after the other; returns how many. */
 static int64_t files_read(const char *const *paths, int64_t count, uint8_t *out, int64_t room,

@@ -59,6 +59,7 @@ WITHIN PyObject *kernel_descents(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_lz4_stream(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_small_deltas(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_read_files(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_list_folder(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_rows_of_range(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_row_hashes(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_index_handles(PyObject *module, PyObject *args);

@@ -16,6 +16,7 @@ static PyMethodDef kernel_methods[] = {
     {"lz4_stream", kernel_lz4_stream, METH_VARARGS, "Decompress the blocks that are right."},
     {"small_deltas", kernel_small_deltas, METH_VARARGS, "Read the small deltas that are right."},
     {"read_files", kernel_read_files, METH_VARARGS, "Read the files that can be read at once."},
+    {"list_folder", kernel_list_folder, METH_VARARGS, "List a folder of files and folders."},
     {"rows_of_range", kernel_rows_of_range, METH_VARARGS, "Find the keys of a range."},
     {"row_hashes", kernel_row_hashes, METH_VARARGS, "Hash the fields of rows as Spark does."},
     {"index_handles", kernel_index_handles, METH_VARARGS, "Find the handles of a table's index."},

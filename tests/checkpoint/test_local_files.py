@@ -38,6 +38,46 @@ def test_a_listing_follows_links_and_marks_what_is_no_file(tmp_path: Path) -> No
     assert paths == ["a", "b", "c", "fifo", "gone"]
 
 
+@pytest.mark.skipif(kernel_name() == PYTHON, reason="the compiled kernel alone lists a folder")
+@pytest.mark.parametrize("more", ["", "fifo", "gone", "loop"])
+def test_a_folder_is_listed_the_same_by_the_compiled_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str
+) -> None:
+    folder = os.fsencode(tmp_path)
+    names = [b"1.delta", "é.delta".encode(), b"\xff\xfe", b".hidden", b"a" * 255]
+    for number, name in enumerate(names):
+        path = folder + b"/" + name
+        Path(os.fsdecode(path)).write_bytes(bytes(number))
+        time = (number - 2) * 10**18 - number
+        os.utime(path, ns=(time, time))
+    (tmp_path / "state").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "1.delta")
+    (tmp_path / "folder").symlink_to(tmp_path / "state")
+    if more == "fifo":
+        os.mkfifo(tmp_path / more)
+    elif more:
+        (tmp_path / more).symlink_to(tmp_path / {"gone": "nothing", "loop": "loop"}[more])
+    compiled = kernel().list_folder  # type: ignore[attr-defined]
+    assert (compiled(str(tmp_path), "") is None) is bool(more)
+    for relative in ("", "state/0/1"):
+        quick = listing(str(tmp_path), relative)
+        with monkeypatch.context() as patch:
+            patch.setattr("inspector.checkpoint.local_files.kernel", lambda: None)
+            assert listing(str(tmp_path), relative) == quick
+        assert len(quick) == len(names) + 3 + bool(more)
+        assert all(type(entry) is Entry for entry in quick)
+
+
+def test_what_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path, error in (("none", FileNotFoundError), ("file", NotADirectoryError)):
+        with pytest.raises(error):
+            listing(str(tmp_path / path), "")
+    with pytest.raises(ValueError, match="null"):
+        listing("a\0b", "")
+    assert listing(str(tmp_path), "")[0].path == "file"
+
+
 def test_an_entry_is_a_file_or_a_folder_or_special(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     assert entry_at(str(tmp_path / "fifo"), "fifo") == Entry(
@@ -116,6 +156,10 @@ def test_what_is_no_file_ends_what_is_read_of_several(tmp_path: Path) -> None:
         kernel().read_files([b"a"], 1)  # type: ignore[attr-defined]
     with pytest.raises(TypeError):
         kernel().read_files(("a",), 1)  # type: ignore[attr-defined]
+    with pytest.raises(TypeError):
+        kernel().list_folder("a", b"")  # type: ignore[attr-defined]
+    with pytest.raises(TypeError):
+        kernel().list_folder(1, "")  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("start", "end"), [(0, 10), (3, 5), (8, 99), (10, 12), (50, 60)])

@@ -158,6 +158,7 @@ START_BYTES = 120_000_000  # memory before any state is read: Python, numpy, pya
 READING_BYTES = 30_000_000  # memory of a task beside its keys: blocks of records, packed and raw
 KEY_BYTES = 110  # memory of one key at the most, as the bounds of ``explanation/performance`` say
 SPLIT_BYTES = 64 << 20  # file bytes of a task that is worth several, on cores that would idle
+AHEAD_BYTES = 8 << 20  # file bytes of a task whose decoding is worth a second core that would idle
 LONELY = 1.5  # cores that a task's share of all bytes comes to, from which on some would idle
 CLUSTER_BYTES = 1 << 30  # file bytes of one range on a cluster whose cores are not known
 MOST_FOR_CORES = 8  # ranges of a partition for the sake of cores: each does half of the work
@@ -234,7 +235,7 @@ def with_idle_cores(tasks: Sequence[Task], cores: int) -> list[Task]:
     total = sum(task.file_bytes for task in tasks)
     return [
         replace(task, decode_ahead=True)
-        if task.file_bytes >= SPLIT_BYTES and cores * task.file_bytes > LONELY * total
+        if task.file_bytes >= AHEAD_BYTES and cores * task.file_bytes > LONELY * total
         else task
         for task in tasks
     ]

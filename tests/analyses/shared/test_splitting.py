@@ -15,6 +15,7 @@ import pytest
 from inspector import api
 from inspector.analyses.shared import run as splitting
 from inspector.analyses.shared.run import (
+    AHEAD_BYTES,
     CLUSTER_BYTES,
     MOST_FOR_CORES,
     SPLIT_BYTES,
@@ -75,7 +76,7 @@ def test_a_partition_a_little_larger_than_its_share_is_read_once() -> None:
 
 
 def test_a_large_one_that_is_alone_gets_a_thread_to_decode() -> None:
-    large = of_bytes(4 * SPLIT_BYTES)
+    large = of_bytes(AHEAD_BYTES)
 
     def ahead(some: list[Task], cores: int) -> list[bool]:
         return [task.decode_ahead for task in with_idle_cores(some, cores)]
@@ -116,6 +117,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
     """Every file is worth a thread; counts those that are made by one."""
     counted = mock.Mock(side_effect=make_ahead)
     monkeypatch.setattr(splitting, "SPLIT_BYTES", 1)
+    monkeypatch.setattr(splitting, "AHEAD_BYTES", 1)
     monkeypatch.setattr("inspector.passes.ahead.LARGE", 1)
     monkeypatch.setattr("inspector.passes.ahead.make_ahead", counted)
     monkeypatch.setattr("inspector.passes.store_reader.make_ahead", counted)
