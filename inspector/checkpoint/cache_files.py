@@ -12,7 +12,7 @@ import re
 import secrets
 import threading
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
@@ -49,6 +49,12 @@ class CacheFiles:
         if not hmac.compare_digest(mac, _mac(secret, name, packed)):
             return None
         return zlib.decompressobj().decompress(packed, MOST_FILE_BYTES)
+
+    def present(self) -> Callable[[str], bool]:
+        """Whether there is a file under a name, by a listing of all that is made now (OSError)."""
+        files = {entry.name for entry in self._storage.list(missing_ok=True)}
+        secret = self._known_secret()
+        return lambda name: secret is not None and _file_of(secret, name) in files
 
     def write(self, name: str, content: bytes) -> None:
         """Keep something under a name, in place of what was kept under it (OSError)."""

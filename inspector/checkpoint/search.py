@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
 from typing import TypeAlias
@@ -54,18 +54,20 @@ def search(
     *,
     recursive: bool = False,
     most_folders: int = MOST_FOLDERS,
+    was_root: Callable[[str], bool] | None = None,
 ) -> Iterator[Found]:
     """The checkpoints that a path or pattern means, those nearest to it first, each level by name.
 
-    ``recursive``: also those anywhere below. At least one checkpoint or failure comes. Raises
-    EngineError without a driver, OSError where it refuses the URL or the options.
+    ``recursive``: also those anywhere below. ``was_root``: whether a folder was a checkpoint's root
+    before, and is taken for one without a listing of its own. At least one checkpoint or failure
+    comes. Raises EngineError without a driver, OSError where it refuses the URL or the options.
     """
     base, pattern = _split(url)
     if recursive and pattern[-1:] != [ANY_FOLDERS]:
         pattern.append(ANY_FOLDERS)
     storage = Storage.open(base, options)
     item = None
-    for item in _Search(storage, pattern, most_folders).run():
+    for item in _Search(storage, pattern, most_folders, was_root or (lambda _: False)).run():
         yield item
     if item is None:
         entry = "no checkpoint" if storage.exists("") else "nothing"
@@ -97,6 +99,7 @@ class _Search:
     storage: Storage
     pattern: Sequence[str]
     most_folders: int
+    was_root: Callable[[str], bool]
     listed: int = 0
     entered: set[str] = field(default_factory=set)
     shared: dict[Reached, Reached] = field(default_factory=dict)
@@ -124,13 +127,15 @@ class _Search:
         self, folders: Sequence[str], frontier: Mapping[str, Reached], below: dict[str, Reached]
     ) -> Iterator[Found]:
         errors: dict[str, OSError] = {}
-        listings = self.storage.list_many(folders, missing_ok=True, errors=errors)
+        roots = {folder for folder in folders if self.was_root(self.storage.full_path(folder))}
+        others = [folder for folder in folders if folder not in roots]
+        listings = self.storage.list_many(others, missing_ok=True, errors=errors)
         for folder in folders:
             reached = frontier[folder]
             try:
                 if folder in errors:
                     raise errors[folder]
-                if is_root_with(self.storage, listings[folder]):
+                if folder in roots or is_root_with(self.storage, listings[folder]):
                     if len(self.pattern) in reached:
                         yield Found(self.storage.full_path(folder), is_root=True)
                     continue

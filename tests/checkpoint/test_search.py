@@ -11,6 +11,7 @@ import pytest
 from inspector.checkpoint import search as searching
 from inspector.checkpoint.search import is_pattern, search
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Entry
 from inspector.exceptions import LimitError, NotACheckpointError
 
 
@@ -41,6 +42,21 @@ def found(url: str | Path, *, recursive: bool = False) -> list[str]:
 def test_all_below_a_folder_are_found_and_none_within_another(tree: Path) -> None:
     names = [os.path.relpath(path, tree) for path in found(tree, recursive=True)]
     assert names == ["only_state", "a/ck1", "a/ck2", "table/_checkpoints/q", "b/deep/er/ck3"]
+
+
+def test_what_was_a_root_is_not_listed(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = found(tree, recursive=True)
+    listed, real = list[str](), Storage.list
+
+    def counted(self: Storage, path: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
+        listed.append(path)
+        return real(self, path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Storage, "list", counted)
+    roots = {str(tree / "a/ck1"), str(tree / "b/deep")}
+    paths = [each.path for each in search(str(tree), recursive=True, was_root=roots.__contains__)]
+    assert set(paths) == {*expected, str(tree / "b/deep")} - {str(tree / "b/deep/er/ck3")}
+    assert not {"a/ck1", "b/deep", "b/deep/er"} & set(listed)
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,13 @@ def _candidates(path: str, options: Options, *, recursive: bool) -> Iterator[Fou
         raise EngineError(
             "--recursive and patterns are searched by fsspec, got --io hadoop: name each checkpoint"
         )
+    was_root = None
+    if options.cache is not None:
+        from inspector.analyses.shared.report_cache import kept_reports  # noqa: PLC0415 - for few
+
+        was_root = kept_reports(options)
     try:
-        yield from search(path, options.storage_options, recursive=recursive)
+        yield from search(path, options.storage_options, recursive=recursive, was_root=was_root)
     except (InspectorError, OSError) as error:
         yield Found(path, error)
 

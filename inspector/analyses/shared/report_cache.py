@@ -58,7 +58,7 @@ class ReportCache:
             raise EngineError("--cache compares listings made by fsspec, got --io hadoop")
         self.is_root = is_root
         self._path, self._options, self._folder = path, options, options.cache
-        self._name = repr((FORMAT, path, _choices(options)))
+        self._name = _name_of(path, _choices(options))
         self._tree: Tree | None = None
         self._listing: str | None = None
         self._looks = 0
@@ -122,9 +122,8 @@ class ReportCache:
 
     def _attempt(self, use: Callable[[CacheFiles], Any]) -> Any:
         """Read or write; a cache that cannot be had ends no audit, but its user is told."""
-        options = tuple(sorted(self._options.storage_options.items()))
         try:
-            return use(cache_files(self._folder, options))
+            return use(_files_of(self._options))
         except (OSError, InspectorError, TypeError) as error:
             self._options.engine.notify(f"cache: not used: {error}")
             return None
@@ -138,6 +137,25 @@ class ReportCache:
             return None
         self._listing = listing_hash(tree, began_ms)
         return tree
+
+
+def kept_reports(options: Options) -> Callable[[str], bool]:
+    """Whether a path has a kept report, of whichever release, by one listing of the cache."""
+    try:
+        present = _files_of(options).present()
+    except (OSError, InspectorError, TypeError):
+        return lambda _: False  # an audit says so
+    choices = _choices(options)
+    return lambda path: present(_name_of(path, choices))
+
+
+def _name_of(path: str, choices: tuple[Any, ...]) -> str:
+    return repr((FORMAT, path, choices))
+
+
+def _files_of(options: Options) -> CacheFiles:
+    assert options.cache is not None
+    return cache_files(options.cache, tuple(sorted(options.storage_options.items())))
 
 
 def check_outside(checkpoint: str, folder: str) -> None:
