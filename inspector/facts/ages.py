@@ -40,6 +40,7 @@ class Ages(StoreSum):
     # the same, and the version of that row's last put, or BEFORE; empty without one
     newest: tuple[int, ...] = sum_by(max, ())
     keys: int = 0  # those that were there at some version of the window
+    born: int = 0  # how often one came, with those that were there when it began
     # untimed, untimed_new: where the rule has such a field, the rows in which it is null, and of
     # these the ones that came in the newer half of the window
     untimed: int = 0
@@ -57,7 +58,8 @@ class Ages(StoreSum):
         rows, weights = count_by(versions, counts), count_by(versions, sizes)
         untimed = (0, 0) if per_ms is None else _timeless_rows(state)
         return cls(
-            rows, weights, base, base + from_snapshot, oldest, times[1:], len(state), *untimed
+            *(rows, weights, base, base + from_snapshot, oldest, times[1:]),
+            *(len(state), state.born, *untimed),
         )
 
     @property

@@ -154,14 +154,8 @@ def _returns(operator: Operator, name: StoreName, facts: Facts) -> int:
     usual = (*GROUP_STATE, *deduplicate_within_watermark.NAMES)
     if operator.name not in usual and family is not transform_with_state.Family.VALUE:
         return 0
-    ages = [item for item in facts.of(Ages) if item.store.name == name]
-    bases = {item.store: item.fact.window_version for item in ages}
-    born = sum(
-        change.rows if change.rebased else change.new_rows
-        for (store, version), change in facts.versions.items()
-        if store in bases and version >= bases[store]
-    )
-    return max(0, born - sum(item.fact.keys for item in ages))
+    ages = facts.sums(Ages).get(name, Ages())
+    return max(0, ages.born - ages.keys)
 
 
 def _next_ms(checkpoint: Checkpoint, clock: BatchClock | None) -> int | None:

@@ -121,7 +121,9 @@ class StateMap:
     def __init__(self, tracking: Tracking | None = None) -> None:
         self.tracking = tracking or Tracking()
         self.versions: list[int] = []
-        self.rows = self.key_bytes = self.value_bytes = 0
+        # born: rows where the window begins, and those that came since: a key that went and comes
+        # again is one more
+        self.rows = self.key_bytes = self.value_bytes = self.born = 0
         self.base_step = self.records = 0
         self._touched: list[npt.NDArray[Any]] = []
         self._kernel = kernel()
@@ -338,6 +340,8 @@ class StateMap:
         if change.rebased:
             self.rows = self.key_bytes = self.value_bytes = 0
         self._totals(change.sums)
+        if change.rebased:
+            self.born = self.rows
         return change
 
     def touched_keys(self) -> TouchedKeys:
@@ -508,4 +512,5 @@ class StateMap:
         value_bytes = self.value_bytes + np.cumsum(sums.now_value_bytes - sums.was_value_bytes)
         self.rows, self.key_bytes = int(rows[-1]), int(key_bytes[-1])
         self.value_bytes = int(value_bytes[-1])
+        self.born += int(np.sum(sums.new_rows))
         return rows, key_bytes, value_bytes

@@ -23,12 +23,13 @@ from inspector.passes.worker import run_tasks
 from inspector.render.renderers import render
 from inspector.render.report import Report
 from inspector.schemas import batch_of
+from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, copy_of
 from tests.profiles import crossed
 
 CASES = (
     *("fmgws_event_ignore", "agg_append", "session_window", "join_left_outer", "join_window_key"),
-    *("snapshots_cleaned", "agg_two_levels", "fmgws_snapshots_cleaned"),
+    *("snapshots_cleaned", "agg_two_levels", "fmgws_snapshots_cleaned", "dedup_within_watermark"),
 )
 COMMANDS = (api.audit, api.verify, api.leftovers, api.sizes, api.top, api.sharing)
 
@@ -83,6 +84,14 @@ def test_so_are_those_of_facts_that_stay_in_the_process(
     apart = text(command(path))
     monkeypatch.setattr("inspector.analyses.shared.run.MANY", 0)
     assert text(command(path)) == apart
+
+
+@pytest.mark.full
+def test_so_is_the_audit_of_every_fixture(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [str(path) for path in sorted(FIXTURES.glob("*/checkpoint"))]
+    apart = {path: text(api.audit(path)) for path in paths}
+    monkeypatch.setattr("inspector.analyses.shared.run.MANY", 0)
+    assert {path: text(api.audit(path)) for path in paths} == apart
 
 
 @pytest.mark.parametrize("command", [api.audit, api.sharing])
