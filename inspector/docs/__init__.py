@@ -95,41 +95,6 @@ _STEM = 6
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]{2,}(?![a-z])")
 """A word of a metric or a class, such as ``commit``, ``Time`` and ``Ms`` of ``commitTimeMs``."""
-_STOP_WORDS = frozenset(
-    _WORD.findall(
-        "a about after again against all always am an and another any anybody apache are at back "
-        "be because been before being between both but by came can come could did do does during "
-        "each error even every everyone everything exception few for from get gets go goes going "
-        "gone got had has have he here how however i if in into is it its java just keep keeps "
-        "know knows lang last let like made make me more most much my need no nobody not now of "
-        "off on one only or org other our out over own please s same say says see set she should "
-        "since so some sometimes spark still such than that the their them then there these they "
-        "this those though through to today too under until up us use used uses very want was way "
-        "we were what when where which while who whole why will with would yesterday you your"
-    )
-)
-_SYNONYMS = """
-big large huge enormous giant massive
-grow increase climb rise rising explode bigger larger
-delete erase forget purge
-clean evict expire
-crash died dies dead fail failure kill outage
-restart redeploy resume recover recovery start startup begin
-slow long longer slowly lag
-copy copied move migrate clone
-folder directory
-user customer person client
-twice duplicate double
-uneven unevenly unbalanced skew imbalance
-lost lose loss missing disappear vanish
-record row event message
-emit write written output
-advance move
-memory ram heap
-old stale
-upgrade rollback downgrade
-"""
-"""Words that people say for the same, a line each."""
 _MOST_NAMES = 3
 _SEVERITY = re.compile("Severity \\w+; ")
 _ENTRY_LEVEL = 3
@@ -146,10 +111,7 @@ def data(topic: str) -> str | None:
 
 
 def _read(path: str) -> str:
-    file = files(__name__)
-    for name in path.split("/"):
-        file = file / name
-    return file.read_text("utf-8")
+    return files(__name__).joinpath(*path.split("/")).read_text("utf-8")
 
 
 def lookup(topic: str) -> str | None:
@@ -201,12 +163,11 @@ def _entries_of_name(name: str) -> list[str]:
 
 def _under(text: str, name: str) -> str:
     """An entry that many names share, with the requested one as its heading."""
-    heading, _, body = text.partition("\n")
-    names = _names(heading.lstrip("# "))
+    names = _names(text)
     if len(names) <= _MOST_NAMES:
         return text
     spelling = next(candidate for candidate in names if candidate.casefold() == name)
-    return f"### `{spelling}`\n{body}"
+    return f"### `{spelling}`\n" + text.partition("\n")[2]
 
 
 def _family(beginning: str) -> list[str]:
@@ -214,8 +175,8 @@ def _family(beginning: str) -> list[str]:
     listed = []
     for name, (text, *_) in _entries()[0].items():
         if name.startswith(beginning):
-            heading, *lines = text.splitlines()
-            spelling = next(n for n in _names(heading[4:]) if n.casefold() == name)
+            spelling = next(n for n in _names(text) if n.casefold() == name)
+            lines = text.splitlines()[1:]
             words = next(line for line in lines if line and not _SEVERITY.match(line))
             first = words.replace("**What it means.** ", "").partition(". ")[0].rstrip(".")
             listed.append((spelling, f"- `{spelling}`: {first}."))
@@ -246,13 +207,13 @@ def _in_message(message: str) -> list[str]:
             rank = line.count(_CAUSE, 0, ends[-1]), len(words.pattern)
             ranked[text] = max(rank, ranked.get(text, rank))
     symptoms = sorted(ranked, key=lambda text: ranked[text], reverse=True)
-    inside = [text for text in symptoms if _names(text[4:].partition("\n")[0])[0] not in _OUTER]
+    inside = [text for text in symptoms if _names(text)[0] not in _OUTER]
     outer = [name for name in _OUTER_CLASSES if name in names]
     if not entries and not inside and outer:
         entries = _entries_of_name(outer[0])
     symptoms = inside or ([] if entries else symptoms)
     entries = list(dict.fromkeys([*entries, *symptoms]))
-    titles = [_names(text[4:].partition("\n")[0])[0] for text in entries[_MOST_ENTRIES:]]
+    titles = [_names(text)[0] for text in entries[_MOST_ENTRIES:]]
     entries = entries[:_MOST_ENTRIES]
     if titles:
         entries.append(f"Also in this text: {', '.join(titles)}.\n")
@@ -313,8 +274,8 @@ def _stems(text: str) -> Set[str]:
     words = {
         part.casefold() for word in _WORD.findall(text) for part in (word, *_PART.findall(word))
     }
-    first = _first_synonyms()
-    return {first.get(stem, stem) for stem in map(_stem_of, words - _STOP_WORDS)}
+    stop_words, first = _common_words()
+    return {first.get(stem, stem) for stem in map(_stem_of, words - stop_words)}
 
 
 def _stem_of(word: str) -> str:
@@ -322,9 +283,11 @@ def _stem_of(word: str) -> str:
 
 
 @cache
-def _first_synonyms() -> dict[str, str]:
-    lines = (list(map(_stem_of, line.split())) for line in _SYNONYMS.strip().splitlines())
-    return {stem: line[0] for line in lines for stem in reversed(line)}
+def _common_words() -> tuple[Set[str], dict[str, str]]:
+    """Words that say nothing; and the first stem of those that people say for the same."""
+    lines = (list(map(_stem_of, line.split())) for line in _read("synonyms.txt").splitlines())
+    synonyms = {stem: line[0] for line in lines for stem in reversed(line)}
+    return frozenset(_read("stop_words.txt").split()), synonyms
 
 
 def near(topic: str) -> list[str]:
@@ -341,7 +304,7 @@ def near(topic: str) -> list[str]:
     hints = [text for text, score in _scores(topic).items() if score >= _HINT_SCORE]
     if _is_foreign(topic):
         hints = [text for text in _in_message(topic) if text.startswith("### ")]
-    titles = (_names(text[4:].partition("\n")[0])[0] for text in hints[:_MOST_ENTRIES])
+    titles = (_names(text)[0] for text in hints[:_MOST_ENTRIES])
     return list(dict.fromkeys([*names, *titles]))[:_MOST_NEAR]
 
 
@@ -370,7 +333,7 @@ def _entries() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     also: dict[str, list[str]] = {}
     for page in PAGES:
         for names, text in _entries_of(read_page(page)):
-            heading = {name.casefold() for name in _names(text.partition("\n")[0].lstrip("# "))}
+            heading = {name.casefold() for name in _names(text)}
             for name in dict.fromkeys(name.casefold() for name in names):
                 (headed if name in heading else also).setdefault(name, []).append(text)
     return headed, also
@@ -414,8 +377,9 @@ def _lines(page: str) -> Iterator[tuple[int, str, str]]:
         yield (0, "", line) if match is None else (len(match[1]), match[2], line)
 
 
-def _names(heading: str) -> list[str]:
-    """``SS203 · timeout fired`` and "`TruncatedError` · `truncated`": the parts, without marks."""
+def _names(text: str) -> list[str]:
+    """Names in the heading of an entry: of ``### SS203 · timeout fired`` two; without marks."""
+    heading = text.partition("\n")[0].lstrip("# ")
     return [part.replace("`", "").strip() for part in heading.split(" · ")]
 
 
