@@ -226,7 +226,7 @@ def _lines(audits: pa.Table, growth: Sequence[GrowthRow], times: Sequence[int]) 
         for name, path in zip(names, chosen, strict=True)
     ]
     about = f"In {frame}" if frame else ""
-    return _over_audits("Row bytes of those that grew most", page.Scale.BYTES, times, series, about)
+    return _over_audits("Row bytes of those that grew most", t.Unit.BYTES, times, series, about)
 
 
 def _findings_line(audits: pa.Table, times: Sequence[int]) -> list[page.Block]:
@@ -235,11 +235,11 @@ def _findings_line(audits: pa.Table, times: Sequence[int]) -> list[page.Block]:
     counts = Counter(distinct["audited"].to_pylist())
     series = [page.Series("findings", [counts[time] for time in times])]
     about = "Each finding counts once for each checkpoint that has it."
-    return _over_audits("Findings of each audit", page.Scale.COUNT, times, series, about)
+    return _over_audits("Findings of each audit", t.Unit.COUNT, times, series, about)
 
 
 def _over_audits(
-    title: str, scale: page.Scale, times: Sequence[int], series: Sequence[page.Series], about: str
+    title: str, scale: t.Unit, times: Sequence[int], series: Sequence[page.Series], about: str
 ) -> list[page.Block]:
     if len(times) < 2 or not series:
         return []
@@ -253,6 +253,6 @@ def _idle_bars(commits: Sequence[CommitRow]) -> list[page.Block]:
     bars = [page.Bar(name, (ms,)) for name, (_, ms) in zip(names[:MOST_BARS], idle, strict=False)]
     about = "From the newest batch that an audit saw to the last audit."
     chart = page.BarChart(
-        "The longest idle", page.Scale.DURATION_MS, "checkpoint", ("idle",), bars, about
+        "The longest idle", t.Unit.DURATION_MS, "checkpoint", ("idle",), bars, about
     )
     return [chart] if bars else []

@@ -14,8 +14,8 @@ from inspector.merge.collect import Facts
 from inspector.model import DEFAULT_STORE, StoreId, StoreName
 from inspector.operators.rule import RowPart
 from inspector.quantities import share_text
-from inspector.render.page.page_model import Bar, BarChart, LineChart, Scale, Series
-from inspector.render.tabular import Table
+from inspector.render.page.page_model import Bar, BarChart, LineChart, Series
+from inspector.render.tabular import Table, Unit
 from inspector.sparktypes import unique_names, widen_timeout
 from inspector.sums import sum_by_key, sum_or_none
 
@@ -34,7 +34,7 @@ def ladder_chart(ladder: Table) -> BarChart:
     ]
     about = "The size of the same state, measured in different ways. "
     about += "Values marked with ~ are estimates."
-    return BarChart("Size ladder", Scale.BYTES, "size of", ("size",), bars, about)
+    return BarChart("Size ladder", Unit.BYTES, "size of", ("size",), bars, about)
 
 
 class Versions:
@@ -53,7 +53,7 @@ class Versions:
         self._whole = {name: whole_stores(checkpoint, of) for name, of in self.by_store.items()}
 
     def chart(
-        self, title: str, scale: Scale, series: Iterable[Series], about: str = ""
+        self, title: str, scale: Unit, series: Iterable[Series], about: str = ""
     ) -> LineChart:
         """A chart over the batches that made the versions."""
         batches = [version - 1 for version in self.versions]
@@ -100,14 +100,14 @@ def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
     gaps = GAPS if any(value is None for value in rows[0].values) else ""
     about = "The heap is an estimate."
     charts = [
-        versions.chart("Rows in the state", Scale.COUNT, rows, gaps),
-        versions.chart("Bytes of the state", Scale.BYTES, [*of_rows, heap], about),
+        versions.chart("Rows in the state", Unit.COUNT, rows, gaps),
+        versions.chart("Bytes of the state", Unit.BYTES, [*of_rows, heap], about),
     ]
     if any(lag is not None for lag in versions.lags_ms):
         about = "Processing time of the batch minus the watermark. "
         about += "Negative values mean that the watermark is ahead."
         lags = [Series("lag", versions.lags_ms)]
-        charts.append(versions.chart("Watermark lag", Scale.DURATION_MS, lags, about))
+        charts.append(versions.chart("Watermark lag", Unit.DURATION_MS, lags, about))
     return charts
 
 
@@ -117,8 +117,8 @@ def growth_charts(judged: Judged) -> list[LineChart]:
     rows = Series("rows", versions.total(lambda facts: facts.rows))
     row_bytes = Series("row bytes", versions.total(lambda facts: facts.row_bytes))
     return [
-        versions.chart("Rows", Scale.COUNT, [rows]),
-        versions.chart("Bytes", Scale.BYTES, [row_bytes]),
+        versions.chart("Rows", Unit.COUNT, [rows]),
+        versions.chart("Bytes", Unit.BYTES, [row_bytes]),
     ]
 
 
@@ -150,8 +150,8 @@ def churn_charts(versions: Versions) -> list[LineChart]:
     unknown = any(value is None for value in churn[0].values)
     about = "Unknown for versions that are read from a snapshot." if unknown else ""
     return [
-        versions.chart("Changes of each version", Scale.COUNT, churn, about),
-        versions.chart("Bytes shared with the version before", Scale.BYTES, shared, about),
+        versions.chart("Changes of each version", Unit.COUNT, churn, about),
+        versions.chart("Bytes shared with the version before", Unit.BYTES, shared, about),
     ]
 
 
@@ -177,7 +177,7 @@ def bytes_chart(judged: Judged) -> BarChart:
     about = f"Of all: {', '.join(shares)}." if len(stores) > 1 else ""
     about = about if fields else "There are no rows."
     bars = [Bar(name, (size,)) for name, size in shown]
-    return BarChart("Row bytes by field", Scale.BYTES, "store and field", ("bytes",), bars, about)
+    return BarChart("Row bytes by field", Unit.BYTES, "store and field", ("bytes",), bars, about)
 
 
 def _most_first(amounts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -212,7 +212,7 @@ def age_chart(ages: Table) -> BarChart:
         parts[classes.index(row["class"])] += row["keys"]
     bars = [Bar(expired, parts) for expired, parts in counts.items()]
     return BarChart(
-        "Leftovers by age and class", Scale.COUNT, "expired before the judged batch", classes, bars
+        "Leftovers by age and class", Unit.COUNT, "expired before the judged batch", classes, bars
     )
 
 

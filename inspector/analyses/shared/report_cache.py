@@ -36,7 +36,7 @@ from inspector.kernel.loader import kernel_name
 from inspector.model import LIMITS, Certainty, Problem, Redact, StoreId
 from inspector.providers.chain import FileNames
 from inspector.providers.registry import classify
-from inspector.render.page.page_model import LineChart, Scale, Series
+from inspector.render.page.page_model import LineChart, Series
 from inspector.render.report import Report
 from inspector.render.report_data import Part
 from inspector.render.tabular import Column, Estimate, Rank, Table, Title, Unit
@@ -206,9 +206,7 @@ _CLASSES: Mapping[str, Callable[..., Any]] = {
         *(Finding, Verdict, StateSize, StateGrowth, Cause, Restart, Load, Obstacle, FileNames),
     )
 }
-_ENUMS: Mapping[str, type[Enum]] = {
-    cls.__name__: cls for cls in (Unit, Scale, Certainty, Severity, Level)
-}
+_ENUMS: Mapping[str, type[Enum]] = {cls.__name__: cls for cls in (Unit, Certainty, Severity, Level)}
 _KINDS = {kind.id: kind for kind in CATALOGUE}
 _PLAIN = (str, int, float, bool, type(None))
 

@@ -24,12 +24,12 @@ from markupsafe import Markup
 from markupsafe import escape as markup_escape
 
 from inspector import docs
-from inspector.findings.finding import Finding, Kind
+from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.verdict import Level
 from inspector.light_dataclasses import dataclass, replace
 from inspector.plain_text import escape
-from inspector.quantities import bytes_text, capitalise, duration_text, sentence
-from inspector.render.as_json import LISTED, render_json
+from inspector.quantities import bytes_text, capitalise, sentence
+from inspector.render.as_json import render_json
 from inspector.render.cells import (
     NUMBERS,
     UNKNOWN,
@@ -41,26 +41,14 @@ from inspector.render.cells import (
 )
 from inspector.render.first_screen import Line, command_line, first_screen
 from inspector.render.fleet_rows import cause_text, groups_of, short_history, short_names
-from inspector.render.page.page_model import (
-    MOST_ROWS,
-    BarChart,
-    Block,
-    LineChart,
-    Scale,
-    Section,
-    Text,
-)
+from inspector.render.page.page_model import MOST_ROWS, BarChart, Block, LineChart, Section, Text
 from inspector.render.plain import ProblemRow, problem_row
 from inspector.render.report_data import ReportData
 from inspector.render.tabular import Column, Table, Unit
 from inspector.time_text import time_ms_text
 
+_ASSETS = files(__package__) / "assets"
 MOST_FLEET_BYTES = 8_000_000  # of a page; what is beyond has rows of its table alone
-
-_SCRIPTS = (("uplot.LICENSE", "uplot.min.js"), ("", "page.js"))
-_STYLES = (("uplot.LICENSE", "uplot.min.css"), ("", "page.css"))
-
-_NOT_SHOWN = ("checkpoint",)  # of a summary: the heading says it
 
 _FLEET_NUMBERS = ("rows", "row bytes", "heap", "growth per hour", "leftovers")  # columns
 
@@ -105,10 +93,9 @@ def _view(report: ReportData, prefix: str) -> View:
     summary = [
         (summary_name(name, v), summary_cell(name, v, report.summary))
         for name, v in report.summary.items()
-        if name not in _NOT_SHOWN
+        if name != "checkpoint"  # the heading says it
     ]
     lines = [] if report.verdict else [Line("verdict", report.command)]
-    json_text = "" if prefix else Markup(json_for_html("".join(render_json(report))))
     return View(
         prefix=prefix,
         # The last part of a path alone is often ``checkpoint``.
@@ -120,7 +107,7 @@ def _view(report: ReportData, prefix: str) -> View:
         summary=summary,
         sections=list(_own_sections(report) if prefix else _sections(report)),
         command=f"{command_line(report.command, report)} -O page.html" if prefix else "",
-        json=json_text,
+        json="" if prefix else Markup(json_for_html("".join(render_json(report)))),
     )
 
 
@@ -132,24 +119,21 @@ def _section(
 
 def _sections(report: ReportData) -> Iterator[View]:
     yield from _own_sections(report)
-    if report.page is None:
-        shown = [item for item in report.tables if item.shown and item.name not in LISTED]
-        sections: Iterable[Section] = (Section("tables", "Tables", shown),)
-    else:
-        sections = report.page
+    sections, notes = report.page, report.notes
+    if sections is None:
+        sections = (Section("tables", "Tables", report.shown_tables),)
+        notes = (*notes, *report.footnotes)
     for section in sections:
         yield _section(section.name, section.title, section.blocks)
-    said = [*report.notes, *(report.footnotes if report.page is None else ())]
-    if said:
-        yield _section("notes", "Notes", [Text(said)])
+    if notes:
+        yield _section("notes", "Notes", [Text(notes)])
 
 
 def _own_sections(report: ReportData) -> Iterator[View]:
     if report.judged:
         gravest = sorted(report.findings, key=lambda f: (-f.severity, -(f.bytes or 0)))
-        found = list(map(_finding, gravest))
-        nothing = [] if found else [Text(("There are no findings.",))]
-        yield _section("findings", "Findings", nothing, found)
+        blocks = [] if gravest else [Text(("There are no findings.",))]
+        yield _section("findings", "Findings", blocks, list(map(_finding, gravest)))
     if report.problems:
         rows = [problem_row(problem) for problem in report.problems]
         table = ProblemRow.table("Unreadable or inconsistent files", rows)
@@ -197,22 +181,21 @@ def _fleet(
     group_of = {index: number for number, g in enumerate(groups) for index in g.members}
     cells = [[Cell(UNKNOWN)] * (2 + len(_FLEET_NUMBERS))] * len(failures)
     cells += map(_fleet_numbers, ordered)
-    rows = []
     links = [""] * len(failures) + [*links]
-    for index, (_, level, cause) in enumerate(entries):
-        words = {"rank": level.rank, "level": level.value, "name": names[index], "cause": cause}
-        more = {"link": links[index], "cells": cells[index], "group": group_of[index]}
-        rows.append(words | more)
-    counts = Counter(row["level"] for row in rows)
+    rows = [
+        {"rank": level.rank, "level": level.value, "name": names[index], "cause": cause}
+        | {"link": links[index], "cells": cells[index], "group": group_of[index]}
+        for index, (_, level, cause) in enumerate(entries)
+    ]
+    counts = Counter(level for _, level, _ in entries)
     left_out = links.count("")
-    every_kind = {finding.kind for report in ordered for finding in report.findings}
-    kinds = sorted(every_kind, key=lambda kind: kind.id)
+    kinds = {finding.kind for report in ordered for finding in report.findings}
     return {
         "title": "Checkpoints, worst first",
         "frame": frame,
         "groups": groups,
-        "meanings": [(kind.id, kind.title, _explanation(kind)) for kind in kinds],
-        "counts": [(level.value, counts[level.value]) for level in reversed(Level)],
+        "meanings": sorted((kind.id, kind.title, _explanation(kind)) for kind in kinds),
+        "counts": [(level.value, counts[level]) for level in reversed(Level)],
         "numbers": _FLEET_NUMBERS,
         "rows": rows,
         "checkpoints": parts,
@@ -223,8 +206,9 @@ def _fleet(
 
 
 def _fleet_numbers(report: ReportData) -> list[Cell]:
-    severities = Counter(finding.severity.word for finding in report.findings)
-    counts = [Cell(str(severities[word]), severities[word]) for word in ("error", "warning")]
+    severities = Counter(finding.severity for finding in report.findings)
+    numbers = [severities[severity] for severity in (Severity.ERROR, Severity.WARNING)]
+    counts = [Cell(str(number), number) for number in numbers]
     verdict = report.verdict
     if verdict is None or verdict.size is None:
         return [*counts, *[Cell(UNKNOWN)] * len(_FLEET_NUMBERS)]
@@ -233,39 +217,35 @@ def _fleet_numbers(report: ReportData) -> list[Cell]:
     grows = growth.rate_for_limits(growth.bytes_per_hour) if growth and is_known else None
     return [
         *counts,
-        number_cell(Scale.COUNT, size.rows),
-        number_cell(Scale.BYTES, size.bytes),
-        number_cell(Scale.BYTES, size.heap_bytes, exact=False),
-        number_cell(Scale.BYTES, grows, exact=False),
-        number_cell(Scale.COUNT, verdict.leftovers),
+        number_cell(Unit.COUNT, size.rows),
+        number_cell(Unit.BYTES, size.bytes),
+        number_cell(Unit.BYTES, size.heap_bytes, exact=False),
+        number_cell(Unit.BYTES, grows, exact=False),
+        number_cell(Unit.COUNT, verdict.leftovers),
     ]
 
 
 def _write(**filled: Any) -> Iterator[str]:
-    scripts = [_asset(*asset) for asset in _SCRIPTS]
-    style = "\n".join(_asset(*asset) for asset in _STYLES)
-    filled |= {"scripts": [Markup(script) for script in scripts], "style": Markup(style)}
-    csp = content_security_policy(scripts, [style])
+    scripts = list(map(_asset, ("uplot.min.js", "page.js")))
+    style = "\n".join(map(_asset, ("uplot.min.css", "page.css")))
+    filled |= {"scripts": list(map(Markup, scripts)), "style": Markup(style)}
+    csp = _security_policy(scripts, style)
     for piece in environment().get_template("page.html.j2").generate(csp=csp, **filled):
         yield piece.encode("ascii", "xmlcharrefreplace").decode("ascii")
     yield "\n"
-
-
-def content_security_policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
-    """A policy that allows these inline scripts and styles, and nothing else whatever."""
-    allowed = [
-        "default-src 'none'",
-        f"script-src {' '.join(map(_hash, scripts))}",
-        f"style-src {' '.join(map(_hash, styles))}",
-    ]
-    forbidden = (f"{name} 'none'" for name in _FORBIDDEN)
-    return "; ".join((*allowed, *forbidden, "require-trusted-types-for 'script'"))
 
 
 _FORBIDDEN = (
     *("img-src", "connect-src", "font-src", "object-src", "frame-src", "worker-src"),
     *("manifest-src", "media-src", "base-uri", "form-action"),
 )
+
+
+def _security_policy(scripts: Sequence[str], style: str) -> str:
+    """A policy that allows these inline scripts and this style, and nothing else whatever."""
+    allowed = f"script-src {' '.join(map(_hash, scripts))}; style-src {_hash(style)}"
+    forbidden = "; ".join(f"{name} 'none'" for name in _FORBIDDEN)
+    return f"default-src 'none'; {allowed}; {forbidden}; require-trusted-types-for 'script'"
 
 
 def _hash(text: str) -> str:
@@ -281,24 +261,21 @@ def json_for_html(text: str) -> str:
 
 
 @cache
-def _asset(licence: str, name: str) -> str:
-    folder = files(__package__) / "assets"
-    text = (folder / name).read_text("ascii").strip() + "\n"
-    if licence:
-        words = (folder / licence).read_text("ascii").strip()
-        text = f"/*!\n{words}\n*/\n{text}"
+def _asset(name: str) -> str:
+    text = _ASSETS.joinpath(name).read_text("ascii").strip() + "\n"
+    if name.startswith("uplot"):
+        licence = _ASSETS.joinpath("uplot.LICENSE").read_text("ascii").strip()
+        text = f"/*!\n{licence}\n*/\n{text}"
     return text
 
 
 @cache
 def environment() -> Environment:
     """The templates of pages, in which markup and control characters are escaped."""
-    folder = files(__package__) / "assets"
     made = Environment(
         autoescape=True,
         finalize=_plain,
-        keep_trailing_newline=False,
-        loader=FunctionLoader(lambda name: (folder / name).read_text("utf-8")),
+        loader=FunctionLoader(lambda name: _ASSETS.joinpath(name).read_text("utf-8")),
         lstrip_blocks=True,
         trim_blocks=True,
         undefined=StrictUndefined,
@@ -351,52 +328,35 @@ def table_view(table: Table) -> View:
     columns = [column for column in table.columns if not column.wide]
     rows = list(islice(iter(table.rows), MOST_ROWS + 1))
     more = f"This page shows only the first {MOST_ROWS:,} rows." if len(rows) > MOST_ROWS else ""
-    return _table(
-        capitalise(table.title),
-        [_head(column.head, number=column.unit in NUMBERS) for column in columns],
-        [[cell(column, row.get(column.name)) for column in columns] for row in rows[:MOST_ROWS]],
-        more,
+    return View(
+        kind="table",
+        title=capitalise(table.title),
+        heads=[View(text=column.head, number=column.unit in NUMBERS) for column in columns],
+        rows=[[cell(c, row.get(c.name)) for c in columns] for row in rows[:MOST_ROWS]],
+        more=more,
         empty=capitalise(table.empty) + ".",
         docs=[(column.head, column.doc.replace("`", "")) for column in columns if column.doc],
     )
 
 
-def _table(
-    title: str,
-    heads: Sequence[View],
-    rows: Sequence[Sequence[Cell]],
-    more: str,
-    *,
-    empty: str = "There are no rows.",
-    docs: Sequence[tuple[str, str]] = (),
-) -> View:
-    """A table; ``more`` is said of rows that are left out, ``docs`` of the columns."""
-    return View(
-        kind="table", title=title, heads=heads, rows=rows, more=more, empty=empty, docs=docs
-    )
-
-
-def _head(text: str, *, number: bool = True) -> View:
-    return View(text=text, number=number)
-
-
 def chart_view(chart: LineChart) -> View:
     """Lines over batches: a table of the newest, from which the script draws them."""
     newest = slice(-MOST_ROWS, None)
-    columns = [Column("time_ms", Unit.TIME_MS), *(Column(series.name) for series in chart.series)]
+    clock = Column("time_ms", Unit.TIME_MS)
     lines = zip(*(series.values[newest] for series in chart.series), strict=True)
     batches = zip(chart.batches[newest], chart.times_ms[newest], lines, strict=True)
     rows = []
     for batch, time, line in batches:
         pairs = zip(chart.series, line, strict=True)
         numbers = [number_cell(chart.scale, value, exact=of.exact) for of, value in pairs]
-        rows.append([Cell(str(batch), batch), cell(columns[0], time), *numbers])
+        rows.append([Cell(str(batch), batch), cell(clock, time), *numbers])
     one, several = chart.over
-    heads = [_head(one), _head("time", number=False)]
-    heads += [_head(series.name) for series in chart.series]
+    heads = [View(text=one, number=True), View(text="time", number=False)]
+    heads += [View(text=series.name, number=True) for series in chart.series]
     left_out = len(chart.batches) > MOST_ROWS
     more = f"This page shows only the newest {MOST_ROWS:,} {several}." if left_out else ""
-    table = _table(chart.title, heads, rows, more, empty="No version can be restored.")
+    words = {"title": chart.title, "more": more, "empty": "No version can be restored."}
+    table = View(kind="table", heads=heads, rows=rows, docs=(), **words)
     said, scale = _description(chart), chart.scale.value
     return View(title=chart.title, about=chart.about, said=said, scale=scale, table=table)
 
@@ -409,15 +369,15 @@ def _description(chart: LineChart) -> str:
         if not points:
             sentences.append(f"{capitalise(series.name)}: not known.")
             continue
+        numbers = [value for _, value in points]
+        begin, end, least, most = (
+            number_text(chart.scale, number)
+            for number in (numbers[0], numbers[-1], min(numbers), max(numbers))
+        )
         about = "" if series.exact else "about "
-        (first, begin), (last, end) = points[0], points[-1]
-        least, most = min(value for _, value in points), max(value for _, value in points)
-        now = f"{about}{number_text(chart.scale, end)}"
-        text = f"{capitalise(series.name)}: {now} after {chart.over[0]} {last}"
+        text = f"{capitalise(series.name)}: {about}{end} after {chart.over[0]} {points[-1][0]}"
         if len(points) > 1:
-            text += f", {number_text(chart.scale, begin)} after {chart.over[0]} {first}"
-            text += f"; least {number_text(chart.scale, least)}"
-            text += f", most {number_text(chart.scale, most)}"
+            text += f", {begin} after {chart.over[0]} {points[0][0]}; least {least}, most {most}"
         sentences.append(f"{text}.")
     return " ".join(sentences)
 
@@ -483,13 +443,11 @@ def _svg(batches: Sequence[int], values: Sequence[int | None]) -> str:
     lines = []
     for is_known, points in groupby(sampled, lambda point: point[1] is not None):
         if is_known:
-            line = (
+            line = " ".join(
                 f"{(batch - first) * across:.0f},{HEIGHT - 2 - (value or 0) * up:.1f}"
                 for batch, value in points
             )
-            lines.append(
-                f'<polyline vector-effect="non-scaling-stroke" points="{" ".join(line)}"/>'
-            )
+            lines.append(f'<polyline vector-effect="non-scaling-stroke" points="{line}"/>')
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" fill="none" '
         'stroke="currentColor" stroke-width="2" preserveAspectRatio="none" aria-hidden="true" '
@@ -509,27 +467,24 @@ class Cell:
 
 def cell(column: Column, value: Any) -> Cell:
     """A value under its column."""
-    if column.unit is Unit.TIME_MS and value is not None:
-        return Cell(about(column, value) + time_text(value), value)
-    text = cell_text(column, value)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    is_time = column.unit is Unit.TIME_MS and value is not None
+    text = about(column, value) + time_text(value) if is_time else cell_text(column, value)
+    if _is_number(value):
         return Cell(text, value)
     code = isinstance(value, (dict, list)) or column.unit is Unit.VALUE
     return Cell(text, code=value is not None and (code or column.name.endswith("_schema")))
 
 
-def number_cell(scale: Scale, value: float | None, *, exact: bool = True) -> Cell:
+def number_cell(unit: Unit, value: float | None, *, exact: bool = True) -> Cell:
     """A number of a chart, or of a table."""
     if value is None:
         return Cell(UNKNOWN)
-    return Cell(("" if exact else "~") + number_text(scale, value), value)
+    return Cell(("" if exact else "~") + number_text(unit, value), value)
 
 
-def number_text(scale: Scale, value: float) -> str:
-    """A number with its unit."""
-    if scale is Scale.BYTES:
-        return bytes_text(round(value))
-    return duration_text(round(value)) if scale is Scale.DURATION_MS else f"{value:,}"
+def number_text(unit: Unit, value: float) -> str:
+    """A whole number with its unit."""
+    return cell_text(Column("", unit), round(value))
 
 
 def time_text(millis: int) -> str:
@@ -539,9 +494,13 @@ def time_text(millis: int) -> str:
 
 def summary_cell(name: str, value: Any, summary: Mapping[str, Any]) -> Cell:
     """A value of a report's summary."""
+    text = summary_text(name, value, summary)
     if name.endswith("_ms") and value is not None:
-        return Cell(about_time(name) + time_text(value), value)
-    if name.endswith("_bytes") and value is not None:
-        return Cell(("~" if "estimate" in name else "") + bytes_text(value), value)
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return Cell(summary_text(name, value, summary), value if number else None)
+        text = about_time(name) + time_text(value)
+    elif name.endswith("_bytes") and value is not None:
+        text = ("~" if "estimate" in name else "") + bytes_text(value)
+    return Cell(text, value if _is_number(value) else None)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

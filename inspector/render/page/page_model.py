@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 
 from inspector.light_dataclasses import dataclass
-from inspector.render.tabular import Table
+from inspector.render.tabular import Table, Unit
 
 MOST_ROWS = 400  # rows of a table in a page, which says how many it leaves out, to stay small
-
-
-class Scale(enum.Enum):
-    """What the numbers of a chart are."""
-
-    COUNT = "count"
-    BYTES = "bytes"
-    DURATION_MS = "duration_ms"
 
 
 @dataclass(frozen=True)
@@ -33,7 +24,7 @@ class LineChart:
     """Numbers over batches, or over something else that has numbers and times."""
 
     title: str
-    scale: Scale
+    scale: Unit  # what its numbers count
     batches: Sequence[int]  # batch ids, oldest first
     times_ms: Sequence[int | None]  # their clocks, where they are known
     series: Sequence[Series]
@@ -56,7 +47,7 @@ class BarChart:
     """Bars one below the other, each with its number; a bar may have several parts."""
 
     title: str
-    scale: Scale
+    scale: Unit  # what its numbers count
     label: str  # what the bars are by, as the head of their column
     parts: Sequence[str]  # the names of the parts; one name if bars have but one
     bars: Sequence[Bar]

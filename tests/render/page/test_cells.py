@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from inspector.render.page.document import Cell, cell, number_cell, summary_cell
-from inspector.render.page.page_model import Scale
 from inspector.render.tabular import Column, Unit
 
 AT = 1_704_067_220_500
@@ -44,7 +43,7 @@ def test_keys_and_schemas_are_code() -> None:
 
 
 def test_a_number_that_is_not_known_is_none() -> None:
-    assert number_cell(Scale.BYTES, None) == Cell("-")
+    assert number_cell(Unit.BYTES, None) == Cell("-")
 
 
 @pytest.mark.parametrize(

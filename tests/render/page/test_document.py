@@ -20,12 +20,12 @@ from inspector.render.page.document import (
 )
 from inspector.render.page.page_model import (
     LineChart,
-    Scale,
     Section,
     Series,
     Text,
 )
 from inspector.render.report import Report
+from inspector.render.tabular import Unit
 from tests.render.samples import HOSTILE, bare, finding, report
 
 
@@ -195,7 +195,7 @@ def test_a_fleet_has_a_bound_and_says_what_it_leaves_out(monkeypatch: pytest.Mon
 
 def test_a_hundred_checkpoints_are_less_than_a_megabyte() -> None:
     batches = range(150)
-    chart = LineChart("Rows", Scale.COUNT, batches, batches, [Series("rows", batches)])
+    chart = LineChart("Rows", Unit.COUNT, batches, batches, [Series("rows", batches)])
     many = [
         report(
             checkpoint=f"s3a://bucket/team/{n}/checkpoint",
@@ -213,7 +213,7 @@ def test_a_hundred_checkpoints_are_less_than_a_megabyte() -> None:
 
 def test_growth_is_drawn_without_a_script() -> None:
     values = [4, None, 6, 8]
-    chart = LineChart("Rows", Scale.COUNT, range(4), range(4), [Series("rows", values)])
+    chart = LineChart("Rows", Unit.COUNT, range(4), range(4), [Series("rows", values)])
     page = written(
         report(charts=[chart, replace(chart, series=[Series("rows", [1] + [None] * 3)])])
     )

@@ -14,7 +14,6 @@ from inspector.render.page.page_model import (
     Bar,
     BarChart,
     LineChart,
-    Scale,
     Series,
     Text,
 )
@@ -23,13 +22,13 @@ from tests.render.samples import EMPTY, table
 
 LINES = LineChart(
     "Rows",
-    Scale.COUNT,
+    Unit.COUNT,
     [4, 5, 6],
     [1000, None, 3000],
     [Series("rows", [7, None, 9]), Series("heap", [None, None, None], exact=False)],
 )
 BARS = BarChart(
-    "Ages", Scale.COUNT, "age", ("kept", "ignored"), [Bar("old", (30, 10)), Bar("new", (0, 1))]
+    "Ages", Unit.COUNT, "age", ("kept", "ignored"), [Bar("old", (30, 10)), Bar("new", (0, 1))]
 )
 
 
@@ -66,7 +65,7 @@ def test_lines_are_told_and_their_numbers_are_a_table() -> None:
 
 def test_lines_keep_the_newest_batches() -> None:
     batches = list(range(MOST_ROWS + 3))
-    chart = LineChart("Rows", Scale.COUNT, batches, batches, [Series("rows", batches)])
+    chart = LineChart("Rows", Unit.COUNT, batches, batches, [Series("rows", batches)])
     view = chart_view(chart)
     assert [row[0].number for row in view.table.rows] == batches[3:]
     assert view.table.more == f"This page shows only the newest {MOST_ROWS} batches."
@@ -80,11 +79,11 @@ def test_bars_are_parts_of_the_longest() -> None:
 
 
 def test_a_bar_of_little_is_seen_and_none_is_too_long() -> None:
-    parts = BarChart("a", Scale.BYTES, "b", ("c", "d"), [Bar("x", (10**9, 1)), Bar("y", (1, 0))])
+    parts = BarChart("a", Unit.BYTES, "b", ("c", "d"), [Bar("x", (10**9, 1)), Bar("y", (1, 0))])
     long, short = bars_view(parts).bars
     assert sum(rect.width for rect in long.rects) <= 100
     assert 0 < short.rects[0].width < 1
-    nothing = bars_view(BarChart("a", Scale.BYTES, "b", ("c",), [Bar("x", (0,))]))
+    nothing = bars_view(BarChart("a", Unit.BYTES, "b", ("c",), [Bar("x", (0,))]))
     assert nothing.bars[0].rects == []
 
 
@@ -96,7 +95,7 @@ def test_lines_that_follow_each_other_stand_side_by_side() -> None:
 def test_a_line_may_go_over_something_else_than_batches() -> None:
     audits = range(1, MOST_ROWS + 2)
     chart = LineChart(
-        *("Rows", Scale.COUNT, audits, audits, [Series("rows", audits)]),
+        *("Rows", Unit.COUNT, audits, audits, [Series("rows", audits)]),
         over=("audit", "audits"),
     )
     view = chart_view(chart)
