@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as ET
 
-from inspector.findings.baseline import MetricTrend
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Finding
-from inspector.findings.metrics import Passed
+from inspector.findings.metrics import Metric, Passed
 from inspector.plain_text import escape, escape_lines
 from inspector.render.report_data import ReportData
 from inspector.render.text import problem_line
 
 PREFIX = "inspector"
 MOST_PROBLEMS = 20  # problems that are listed; how many there are is always said
+_UNREADABLE = "unreadable"  # the kind of failure that is an error
 
 
 def render_junit(report: ReportData) -> Iterator[str]:
@@ -48,43 +48,38 @@ def junit_suite(report: ReportData) -> str:
     shown = "\n".join(problems[:MOST_PROBLEMS])
     more = len(problems) - MOST_PROBLEMS
     shown += f"\nand {more:,} more" if more > 0 else ""
-    if report.complete:
-        suite.passed("readable", shown)
-    else:
-        suite.broken("readable", "part of the checkpoint could not be read", shown)
+    kind = "" if report.complete else _UNREADABLE
+    suite.add("readable", shown, kind, "part of the checkpoint could not be read")
     failing = {id(finding) for finding in report.failing}
-    for kind in (report.rules or CATALOGUE) if report.judged else ():
-        findings = [finding for finding in report.findings if finding.kind.id == kind.id]
-        name, bad = f"{kind.id} {kind.title}", [f for f in findings if id(f) in failing]
-        if bad:
-            suite.failed(name, bad[0].evidence, _text(findings), bad[0].severity.word)
-        else:
-            suite.passed(name, _text(findings))
+    for rule in (report.rules or CATALOGUE) if report.judged else ():
+        findings = [finding for finding in report.findings if finding.kind.id == rule.id]
+        name, bad = f"{rule.id} {rule.title}", [f for f in findings if id(f) in failing]
+        reason = (bad[0].severity.word, bad[0].evidence) if bad else ()
+        suite.add(name, _text(findings), *reason)
     for gate in report.gates:
-        name = f"gate {gate.metric.name}"
-        if gate.passed is Passed.EXCEEDED:
-            suite.failed(name, gate.sentence, gate.metric.doc)
-        else:
-            suite.passed(name, gate.sentence)
+        is_bad = gate.passed is Passed.EXCEEDED
+        _add_number(suite, f"gate {gate.metric.name}", gate.metric, gate.sentence, is_bad=is_bad)
     for trend in report.comparison.metrics if report.comparison is not None else ():
-        _add_trend(suite, trend, fails=report.fail_on is not None)
+        metric = trend.metric
+        before, now = metric.text(trend.before), metric.text(trend.now)
+        words = f"{trend.trend.value}: {before} before, {now} now"
+        is_bad = trend.trend.is_bad and report.fail_on is not None
+        _add_number(suite, f"baseline {metric.name}", metric, words, is_bad=is_bad)
     return suite.text()
 
 
 def junit_failure(command: str, checkpoint: str, message: str) -> str:
     """The suite of a checkpoint that could not be read at all."""
     suite = _Suite(command, checkpoint)
-    suite.broken("readable", message, message)
+    suite.add("readable", message, _UNREADABLE, message)
     return suite.text()
 
 
-def _add_trend(suite: _Suite, trend: MetricTrend, *, fails: bool) -> None:
-    name, metric = f"baseline {trend.metric.name}", trend.metric
-    words = f"{trend.trend.value}: {metric.text(trend.before)} before, {metric.text(trend.now)} now"
-    if trend.trend.is_bad and fails:
-        suite.failed(name, words, metric.doc)
+def _add_number(suite: _Suite, name: str, metric: Metric, words: str, *, is_bad: bool) -> None:
+    if is_bad:
+        suite.add(name, metric.doc, "failure", words)
     else:
-        suite.passed(name, words)
+        suite.add(name, words)
 
 
 def _text(findings: Sequence[Finding]) -> str:
@@ -103,32 +98,23 @@ class _Suite:
     def __init__(self, command: str, checkpoint: str) -> None:
         self._name = f"{PREFIX}.{command}"
         self._suite = ET.Element("testsuite", name=escape(checkpoint) or "checkpoint")
-        self._counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
 
-    def passed(self, name: str, text: str = "") -> None:
-        case = self._case(name)
-        if text:
+    def add(self, name: str, text: str, kind: str = "", message: str = "") -> None:
+        """A case; one with a kind of failure did not pass, for the reason in the message."""
+        attributes = {"name": escape(name), "classname": self._name, "time": "0"}
+        case = ET.SubElement(self._suite, "testcase", attributes)
+        if kind:
+            element = "error" if kind == _UNREADABLE else "failure"
+            reason = ET.SubElement(case, element, message=escape(message), type=kind)
+            reason.text = escape_lines(text)
+        elif text:
             ET.SubElement(case, "system-out").text = escape_lines(text)
 
-    def failed(self, name: str, message: str, text: str, kind: str = "failure") -> None:
-        self._add(name, "failure", message, text, kind)
-
-    def broken(self, name: str, message: str, text: str) -> None:
-        self._add(name, "error", message, text, "unreadable")
-
-    def _add(self, name: str, element: str, message: str, text: str, kind: str) -> None:
-        case = self._case(name)
-        self._counts[f"{element}s"] += 1
-        ET.SubElement(case, element, message=escape(message), type=kind).text = escape_lines(text)
-
-    def _case(self, name: str) -> ET.Element:
-        self._counts["tests"] += 1
-        attributes = {"name": escape(name), "classname": self._name, "time": "0"}
-        return ET.SubElement(self._suite, "testcase", attributes)
-
     def text(self) -> str:
-        for name, count in self._counts.items():
-            self._suite.set(name, str(count))
-        self._suite.set("time", "0")
-        ET.indent(self._suite)
-        return ET.tostring(self._suite, encoding="unicode") + "\n"
+        suite = self._suite
+        for name, element in (("tests", "."), ("failures", "failure"), ("errors", "error")):
+            suite.set(name, str(len(suite.findall(f"testcase/{element}"))))
+        suite.set("skipped", "0")
+        suite.set("time", "0")
+        ET.indent(suite)
+        return ET.tostring(suite, encoding="unicode") + "\n"

@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.metrics import BY_NAME, Passed
 from inspector.findings.verdict import Level
-from inspector.light_dataclasses import dataclass, field
 from inspector.plain_text import escape
 from inspector.render.report_data import ReportData
 
@@ -39,51 +38,46 @@ NAMES: dict[str, tuple[str, float]] = {
 }
 """Metric -> its name here, and what its values are multiplied by."""
 
-_LEVEL = "0 ok, 1 info, 2 warning, 3 error, 4 part of the checkpoint could not be read."
-_WRITTEN = "When this was written; alert if it grows old."
+_LEVEL, _BATCH = "spark_state_level", "spark_state_batch_id"
+_CLOCK, _WRITTEN = "spark_state_batch_timestamp_seconds", "spark_state_inspected_timestamp_seconds"
+_FINDINGS, _GATES = "spark_state_findings", "spark_state_gate_exceeded"
 
+_FAMILIES: dict[str, tuple[str, tuple[str, ...]]] = {
+    _LEVEL: ("0 ok, 1 info, 2 warning, 3 error, 4 part of the checkpoint could not be read.", ()),
+    _BATCH: ("The judged batch.", ()),
+    _CLOCK: ("Clock of the judged batch.", ()),
+    _FINDINGS: ("Findings of each rule.", ("id", "severity")),
+    _GATES: ("1 if the metric is above the limit that was given with --max.", ("metric",)),
+}
+"""Besides those of metrics: what they mean, and their labels besides :data:`LABELS`."""
 
-@dataclass(frozen=True)
-class Observed:
-    """What is exported of one checkpoint: few numbers, so that many can be held."""
-
-    checkpoint: str
-    query_id: str
-    level: Level
-    values: dict[str, float | int | None] = field(default_factory=dict)
-    # batch_id, batch_seconds: of the judged version; epoch seconds
-    batch_id: int | None = None
-    batch_seconds: float | None = None
-    # rule and severity -> how many; 0 for rules that found nothing
-    findings: dict[tuple[str, str], int] = field(default_factory=dict)
-    # name and limit of metrics -> whether the limit is exceeded
-    gates: tuple[tuple[str, bool], ...] = ()
+Sample = tuple[str, tuple[str, ...], float]  # its family, labels besides :data:`LABELS`, value
+Observed = tuple[tuple[str, str], Sequence[Sample]]  # labels and few numbers of a checkpoint
 
 
 def observed(report: ReportData) -> Observed:
     """What is exported of a report."""
     summary = report.summary
+    timestamp = summary.get("batch_timestamp_ms")
+    seconds = None if timestamp is None else timestamp / 1000
+    numbers = {_LEVEL: report.level.rank, _BATCH: summary.get("batch_id"), _CLOCK: seconds}
+    for metric, (name, factor) in NAMES.items():
+        value = report.metrics.get(metric)
+        numbers[name] = None if value is None else value * factor
+    samples: list[Sample] = [(name, (), v) for name, v in numbers.items() if v is not None]
+    samples += ((_GATES, (g.metric.name,), g.passed is Passed.EXCEEDED) for g in report.gates)
     counts = Counter((finding.kind.id, finding.severity.word) for finding in report.findings)
     if report.judged:
         ids = {finding.kind.id for finding in report.findings}
         without = (kind for kind in report.rules or CATALOGUE if kind.id not in ids)
         counts.update({(kind.id, kind.severity.word): 0 for kind in without})
-    timestamp = summary.get("batch_timestamp_ms")
-    return Observed(
-        escape(report.checkpoint),
-        escape(str(summary.get("query_id") or "")),
-        report.level,
-        dict(report.metrics),
-        summary.get("batch_id"),
-        None if timestamp is None else timestamp / 1000,
-        dict(sorted(counts.items())),
-        tuple((gate.metric.name, gate.passed is Passed.EXCEEDED) for gate in report.gates),
-    )
+    samples += ((_FINDINGS, labels, counts[labels]) for labels in sorted(counts))
+    return (escape(report.checkpoint), escape(str(summary.get("query_id") or ""))), samples
 
 
 def unreadable(checkpoint: str) -> Observed:
     """What is exported of a checkpoint that could not be read at all."""
-    return Observed(escape(checkpoint), "", Level.UNREADABLE)
+    return (escape(checkpoint), ""), [(_LEVEL, (), Level.UNREADABLE.rank)]
 
 
 def render_prometheus(report: ReportData) -> Iterator[str]:
@@ -93,38 +87,20 @@ def render_prometheus(report: ReportData) -> Iterator[str]:
 
 def prometheus_text(checkpoints: Sequence[Observed], now: float | None = None) -> str:
     """The metrics of checkpoints of one run, in the text format 0.0.4; ``now`` in epoch seconds."""
-    import prometheus_client as p  # noqa: PLC0415 - takes a while, and few commands need it
+    from prometheus_client import CollectorRegistry, Gauge, generate_latest  # noqa: PLC0415 - slow
 
-    registry = p.CollectorRegistry()
-
-    def gauge(name: str, doc: str, labels: Sequence[str] = LABELS) -> p.Gauge:
-        return p.Gauge(name, doc, labels, registry=registry)
-
-    level = gauge("spark_state_level", _LEVEL)
-    batch = gauge("spark_state_batch_id", "The judged batch.")
-    clock = gauge("spark_state_batch_timestamp_seconds", "Clock of the judged batch.")
-    findings = gauge("spark_state_findings", "Findings of each rule.", (*LABELS, "id", "severity"))
-    doc = "1 if the metric is above the limit that was given with --max."
-    gates = gauge("spark_state_gate_exceeded", doc, (*LABELS, "metric"))
-    metrics = []
-    for metric, (name, factor) in NAMES.items():
+    registry = CollectorRegistry()
+    families = {
+        name: Gauge(name, doc, (*LABELS, *more), registry=registry)
+        for name, (doc, more) in _FAMILIES.items()
+    }
+    for metric, (name, _) in NAMES.items():
         doc = BY_NAME[metric].doc.replace("per hour", "per second")
-        estimate = "" if BY_NAME[metric].exact else " An estimate."
-        metrics.append((metric, factor, gauge(name, doc + estimate)))
-    for checkpoint in checkpoints:
-        labels = (checkpoint.checkpoint, checkpoint.query_id)
-        level.labels(*labels).set(checkpoint.level.rank)
-        for family, value in ((batch, checkpoint.batch_id), (clock, checkpoint.batch_seconds)):
-            if value is not None:
-                family.labels(*labels).set(value)
-        for (rule, severity), count in checkpoint.findings.items():
-            findings.labels(*labels, rule, severity).set(count)
-        for name, exceeded in checkpoint.gates:
-            gates.labels(*labels, name).set(exceeded)
-        for metric, factor, family in metrics:
-            value = checkpoint.values.get(metric)
-            if value is not None:
-                family.labels(*labels).set(value * factor)
-    written = gauge("spark_state_inspected_timestamp_seconds", _WRITTEN, ())
-    written.set(time.time() if now is None else now)
-    return p.generate_latest(registry).decode()
+        doc += "" if BY_NAME[metric].exact else " An estimate."
+        families[name] = Gauge(name, doc, LABELS, registry=registry)
+    for labels, samples in checkpoints:
+        for name, more, value in samples:
+            families[name].labels(*labels, *more).set(value)
+    doc = "When this was written; alert if it grows old."
+    Gauge(_WRITTEN, doc, registry=registry).set(time.time() if now is None else now)
+    return generate_latest(registry).decode()
