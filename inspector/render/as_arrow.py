@@ -17,14 +17,8 @@ from inspector.render.report_data import ReportData
 from inspector.render.tabular import Column, Unit
 
 _TYPES: dict[Unit, pa.DataType] = {
-    Unit.COUNT: pa.int64(),
-    Unit.BYTES: pa.int64(),
-    Unit.ID: pa.int64(),
-    Unit.PER_HOUR: pa.float64(),
-    Unit.BYTES_PER_HOUR: pa.float64(),
-    Unit.SHARE: pa.float64(),
-    Unit.RATIO: pa.float64(),
-    Unit.DURATION_MS: pa.int64(),
+    **dict.fromkeys((Unit.COUNT, Unit.BYTES, Unit.ID, Unit.DURATION_MS), pa.int64()),
+    **dict.fromkeys((Unit.PER_HOUR, Unit.BYTES_PER_HOUR, Unit.SHARE, Unit.RATIO), pa.float64()),
     Unit.TIME_MS: pa.timestamp("ms", "UTC"),
     Unit.FLAG: pa.bool_(),
 }
@@ -40,12 +34,13 @@ def arrow_table(report: ReportData, name: str | None = None, *, structs: bool = 
     table = report.primary if name is None else {t.name: t for t in report.tables}[name]
     rows = list(table.rows)
     arrays = []
-    for column, (_, kind) in zip(table.columns, columns_of(table.columns), strict=True):
+    typed_columns = columns_of(table.columns)
+    for column, (_, kind) in zip(table.columns, typed_columns, strict=True):
         is_typed = structs and column.unit is Unit.VALUE
         typed = _state_values(report, column.name, rows) if is_typed else None
         arrays.append(_array(column, rows, kind) if typed is None else typed)
     metadata = {"checkpoint": report.checkpoint, "command": report.command}
-    return pa.Table.from_arrays(arrays, list(map(_name, table.columns)), metadata=metadata)
+    return pa.Table.from_arrays(arrays, [name for name, _ in typed_columns], metadata=metadata)
 
 
 def _state_values(report: ReportData, name: str, rows: Sequence[Mapping[str, Any]]) -> Any:
@@ -96,7 +91,8 @@ _WORDS: dict[int, Callable[[Any], Any]] = {
 
 def columns_of(columns: Iterable[Column]) -> list[tuple[str, pa.DataType]]:
     """A type for each unit: nested values as JSON; ``x_ms`` is the timestamp ``x``."""
-    return [(_name(column), _TYPES.get(column.unit, pa.string())) for column in columns]
+    names = [c.name.removesuffix("_ms") if c.unit is Unit.TIME_MS else c.name for c in columns]
+    return [(name, _TYPES.get(c.unit, pa.string())) for name, c in zip(names, columns, strict=True)]
 
 
 def record_batch_of(
@@ -107,10 +103,6 @@ def record_batch_of(
     arrays = [_array(column, listed, schema.field(i).type) for i, column in enumerate(columns)]
     more = [pa.nulls(len(listed), field.type) for field in list(schema)[len(arrays) :]]
     return pa.RecordBatch.from_arrays([*arrays, *more], schema=schema)
-
-
-def _name(column: Column) -> str:
-    return column.name.removesuffix("_ms") if column.unit is Unit.TIME_MS else column.name
 
 
 def _array(column: Column, rows: Sequence[Mapping[str, Any]], kind: pa.DataType) -> Any:

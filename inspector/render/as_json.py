@@ -14,11 +14,9 @@ from inspector.findings.verdict import Verdict
 from inspector.render import plain
 from inspector.render.first_screen import command_line
 from inspector.render.plain import dumps, fields_of, plain_row
-from inspector.render.report_data import SCHEMA_VERSION, ReportData
+from inspector.render.report_data import LISTED, SCHEMA_VERSION, ReportData
 from inspector.render.tabular import values
 from inspector.time_text import time_ms_text
-
-LISTED = ("findings", "problems")  # tables that every envelope has under their own name
 
 
 def render_json(report: ReportData) -> Iterator[str]:

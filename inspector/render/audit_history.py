@@ -43,32 +43,21 @@ Row = dict[str, Any]
 def schema() -> pa.Schema:
     """The columns; those of an older history that lacks some are null."""
     time, text, number = pa.timestamp("us", "UTC"), pa.string(), pa.int64()
-    columns: dict[str, pa.DataType] = {
-        "audited": time,
-        "command": text,
-        "inspector_version": text,
-        "checkpoint": text,
-        "query_id": text,
-        "level": text,
-        "problems": number,
-        "batch_id": number,
-        "batch_time": time,
-        "watermark": time,
-        "operator_id": pa.int32(),
-        "store_name": text,
-        "rows": number,
-        "key_bytes": number,
-        "value_bytes": number,
-        "row_bytes": number,
-        "leftovers": number,
-        "findings": pa.list_(text),
-        "state_file_bytes": number,
-        "is_part": pa.bool_(),
-        "subset": pa.int32(),
-        "subsets": pa.int32(),
-        "error": text,
-    }
-    return pa.schema(columns)
+    columns: list[tuple[pa.DataType, str]] = [
+        (time, "audited"),
+        (text, "command inspector_version checkpoint query_id level"),
+        (number, "problems batch_id"),
+        (time, "batch_time watermark"),
+        (pa.int32(), "operator_id"),
+        (text, "store_name"),
+        (number, "rows key_bytes value_bytes row_bytes leftovers"),
+        (pa.list_(text), "findings"),
+        (number, "state_file_bytes"),
+        (pa.bool_(), "is_part"),
+        (pa.int32(), "subset subsets"),
+        (text, "error"),
+    ]
+    return pa.schema([(name, kind) for kind, names in columns for name in names.split()])
 
 
 def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> list[Row]:
@@ -93,14 +82,15 @@ def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> lis
         "subsets": None if subset is None else subset.count,
     }
     tables = {table.name: table for table in report.tables}
+    classes = tables.get("classes")
     stores: dict[tuple[int | None, str | None], Row] = {}
-    for name in ("sizes", "checks"):
-        for row in tables[name].rows if name in tables else ():
-            store = row["operator_id"], row["store_name"]
+    for table in filter(None, (tables.get("sizes"), tables.get("checks"))):
+        for row in table.rows:
             sizes = ("rows", "key_bytes", "value_bytes", "row_bytes")
-            stores[store] = {size: row.get(size) for size in sizes}
-            stores[store]["leftovers"] = 0 if "classes" in tables else None
-    for row in tables["classes"].rows if "classes" in tables else ():
+            of_store = {size: row.get(size) for size in sizes}
+            of_store["leftovers"] = None if classes is None else 0
+            stores[row["operator_id"], row["store_name"]] = of_store
+    for row in () if classes is None else classes.rows:
         of_store = stores.setdefault((row["operator_id"], row["store_name"]), {})
         of_store["leftovers"] = (of_store.get("leftovers") or 0) + row["keys"]
     return [

@@ -61,11 +61,6 @@ class Line(NamedTuple):
     code: str = ""
 
 
-def first_screen(report: ReportData) -> list[Line]:
-    """What stands above all else: that a part was read, and the verdict if there is one."""
-    return list(_lines(report))
-
-
 def command_line(command: str, report: ReportData) -> str:
     """A command that shows more, as one types it into a shell, for the same part."""
     name, _, arguments = command.partition(" ")
@@ -88,8 +83,11 @@ def part_text(part: Part) -> str:
     version = ""
     if part.version is not None:
         version = f", at state version {part.version} (batch {part.version - 1}) of the file named"
+    names = [f"part {part.subset} of the state files"] if part.subset else []
+    ids = {"store": part.store_name, "partition": part.partition_id, "operator": part.operator_id}
+    names += [f"{kind} {value}" for kind, value in ids.items() if value is not None]
     return (
-        f"This is a part of the checkpoint: {_part_name(part)}{version}. It has "
+        f"This is a part of the checkpoint: {' of '.join(names) or 'one version'}{version}. It has "
         f"{part.partitions:,} of {short_count_text(part.of_partitions, 'partition')}, "
         f"{part.stores:,} of {short_count_text(part.of_stores, 'store')} and {share_text(share)} "
         f"of the bytes of state files ({bytes_text(part.file_bytes)} of "
@@ -97,18 +95,8 @@ def part_text(part: Part) -> str:
     )
 
 
-def _part_name(part: Part) -> str:
-    words = [f"part {part.subset} of the state files"] if part.subset else []
-    ids = (
-        ("store", part.store_name),
-        ("partition", part.partition_id),
-        ("operator", part.operator_id),
-    )
-    words += [f"{kind} {value}" for kind, value in ids if value is not None]
-    return " of ".join(words) or "one version"
-
-
-def _lines(report: ReportData) -> Iterator[Line]:
+def first_screen(report: ReportData) -> Iterator[Line]:
+    """What stands above all else: that a part was read, and the verdict if there is one."""
     if report.part is not None:
         yield Line("part", part_text(report.part))
     verdict = report.verdict
@@ -173,7 +161,7 @@ def _first(verdict: Verdict, report: ReportData) -> str:
     again = restart is not None and restart.again
     word = _WORDS[verdict.level]
     if restart is not None and again and not _leads_with_batch(verdict):
-        silent = f"{restart.silent[0].lower()}{restart.silent[1:]}; " if restart.silent else ""
+        silent = f"{go_on_with(restart.silent)}; " if restart.silent else ""
         word += f", batch {restart.batch} not finished ({silent}a restart runs it again)"
     if verdict.level is Level.UNREADABLE:
         word += f", {short_count_text(verdict.problems, 'problem')}"
@@ -284,12 +272,10 @@ def _share(cause: Cause, part: Part | None) -> str:
         return f"These are all rows of {'the state' if part is None else 'this part'}."
     if cause.rows_share == 0:  # a watermark stands still, and has let all rows go that it can
         return ""
-    of_rows = "all rows" if part is None else "the rows of this part"
-    words = [f"{share_text(cause.rows_share)} of {of_rows}"] if cause.rows_share is not None else []
-    words += (
-        [f"{share_text(cause.bytes_share)} of their bytes"] if cause.bytes_share is not None else []
+    shares = (
+        (cause.rows_share, "", "all rows" if part is None else "the rows of this part"),
+        (cause.bytes_share, "", "their bytes"),
+        (cause.heap_share, "~", "the heap"),
     )
-    words += (
-        [f"{share_text(cause.heap_share, '~')} of the heap"] if cause.heap_share is not None else []
-    )
+    words = [f"{share_text(n, mark)} of {whole}" for n, mark, whole in shares if n is not None]
     return f"These rows are {', '.join(words)}." if words else ""

@@ -10,7 +10,6 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from inspector.findings.verdict import Level
@@ -18,20 +17,24 @@ from inspector.light_dataclasses import dataclass, replace
 from inspector.plain_text import escape
 from inspector.quantities import short_count_text
 from inspector.render import fleet_rows
-from inspector.render.as_json import render_json
 from inspector.render.as_junit import junit_document, junit_failure, junit_suite
 from inspector.render.as_prometheus import Observed, observed, prometheus_text, unreadable
 from inspector.render.display import Display
 from inspector.render.fitting import drawn_table
-from inspector.render.plain import csv_line, dumps, plain_names, plain_row
+from inspector.render.plain import csv_line, dumps, plain_names, plain_row, render_ndjson
 from inspector.render.renderers import render
 from inspector.render.report_data import SCHEMA_VERSION, ReportData
 from inspector.render.tabular import Column, Table
 from inspector.render.text import markdown_table, markdown_text
 
-_PEOPLE = ("table", "markdown")
-_LINES = ("ndjson", "csv")
 _LEVEL_WIDTH = max(len(level.value) for level in Level) + 2
+_LEVEL_WORDS = {
+    Level.UNREADABLE: "not fully readable",
+    Level.ERROR: "with errors",
+    Level.WARNING: "with warnings",
+    Level.INFO: "with information only",
+    Level.OK: "ok",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class Member:
     row: Mapping[str, Any]
     columns: Sequence[Column]
     text: Callable[[], Iterator[str]]  # what its format has of it, piece by piece
-    names: Sequence[str] = ()  # of the fields of its own table's rows, where the format has those
+    names: Sequence[str] = ()  # of the fields of its own table's rows, for CSV
     observed: Observed | None = None  # what Prometheus gets of it, where that is the format
     cause: str = ""  # what people read of it; empty for a command that judges nothing
     # what to change, by the id of a finding; None if there is nothing
@@ -71,7 +74,7 @@ class Form:
         text = self.keep(self._text(report))
         row, columns = fleet_rows.row_of(report)
         row["exit_code"] = int(exit_code())
-        names = _one_of(tuple(plain_names(report.primary)))
+        names = plain_names(report.primary) if self.output == "csv" else ()
         cause = report.verdict and report.verdict.cause
         # Many of a fleet say the same: it is kept once.
         to_do = (cause.finding.kind.id, sys.intern(cause.to_do)) if cause else None
@@ -95,12 +98,9 @@ class Form:
         return Member(row, columns, kept, observed=unreadable(checkpoint), cause=f"{message}.")
 
     def _text(self, report: ReportData) -> Iterator[str]:
-        if self.output in _LINES:
-            table = report.primary
-            return (dumps(plain_row(table, row)) + "\n" for row in table.rows)
-        if self.output == "json":
-            return render_json(report)
-        if self.output in _PEOPLE and self.details:
+        if self.output in ("ndjson", "csv"):
+            return render_ndjson(report)
+        if self.output == "json" or (self.details and self.output in ("table", "markdown")):
             return render(report, self.output, self.display)
         return self._read(report)
 
@@ -126,7 +126,7 @@ def document(
     """All checkpoints as one document; ``gone`` are those that only the baseline has."""
     ordered = sorted(members, key=_urgency)
     if form.output == "json":
-        yield from _json(form, ordered, gone)
+        yield from _json(form.command, ordered, gone)
     elif form.output == "ndjson":
         yield from (dumps(line) + "\n" for line in _lines(ordered))
     elif form.output == "csv":
@@ -142,12 +142,6 @@ def document(
         yield prometheus_text([m.observed for m in ordered if m.observed is not None])
     else:
         yield from _for_people(form, ordered, gone, left_out)
-
-
-@cache
-def _one_of(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The first of equal tuples: each member has the names of its table."""
-    return names
 
 
 def _urgency(member: Member) -> tuple[Any, ...]:
@@ -167,44 +161,27 @@ def fleet_table(members: Sequence[Member]) -> Table:
     for name in fleet_rows.OPTIONAL:
         if all(row.get(name) is None for row in rows):
             columns.pop(name, None)
-    title = _headline(members)
+    counts = Counter(member.level for member in members)
+    parts = [f"{counts[level]} {word}" for level, word in _LEVEL_WORDS.items() if counts[level]]
+    failing = sum(bool(member.row.get("gates_exceeded")) for member in members)
+    of_limits = f", {failing:,} above a limit" if failing else ""
+    title = f"{short_count_text(len(members), 'checkpoint')}{of_limits}: {', '.join(parts)}"
     return Table("fleet", title, [*columns.values()], rows, "no checkpoints found")
 
 
-def _headline(members: Sequence[Member]) -> str:
-    counts = Counter(member.level for member in members)
-    words = {
-        Level.UNREADABLE: "not fully readable",
-        Level.ERROR: "with errors",
-        Level.WARNING: "with warnings",
-        Level.INFO: "with information only",
-        Level.OK: "ok",
-    }
-    parts = [f"{counts[level]} {word}" for level, word in words.items() if counts[level]]
-    failing = sum(bool(member.row.get("gates_exceeded")) for member in members)
-    of_limits = f", {failing:,} above a limit" if failing else ""
-    return f"{short_count_text(len(members), 'checkpoint')}{of_limits}: {', '.join(parts)}"
-
-
-def _json(form: Form, members: Sequence[Member], gone: Sequence[str]) -> Iterator[str]:
+def _json(command: str, members: Sequence[Member], gone: Sequence[str]) -> Iterator[str]:
     table = fleet_table(members)
     head = {
         "schema_version": SCHEMA_VERSION,
-        "command": form.command,
+        "command": command,
         "complete": all(member.level is not Level.UNREADABLE for member in members),
         "gone": list(gone),
+        "fleet": [plain_row(table, row) for row in table.rows],
     }
-    yield dumps(head)[:-1] + ', "fleet": ['
-    comma = ""
-    for row in table.rows:
-        yield comma + dumps(plain_row(table, row))
-        comma = ", "
-    yield '], "reports": ['
-    comma = "\n"
-    for member in members:
-        yield comma
+    yield dumps(head)[:-1] + ', "reports": ['
+    for number, member in enumerate(members):
+        yield ",\n" if number else "\n"
         yield from member.text()
-        comma = ",\n"
     yield "\n]}\n"
 
 
@@ -282,8 +259,8 @@ def _cause_list(
         if group.level == Level.OK.value or number == 1:
             continue
         widest = max(len(names[index]) for index in group.members)
+        room = display.width and max(display.width - _LEVEL_WIDTH - widest - 4, 0)
         for index in group.members:
-            room = display.width and max(display.width - _LEVEL_WIDTH - widest - 4, 0)
             numbers = fleet_rows.numbers_text(members[index].row, room)
             line = f"{names[index]:<{widest}}  {numbers}".rstrip()
             yield from display.text(line, before=" " * (_LEVEL_WIDTH + 2))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from inspector.findings.metrics import Passed
 from inspector.findings.verdict import Level, Verdict, short_history_text
-from inspector.light_dataclasses import dataclass
 from inspector.quantities import bytes_rate_text, bytes_text, capitalise, short_count_text
 from inspector.render.first_screen import first_screen, growth_text
 from inspector.render.plain import fields_of
@@ -50,33 +49,37 @@ _UNITS = {"ms": Unit.TIME_MS, "bytes": Unit.BYTES, "id": Unit.ID, "version": Uni
 
 def row_of(report: ReportData) -> tuple[dict[str, Any], tuple[Column, ...]]:
     """The row of a report, and its columns; problems are known when its tables have been read."""
-    level = {"level": report.level.value}
-    if report.verdict is None or not report.metrics:
-        return level | _row(report), _columns(report)
-    return level | _judged_row(report, report.verdict), JUDGED
+    row: dict[str, Any] = {"level": report.level.value, "checkpoint": report.checkpoint}
+    if report.verdict is not None and report.metrics:
+        return row | _judged_cells(report, report.verdict), JUDGED
+    message = next((finding.cause for finding in report.findings), None)
+    if not report.complete:
+        message = short_count_text(len(report.problems), "problem")
+    columns = tuple(
+        Column(name, _unit(name, value), "estimate" not in name)
+        for name, value in report.summary.items()
+        if name not in ("checkpoint", "query_id")
+    )
+    columns = (LEVEL, CHECKPOINT, *columns, MESSAGE, Column("query_id"), EXIT_CODE)
+    return {**report.summary, **row, "message": message}, columns
 
 
 def failed_row(
     checkpoint: str, message: str, exit_code: int
 ) -> tuple[dict[str, Any], tuple[Column, ...]]:
     """The same of a checkpoint that could not be read at all."""
-    row = {
-        "level": Level.UNREADABLE.value,
-        "checkpoint": checkpoint,
-        "message": message,
-        "exit_code": int(exit_code),
-    }
-    return row, (LEVEL, CHECKPOINT, MESSAGE, EXIT_CODE)
+    columns = (LEVEL, CHECKPOINT, MESSAGE, EXIT_CODE)
+    values = (Level.UNREADABLE.value, checkpoint, message, int(exit_code))
+    return {c.name: value for c, value in zip(columns, values, strict=True)}, columns
 
 
-def _judged_row(report: ReportData, verdict: Verdict) -> dict[str, Any]:
+def _judged_cells(report: ReportData, verdict: Verdict) -> dict[str, Any]:
     metrics, comparison, cause = report.metrics, report.comparison, verdict.cause
     bad = None if comparison is None else sum(trend.is_bad for trend in comparison.trends)
     exceeded = [gate for gate in report.gates if gate.passed is Passed.EXCEEDED]
     growth = verdict.growth
     grows = growth_text(growth) if growth is not None and growth.growing else None
     return {
-        "checkpoint": report.checkpoint,
         "message": cause.sentence if cause else exceeded[0].sentence if exceeded else grows,
         "rows": metrics.get("state.rows"),
         "row_bytes": metrics.get("state.bytes"),
@@ -100,31 +103,12 @@ def short_history(report: ReportData) -> str:
     return short_history_text(growth.since_ms, newest) if growth else ""
 
 
-def _row(report: ReportData) -> dict[str, Any]:
-    message = next((finding.cause for finding in report.findings), None)
-    if not report.complete:
-        message = short_count_text(len(report.problems), "problem")
-    return {**report.summary, "checkpoint": report.checkpoint, "message": message}
-
-
-def _columns(report: ReportData) -> tuple[Column, ...]:
-    columns = tuple(
-        Column(name, _unit(name, value), "estimate" not in name)
-        for name, value in report.summary.items()
-        if name not in ("checkpoint", "query_id")
-    )
-    return (LEVEL, CHECKPOINT, *columns, MESSAGE, Column("query_id"), EXIT_CODE)
-
-
 def _unit(name: str, value: Any) -> Unit:
-    if name.rpartition("_")[2] in _UNITS:
-        return _UNITS[name.rpartition("_")[2]]
     is_count = isinstance(value, int) and not isinstance(value, bool)
-    return Unit.COUNT if is_count else Unit.TEXT
+    return _UNITS.get(name.rpartition("_")[2], Unit.COUNT if is_count else Unit.TEXT)
 
 
-@dataclass(frozen=True)
-class CauseGroup:
+class CauseGroup(NamedTuple):
     """Checkpoints of one cause: a sentence, with the least and greatest where numbers differ."""
 
     level: str
@@ -153,8 +137,7 @@ def groups_of(members: Sequence[tuple[str, str, str]]) -> Iterator[CauseGroup]:
 
 
 def _with_spans(causes: Sequence[str]) -> str:
-    numbers = list(zip(*(_NUMBER.findall(cause) for cause in causes), strict=False))
-    spans = iter(numbers)
+    spans = zip(*(_NUMBER.findall(cause) for cause in causes), strict=False)
 
     def span(match: re.Match[str]) -> str:
         texts = sorted(set(next(spans, (match[0],))), key=_size)

@@ -21,8 +21,6 @@ from inspector.sums import group_by
 
 LARGEST_BYTES = 64 << 20  # of a baseline; an audit of a checkpoint has some ten KB
 
-_COMMAND = "audit"
-
 
 @dataclass(frozen=True)
 class Baseline:
@@ -69,11 +67,11 @@ def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
         raise ValueError("expected a report of inspector audit -o json")
     if document["schema_version"] != SCHEMA_VERSION:
         got = str(document["schema_version"])[:20]
-        wanted = f"expected {SCHEMA_VERSION}: create it again with this version"
-        raise ValueError(f"got schema_version {got}, {wanted}")
-    if document.get("command") != _COMMAND:
+        hint = "create it again with this version"
+        raise ValueError(f"got schema_version {got}, expected {SCHEMA_VERSION}: {hint}")
+    if document.get("command") != "audit":
         got = str(document.get("command"))[:40]
-        raise ValueError(f"got a report of {got!r}, expected one of {_COMMAND!r}")
+        raise ValueError(f"got a report of {got!r}, expected one of 'audit'")
     reports = document.get("reports", [document])
     if not isinstance(reports, list):
         raise ValueError("its reports are not a list")  # noqa: TRY004 - a value of the file
@@ -82,9 +80,6 @@ def _read(file: str, _changed_ns: int, _size: int) -> Baseline:
     identified = (earlier for earlier in baseline if earlier.query_id is not None)
     by_query = group_by(identified, lambda earlier: earlier.query_id or "")
     return Baseline(by_query, {item.checkpoint.rstrip("/"): item for item in baseline})
-
-
-GATE = "gate"  # in place of a finding's id where a gate that is exceeded is a row among findings
 
 
 class GateRow(t.Row, table="gates"):
@@ -135,22 +130,18 @@ class AuditCriteria:
 
     def apply(self, report: Report) -> Report:
         """A report with its gates and what has changed, each as a table behind its findings."""
-        gates = apply_gates(self.gates, report.metrics)
-        comparison = self._comparison(report)
+        gates, comparison = apply_gates(self.gates, report.metrics), None
         first, *behind = report.tables
         added = [gate_table(gates)] if gates else []
-        added += [] if comparison is None else [comparison_table(comparison)]
+        if self.baseline is not None:
+            earlier = self.baseline.earlier(report.checkpoint, report.summary.get("query_id"))
+            comparison = compare(report.findings, report.metrics, earlier, self.tolerance)
+            added.append(comparison_table(comparison))
         exceeded = [gate for gate in gates if gate.passed is Passed.EXCEEDED]
         if exceeded:
             rows = [*first.rows, *(t.values(_row(report, gate)) for gate in exceeded)]
             first = replace(first, rows=rows)
         return replace(report, tables=(first, *added, *behind), gates=gates, comparison=comparison)
-
-    def _comparison(self, report: Report) -> Comparison | None:
-        if self.baseline is None:
-            return None
-        earlier = self.baseline.earlier(report.checkpoint, report.summary.get("query_id"))
-        return compare(report.findings, report.metrics, earlier, self.tolerance)
 
 
 def wrong_options(parsed: Mapping[str, Any]) -> str | None:
@@ -181,7 +172,6 @@ def gate_table(gates: Sequence[Gate]) -> t.Table:
 
 def comparison_table(comparison: Comparison) -> t.Table:
     """Findings and metrics against the baseline, the worst first."""
-    order = list(Trend)
     rows = [
         ComparisonRow(
             trend=finding.trend.value,
@@ -205,26 +195,24 @@ def comparison_table(comparison: Comparison) -> t.Table:
         )
         for metric in comparison.metrics
     ]
-    rows.sort(key=lambda row: order.index(Trend(row.trend)))
-    changed = [row for row in rows if row.trend != Trend.SAME.value]
-    return ComparisonRow.table(_title(comparison), changed)
-
-
-def _title(comparison: Comparison) -> str:
-    earlier = comparison.earlier
-    if earlier is None:
-        which = "which does not contain this checkpoint: all findings are new"
-        return f"compared with the baseline, {which}"
-    counts = ", ".join(f"{comparison.count(trend)} {trend.value}" for trend in Trend)
-    batch = "" if earlier.batch_id is None else f" (batch {earlier.batch_id})"
-    part = "" if earlier.complete else "; then a part of it could not be read"
-    return f"compared with the baseline{batch}: {counts}{part}"
+    trends = [trend.value for trend in Trend]
+    rows.sort(key=lambda row: trends.index(row.trend))
+    title = "compared with the baseline"
+    if comparison.earlier is None:
+        title += ", which does not contain this checkpoint: all findings are new"
+    else:
+        batch, complete = comparison.earlier.batch_id, comparison.earlier.complete
+        counts = ", ".join(f"{comparison.count(trend)} {trend.value}" for trend in Trend)
+        title += f": {counts}" if batch is None else f" (batch {batch}): {counts}"
+        title += "" if complete else "; then a part of it could not be read"
+    return ComparisonRow.table(title, [row for row in rows if row.trend != Trend.SAME.value])
 
 
 def _row(report: Report, gate: Gate) -> AuditFindingRow:
+    """An exceeded gate as a row among findings."""
     return AuditFindingRow(
         checkpoint=report.checkpoint,
-        id=GATE,
+        id="gate",
         severity="error",
         certainty="proven" if gate.metric.exact else "estimated",
         title=f"{gate.metric.name} is above its limit",

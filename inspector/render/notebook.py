@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inspector.findings.finding import Finding
-from inspector.render.as_json import LISTED
+from inspector.quantities import count_text
 from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.first_screen import first_screen
 from inspector.render.page.document import environment, growth_of
@@ -21,7 +21,7 @@ _MOST_CHARS = 120
 
 def html_head(report: ReportData) -> str:
     """A report as a short piece of HTML, without scripts; rows that stream stay to be read."""
-    table = next((t for t in report.tables if t.shown and t.name not in LISTED), report.primary)
+    table = next(iter(report.shown_tables), report.primary)
     head, total = _head(table)
     columns = [column for column in table.columns if not column.wide]
     shown = report.findings[:_MOST_FINDINGS]
@@ -44,14 +44,14 @@ def html_head(report: ReportData) -> str:
 
 def _head(table: Table) -> tuple[Sequence[Mapping[str, Any]], int | None]:
     rows = table.rows
-    if isinstance(rows, StreamedRows):
-        if rows.gone:
-            return [], None
-        head = rows.head(HEAD_ROWS + 1)
-        count = rows.count if rows.count is not None else len(head)
-        return head[:HEAD_ROWS], None if rows.count is None and len(head) > HEAD_ROWS else count
-    listed = list(rows)
-    return listed[:HEAD_ROWS], len(listed)
+    if not isinstance(rows, StreamedRows):
+        listed = list(rows)
+        return listed[:HEAD_ROWS], len(listed)
+    if rows.gone:
+        return [], None
+    head = rows.head(HEAD_ROWS + 1)
+    is_whole = rows.count is None and len(head) <= HEAD_ROWS
+    return head[:HEAD_ROWS], len(head) if is_whole else rows.count
 
 
 def _footer(report: ReportData, table: Table, shown: int, total: int | None) -> str:
@@ -68,10 +68,9 @@ def _footer(report: ReportData, table: Table, shown: int, total: int | None) -> 
     if names:
         parts.append(f"Other tables: {', '.join(names)}.")
     if report.problems:
-        number = len(report.problems)
-        noun = "problem" if number == 1 else "problems"
+        number = count_text(len(report.problems), "problem")
         whole = "" if report.complete else ": not all could be read"
-        parts.append(f"{number} {noun}{whole}; to_dict()['problems'] lists them.")
+        parts.append(f"{number}{whole}; to_dict()['problems'] lists them.")
     return " ".join(parts)
 
 

@@ -11,6 +11,7 @@ from inspector.findings.metrics import Gate, Passed
 from inspector.findings.verdict import Level, Verdict, level_of
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import READABLE, Problem, StoreName
+from inspector.quantities import count_text
 from inspector.render.tabular import Table
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _LONGEST_PATH = 120
 
 SCHEMA_VERSION = 2  # of the JSON envelope; grows when a name is removed or changes its meaning
+
+LISTED = ("findings", "problems")  # tables whose rows every report has under their own name
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,11 @@ class ReportData:
         return self.tables[0]
 
     @property
+    def shown_tables(self) -> list[Table]:
+        """Its tables for people, but for one whose rows other parts of the report show in full."""
+        return [table for table in self.tables if table.shown and table.name not in LISTED]
+
+    @property
     def complete(self) -> bool:
         """Whether all that should have been read could be; known when the rows have been read."""
         return all(problem.slug in READABLE for problem in self.problems)
@@ -100,13 +108,11 @@ class ReportData:
         return self.nothing_done or exceeded or of_findings
 
     def __repr__(self) -> str:
-        good, bad = len(self.findings), len(self.problems)
-        parts = [", ".join(table.name for table in self.tables)]
-        if self.verdict is not None:
-            parts.insert(0, self.verdict.level.value)
+        parts = [] if self.verdict is None else [self.verdict.level.value]
+        parts.append(", ".join(table.name for table in self.tables))
         if self.judged:
-            parts.append(f"{good} finding" + "s" * (good != 1))
-        if bad:
-            parts.append(f"{bad} problem" + "s" * (bad != 1))
+            parts.append(count_text(len(self.findings), "finding"))
+        if self.problems:
+            parts.append(count_text(len(self.problems), "problem"))
         checkpoint = repr(self.checkpoint[:_LONGEST_PATH])
         return f"<Report {self.command} of {checkpoint}: {'; '.join(parts)}>"

@@ -75,10 +75,9 @@ class Column:
     @property
     def head(self) -> str:
         """Its head in tables for people; a time is shown as text, so that its unit is left out."""
-        if self.title is not None:
-            return self.title
         timed = self.unit in (Unit.TIME_MS, Unit.DURATION_MS)
-        return (self.name.removesuffix("_ms") if timed else self.name).replace("_", " ")
+        name = self.name.removesuffix("_ms") if timed else self.name
+        return name.replace("_", " ") if self.title is None else self.title
 
 
 @dataclass(frozen=True)
@@ -118,8 +117,6 @@ class Rank(int):
 class Title(str):
     """The head of a column in tables for people, where its name does not say it plainly."""
 
-    __slots__ = ()
-
 
 class Mark(enum.Enum):
     """What else a column can be: left out for people, not counted, or of ``--raw``, behind all."""
@@ -148,8 +145,7 @@ class Row:
     @classmethod
     def row_meaning(cls) -> str:
         """What a row stands for: the docstring of the class, as a part of a sentence."""
-        text = " ".join((cls.__doc__ or "").split()).removesuffix(".")
-        return go_on_with(text)
+        return go_on_with(" ".join((cls.__doc__ or "").split()).removesuffix("."))
 
     @classmethod
     def columns(cls, *, raw: bool = False, without: Collection[str] = ()) -> tuple[Column, ...]:
@@ -191,11 +187,17 @@ def values(row: Row) -> Mapping[str, Any]:
 
 
 @cache
-def _columns(cls: Any) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+def _columns(cls: Any) -> tuple[list[Column], list[Column]]:
+    """Its columns, and those of ``--raw``; of marks of one kind the last counts."""
     hints = hints_of(cls)
-    declared = [_column(flags.name.rstrip("_"), _marks(hints[flags.name])) for flags in fields(cls)]
-    plain = tuple(column for column, raw in declared if not raw)
-    return plain, tuple(column for column, raw in declared if raw)
+    plain, more = list[Column](), list[Column]()
+    for member in fields(cls):
+        marks = _marks(hints[member.name])
+        declared = {_KINDS[type(mark)]: mark for mark in marks if not isinstance(mark, Mark)}
+        exact, wide = ESTIMATE not in marks, WIDE in marks
+        column = Column(member.name.rstrip("_"), exact=exact, wide=wide, **declared)
+        (more if RAW in marks else plain).append(column)
+    return plain, more
 
 
 def _marks(hint: Any) -> tuple[Any, ...]:
@@ -205,20 +207,7 @@ def _marks(hint: Any) -> tuple[Any, ...]:
     return next(filter(None, map(_marks, get_args(hint))), ())
 
 
-def _column(name: str, marks: Iterable[Any]) -> tuple[Column, bool]:
-    """The column, and whether ``--raw`` adds it; of marks of one kind the last counts."""
-    declared: dict[str, Any] = {}
-    attribute = set()
-    for mark in marks:
-        if isinstance(mark, Mark):
-            attribute.add(mark)
-        else:
-            declared[next(word for kind, word in _KINDS if isinstance(mark, kind))] = mark
-    wide, exact = Mark.WIDE in attribute, Mark.ESTIMATE not in attribute
-    return Column(name, exact=exact, wide=wide, **declared), Mark.RAW in attribute
-
-
-_KINDS = ((Unit, "unit"), (Title, "title"), (str, "doc"), (Rank, "rank"))  # marks of Column
+_KINDS = {Unit: "unit", Title: "title", str: "doc", Rank: "rank"}  # types of marks -> of Column
 WIDE, ESTIMATE, RAW = Mark
 
 Text = Annotated[str, Unit.TEXT]

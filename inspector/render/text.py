@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from inspector.exceptions import where
 from inspector.findings.finding import Finding
 from inspector.model import NO_FAULT, Problem
 from inspector.plain_text import escape
@@ -26,16 +27,16 @@ def render_text(report: ReportData, display: Display = _NO_LIMITS) -> Iterator[s
     """The report as lines for a terminal, or for whatever reads lines."""
     from inspector.render.fitting import drawn_table  # noqa: PLC0415 - rich: for drawn tables alone
 
-    lines = first_screen(report)
+    lines = list(first_screen(report))
+    level = "" if report.verdict is None else report.verdict.level.value
+    styles = {"verdict": level, "to_do": "heading"}
     for line in lines:
-        level = report.verdict.level.value if report.verdict is not None else ""
-        styles = {"verdict": level, "to_do": "heading"}
         yield from display.text(line.text, styles.get(line.kind, ""))
     yield "\n" if lines else ""
     yield from _summary(report.summary, display)
     if report.judged:
         yield from _findings(report.findings, display)
-    for table in _shown_tables(report):
+    for table in report.shown_tables:
         yield "\n"
         yield from drawn_table(table, display)
     faults, notes = _part(report.problems)
@@ -61,7 +62,7 @@ def render_markdown(report: ReportData, display: Display = _NO_LIMITS) -> Iterat
     for finding in report.findings:
         yield f"\n**{markdown_text(_finding_head(finding))}** {markdown_text(finding.evidence)}. "
         yield f"Next: {markdown_text(finding.next_step)}.\n"
-    for table in _shown_tables(report):
+    for table in report.shown_tables:
         yield from markdown_table(table, wide=display.wide)
     faults, notes = _part(report.problems)
     if faults:
@@ -80,12 +81,6 @@ def _part(problems: Sequence[Problem]) -> tuple[list[Problem], list[str]]:
     return faults, [f"{capitalise(note)}." for note in notes]
 
 
-def _shown_tables(report: ReportData) -> Iterator[Table]:
-    """The tables, but for one whose rows the list of findings or of problems shows in full."""
-    tables = (table for table in report.tables if table.shown)
-    return (table for table in tables if table.name not in ("findings", "problems"))
-
-
 def message_lines(problems: Iterable[Problem], *, quiet: bool) -> Iterator[str]:
     """Problems as lines for stderr; what is no fault is a note, and left out if quiet is set."""
     for problem in problems:
@@ -97,9 +92,7 @@ def message_lines(problems: Iterable[Problem], *, quiet: bool) -> Iterator[str]:
 
 def problem_line(problem: Problem) -> str:
     """A problem in the wording of every error: place, what was got, what was expected."""
-    path = "" if problem.path is None else f"{problem.path}: "
-    offset = "" if problem.offset is None else f"byte {problem.offset}: "
-    return escape(f"{path}{offset}{problem.message}")
+    return escape(where(problem.path, problem.offset) + problem.message)
 
 
 def _summary(summary: Mapping[str, Any], display: Display) -> Iterator[str]:
@@ -131,26 +124,25 @@ def _findings(findings: Sequence[Finding], display: Display) -> Iterator[str]:
 
 
 def _finding_head(finding: Finding) -> str:
-    where = "" if finding.operator_id is None else f" · operator {finding.operator_id}"
-    store = finding.store_name
-    where += f" {escape(store)}" if store not in (None, "default") else ""
-    kind = finding.kind
-    return f"{kind.id} {finding.severity.word} · {finding.certainty.value}{where} · {kind.title}"
+    location = "" if finding.operator_id is None else f" · operator {finding.operator_id}"
+    if finding.store_name not in (None, "default"):
+        location += f" {escape(finding.store_name)}"
+    kind, severity = finding.kind, finding.severity.word
+    return f"{kind.id} {severity} · {finding.certainty.value}{location} · {kind.title}"
 
 
 def markdown_table(table: Table, *, wide: bool) -> Iterator[str]:
     """A table under a heading."""
     columns = [c for c in table.columns if wide or not c.wide]
     yield f"\n## {markdown_text(table.title)}\n\n"
-    empty = True
-    for row in table.rows:
-        if empty:
+    number = 0
+    for number, row in enumerate(table.rows, start=1):
+        if number == 1:
             yield "| " + " | ".join(column.head for column in columns) + " |\n"
             yield "|" + "|".join("---:" if c.unit in NUMBERS else "---" for c in columns) + "|\n"
-            empty = False
         cells = (markdown_text(cell_text(column, row.get(column.name))) for column in columns)
         yield "| " + " | ".join(cells) + " |\n"
-    if empty:
+    if not number:
         yield f"({markdown_text(table.empty)})\n"
 
 

@@ -42,9 +42,7 @@ def to_json_values(array: Array, data_type: DataType | None = None) -> list[Any]
     nested = _NESTED.get(array.type.id)
     if nested is not None:
         return nested(array, data_type)
-    convert = _CONVERTERS.get(array.type.id)
-    values: list[Any] = array.to_pylist() if convert is None else convert(array)
-    return values
+    return _CONVERTERS.get(array.type.id, pa.Array.to_pylist)(array)
 
 
 def _words(array: Array, word: Callable[[Any], Any]) -> list[Any]:
@@ -53,11 +51,10 @@ def _words(array: Array, word: Callable[[Any], Any]) -> list[Any]:
 
 def _timestamps(array: Array) -> list[Any]:
     zone = "Z" if array.type.tz else ""
+    counts = array.view(pa.int64())
     if array.type.unit == "ns":
-        word = "{}{:03}{}".format
-        nanos = array.view(pa.int64())
-        return _words(nanos, lambda n: word(timestamp_text(n // 1000, ""), n % 1000, zone))
-    return _words(array.view(pa.int64()), lambda micros: timestamp_text(micros, zone))
+        return _words(counts, lambda n: f"{timestamp_text(n // 1000, '')}{n % 1000:03}{zone}")
+    return _words(counts, lambda micros: timestamp_text(micros, zone))
 
 
 def _floats(array: Array) -> list[Any]:
@@ -82,9 +79,8 @@ def _validity(array: Array) -> list[bool]:
 def _structs(array: Array, data_type: DataType | None) -> list[Any]:
     names = [array.type.field(i).name for i in range(array.type.num_fields)]
     fields = data_type.fields if isinstance(data_type, StructType) else ()
-    types = [fields[i].data_type if fields else None for i in range(len(names))]
-    parts = zip(array.flatten(), types, strict=True)
-    columns = [to_json_values(child, data_type) for child, data_type in parts]
+    types: Sequence[Any] = [field.data_type for field in fields] or [None] * len(names)
+    columns = [to_json_values(*part) for part in zip(array.flatten(), types, strict=True)]
     rows = zip(*columns, strict=True) if columns else iter([()] * len(array))
     pairs = zip(_validity(array), rows, strict=True)
     return [dict(zip(names, row, strict=True)) if ok else None for ok, row in pairs]
@@ -104,11 +100,9 @@ def _maps(array: Array, data_type: DataType | None) -> list[Any]:
 
 
 def _map(pairs: list[tuple[Any, Any]]) -> Any:
-    names = {
-        str(key) for key, _ in pairs if isinstance(key, (str, int)) and not isinstance(key, bool)
-    }
-    if len(names) == len(pairs):
-        return {str(key): value for key, value in pairs}
+    items = {str(key): value for key, value in pairs if type(key) in (str, int)}
+    if len(items) == len(pairs):
+        return items
     return [{"key": key, "value": value} for key, value in pairs]
 
 
@@ -191,19 +185,17 @@ _MONTHS_PER_YEAR = 12
 def year_month_text(months: int, name: str) -> str:
     """``INTERVAL '1-4' YEAR TO MONTH``; ``name`` is the type's, such as ``interval year``."""
     first, last = _ends(name)
-    sign = "-" if months < 0 else ""
     years, months_left = divmod(abs(months), _MONTHS_PER_YEAR)
+    text = f"{years}-{months_left}"
     if first == last:
         text = f"{years}" if first == "year" else f"{abs(months)}"
-    else:
-        text = f"{years}-{months_left}"
-    return _quote(sign + text, first, last)
+    return _quote(text, first, last, negative=months < 0)
 
 
 def day_time_text(micros: int, name: str) -> str:
     """``INTERVAL '4 01:02:03.5' DAY TO SECOND``; ``name`` is the type's."""
     first, last = _ends(name)
-    sign, micros_left = ("-" if micros < 0 else ""), abs(micros)
+    micros_left = abs(micros)
     words: list[str] = []
     for field in _FIELDS[_FIELDS.index(first) : _FIELDS.index(last) + 1]:
         if field == "second":
@@ -212,7 +204,7 @@ def day_time_text(micros: int, name: str) -> str:
             amount, micros_left = divmod(micros_left, _US[field])
             words.append(f"{amount}" if field == "day" else f"{amount:02}")
     text = words[0] + " " + ":".join(words[1:]) if first == "day" and words[1:] else ":".join(words)
-    return _quote(sign + text, first, last)
+    return _quote(text, first, last, negative=micros < 0)
 
 
 def calendar_text(months: int, days: int, micros: int) -> str:
@@ -238,9 +230,9 @@ def _ends(name: str) -> tuple[str, str]:
     return words[1], words[-1]
 
 
-def _quote(text: str, first: str, last: str) -> str:
+def _quote(text: str, first: str, last: str, *, negative: bool) -> str:
     unit = first.upper() if first == last else f"{first.upper()} TO {last.upper()}"
-    return f"INTERVAL '{text}' {unit}"
+    return f"INTERVAL '{'-' if negative else ''}{text}' {unit}"
 
 
 def _towards_zero(amount: int, unit: int) -> tuple[int, int]:

@@ -15,9 +15,8 @@ from inspector.findings.finding import Severity
 from inspector.findings.metrics import METRICS
 from inspector.findings.verdict import Level
 from inspector.model import Certainty
-from inspector.render.as_json import LISTED
 from inspector.render.plain import FindingRow, ProblemRow
-from inspector.render.report_data import SCHEMA_VERSION
+from inspector.render.report_data import LISTED, SCHEMA_VERSION
 from inspector.render.tabular import Column, Unit
 
 PAGE = "reference/report.schema.json"

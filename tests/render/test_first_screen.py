@@ -19,7 +19,7 @@ from tests.render.samples import PART, finding, growth, report, verdict
 
 def lines(made: Verdict | None, **more: Any) -> dict[str, str]:
     """Kind -> text."""
-    found = first_screen(report(verdict=made, checkpoint="/data/my query", **more))
+    found = [*first_screen(report(verdict=made, checkpoint="/data/my query", **more))]
     assert len({line.kind for line in found}) == len(found)
     return {line.kind: line.text for line in found}
 
@@ -38,7 +38,7 @@ def healthy(**more: Any) -> Verdict:
 
 
 def test_a_leak_says_what_how_fast_how_much_and_what_to_do() -> None:
-    assert first_screen(report(verdict=verdict(), checkpoint="/data/my query")) == [
+    assert [*first_screen(report(verdict=verdict(), checkpoint="/data/my query"))] == [
         Line(
             "verdict",
             "Error: The timeout of 3 keys fired, and the function kept them. (Operator 0, "
@@ -63,7 +63,7 @@ def test_a_leak_says_what_how_fast_how_much_and_what_to_do() -> None:
 
 
 def test_what_is_judged_by_nothing_has_no_first_screen() -> None:
-    assert first_screen(report()) == []
+    assert [*first_screen(report())] == []
 
 
 @pytest.mark.parametrize(
