@@ -20,7 +20,6 @@ _NEXT = {"h": 24, "min": 60, "s": 60}  # how many make the next one
 _YEAR_MS = 365.25 * 86_400_000
 _ONE_UNIT = 10  # from so many of its largest unit on a duration, or a rate, has no smaller one
 _YEARS = 2  # durations from here on are in years
-_ALL_DIGITS = 1_000_000  # counts from which on a person reads millions
 _IRREGULAR = {"query": "queries", "entry": "entries", "has": "have", "is": "are", "was": "were"}
 
 
@@ -51,11 +50,11 @@ def count_text(number: int, noun: str, plural: str = "") -> str:
 
 def short_count_text(number: float, noun: str = "", plural: str = "") -> str:
     """A number as a person says it: ``12,345``, ``1.2 M``, ``3.4 bn``; with its noun if given."""
-    if abs(number) < _ALL_DIGITS:
+    millions = number / 1_000_000
+    if abs(millions) < 1:
         text = f"{round(number):,}"
     else:
-        size = number / 1_000_000
-        text = f"{size:,.1f} M" if abs(size) < 1000 else f"{size / 1000:,.1f} bn"
+        text = f"{millions:,.1f} M" if abs(millions) < 1000 else f"{millions / 1000:,.1f} bn"
     if not noun:
         return text
     return f"{text} {noun if round(number) == 1 else plural or plural_of(noun)}"
@@ -149,6 +148,5 @@ def go_on_with(text: str) -> str:
 def sentence(text: str) -> str:
     """A note as a sentence of its own; a first word that is a path or the like stays as it is."""
     text = text.strip()
-    if text.partition(" ")[0].rstrip(",").isalpha():
-        text = capitalise(text)
+    text = capitalise(text) if text.partition(" ")[0].rstrip(",").isalpha() else text
     return text if text.endswith((".", "!", "?")) else f"{text}."

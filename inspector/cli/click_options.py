@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 FAIL_ON = (*(severity.word for severity in reversed(Severity)), NEVER)
 PEOPLE = ("table", "markdown", "html")  # formats that a person reads
 
-_ENGINE = "engine."
-
 
 def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
     """The arguments and options of an analysis' command, but for those of its output."""
@@ -159,8 +157,8 @@ def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED)
             value = parsed[_name(item)]
             is_word = issubclass(item.kind, enum.Enum) and value is not None
             values[item.name] = item.kind(value) if is_word else value
-    names = [name for name in values if name.startswith(_ENGINE)]
-    engine = {name.removeprefix(_ENGINE): values.pop(name) for name in names}
+    names = [name for name in values if name.startswith("engine.")]
+    engine = {name.removeprefix("engine."): values.pop(name) for name in names}
     try:  # once, and not for each of many checkpoints
         Thresholds.parse(values.get("thresholds", {}))
     except ValueError as error:
@@ -235,9 +233,7 @@ class _Lines(click.types.StringParamType):
     envvar_list_splitter = "\n"
 
 
-def _pairs(
-    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
-) -> dict[str, str]:
+def _pairs(_context: object, _parameter: object, values: tuple[str, ...]) -> dict[str, str]:
     pairs = [value.partition("=") for value in values]
     if any(not sign or not name for name, sign, _ in pairs):
         # The text itself is not shown: it may be a secret.
@@ -245,9 +241,7 @@ def _pairs(
     return {name: value for name, _, value in pairs}
 
 
-def _texts(
-    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...]:
+def _texts(_context: object, _parameter: object, values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(map(_text, values))
 
 
@@ -337,13 +331,12 @@ def progress_text(now: Measure, seconds: float) -> str:
 
     Rate and remaining time are by what was done in the seconds since it began.
     """
-    words = bytes_text if now.unit == BYTES else "{:,}".format
-    text = words(now.done)
-    if now.total:
-        text += f" of {words(now.total)}"
-    if now.unit != BYTES:
+    of_bytes = now.unit == BYTES
+    words = bytes_text if of_bytes else "{:,}".format
+    text = words(now.done) + (f" of {words(now.total)}" if now.total else "")
+    if not of_bytes:
         text += f" {now.unit}"
-    if now.done and now.unit == BYTES:
+    elif now.done:
         text += f", {bytes_text(now.done / seconds)}/s"
     if now.done and now.total:
         remaining = (now.total - now.done) * seconds / now.done

@@ -68,7 +68,7 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
 
             write_by_executors(analysis, run, parsed, keywords)
         arguments = [run]
-    pages = output_files.Pages(analysis, parsed)
+    pages = output_files.Pages(analysis, parsed, many=False)
     if pages.wanted:
         keywords["page"] = True
     record = output_files.record_of(analysis, parsed, keywords, options.engine)

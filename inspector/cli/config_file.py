@@ -100,7 +100,7 @@ def _contents(
                 words = f"{escape(str(project))} is not used: {escape(fault)}"
                 text = f"warning: {words}; --config uses it in any case"
                 _add_message(context, text, warning=True)
-        except (OSError, _NoOptionsError):
+        except (OSError, ValueError):
             pass  # It is for other tools, and one of these will say what is wrong with it.
     if value is not None:
         file = Path(value)
@@ -110,10 +110,6 @@ def _contents(
         except (OSError, ValueError) as error:
             raise click.BadParameter(f"{escape(value)}: {error}", context, parameter) from None
         yield file, _own_table(content) if file.name == PROJECT else content
-
-
-class _NoOptionsError(ValueError):
-    """The content of a file is no TOML that is read here."""
 
 
 def _read_project(file: Path) -> tuple[bytes, str | None]:
@@ -156,13 +152,15 @@ def _others(status: os.stat_result, name: str) -> str | None:
 
 def _views(context: click.Context, file: str, values: dict[str, Any]) -> dict[str, Any]:
     """The values that a file which was merely found may set; of the others a warning."""
-    views = {
-        option.name: option for option in context.command.params if isinstance(option, ViewOption)
-    }
-    redaction = views.get(REDACT) if REDACT in values else None
-    is_laxer = redaction is not None and _is_laxer(context, redaction, values[REDACT])
-    laxer = {REDACT} if is_laxer else set[str]()
-    refused = sorted(name.replace("_", "-") for name in (values.keys() - views) | laxer)
+    views = {o.name: o for o in context.command.params if isinstance(o, ViewOption)}
+    allowed = set(views)
+    if REDACT in values and REDACT in views:
+        # Nor may it show more of keys and values than the default of the command.
+        levels = list(cast("click.Choice[str]", views[REDACT].type).choices)
+        default = cast("str", views[REDACT].get_default(context))
+        if values[REDACT] in levels[: levels.index(default)]:
+            allowed.remove(REDACT)
+    refused = sorted(name.replace("_", "-") for name in values.keys() - allowed)
     if refused:
         _add_message(
             context,
@@ -170,14 +168,7 @@ def _views(context: click.Context, file: str, values: dict[str, Any]) -> dict[st
             "name sets only how things are shown and judged, and redacts no less than without it",
             warning=True,
         )
-    return {name: setting for name, setting in values.items() if name in views.keys() - laxer}
-
-
-def _is_laxer(context: click.Context, redaction: click.Option, setting: object) -> bool:
-    """Whether a setting shows more of keys and values than the default of its command."""
-    levels = list(cast("click.Choice[str]", redaction.type).choices)
-    default = cast("str", redaction.get_default(context))
-    return setting in levels and levels.index(str(setting)) < levels.index(default)
+    return {name: setting for name, setting in values.items() if name in allowed}
 
 
 def _add_message(context: click.Context, text: str, *, warning: bool) -> None:
@@ -185,17 +176,15 @@ def _add_message(context: click.Context, text: str, *, warning: bool) -> None:
 
 
 def _parse(data: bytes) -> dict[str, Any]:
-    """The content of a file of options; _NoOptionsError if it is too large or no TOML."""
+    """The content of a file of options; ValueError if it is too large or no TOML."""
     if len(data) > LARGEST_BYTES:
-        raise _NoOptionsError(f"it has more than {LARGEST_BYTES:,} bytes")
+        raise ValueError(f"it has more than {LARGEST_BYTES:,} bytes")
+    # Imported here, as most runs have no such file.
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
-        # Imported here, as most runs have no such file.
-        toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
         return cast("dict[str, Any]", toml.loads(data.decode("utf-8")))
     except RecursionError:
-        raise _NoOptionsError("it is nested too deeply") from None
-    except ValueError as error:
-        raise _NoOptionsError(str(error)) from None
+        raise ValueError("it is nested too deeply") from None
 
 
 def _own_table(content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -214,18 +203,15 @@ def _defaults(command: click.Command, content: Mapping[str, Any]) -> dict[str, A
         if spelled.startswith("--") and spelled.removeprefix("--") not in _NOT_IN_FILES
     }
     values: dict[str, Any] = {}
-    command_table: Mapping[str, Any] = {}
-    for name, setting in content.items():
-        if name == command.name and isinstance(setting, dict):
-            command_table = setting
-        elif name in options:
+    own = content.get(command.name or "")
+    command_table = own if isinstance(own, dict) else {}
+    for name, setting in (*content.items(), *command_table.items()):
+        if setting is command_table:
+            continue
+        if name in options:
             values |= _default(options[name], setting)
-        elif not _is_of_another(name, setting):
+        elif name in command_table or not _is_of_another(name, setting):
             raise ValueError(_unknown_text(name, options))
-    for name, setting in command_table.items():
-        if name not in options:
-            raise ValueError(_unknown_text(name, options))
-        values |= _default(options[name], setting)
     return values
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -57,54 +57,50 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
 
 def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
     """Write the tables of an analysis, one for each store, and end the process."""
-    content, output = parsed["what"], parsed["output_file"]
-    form = _format(output, parsed["form"])
+    form = _format(parsed["output_file"], parsed["form"])
     keywords = click_options.own_options(analysis, parsed)
     run = Run.start(parsed["path"], click_options.api_options(parsed, analysis.shared))
-    outside(run.checkpoint.root, output)
+    outside(run.checkpoint.root, parsed["output_file"])
     if not run.engine.in_process:
         check_format(form)
-    of_engine = partial(_write_files, analysis) if run.engine.in_process else _by_spark
-    problems = of_one_version(
-        lambda: of_engine(run, content, form, parsed, keywords), run.begin_anew
-    )
+    of_engine = partial(_write_files, analysis) if run.engine.in_process else _write_by_spark
+    problems = of_one_version(lambda: of_engine(run, form, parsed, keywords), run.begin_anew)
     for line in message_lines(problems, quiet=parsed["quiet"]):
         click.echo(line, err=True)
     sys.exit(Exit.INCOMPLETE if any(p.slug not in READABLE for p in problems) else Exit.OK)
 
 
+_Values = Mapping[str, Any]
+
+
 def _write_files(
-    analysis: Analysis,
-    run: Run,
-    content: str,
-    form: str,
-    parsed: Mapping[str, Any],
-    keywords: Mapping[str, Any],
+    analysis: Analysis, run: Run, form: str, parsed: _Values, keywords: _Values
 ) -> Sequence[Problem]:
+    content = parsed["what"]
     sources: list[tuple[str, StoreTable | Report]]
     if form in TYPED:
         sources = [(table.name, table) for table in analysis.function(content, run, **keywords)]
     else:
         sources = [*store_reports(run, content, **keywords)]
     paths = targets(parsed["output_file"], [name for name, _ in sources], SUFFIXES[form])
+    texts = []
     with written(paths, force=parsed["force"]) as files:
-        texts = [
-            _count_text(write_store_table(source, file, form), content)
-            if isinstance(source, StoreTable)
-            else _write_report(source, file, form)
-            for (_, source), file in zip(sources, files, strict=True)
-        ]
+        for (_, source), file in zip(sources, files, strict=True):
+            if isinstance(source, StoreTable):
+                texts.append(_count_text(write_store_table(source, file, form), content))
+            else:
+                with file.open("w", encoding="utf-8", newline="") as opened:
+                    write(render(source, form), opened)
+                texts.append("written")
     for path, text in zip(paths, texts, strict=True):
         _say(f"{path}: {text}", parsed)
     return [problem for _, source in sources for problem in source.problems]
 
 
-def _by_spark(
-    run: Run, content: str, form: str, parsed: Mapping[str, Any], keywords: Mapping[str, Any]
-) -> Sequence[Problem]:
+def _write_by_spark(run: Run, form: str, parsed: _Values, keywords: _Values) -> Sequence[Problem]:
     from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
 
-    output, force = parsed["output_file"], parsed["force"]
+    content, output, force = parsed["what"], parsed["output_file"], parsed["force"]
     done = writing.write_stores(run, content, output, form, force=force, **keywords)
     for table in done:
         count = "" if table.rows is None else f"{_count_text(table.rows, content)}, "
@@ -116,7 +112,7 @@ def _count_text(rows: int, noun: str) -> str:
     return f"{rows:,} {noun.removesuffix('s') if rows == 1 else noun}"
 
 
-def _say(text: str, parsed: Mapping[str, Any]) -> None:
+def _say(text: str, parsed: _Values) -> None:
     if not parsed["quiet"]:
         click.echo(escape(text), err=True)
 
@@ -130,12 +126,11 @@ def _format(output: str, given: str | None) -> str:
     if means is not None and given not in (None, means):
         raise click.UsageError(f"{output}: the name is that of {means}, got --format {given}")
     form = given or means
-    if form is not None:
-        return form
-    raise click.UsageError(
-        f"{output}: no format ends with {path.suffix}; give one of {', '.join(SUFFIXES.values())}"
-        ", a folder that ends with a slash, or --format"
-    )
+    if form is None:
+        endings = ", ".join(SUFFIXES.values())
+        hint = f"give one of {endings}, a folder that ends with a slash, or --format"
+        raise click.UsageError(f"{output}: no format ends with {path.suffix}; {hint}")
+    return form
 
 
 SUFFIXES: Mapping[str, str] = {form: f".{form}" for form in ("parquet", "arrow", "csv", "ndjson")}
@@ -181,7 +176,7 @@ def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
 def write_store_table(table: StoreTable, path: Path, form: str) -> int:
     """Write a table with its types, and count its rows; click.UsageError for one it lacks."""
     try:
-        return _WRITERS[form](table, path)
+        return _write_arrow(table, path) if form == "arrow" else _write_parquet(table, path)
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -195,12 +190,6 @@ def write_parquet(report: Report, target: str, *, force: bool) -> None:
         pq.write_table(arrow_table(report, structs=False), file)
 
 
-def _write_report(report: Report, path: Path, form: str) -> str:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        write(render(report, form), file)
-    return "written"
-
-
 def _write_parquet(table: StoreTable, path: Path) -> int:
     # Parquet has no structs without fields.
     columns = (c.with_type(_NO_FIELDS) if _is_empty(c.type) else c for c in table.schema)
@@ -208,16 +197,14 @@ def _write_parquet(table: StoreTable, path: Path) -> int:
     count = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for group in _groups(table.batches):
-            arrays = [_values_of(column) for column in group.columns]
+            arrays = [_fill(c) if _is_empty(c.type) else c for c in group.columns]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema), group.num_rows)
             count += group.num_rows
     return count
 
 
-def _values_of(column: Any) -> Any:
-    """A column's values under a field that Parquet can have."""
-    if not _is_empty(column.type):
-        return column
+def _fill(column: Any) -> Any:
+    """A column of structs without fields, as Parquet can have them."""
     nulls: Any = pa.nulls(len(column))
     null = column.combine_chunks().is_null()
     return pa.StructArray.from_arrays([nulls], fields=list(_NO_FIELDS), mask=null)
@@ -249,12 +236,6 @@ def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-_WRITERS: Mapping[str, Callable[[StoreTable, Path], int]] = {
-    "parquet": _write_parquet,
-    "arrow": _write_arrow,
-}
-
-
 FORMATS = ("parquet", "ndjson", "csv")
 
 
@@ -264,9 +245,7 @@ def check_format(form: str) -> None:
         raise click.UsageError(f"Spark writes no {form}, expected {', '.join(FORMATS)}")
 
 
-def write_by_executors(
-    analysis: Analysis, run: Opened, parsed: Mapping[str, Any], keywords: Mapping[str, Any]
-) -> None:
+def write_by_executors(analysis: Analysis, run: Opened, parsed: _Values, keywords: _Values) -> None:
     """Write the table of an analysis by Spark, and end the process; a part of it is a report."""
     table, target, form = analysis.by_executors, parsed["output_file"], parsed["output"]
     whole = all(keywords[option.name] == option.default for option in analysis.options)
@@ -279,10 +258,10 @@ def write_by_executors(
         )
     from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
 
-    few = {option.name: option.option.for_people for option in analysis.options}
+    few = {o.name: o.option.for_people for o in analysis.options if o.option.for_people}
 
     def write_all() -> Report:
-        report: Report = analysis.function(run, **{name: few[name] for name in few if few[name]})
+        report: Report = analysis.function(run, **few)
         writing.write_table(run, table, target, form, force=parsed["force"])
         return report
 

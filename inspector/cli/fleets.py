@@ -54,17 +54,16 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
         raise click.UsageError(str(error)) from None
     pages = Pages(analysis, parsed, many=True)
     options = api_options(parsed, analysis.shared)
-    candidates = find_all(parsed["paths"], options, recursive=parsed["recursive"])
-    names = ("output_file", "html", "history", "cache")
-    checked: Iterable[Found] = _check(candidates, [parsed.get(name) for name in names])
+    candidates: Iterable[Found] = _outside_outputs(
+        find_all(parsed["paths"], options, recursive=parsed["recursive"]), parsed
+    )
     if not parsed["recursive"] and not any(map(is_pattern, parsed["paths"])):
-        checked = list(checked)
+        candidates = list(candidates)
     with Spool() as spool:
-        form = Form(
-            analysis.name, parsed["output"], display_of(parsed), parsed["details"], spool.keep
-        )
-        fleet = _Fleet(analysis, parsed, options, form, pages, shown)
-        members = list(fleet.members(checked, options))
+        output, display = parsed["output"], display_of(parsed)
+        form = Form(analysis.name, output, display, parsed["details"], spool.keep)
+        fleet = _Fleet(analysis, parsed, options, form, pages)
+        members = list(fleet.members(candidates, options, shown))
         if options.cache is not None:
             counts = f"{len(fleet.recalled):,} of {len(members) + fleet.left_out:,}"
             options.engine.notify(f"cache: {counts} reports are from {shown_url(options.cache)}")
@@ -78,11 +77,12 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
     sys.exit(fleet.exit_code)
 
 
-def _check(candidates: Iterable[Found], outputs: Iterable[str | None]) -> Iterator[Found]:
-    files = [output for output in outputs if output is not None]
+def _outside_outputs(candidates: Iterable[Found], parsed: dict[str, Any]) -> Iterator[Found]:
+    names = ("output_file", "html", "history", "cache")
+    outputs = [parsed[name] for name in names if parsed.get(name) is not None]
     for candidate in candidates:
-        for file in files:
-            outside(candidate.path, file)
+        for output in outputs:
+            outside(candidate.path, output)
         yield candidate
 
 
@@ -94,41 +94,40 @@ class _Fleet:
         options: Options,
         form: Form,
         pages: Pages,
-        shown: Shown,
     ) -> None:
-        self._analysis, self._form = analysis, form
-        self._pages, self._shown = pages, shown
+        self._analysis, self._parsed, self._form, self._pages = analysis, parsed, form, pages
         self._own = own_options(analysis, parsed) | ({"page": True} if pages.wanted else {})
         self.record = record_of(analysis, parsed, self._own, options.engine)
-        self._fail_on: str = parsed.get("fail_on", NEVER)
-        self._at_once: int | None = parsed["at_once"]
-        self._baseline: str | None = parsed.get("baseline")
-        self._found: list[tuple[str, str | None]] = []
+        self._identities: list[tuple[str, str | None]] = []
         self.recalled: list[str] = []
         self.exit_code, self.left_out = int(Exit.OK), 0
 
-    def members(self, candidates: Iterable[Found], options: Options) -> Iterator[Member]:
+    def members(
+        self, candidates: Iterable[Found], options: Options, shown: Shown
+    ) -> Iterator[Member]:
         """What is kept of each checkpoint that is shown, as they are ready."""
+        fail_on = self._parsed.get("fail_on", NEVER)
 
         def make(run: Opened | Recalled) -> tuple[Member, bool]:
             report = self._analysis.function(run, **self._own)
             if isinstance(run, Recalled) and run.is_kept:
                 self.recalled.append(report.checkpoint)
             self._note(report.checkpoint, report.summary.get("query_id"))
-            report = failing_on(report, self._fail_on)
+            report = failing_on(report, fail_on)
             if self.record is not None:
                 self.record.add(report)
-            member = self._form.member(report, lambda: code_of(report, self._fail_on))
-            shown = self._shown.shows(report)
-            if shown:
+            member = self._form.member(report, lambda: code_of(report, fail_on))
+            is_shown = shown.shows(report)
+            if is_shown:
                 self._pages.add(report)
-            return member, shown
+            return member, is_shown
 
-        for outcome in run_all(candidates, options, make, self._at_once, self._ahead()):
-            member, shown = outcome.result or (self._failure(outcome), self._shown.shows(None))
+        at_once: int | None = self._parsed["at_once"]
+        for outcome in run_all(candidates, options, make, at_once, self._ahead()):
+            member, is_shown = outcome.result or (self._failure(outcome), shown.shows(None))
             self.exit_code = max(self.exit_code, member.row["exit_code"])
-            self.left_out += not shown
-            if shown:
+            self.left_out += not is_shown
+            if is_shown:
                 yield member
 
     def _ahead(self) -> Ahead | None:
@@ -153,15 +152,15 @@ class _Fleet:
         return self._form.failure(path, message, kind, exit_of(error))
 
     def _note(self, checkpoint: str, query_id: str | None) -> None:
-        if self._baseline is not None:  # else nobody asks, and there may be ten thousand
-            self._found.append((checkpoint, query_id))
+        if self._parsed.get("baseline") is not None:  # there may be ten thousand
+            self._identities.append((checkpoint, query_id))
 
     def gone(self) -> list[str]:
         """Checkpoints of the baseline that were not found."""
-        if self._baseline is None:
+        if self._parsed.get("baseline") is None:
             return []
-        earlier = read_baseline(self._baseline)
-        present = [earlier.earlier(path, query_id) for path, query_id in self._found]
+        earlier = read_baseline(self._parsed["baseline"])
+        present = [earlier.earlier(*identity) for identity in self._identities]
         return [member.checkpoint for member in earlier if member not in present]
 
 

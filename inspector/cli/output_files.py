@@ -42,21 +42,22 @@ def outside(checkpoint: str, output: str) -> None:
 
 def history_options(analysis: Analysis) -> Iterator[click.Option]:
     """The option of a command whose reports are remembered."""
-    if analysis.remembered:
-        yield click.Option(
-            ["--history"],
-            metavar="PATH",
-            help="Append the results to a table of Parquet files in this folder, on any storage."
-            " inspector trend PATH reports on it.",
-        )
-        yield click.Option(
-            ["--history-format"],
-            metavar="FORMAT",
-            default="parquet",
-            show_default=True,
-            help="Format of the history: parquet, or one that Spark writes (--engine spark), such"
-            " as delta or iceberg; PATH may then be a table of a catalog: audits.ops.state.",
-        )
+    if not analysis.remembered:
+        return
+    yield click.Option(
+        ["--history"],
+        metavar="PATH",
+        help="Append the results to a table of Parquet files in this folder, on any storage."
+        " inspector trend PATH reports on it.",
+    )
+    yield click.Option(
+        ["--history-format"],
+        metavar="FORMAT",
+        default="parquet",
+        show_default=True,
+        help="Format of the history: parquet, or one that Spark writes (--engine spark), such"
+        " as delta or iceberg; PATH may then be a table of a catalog: audits.ops.state.",
+    )
 
 
 def record_of(
@@ -136,11 +137,11 @@ def write_report(report: Report, parsed: dict[str, Any]) -> None:
         outside(report.checkpoint, parsed["output_file"])
     with destination(parsed["output_file"], force=parsed["force"]) as file:
         write(render(report, output, display_of(parsed)), file)
-        if parsed["output_file"] is not None:
-            # Rows of a version that went while they were written make no file: it would look whole.
-            for problem in report.problems:
-                if problem.slug == OutpacedError.slug and not report.judged:
-                    raise OutpacedError(problem.message, problem.path)
+        # Rows of a version that went while they were written make no file: it would look whole.
+        of_file = parsed["output_file"] is not None and not report.judged
+        for problem in report.problems if of_file else ():
+            if problem.slug == OutpacedError.slug:
+                raise OutpacedError(problem.message, problem.path)
     if output in ("ndjson", "csv"):
         for line in message_lines(report.problems, quiet=parsed["quiet"]):
             click.echo(line, err=True)
@@ -180,27 +181,22 @@ class Pages:
     click.UsageError: its file is there, or is the report's, or would lie in a checkpoint.
     """
 
-    def __init__(
-        self, analysis: Analysis, parsed: Mapping[str, Any], *, many: bool = False
-    ) -> None:
-        self._parsed = parsed
-        self._many = many
+    def __init__(self, analysis: Analysis, parsed: Mapping[str, Any], *, many: bool) -> None:
+        self._parsed, self._many = parsed, many
         self._reports: list[Report] = []
         self._failures: list[tuple[str, str]] = []
-        self._place = parsed["html"] if analysis.page else None
+        target = self._target = parsed["html"] if analysis.page else None
         # what a page shows has to be computed
-        self.wanted = analysis.page and (parsed["output"] == HTML or self._place is not None)
-        if self._place is not None:
-            self._check(self._place)
-
-    def _check(self, target: str) -> None:
-        """Say before a long audit what its end would say."""
-        for path in self._parsed["paths"]:
+        self.wanted = analysis.page and (parsed["output"] == HTML or target is not None)
+        if target is None:
+            return
+        # Said before a long audit, and not at its end.
+        for path in parsed["paths"]:
             outside(path, target)
-        output = self._parsed["output_file"]
+        output = parsed["output_file"]
         if output and Path(output).resolve() == Path(target).resolve():
             raise click.UsageError("--html and --output-file name the same file")
-        if Path(target).exists() and not self._parsed["force"]:
+        if Path(target).exists() and not parsed["force"]:
             raise click.UsageError(f"{target} exists; --force overwrites it")
 
     def add(self, report: Report) -> None:
@@ -215,8 +211,8 @@ class Pages:
 
     def write(self) -> None:
         """Write the page that stands beside the reports, if there is to be one."""
-        if self._place is not None:
-            with destination(self._place, force=self._parsed["force"]) as file:
+        if self._target is not None:
+            with destination(self._target, force=self._parsed["force"]) as file:
                 write(self.page(), file)
 
     def page(self) -> Iterator[str]:

@@ -108,10 +108,10 @@ def batch_lines(report: ReportData, display: Display) -> Iterator[str]:
     cells = dict(zip(_HEADS, [*texts, _count(row["leftovers"])], strict=True))
     yield _line(cells, display)
     for finding in row["findings_new"]:
-        text = escape(f"{_head(finding)}: {finding['cause']}")
+        text = f"{_head(finding)}: {finding['cause']}"
         yield from display.text(text, finding["severity"], before=f"{_INDENT}+ ")
     for finding in row["findings_gone"]:
-        text = escape(f"{_head(finding)}: {finding['title']}: gone")
+        text = f"{_head(finding)}: {finding['title']}: gone"
         yield from display.text(text, "ok", before=f"{_INDENT}- ")
 
 
@@ -131,7 +131,6 @@ def _count(number: int | None) -> str:
 def _head(finding: Mapping[str, Any]) -> str:
     """``SS205 info (operator 0, left-keyToNumValues)``."""
     operator, store = finding["operator_id"], finding["store_name"]
-    location = "" if operator is None else f" (operator {operator}"
-    if location:
-        location += ")" if store in (None, "default") else f", {store})"
+    of_store = "" if store in (None, "default") else f", {store}"
+    location = "" if operator is None else f" (operator {operator}{of_store})"
     return f"{finding['id']} {finding['severity']}{location}"
