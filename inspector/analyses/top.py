@@ -86,12 +86,12 @@ class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version
 
     partitions: Annotated[t.Count, "Partitions of the store.", t.Rank(11)]
     empty: Annotated[t.Count, "Partitions without rows."]
-    median_row_bytes: Annotated[t.MedianRowBytes, t.Rank(15)]
-    max_row_bytes: Annotated[t.MaxRowBytes, t.Rank(14)]
+    median_row_bytes: Annotated[t.Bytes, "Median of the partitions' row bytes.", t.Rank(15)]
+    max_row_bytes: Annotated[t.Bytes, "Row bytes of the largest partition.", t.Rank(14)]
     max_to_median: Annotated[
         t.Ratio | None, "The largest partition's row bytes, divided by the median.", t.Rank(12)
     ]
-    largest_partition: Annotated[t.LargestPartition, t.Rank(13)]
+    largest_partition: Annotated[t.Id, "The partition with the most row bytes.", t.Rank(13)]
     max_rows: t.MaxRows
 
 
@@ -139,7 +139,9 @@ def top(
     title = f"distribution of the rows of version {judged.version} over the partitions"
     spread = SkewRow.table(title, list(_skews(judged)))
     entries = EntriesRow.table(
-        "keys with most entries of a list, map or session", [*_entries(judged, limit)]
+        "keys with most entries of a list, map or session",
+        [*_entries(judged, limit)],
+        shown=bool(facts.sums(EntriesPerKey)),  # other stores have no entries
     )
     return judged.report("top", (keys, spread, entries), footnotes=footnotes)
 

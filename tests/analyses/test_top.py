@@ -101,5 +101,6 @@ def test_the_keys_with_most_entries_of_lists_maps_and_sessions_are_listed() -> N
     plain = api.top(str(FIXTURES / "agg_append/checkpoint"))
     assert [table.name for table in plain.tables] == ["top", "skew", "entries"]
     assert not plain.tables[2].rows
+    assert [entries.shown, plain.tables[2].shown] == [True, False]
     (one,) = api.top(str(troubled("trouble_tws_list")), limit=1).tables[2].rows
     assert one == first
