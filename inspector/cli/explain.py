@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from inspector.render.first_screen import first_screen
 from inspector.render.text import markdown_text
 
 _MOST_WORDS = 3  # a topic has not more; anything longer is a message
-_SHOWN = 80
 _LONGEST = 1 << 20
 _PATH = re.compile(r"[.~]{0,2}/\S{1,4000}")
 
@@ -136,6 +135,7 @@ _FILE = re.compile(
     r"(?<![\w-])(state/\d{1,10}/\d{1,10}/(?:[\w-]{1,255}/)?\w[\w-]{0,255}"
     r"\.(?:delta|snapshot|changelog|zip|sst)|(?:offsets|commits)/\d{1,19})(?![\w/-]|\.[\w./-])"
 )
+_OF_ANOTHER = ": the text is of another"
 _MOST_FILES = 5
 _AUDITED = re.compile(r"SS[1-3]\d\d")  # findings of an audit; others compare two queries
 _FIELD = re.compile(r"StructField\(([^(),]+),|StructType(?=\()|,(?:true|false)\)")
@@ -155,25 +155,29 @@ def _changes(text: str, checkpoint: str | None) -> list[str]:
         if _ddl(old) != _ddl(new)
     )
     sources = dict.fromkeys(_SOURCES.findall(text))
-    if not ignored and not refused and not sources:
-        return []
-    confs, stores = _confs_and_stores(checkpoint) if checkpoint is not None else ({}, [])
+    tables: dict[str, Any] = {"confs": [], "stores": []}
+    if checkpoint is not None and (ignored or refused or sources):
+        info = analyses.load("info").function(checkpoint)
+        tables = {table.name: table.rows for table in info.tables}
+    stores = tables["stores"]
+    confs = {row["conf"]: row["value"] for row in tables["confs"]}
+    counts = " and ".join(map(str, sorted({store["partitions"] for store in stores})))
     lines = []
     for old, new in sources:
         line = f"- Spark refused other sources: {old} in the checkpoint, {new} in the query."
         if checkpoint is not None:
             positions = discovery.open_checkpoint(checkpoint).logs.sources
             count = len(positions[max(positions)]) if positions else 0
-            of_another = "" if count == int(old) else ": the text is of another"
-            line += f" This one has {count}{of_another}."
+            line += f" This one has {count}{'' if count == int(old) else _OF_ANOTHER}."
         lines.append(line)
     for key, session, recorded in ignored:
         conf = SHUFFLE_PARTITIONS if key == _PARTITIONS else key
         line = f"- Spark ignored `{conf}={session}`: the checkpoint keeps `{recorded}`."
         if checkpoint is not None and confs.get(conf) == recorded:
-            line += f" This one records it{_partitions(conf, stores)}."
+            has = f", and its state has {counts} partitions" if counts else ""
+            line += f" This one records it{has if conf == SHUFFLE_PARTITIONS else ''}."
         elif checkpoint is not None:
-            line += f" This one records {confs.get(conf, 'none')}: the text is of another."
+            line += f" This one records {confs.get(conf, 'none')}{_OF_ANOTHER}."
         lines.append(line)
     for part, old, new in refused:
         line = f"- Spark refused another {part} schema: the state has `{old}`, the query `{new}`."
@@ -184,8 +188,7 @@ def _changes(text: str, checkpoint: str | None) -> list[str]:
                 if _words(str(store[f"{part}_schema"])) == _words(old)
             ]
             which = f" In this checkpoint it is {' or '.join(names)}."
-            of_another = " No operator of this checkpoint has it: the text is of another."
-            line += which if names else of_another
+            line += which if names else f" No operator of this checkpoint has it{_OF_ANOTHER}."
         lines.append(line)
     return lines
 
@@ -195,8 +198,8 @@ def _files(text: str, checkpoint: str | None) -> list[str]:
     if checkpoint is None or not names:
         return []
     exists = discovery.open_checkpoint(checkpoint).storage.exists
-    words = {name: "there" if exists(name) else "not there" for name in names}
-    return [f"- `{name}` is {word} in this checkpoint." for name, word in words.items()]
+    words = {True: "there", False: "not there"}
+    return [f"- `{name}` is {words[exists(name)]} in this checkpoint." for name in names]
 
 
 def _ddl(schema: str) -> str:
@@ -210,31 +213,17 @@ def _words(schema: str) -> list[str]:
     return [word for word in re.findall(r"\w+", schema) if word != "struct"]
 
 
-def _partitions(conf: str, stores: Sequence[Mapping[str, Any]]) -> str:
-    counts = sorted({store["partitions"] for store in stores})
-    is_asked = conf == SHUFFLE_PARTITIONS and counts
-    return f", and its state has {' and '.join(map(str, counts))} partitions" if is_asked else ""
-
-
-def _confs_and_stores(path: str) -> tuple[dict[str, str], Sequence[Mapping[str, Any]]]:
-    report = analyses.load("info").function(path)
-    tables = {table.name: table.rows for table in report.tables}
-    return {row["conf"]: row["value"] for row in tables["confs"]}, tables["stores"]
-
-
 def _of_checkpoint(text: str, path: str, say: Callable[[str], str]) -> str:
     """An answer with the path in its commands, and with what this checkpoint has of its causes."""
     report = analyses.load("audit").function(path)
-    ids = {finding.kind.id: finding for finding in report.findings}
+    findings = {finding.kind.id: finding for finding in report.findings}
     causes = dict.fromkeys(_AUDITED.findall(text))
     lines = [f"# This checkpoint: {say(path)}", ""]
     for line in first_screen(report):
-        said = say(line.text.removesuffix(line.code) if line.code else line.text)
+        said = say(line.text.removesuffix(line.code))
         lines += [f"{said}`{line.code}`" if line.code else said, ""]
-    for id_ in causes:
-        if id_ in ids:
-            lines.append(f"- It has {id_}: {say(ids[id_].cause)}")
-    absent = [id_ for id_ in causes if id_ not in ids]
+    lines += [f"- It has {id_}: {say(findings[id_].cause)}" for id_ in causes if id_ in findings]
+    absent = [id_ for id_ in causes if id_ not in findings]
     if absent:
         lines.append(f"- It does not have {', '.join(absent)}.")
     named = re.sub(r"(`inspector [^`]*)\bPATH\b", rf"\1{shlex.quote(path)}", text)
@@ -243,8 +232,8 @@ def _of_checkpoint(text: str, path: str, say: Callable[[str], str]) -> str:
 
 def _unknown_text(topic: str) -> str:
     topics = ", ".join(near(topic))
-    hint = f"did you mean {topics}?" if topics else "inspector explain lists all topics"
-    if len(topic.split()) > _MOST_WORDS:
-        hint = f"the nearest topics are {topics}" if topics else hint
-        return f"no symptom is known for this text; {hint}"
-    return f"unknown topic {topic[:_SHOWN]!r}; {hint}"
+    is_message = len(topic.split()) > _MOST_WORDS
+    hint = f"the nearest topics are {topics}" if is_message else f"did you mean {topics}?"
+    hint = hint if topics else "inspector explain lists all topics"
+    unknown = "no symptom is known for this text" if is_message else f"unknown topic {topic[:80]!r}"
+    return f"{unknown}; {hint}"

@@ -20,18 +20,9 @@ from inspector.analyses.shared.opening import Opened, Recalled
 from inspector.analyses.shared.options import CACHE, Options
 from inspector.checkpoint.search import Found, is_pattern
 from inspector.checkpoint.urls import spell_root as shown_url
+from inspector.cli import output_files
 from inspector.cli.click_options import api_options, own_options
 from inspector.cli.exits import Exit, exit_of, message_of
-from inspector.cli.output_files import (
-    HTML,
-    Pages,
-    code_of,
-    destination,
-    failing_on,
-    outside,
-    record_of,
-    write,
-)
 from inspector.cli.terminal import NEVER, display_of
 from inspector.credentials import redact
 from inspector.exceptions import InspectorError
@@ -52,7 +43,7 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
         shown = Shown.of(parsed.get("level"), parsed.get("finding"))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    pages = Pages(analysis, parsed, many=True)
+    pages = output_files.Pages(analysis, parsed, many=True)
     options = api_options(parsed, analysis.shared)
     candidates: Iterable[Found] = _outside_outputs(
         find_all(parsed["paths"], options, recursive=parsed["recursive"]), parsed
@@ -71,9 +62,11 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
         pages.write()
         if fleet.record is not None:
             fleet.record.write()
-        with destination(parsed["output_file"], force=parsed["force"]) as file:
-            is_page = parsed["output"] == HTML and pages.wanted
-            write(pages.page() if is_page else document(form, members, gone, fleet.left_out), file)
+        with output_files.destination(parsed["output_file"], force=parsed["force"]) as file:
+            is_page = parsed["output"] == "html" and pages.wanted
+            output_files.write(
+                pages.page() if is_page else document(form, members, gone, fleet.left_out), file
+            )
     sys.exit(fleet.exit_code)
 
 
@@ -82,7 +75,7 @@ def _outside_outputs(candidates: Iterable[Found], parsed: dict[str, Any]) -> Ite
     outputs = [parsed[name] for name in names if parsed.get(name) is not None]
     for candidate in candidates:
         for output in outputs:
-            outside(candidate.path, output)
+            output_files.outside(candidate.path, output)
         yield candidate
 
 
@@ -93,11 +86,11 @@ class _Fleet:
         parsed: dict[str, Any],
         options: Options,
         form: Form,
-        pages: Pages,
+        pages: output_files.Pages,
     ) -> None:
         self._analysis, self._parsed, self._form, self._pages = analysis, parsed, form, pages
         self._own = own_options(analysis, parsed) | ({"page": True} if pages.wanted else {})
-        self.record = record_of(analysis, parsed, self._own, options.engine)
+        self.record = output_files.record_of(analysis, parsed, self._own, options.engine)
         self._identities: list[tuple[str, str | None]] = []
         self.recalled: list[str] = []
         self.exit_code, self.left_out = int(Exit.OK), 0
@@ -113,10 +106,10 @@ class _Fleet:
             if isinstance(run, Recalled) and run.is_kept:
                 self.recalled.append(report.checkpoint)
             self._note(report.checkpoint, report.summary.get("query_id"))
-            report = failing_on(report, fail_on)
+            report = output_files.failing_on(report, fail_on)
             if self.record is not None:
                 self.record.add(report)
-            member = self._form.member(report, lambda: code_of(report, fail_on))
+            member = self._form.member(report, lambda: output_files.code_of(report, fail_on))
             is_shown = shown.shows(report)
             if is_shown:
                 self._pages.add(report)

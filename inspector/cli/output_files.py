@@ -40,10 +40,14 @@ def outside(checkpoint: str, output: str) -> None:
         raise click.UsageError(f"{output} is inside the checkpoint, which is never written to")
 
 
-def history_options(analysis: Analysis) -> Iterator[click.Option]:
-    """The option of a command whose reports are remembered."""
-    if not analysis.remembered:
-        return
+def page_options() -> Iterator[click.Option]:
+    """The option of a command that makes a page of its own."""
+    page = "Also write an HTML page with charts to this file. It needs no network."
+    yield click.Option(["--html"], type=click.Path(), help=page)
+
+
+def history_options() -> Iterator[click.Option]:
+    """The options of a command whose reports are remembered."""
     yield click.Option(
         ["--history"],
         metavar="PATH",
@@ -71,9 +75,9 @@ def record_of(
     if not analysis.remembered:
         return None
     folder, form = parsed["history"], parsed["history_format"]
+    if folder is None and form != "parquet":
+        raise click.UsageError("--history-format is for --history")
     if folder is None:
-        if form != "parquet":
-            raise click.UsageError("--history-format is for --history")
         return None
     from inspector.render import audit_history as h  # noqa: PLC0415 - for few
 
@@ -162,19 +166,6 @@ def failing_on(report: Report, fail_on: str) -> Report:
     return replace(report, fail_on=None if fail_on == NEVER else Severity[fail_on.upper()])
 
 
-HTML = "html"
-
-
-def page_options(analysis: Analysis) -> Iterator[click.Option]:
-    """The option of a command that makes a page of its own."""
-    if analysis.page:
-        yield click.Option(
-            ["--html"],
-            type=click.Path(),
-            help="Also write an HTML page with charts to this file. It needs no network.",
-        )
-
-
 class Pages:
     """The page of a run: beside its reports by ``--html``, or instead of them by ``-o html``.
 
@@ -187,7 +178,7 @@ class Pages:
         self._failures: list[tuple[str, str]] = []
         target = self._target = parsed["html"] if analysis.page else None
         # what a page shows has to be computed
-        self.wanted = analysis.page and (parsed["output"] == HTML or target is not None)
+        self.wanted = analysis.page and (parsed["output"] == "html" or target is not None)
         if target is None:
             return
         # Said before a long audit, and not at its end.

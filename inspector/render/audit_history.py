@@ -65,21 +65,15 @@ def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> lis
     head, part = report.summary, report.part
     subset = None if part is None or part.subset is None else Subset.parse(part.subset)
     selected = part is not None and any(getattr(part, n) is not None for n in _SELECTED)
-    common = {
-        "audited": audited,
-        "command": report.command,
-        "inspector_version": __version__,
-        "checkpoint": place_of(report.checkpoint),
-        "query_id": head.get("query_id"),
+    common = _head(report.command, report.checkpoint, audited) | {
         "level": report.level.value,
         "problems": len(report.problems),
-        "batch_id": head.get("batch_id"),
+        **{name: head.get(name) for name in ("query_id", "batch_id", "state_file_bytes")},
         "batch_time": _time(head.get("batch_timestamp_ms")),
         "watermark": _time(head.get("watermark_ms")),
-        "state_file_bytes": head.get("state_file_bytes"),
         "is_part": selected or not is_newest,
-        "subset": None if subset is None else subset.number,
-        "subsets": None if subset is None else subset.count,
+        "subset": subset and subset.number,
+        "subsets": subset and subset.count,
     }
     tables = {table.name: table for table in report.tables}
     classes = tables.get("classes")
@@ -93,34 +87,37 @@ def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> lis
     for row in () if classes is None else classes.rows:
         of_store = stores.setdefault((row["operator_id"], row["store_name"]), {})
         of_store["leftovers"] = (of_store.get("leftovers") or 0) + row["keys"]
-    return [
-        {**common, "operator_id": store[0], "store_name": store[1], **of_store}
-        | {"findings": sorted({f.kind.id for f in report.findings if _is_about(f, store)})}
-        for store, of_store in (stores or {(None, None): {}}).items()
-    ]
+    rows = []
+    for (operator_id, store_name), of_store in (stores or {(None, None): {}}).items():
+        ids = {
+            finding.kind.id
+            for finding in report.findings
+            if finding.operator_id in (None, operator_id)
+            and finding.store_name in (None, store_name)
+        }
+        names = {"operator_id": operator_id, "store_name": store_name}
+        rows.append({**common, **names, **of_store, "findings": sorted(ids)})
+    return rows
 
 
 def failed_row(checkpoint: str, message: str, command: str, audited: datetime) -> Row:
     """The row of a checkpoint of which nothing could be read."""
+    row = _head(command, checkpoint, audited)
+    return {**row, "level": UNREADABLE, "is_part": False, "error": message}
+
+
+def _head(command: str, checkpoint: str, audited: datetime) -> Row:
     return {
         "audited": audited,
         "command": command,
         "inspector_version": __version__,
         "checkpoint": place_of(checkpoint),
-        "level": UNREADABLE,
-        "is_part": False,
-        "error": message,
     }
 
 
 def place_of(checkpoint: str) -> str:
     """A checkpoint's path as every audit has it, wherever that was started."""
     return spell_root(absolute(checkpoint)).rstrip("/")
-
-
-def _is_about(finding: Any, store: tuple[int | None, str | None]) -> bool:
-    """Whether a finding is about a store, or about something that it is a part of."""
-    return finding.operator_id in (None, store[0]) and finding.store_name in (None, store[1])
 
 
 def _time(value: int | None) -> datetime | None:
@@ -249,19 +246,15 @@ class Proofs:
     def sentence(self, checkpoint: str, subset: Subset, *, proven: bool) -> str:
         """How old the oldest proof is once this part has been verified."""
         if self.place is None:
-            return (
-                "Nothing is remembered of the other parts: --history PATH keeps when each was "
-                "verified."
-            )
+            hint = "--history PATH keeps when each was verified"
+            return f"Nothing is remembered of the other parts: {hint}."
         now = datetime.now(timezone.utc)
         times = self._of(checkpoint, subset.count) | ({subset: now} if proven else {})
         without = sorted(part.number for part, time in times.items() if time is None)
         if without:
+            count = f"{len(without):,} of {subset.count:,}"
             numbers = ", ".join(map(str, without[:_SHOWN])) + (", ..." * (len(without) > _SHOWN))
-            return (
-                f"{len(without):,} of {subset.count:,} parts have no proof in {self.place}: "
-                f"{numbers}."
-            )
+            return f"{count} parts have no proof in {self.place}: {numbers}."
         oldest = min(time for time in times.values() if time is not None)
         hours = (now - oldest).total_seconds() / 3600
         return (
@@ -272,8 +265,9 @@ class Proofs:
 
     def _of(self, checkpoint: str, count: int) -> dict[Subset, datetime | None]:
         proofs = self.times.get(place_of(checkpoint), {})
+        of_all = Subset(1, 1)
         newest: dict[Subset, datetime | None] = {}
         for subset in (Subset(number, count) for number in range(1, count + 1)):
-            times = (proofs.get(subset), proofs.get(Subset(1, 1)))
-            newest[subset] = max((time for time in times if time is not None), default=None)
+            times = [proofs[part] for part in (subset, of_all) if part in proofs]
+            newest[subset] = max(times, default=None)
         return newest

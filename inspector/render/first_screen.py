@@ -191,14 +191,10 @@ def _is_beside(cause: Cause) -> bool:
 
 def _place(cause: Cause) -> str:
     """Where it is; behind the cause, which is what people read first."""
-    operator = cause.finding.operator_id
-    if operator is None:
-        return ""
-    named = cause.operator_name not in (None, UNKNOWN_NAME)
-    name = f", {cause.operator_name}" if named else ""
-    store = cause.store_name
+    operator, name, store = cause.finding.operator_id, cause.operator_name, cause.store_name
+    of_name = "" if name in (None, UNKNOWN_NAME) else f", {name}"
     of_store = "" if store in (None, "default") else f", store {store}"
-    return f" (Operator {operator}{name}{of_store}.)"
+    return "" if operator is None else f" (Operator {operator}{of_name}{of_store}.)"
 
 
 def _size_text(size: StateSize) -> str:
@@ -238,13 +234,11 @@ def growth_text(growth: StateGrowth) -> str:
 
 
 def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> str:
-    growth, level = verdict.growth, verdict.level
-    read = ", as far as it could be read" if level is Level.UNREADABLE else ""
-    if not size.rows and level is Level.UNREADABLE:
-        return "No row of the state could be read, so its size is unknown."
+    growth, is_read = verdict.growth, verdict.level is not Level.UNREADABLE
     if not size.rows:
-        return "The state is empty."
-    holds = f"It holds {_size_text(size)} now{read}."
+        unread = "No row of the state could be read, so its size is unknown."
+        return "The state is empty." if is_read else unread
+    holds = f"It holds {_size_text(size)} now{'' if is_read else ', as far as it could be read'}."
     if growth is None or not growth.judged:
         return f"{capitalise(too_short(growth.versions if growth else 0))}. {holds}"
     if not growth.growing:
@@ -253,13 +247,14 @@ def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> st
     if growth.since_oldest:
         since += " or earlier, which can no longer be read"
     # Without a finding the line before has said how many keys come and go.
-    keys = verdict.cause is not None and bool(round(growth.rows_per_hour))
-    rows = f"~{_rows(growth)} and " if keys else ""
+    rate = (
+        "" if verdict.cause is None or not round(growth.rows_per_hour) else f"~{_rows(growth)} and "
+    )
     if short := short_history_text(growth.since_ms, summary.get("batch_timestamp_ms")):
         since += f", {short}"
-    heap = growth.heap_bytes_per_hour
-    of_heap = "" if heap is None else f" (~{bytes_rate_text(heap)} of heap)"
-    rate = f"{rows}~{bytes_text(growth.bytes_per_hour)} per hour{of_heap}"
+    rate += f"~{bytes_text(growth.bytes_per_hour)} per hour"
+    if growth.heap_bytes_per_hour is not None:
+        rate += f" (~{bytes_rate_text(growth.heap_bytes_per_hour)} of heap)"
     return f"The state grows by {rate} {since}. {holds}"
 
 

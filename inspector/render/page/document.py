@@ -50,7 +50,7 @@ from inspector.time_text import time_ms_text
 _ASSETS = files(__package__) / "assets"
 MOST_FLEET_BYTES = 8_000_000  # of a page; what is beyond has rows of its table alone
 
-_FLEET_NUMBERS = ("rows", "row bytes", "heap", "growth per hour", "leftovers")  # columns
+_FLEET_NUMBERS = 5  # columns of numbers that a report without a state has not
 
 
 def render_page(report: ReportData) -> Iterator[str]:
@@ -179,7 +179,7 @@ def _fleet(
     names, frame = short_names([path for path, _, _ in entries])
     groups = list(groups_of([(path, level.value, cause) for path, level, cause in entries]))
     group_of = {index: number for number, g in enumerate(groups) for index in g.members}
-    cells = [[Cell(UNKNOWN)] * (2 + len(_FLEET_NUMBERS))] * len(failures)
+    cells = [[Cell(UNKNOWN)] * (2 + _FLEET_NUMBERS)] * len(failures)
     cells += map(_fleet_numbers, ordered)
     links = [""] * len(failures) + [*links]
     rows = [
@@ -188,20 +188,16 @@ def _fleet(
         for index, (_, level, cause) in enumerate(entries)
     ]
     counts = Counter(level for _, level, _ in entries)
-    left_out = links.count("")
     kinds = {finding.kind for report in ordered for finding in report.findings}
     return {
-        "title": "Checkpoints, worst first",
         "frame": frame,
         "groups": groups,
         "meanings": sorted((kind.id, kind.title, _explanation(kind)) for kind in kinds),
         "counts": [(level.value, counts[level]) for level in reversed(Level)],
-        "numbers": _FLEET_NUMBERS,
         "rows": rows,
         "checkpoints": parts,
-        "left_out": left_out
-        and f"This page is limited to {bytes_text(MOST_FLEET_BYTES)}: the last "
-        f"{left_out} checkpoints of the table have no details here. Audit them one by one.",
+        "left_out": links.count(""),
+        "most": bytes_text(MOST_FLEET_BYTES),
     }
 
 
@@ -211,7 +207,7 @@ def _fleet_numbers(report: ReportData) -> list[Cell]:
     counts = [Cell(str(number), number) for number in numbers]
     verdict = report.verdict
     if verdict is None or verdict.size is None:
-        return [*counts, *[Cell(UNKNOWN)] * len(_FLEET_NUMBERS)]
+        return [*counts, *[Cell(UNKNOWN)] * _FLEET_NUMBERS]
     size, growth = verdict.size, verdict.growth
     is_known = growth is not None and not short_history(report)
     grows = growth.rate_for_limits(growth.bytes_per_hour) if growth and is_known else None
