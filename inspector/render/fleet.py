@@ -176,9 +176,11 @@ def _json(command: str, members: Sequence[Member], gone: Sequence[str]) -> Itera
         "command": command,
         "complete": all(member.level is not Level.UNREADABLE for member in members),
         "gone": list(gone),
-        "fleet": [plain_row(table, row) for row in table.rows],
     }
-    yield dumps(head)[:-1] + ', "reports": ['
+    yield dumps(head)[:-1] + ', "fleet": ['
+    for number, row in enumerate(table.rows):
+        yield (", " if number else "") + dumps(plain_row(table, row))
+    yield '], "reports": ['
     for number, member in enumerate(members):
         yield ",\n" if number else "\n"
         yield from member.text()
