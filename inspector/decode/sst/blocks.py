@@ -44,8 +44,6 @@ class RawBlocks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Packed:
-    """Blocks as they lie in a piece of the file, verified."""
-
     kind: Int64s  # type of the compression of each
     start: Int64s  # where in the piece what is compressed begins
     length: Int64s
@@ -111,7 +109,6 @@ class Blocks:
             yield handles.part(first, end)
 
     def _pack(self, data: bytes, handles: Handles, start: int) -> _Packed:
-        """The blocks of a piece of the file, verified."""
         octets = np.frombuffer(data, np.uint8)
         at = handles.offset - start
         end = at + handles.size
@@ -144,7 +141,6 @@ def _groups(ends: Int64s, most: int) -> Iterator[tuple[int, int]]:
 
 
 def _unpack(data: bytes, blocks: _Packed) -> RawBlocks:
-    """Blocks of a piece of the file, decompressed into one buffer."""
     if not blocks.kind.any():
         return RawBlocks(data, blocks.start, blocks.length, blocks.place)
     out = bytearray(int(blocks.size.sum()))

@@ -104,7 +104,6 @@ class _Run:
         return bisect_left(range(high), until, self.at, key=self.block.key)
 
     def go_on(self, at: int) -> None:
-        """Take what is before an entry as done."""
         self.at = at
         if self.block is not None and at == self.block.count:
             self._shift()
@@ -134,7 +133,6 @@ def _part(block: EntryBlock, start: int, end: int) -> EntryBlock:
 
 
 def _join(parts: list[EntryBlock]) -> EntryBlock:
-    """Blocks as one, over one buffer; not a plain one."""
     buffers = [part.buffer for part in parts]
     spans = np.concatenate([part.spans for part in parts], axis=1)
     before = np.cumsum([0, *map(len, buffers[:-1])])

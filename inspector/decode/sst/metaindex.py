@@ -14,46 +14,25 @@ from inspector.light_dataclasses import dataclass, field
 INDEX = "rocksdb.index"
 RANGE_DELETIONS = "rocksdb.range_del"
 DICTIONARY = "rocksdb.compression_dict"
-_PROPERTIES = "rocksdb.properties"
-_OLD_PROPERTIES = "rocksdb.stats"
 
-INDEX_TYPE = "rocksdb.block.based.table.index.type"
-USER_KEYS_IN_INDEX = "rocksdb.index.key.is.user.key"
-DELTA_ENCODED_INDEX = "rocksdb.index.value.is.delta.encoded"
+INDEX_TYPE = "rocksdb.block.based.table.index.type"  # 4 bytes, little endian
 INGESTED = "rocksdb.external_sst_file.version"
 
 _META_BYTES = 1 << 20  # of a block that is read entry by entry; RocksDB's own have a few thousand
 
-_FIELDS: Mapping[str, str] = {
+_NUMBERS: Mapping[str, str] = {
     "rocksdb.num.entries": "entries",
     "rocksdb.deleted.keys": "deletions",
     "rocksdb.merge.operands": "merge_operands",
     "rocksdb.num.range-deletions": "range_deletions",
     "rocksdb.raw.key.size": "raw_key_bytes",
     "rocksdb.raw.value.size": "raw_value_bytes",
+    "rocksdb.index.value.is.delta.encoded": "delta_encoded_index",
 }
-_TEXT_FIELDS: Mapping[str, str] = {
+_TEXTS: Mapping[str, str] = {
     "rocksdb.comparator": "comparator",
     "rocksdb.merge.operator": "merge_operator",
 }
-_NUMBERS = frozenset(
-    {
-        *_FIELDS,
-        *(USER_KEYS_IN_INDEX, DELTA_ENCODED_INDEX),
-        *("rocksdb.index.partitions", "rocksdb.top-level.index.size"),
-        *("rocksdb.num.filter_entries", "rocksdb.format.version", "rocksdb.fixed.key.length"),
-        *("rocksdb.oldest.key.time", "rocksdb.newest.key.time", "rocksdb.tail.start.offset"),
-        *("rocksdb.key.largest.seqno", "rocksdb.key.smallest.seqno", "rocksdb.data.size"),
-        *("rocksdb.num.data.blocks", "rocksdb.index.size", "rocksdb.filter.size"),
-        *("rocksdb.column.family.id", "rocksdb.creation.time", "rocksdb.file.creation.time"),
-        "rocksdb.original.file.number",
-        "rocksdb.sample_for_compression.slow.data.size",
-        "rocksdb.sample_for_compression.fast.data.size",
-        "rocksdb.user.defined.timestamps.persisted",
-    }
-)
-_FIXED = frozenset({INDEX_TYPE, INGESTED, "rocksdb.external_sst_file.global_seqno"})
-"""Numbers of a fixed length, little endian."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +46,11 @@ class TableProperties:
     range_deletions: int = 0
     raw_key_bytes: int = 0  # of all keys, uncompressed, with the 8 bytes of each internal key
     raw_value_bytes: int = 0  # of all values, uncompressed
+    delta_encoded_index: int = 0  # 1 if values of the index are delta-encoded
     comparator: str = ""  # name of the order of keys
     merge_operator: str = ""  # its name; "" or ``nullptr`` if none
-    # every property that is stored as a number, by its full name
-    numbers: Mapping[str, int] = field(default_factory=dict)
-    # all others, those of user collectors included, by their full name
-    texts: Mapping[str, bytes] = field(default_factory=dict)
+    # every property as it is stored, those of user collectors included, by its full name
+    stored: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class Metaindex:
@@ -95,24 +73,19 @@ class Metaindex:
 
     def properties(self) -> TableProperties:
         """What the table says about itself (DecodeError: it says nothing, or it cannot be read)."""
-        handle = self._handles.get(_PROPERTIES) or self._handles.get(_OLD_PROPERTIES)
+        handle = self["rocksdb.properties"] or self["rocksdb.stats"]  # their name before
         if handle is None:
             raise RecordError("a table without properties", offset=self._footer.metaindex.offset)
         block = self._blocks.read(handle, "properties", _META_BYTES)
-        numbers: dict[str, int] = {}
-        texts: dict[str, bytes] = {}
-        for key, value in block_entries(block, handle.offset):
-            name = key.decode("utf-8", "replace")
+        entries = block_entries(block, handle.offset)
+        stored = {key.decode("utf-8", "replace"): value for key, value in entries}
+        fields: dict[str, Any] = {"stored": stored}
+        for name, value in stored.items():
             if name in _NUMBERS:
-                numbers[name] = Varints(value, handle.offset).next(name)
-            elif name in _FIXED:
-                numbers[name] = int.from_bytes(value, "little")
-            else:
-                texts[name] = value
-        fields: dict[str, Any] = {field: numbers.get(name, 0) for name, field in _FIELDS.items()}
-        for name, field_name in _TEXT_FIELDS.items():
-            fields[field_name] = texts.get(name, b"").decode("utf-8", "replace")
-        return TableProperties(**fields, numbers=numbers, texts=texts)
+                fields[_NUMBERS[name]] = Varints(value, handle.offset).next(name)
+            elif name in _TEXTS:
+                fields[_TEXTS[name]] = value.decode("utf-8", "replace")
+        return TableProperties(**fields)
 
 
 _UINT32 = struct.Struct("<I")

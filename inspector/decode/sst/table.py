@@ -21,7 +21,6 @@ from inspector.decode.sst.blocks import Blocks
 from inspector.decode.sst.entries import RANGE_DELETION, EntryBlock, EntryReader
 from inspector.decode.sst.footer import TRAILER, Handle, Handles, Source, read_footer
 from inspector.decode.sst.metaindex import (
-    DELTA_ENCODED_INDEX,
     DICTIONARY,
     INDEX,
     INDEX_TYPE,
@@ -46,8 +45,8 @@ class Index:
 
     def __init__(self, blocks: Blocks, handle: Handle, properties: TableProperties) -> None:
         self._blocks, self._handle = blocks, handle
-        self._type = properties.numbers.get(INDEX_TYPE, 0)
-        self._delta = bool(properties.numbers.get(DELTA_ENCODED_INDEX, 0))
+        self._type = int.from_bytes(properties.stored.get(INDEX_TYPE, b""), "little")
+        self._delta = bool(properties.delta_encoded_index)
         if self._type >= len(_TYPES):
             message = f"an index of type {self._type}, expected one of {', '.join(_TYPES)}"
             raise DecodeError(message, offset=handle.offset)
@@ -219,14 +218,13 @@ class Table:
             raise DecodeError(message, offset=position)
         if self._meta[DICTIONARY] is not None:
             raise DecodeError("blocks compressed with a dictionary are not read", offset=position)
-        if INGESTED in properties.numbers:
+        if INGESTED in properties.stored:
             message = "a table that was made to be ingested: its sequence number is not in it"
             raise DecodeError(message, offset=position)
 
 
 @contextmanager
 def _located(path: str | None) -> Iterator[None]:
-    """Adds the path of a table to the errors of its format."""
     try:
         yield
     except DecodeError as error:

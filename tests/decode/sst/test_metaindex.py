@@ -14,14 +14,14 @@ ONE = [(b"k", 1, VALUE, b"v")]
 def test_a_table_that_says_little() -> None:
     found = open_table(BytesSource(table_of(ONE))).properties
     assert (found.entries, found.deletions, found.raw_key_bytes) == (1, 0, 0)
-    assert not {"rocksdb.compression", "rocksdb.creating.db.identity"} & found.texts.keys()
+    assert not {"rocksdb.compression", "rocksdb.creating.db.identity"} & found.stored.keys()
 
 
 def test_texts_that_are_no_utf8() -> None:
     data = table_of(ONE, more={b"rocksdb.merge.operator": b"\xff", b"\xfe": b"\xff"})
     found = open_table(BytesSource(data)).properties
     assert found.merge_operator == "�"
-    assert found.texts["�"] == b"\xff"
+    assert found.stored["�"] == b"\xff"
 
 
 def test_a_number_that_is_none() -> None:
