@@ -103,8 +103,6 @@ def tally(table: Any, touched: Any, step: int, flags: int, sums: Any, by_size: A
 
 
 class _Tally:
-    """Sums on their way into a caller's arrays."""
-
     def __init__(self, sums: Any, by_size: Any, versions: int = 1) -> None:
         self._totals = writable(sums, np.int64).view(np.uint64)
         self._counts = writable(by_size, np.int64)
@@ -137,7 +135,6 @@ class _Tally:
                 self._counts[kind * self._room + size] += rows
 
     def close(self, version: int = 0) -> None:
-        """Add the sums of a version to the caller's."""
         row = slice(version * len(SUMS), (version + 1) * len(SUMS))
         self._totals[row] += np.array([item & _WORD for item in self._sums], np.uint64)
         self._sums = [0] * len(SUMS)
@@ -222,8 +219,6 @@ def apply(  # noqa: PLR0913 - the columns of the records, and four results
 
 
 class _Apply:
-    """One call of :func:`apply`."""
-
     def __init__(
         self, rows: npt.NDArray[Any], touched: npt.NDArray[Any], step: int, flags: int
     ) -> None:

@@ -13,8 +13,6 @@ import numpy as np
 
 from inspector.kernel._arguments import checked_spans, integers, octets, same_length, writable
 
-_PRINT = 12
-
 
 @contextmanager
 def _busy(lock: threading.Lock) -> Iterator[None]:
@@ -71,11 +69,7 @@ class Interner:
     def _stored_form(self, key: bytes) -> bytes:
         if self._secret is None:
             return key
-        return hashlib.blake2b(key, digest_size=_PRINT, key=self._secret).digest()
-
-    def _check_bytes(self) -> None:
-        if self._secret is not None:
-            raise ValueError("the byte strings are not kept")
+        return hashlib.blake2b(key, digest_size=12, key=self._secret).digest()
 
     def __len__(self) -> int:
         with _busy(self._busy):
@@ -85,14 +79,6 @@ class Interner:
         """The number of a byte string, -1 if it has none."""
         with _busy(self._busy):
             return self._ids.get(self._stored_form(bytes(octets(key))), -1)
-
-    def lengths(self, out: Any) -> None:
-        """Fill ``out`` with each byte string's length; ValueError: wrong size, or none are kept."""
-        with _busy(self._busy):
-            self._check_bytes()
-            sizes = writable(out, np.int64)
-            same_length(sizes, self._keys)
-            sizes[:] = [len(key) for key in self._keys]
 
     def gather(self, ids: Any, offsets: Any) -> bytes:
         """The byte strings of some numbers, one after the other.
@@ -107,7 +93,8 @@ class Interner:
                 strings are not kept.
         """
         with _busy(self._busy):
-            self._check_bytes()
+            if self._secret is not None:
+                raise ValueError("the byte strings are not kept")
             numbers = integers(ids)
             positions = writable(offsets, np.int64)
             if len(positions) != len(numbers) + 1:

@@ -45,7 +45,6 @@ def descents(buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any) 
 
 
 def _rows(left: memoryview, right: memoryview, program: Program, depth: int) -> int:
-    """Of two rows or structs, by what the program says from here on."""
     fields = program.take()
     if not 0 <= fields <= _MOST_FIELDS or depth > DEEPEST:
         return _UNKNOWN
@@ -59,20 +58,21 @@ def _rows(left: memoryview, right: memoryview, program: Program, depth: int) -> 
 
 
 def _arrays(left: memoryview, right: memoryview, element: Program, depth: int) -> int:
-    """Of two arrays, by what the program says of each element."""
     if depth > DEEPEST:
         return _UNKNOWN
     width = _WIDTHS.get(element.copy().take(), WORD)
-    counts = [_count(left), _count(right)]
-    if counts[0] is None or counts[1] is None:
+    if min(len(left), len(right)) < WORD:
+        return _NO_FIT
+    counts = read_uint(left[:WORD]), read_uint(right[:WORD])
+    if counts[0] > len(left) or counts[1] > len(right):
         return _NO_FIT
     first, second = Parts(left, counts[0], WORD, width), Parts(right, counts[1], WORD, width)
     if not (first.fits and second.fits):
         return _NO_FIT
-    for i in range(min(counts[0], counts[1])):
+    for i in range(min(counts)):
         if way := _values(first, second, i, element.copy(), depth):
             return way
-    return _sign(counts[0], counts[1])
+    return _sign(*counts)
 
 
 def _values(left: Parts, right: Parts, i: int, program: Program, depth: int) -> int:
@@ -98,14 +98,6 @@ def _values(left: Parts, right: Parts, i: int, program: Program, depth: int) -> 
     return _SPANS[kind](first, second)
 
 
-def _count(array: memoryview) -> int | None:
-    """How many elements an array claims; None if it cannot have them."""
-    if len(array) < WORD:
-        return None
-    count = read_uint(array[:WORD])
-    return count if count <= len(array) else None
-
-
 def _sign(left: Any, right: Any) -> int:
     return int(right < left) - int(left < right)
 
@@ -113,10 +105,6 @@ def _sign(left: Any, right: Any) -> int:
 def _reals(form: struct.Struct, left: memoryview, right: memoryview) -> int:
     first, second = form.unpack_from(left)[0], form.unpack_from(right)[0]
     return _sign((first != first, first), (second != second, second))
-
-
-def _bytes(left: memoryview, right: memoryview) -> int:
-    return _sign(bytes(left), bytes(right))
 
 
 def _big_numbers(left: memoryview, right: memoryview) -> int:
@@ -132,7 +120,7 @@ def _instants(left: memoryview, right: memoryview) -> int:
 
 
 _SPANS: Mapping[int, Callable[[memoryview, memoryview], int]] = {
-    programs.BYTES: _bytes,
+    programs.BYTES: lambda left, right: _sign(bytes(left), bytes(right)),
     programs.EQUAL_BYTES: lambda left, right: _EQUAL if left == right else _UNKNOWN,
     programs.BIG_NUMBER: _big_numbers,
     programs.INSTANT: _instants,

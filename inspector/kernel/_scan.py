@@ -33,13 +33,9 @@ def scan(
 ) -> tuple[int, int, int]:
     """Find whole records from ``start`` on.
 
-    Args:
-        buffer: raw bytes of a delta, snapshot or changelog.
-        start: offset of the first record.
-        spans: filled with the :data:`~inspector.kernel.record_layout.SPAN` numbers of each record,
-            column after column; its length says how many there is room for.
-        max_length: longest key or value that is accepted.
-        kinds: filled with the kind of each record; None where records have none.
+    ``spans`` takes the :data:`~inspector.kernel.record_layout.SPAN` numbers of each record, column
+    after column; its length says how many there is room for. ``max_length`` is that of the longest
+    key or value that is accepted. ``kinds`` takes the kind of each record; None: they have none.
 
     Returns:
         A status, the number of records found, and the offset of the first byte not consumed (of

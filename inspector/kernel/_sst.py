@@ -149,8 +149,6 @@ def table_entries(  # noqa: PLR0913 - a buffer with spans and two to be filled, 
 
 @dataclass(slots=True)
 class _Walk:
-    """How far the entries were found."""
-
     out: memoryview  # takes keys and values
     columns: Int64s  # takes where they are
     max_length: int  # of a user key or value
@@ -162,7 +160,6 @@ class _Walk:
     plain: bool = True  # as ``table_entries`` returns it
 
     def block(self, block: bytes) -> int:
-        """Walk to the end of a block, with MORE there."""
         end = _entries_end(block)
         if end < self.place:
             return layout.BAD_BLOCK
@@ -252,13 +249,9 @@ def index_handles(
 ) -> tuple[int, bool]:
     """Find the handles of an index, and put the offset and the size of each block into two arrays.
 
-    Args:
-        buffer: the entries of its block, without restarts.
-        delta: whether its values are delta-encoded.
-        first_keys: whether the first key of the block follows each handle.
-        trailer: bytes behind each block.
-        offsets: takes the offsets.
-        sizes: takes the sizes.
+    ``buffer`` has the entries of its block, without restarts; ``delta`` says whether its values are
+    delta-encoded, ``first_keys`` whether the first key of the block follows each handle, and
+    ``trailer`` how many bytes are behind each block.
 
     Returns:
         The number of handles found, and whether these are all: the next entry has impossible
@@ -282,8 +275,6 @@ def index_handles(
 
 @dataclass(slots=True)
 class _Entries:
-    """How far an index was read."""
-
     data: bytes  # its entries
     # delta, first_keys, trailer: as of ``index_handles``
     delta: bool

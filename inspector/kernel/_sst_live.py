@@ -84,8 +84,6 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
 
 
 class _Found:
-    """The entries that make values."""
-
     def __init__(self, order: Any, pieces: Any) -> None:
         self._order, self._pieces = order, pieces
         self.keys = self.used = 0  # live ones, and numbers in ``order``

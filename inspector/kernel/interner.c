@@ -190,24 +190,6 @@ static PyObject *interner_find(PyObject *object, PyObject *argument)
     return PyLong_FromLongLong(number);
 }
 
-static PyObject *interner_lengths(PyObject *object, PyObject *argument)
-{
-    Interner *self = (Interner *)object;
-    PyObject *result = NULL;
-    Array out;
-    int64_t i;
-    if (interner_enter(self) < 0)
-        return NULL;
-    if (keys_kept(self) == 0 && out_open(argument, "lq", self->keys.count, &out) == 0) {
-        for (i = 0; i < self->keys.count; i++)
-            array_set(&out, i, key_at(&self->keys, i).size);
-        PyBuffer_Release(&out.buffer);
-        result = Py_NewRef(Py_None);
-    }
-    self->busy = 0;
-    return result;
-}
-
 /* Writes where each key will start, and returns the sum; -1 for a bad number, -2 for too much. */
 static int64_t gather_offsets(const KeyTable *table, const Array *ids, Array *offsets)
 {
@@ -357,7 +339,6 @@ static void interner_dealloc(PyObject *object)
 static PyMethodDef interner_methods[] = {
     {"intern", interner_intern, METH_VARARGS, "Number the bytes of every span."},
     {"find", interner_find, METH_O, "The number of a byte string, or -1."},
-    {"lengths", interner_lengths, METH_O, "The length of every byte string."},
     {"gather", interner_gather, METH_VARARGS, "The byte strings of some numbers."},
     {NULL, NULL, 0, NULL},
 };

@@ -44,7 +44,7 @@ ROW = np.dtype(
         ("puts", "<i4"),
         ("record", "<i4"),
         ("live", "?"),
-        ("same_state", "?"),
+        ("put_same_state", "?"),
         ("mark", "u1"),
         ("unused", "V1"),
     ]

@@ -146,7 +146,6 @@ def test_an_interner_takes_bytes_and_arrays(kernel: Kernel, wrong: Any) -> None:
     intern: Any = interner.intern
     calls: list[Callable[[], object]] = [
         lambda: interner.find(wrong),
-        lambda: interner.lengths(wrong),
         lambda: interner.gather(wrong, int64s(0, 0)),
         lambda: interner.gather(int64s(0), wrong),
         *(partial(intern, *sound[:n], wrong, *sound[n + 1 :]) for n in range(4)),

@@ -247,7 +247,6 @@ def test_arrays_of_different_length_are_refused(kernel: Kernel) -> None:
         lambda: kernel.gather(b"", one, two),
         lambda: kernel.hash64(b"", one, one, -1, np.zeros(2, np.uint64)),
         lambda: kernel.Interner().intern(b"", one, one, two),
-        lambda: kernel.Interner().lengths(one),
         lambda: kernel.Interner().gather(one, one),
     ]
     for call in calls:
@@ -277,16 +276,12 @@ def test_an_empty_interner_has_nothing(kernel: Kernel) -> None:
     interner = kernel.Interner()
     assert (len(interner), interner.find(b"")) == (0, -1)
     assert interner.gather(int64s(), np.full(1, 7, np.int64)) == b""
-    interner.lengths(int64s())
 
 
 def test_keys_come_back(kernel: Kernel) -> None:
     keys = [b"x" * i for i in range(40)]
     interner = kernel.Interner()
     intern(interner, keys)
-    lengths = np.zeros(40, np.int64)
-    interner.lengths(lengths)
-    assert lengths.tolist() == list(range(40))
     offsets = np.zeros(4, np.int64)
     assert interner.gather(int64s(3, 0, 2), offsets) == b"xxxxx"
     assert offsets.tolist() == [0, 3, 3, 5]
@@ -300,12 +295,8 @@ def test_keys_of_which_only_hashes_are_kept(kernel: Kernel) -> None:
     assert intern(interner, keys[::-1]) == list(range(1500))[::-1]
     assert [interner.find(keys[i]) for i in (0, 7, 128, 129, 1499)] == [0, 7, 128, 129, 1499]
     assert interner.find(b"another") == -1
-    for ask in (
-        lambda: interner.lengths(np.zeros(1500, np.int64)),
-        lambda: interner.gather(int64s(0), np.zeros(2, np.int64)),
-    ):
-        with pytest.raises(ValueError, match="not kept"):
-            ask()
+    with pytest.raises(ValueError, match="not kept"):
+        interner.gather(int64s(0), np.zeros(2, np.int64))
 
 
 @pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
@@ -356,9 +347,6 @@ def test_keys_of_one_size_and_then_another(
     for some in (first, first[::-1], keys, keys[::-1], first):
         assert intern(interner, some) == [number[key] for key in some]
     assert [interner.find(key) for key in keys] == list(range(len(keys)))
-    lengths = np.zeros(len(keys), np.int64)
-    interner.lengths(lengths)
-    assert lengths.tolist() == list(map(len, keys))
     offsets = np.zeros(len(keys) + 1, np.int64)
     assert interner.gather(np.arange(len(keys)), offsets) == b"".join(keys)
 
