@@ -42,24 +42,18 @@ class Source:
         """At most this many of the next bytes; empty at the end only."""
         if self.at_end():
             return memoryview(b"")
-        taken = self._chunk[self._place : self._place + most]
-        self._place += len(taken)
-        self.offset += len(taken)
+        taken = self.window[:most]
+        self.skip(len(taken))
         return taken
 
     def up_to(self, size: int) -> memoryview:
         """The next ``size`` bytes, or all that are left; bytes are kept only as they arrive."""
-        end = self._place + size
-        if end <= len(self._chunk):
-            taken = self._chunk[self._place : end]
-            self._place = end
-            self.offset += size
+        taken = self.window[:size]
+        if len(taken) == size:
+            self.skip(size)
             return taken
         joined = bytearray()
-        while len(joined) < size:
-            part = self.some(size - len(joined))
-            if not part:
-                break
+        while len(joined) < size and (part := self.some(size - len(joined))):
             joined += part
         return memoryview(joined)
 
@@ -93,8 +87,7 @@ class RawCodec:
     """A codec without framing, by pyarrow's name for it and a title for messages."""
 
     def __init__(self, name: Literal["lz4_raw", "snappy"], title: str) -> None:
-        # A codec is recognised without it.
-        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow as pa  # noqa: PLC0415 - a codec is recognised without it
 
         self._codec, self._title = pa.Codec(name), title
         self._errors = OSError, pa.ArrowException

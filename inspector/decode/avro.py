@@ -33,6 +33,7 @@ from inspector.exceptions import DecodeError, LimitError, RowError, TruncatedErr
 from inspector.model import LIMITS, Limits, above_limit
 from inspector.sparktypes import (
     BINARY,
+    VOID,
     ArrayType,
     AtomicType,
     DataType,
@@ -60,7 +61,6 @@ class _Cursor:
 
     @property
     def remaining(self) -> int:
-        """Bytes that were not read yet."""
         return len(self.data) - self.at
 
     def take(self, count: int) -> bytes:
@@ -77,7 +77,6 @@ class _Cursor:
             raise LimitError("got an Avro row of more fields than its bytes allow", offset=self.at)
 
     def number(self, bits: int = _LONG_BITS) -> int:
-        """A zigzag varint."""
         start, value = self.at, 0
         for shift in range(0, bits, 7):
             (byte,) = self.take(1)
@@ -161,7 +160,7 @@ def _nullable(written: DataType, wanted: DataType) -> _Read:
     """A value that is a union with null; void is null without one."""
     written, wanted = storage_type(written), storage_type(wanted)
     read = _value(written, wanted)
-    if _is_void(written):
+    if written == VOID:
         return read
 
     def choose(cursor: _Cursor) -> Any:
@@ -185,7 +184,8 @@ def _value(written: DataType, wanted: DataType) -> _Read:
     if isinstance(written, StructType) and isinstance(wanted, StructType):
         return _struct(written, wanted)
     if isinstance(written, ArrayType) and isinstance(wanted, ArrayType):
-        return partial(_list, _element(written.element, wanted.element), _is_void(written.element))
+        read = _element(written.element, wanted.element)
+        return partial(_list, read, storage_type(written.element) == VOID)
     if isinstance(written, MapType) and isinstance(wanted, MapType):
         return partial(_map, _element(written.value, wanted.value))
     if isinstance(written, StringType) and isinstance(wanted, StringType):
@@ -201,10 +201,6 @@ def _value(written: DataType, wanted: DataType) -> _Read:
         got = f"got Avro of {type_name(written)} for {type_name(wanted)}"
         raise DecodeError(f"{got}, expected a type that Spark stores as Avro")
     return pack
-
-
-def _is_void(data_type: DataType) -> bool:
-    return isinstance(data_type, AtomicType) and data_type.kind == "void"
 
 
 def _list(read: _Read, void: bool, cursor: _Cursor) -> list[Any]:

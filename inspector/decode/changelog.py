@@ -22,8 +22,9 @@ from inspector.model import LIMITS, Limits
 
 NEWEST_VERSION = 4
 
-_WITH_KINDS = (2, 4)
-_WITH_LINEAGE = (3, 4)
+WITH_KINDS = (2, 4)  # versions of changelogs of which each record begins with its kind
+WITH_LINEAGE = (3, 4)  # versions of changelogs that say what they are based on
+
 _LENGTH_BYTES = 2
 _VERSION = re.compile(rb"v([0-9]{1,5})")
 _LONGEST_VERSION = 6
@@ -57,13 +58,11 @@ def read_changelog(
     """
     stream = _Beginning(blocks)
     head = _head(stream)
-    kinds = head.version in _WITH_KINDS
+    kinds = head.version in WITH_KINDS
     return head, scan_blocks(stream.rest(head.size), limits, raw_offset=head.size, kinds=kinds)
 
 
 class _Beginning:
-    """The first bytes of a stream, as many as are looked at."""
-
     def __init__(self, blocks: Iterable[bytes]) -> None:
         self._stream = iter(blocks)
         self._read = b""
@@ -78,7 +77,6 @@ class _Beginning:
         return self._read[:size]
 
     def rest(self, start: int) -> Iterator[bytes]:
-        """Everything from a place on that was looked at."""
         return chain([self._read[start:]] if len(self._read) > start else [], self._stream)
 
 
@@ -87,7 +85,7 @@ def _head(stream: _Beginning) -> ChangelogHead:
     if not 1 <= version <= NEWEST_VERSION:
         message = f"got changelog version v{version}, expected v1 to v{NEWEST_VERSION}"
         raise DecodeError(message, offset=0)
-    if version not in _WITH_LINEAGE:
+    if version not in WITH_LINEAGE:
         return ChangelogHead(version, (), size)
     prefix = stream.first(size + _LENGTH_BYTES)[size:]
     if len(prefix) < _LENGTH_BYTES:

@@ -20,7 +20,6 @@ from inspector.light_dataclasses import dataclass
 from inspector.sparktypes import DataType, storage_type
 
 _BITS = 64
-_FEWWORDS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +103,11 @@ def compose_rows(buffer: bytes, columns: Sequence[Column], count: int) -> Rows:
 
 
 def _copy(buffer: bytes, offsets: Int64s, words: Int64s, out: UInt64s, targets: Int64s) -> None:
-    """Copy so many words of each row."""
     total = int(words.sum())
     if not total:
         return
     most = int(words.max())
-    if most <= _FEWWORDS:
-        # Fields of a few words: word by word through all rows.
+    if most <= 8:  # fields of a few words: word by word through all rows
         for at in range(most):
             rows: Any = slice(None) if at < int(words.min()) else np.flatnonzero(words > at)
             out[targets[rows] + at] = numbers_at(buffer, "<u8", offsets[rows] + at * WORD)

@@ -204,7 +204,6 @@ def sizes_at(buffer: bytes, spans: Spans) -> Int64s:
 
 
 def _split(buffer: bytes, keys: Spans) -> tuple[Spans, Spans]:
-    """The prefix of each key, and what follows it."""
     sizes = sizes_at(buffer, keys)
     prefix = Spans(keys.offsets + _SIZE_BYTES, sizes)
     return prefix, Spans(prefix.offsets + sizes, keys.lengths - _SIZE_BYTES - sizes)

@@ -101,8 +101,6 @@ def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int6
 
 
 class _Fields:
-    """Measures the fields of rows, of the top level or nested, in the order of the schema."""
-
     def __init__(self, data: npt.NDArray[np.uint8]) -> None:
         self._data = data
         self.found: list[FieldBytes] = []

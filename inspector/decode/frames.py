@@ -21,8 +21,7 @@ class _Codec(NamedTuple):
     magic: bytes
     inflate: Callable[[Source, Limits], Iterator[bytes]]
     spark_class: str  # the class in ``org.apache.spark.io`` that the conf may name in full
-    # whether its blocks carry checksums of their raw bytes, as Spark writes them
-    has_checksums: bool = False
+    has_checksums: bool = False  # whether its blocks carry checksums of their raw bytes
 
 
 _CODECS: Mapping[str, _Codec] = {
@@ -34,8 +33,6 @@ _CODECS: Mapping[str, _Codec] = {
 CODECS = tuple(_CODECS)  # short names, as in the conf
 DEFAULT_CODEC = "lz4"  # what Spark assumes where none is recorded (``StateStoreConf``)
 
-_CLASS_PREFIX = "org.apache.spark.io."
-
 
 def codec_of(conf_value: str) -> str:
     """The codec of a conf: a short name in any case, or a class of Spark's; else DecodeError."""
@@ -43,7 +40,7 @@ def codec_of(conf_value: str) -> str:
     if name.lower() in CODECS:
         return name.lower()
     for codec, framing in _CODECS.items():
-        if framing.spark_class == name.removeprefix(_CLASS_PREFIX):
+        if framing.spark_class == name.removeprefix("org.apache.spark.io."):
             return codec
     raise DecodeError(f"unknown codec {conf_value[:120]!r}, expected {', '.join(CODECS)}")
 

@@ -58,7 +58,6 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
 
 
 def _one_block(source: Source, limits: Limits) -> bytes:
-    """One block, decompressed and verified; empty for an end mark."""
     start = source.offset
     _, token, compressed, size, checksum = source.header(_HEADER, MAGIC, "an LZ4 block")
     _check_lengths(token, compressed, size, checksum, start)

@@ -198,8 +198,6 @@ def _until_error(blocks: Iterable[bytes], errors: list[DecodeError]) -> Iterator
 
 @dataclass(slots=True)
 class _Place:
-    """How far a file was read."""
-
     raw: int = 0  # where the rest starts
     records: int = 0  # how many were before it
     rest: bytes = b""  # what is left over
@@ -245,7 +243,6 @@ def _scan(
 
 
 def _block(scanned: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
-    """The block of what was found, checked."""
     buffer, raw, first_record, spans, _ = scanned
     if snapshot and (removals := np.flatnonzero(spans[3] == REMOVED)).size:
         if row_checksum:

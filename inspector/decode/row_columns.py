@@ -58,8 +58,6 @@ from inspector.sparktypes import (
     type_name,
 )
 
-__all__ = ["DecodedRows", "Int64Path", "RowDecoder", "fixed_slot_offset"]
-
 Array: TypeAlias = "pa.Array[Any]"
 ArrowType: TypeAlias = Any  # the stubs of pyarrow do not know the parts of nested types
 
@@ -69,7 +67,6 @@ _WIDE = 16  # bytes reserved for a wide decimal, a calendar interval, a nanoseco
 _VARIANT_LENGTH = 4
 _DUMMY_BYTES = 16
 _DUMMY_NULLS = 1
-_NANOS = ("timestamp_nanos", "timestamp_ntz_nanos")
 
 _NUMPY: Mapping[str, str] = {
     "byte": "i1",
@@ -121,7 +118,6 @@ class RowDecoder:
         return struct_fields(page, self.schema, rows, rows.present & ~dummy, self.arrow_type)
 
     def _dummies(self, page: Page, rows: Regions) -> Bools:
-        """Which rows stand for nothing."""
         # Deduplication before 3.2 declares the whole input row as its value and stores one null
         # field (StreamingDeduplicateExec): 16 bytes, whatever the schema.
         dummy: Bools = rows.present & (rows.size == _DUMMY_BYTES) & (self._fixed > _DUMMY_BYTES)
@@ -186,8 +182,7 @@ def _values(page: Page, cells: Cells, dtype: str) -> npt.NDArray[Any]:
 def _boolean(page: Page, cells: Cells, arrow: ArrowType) -> Array:
     values = _values(page, cells, "u1")
     page.misfits.flag(cells.row[values > 1], f"{cells.path}: neither true nor false")
-    bits = np.packbits(values != 0, bitorder="little")
-    return pa.Array.from_buffers(arrow, len(cells), [validity(cells.present), memory(bits)])
+    return array(arrow, cells.present, np.packbits(values != 0, bitorder="little"))
 
 
 def _narrow_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
@@ -288,7 +283,9 @@ _OTHERS: Mapping[str, Callable[[Page, Cells, ArrowType], Array]] = {
         lambda page, cells, arrow: blob(page, arrow, regions(page, cells)),
     ),
     "interval": partial(_parts, dtypes={0: "<i4", 4: "<i4", 8: "<i8"}),
-    **dict.fromkeys(_NANOS, partial(_parts, dtypes={0: "<i8", 8: "<i2"})),
+    **dict.fromkeys(
+        ("timestamp_nanos", "timestamp_ntz_nanos"), partial(_parts, dtypes={0: "<i8", 8: "<i2"})
+    ),
     "variant": _variant,
 }
 
@@ -394,7 +391,6 @@ def _header_bytes(counts: Int64s) -> Int64s:
 
 
 def _elements(page: Page, element: DataType, spans: Regions, counts: Int64s) -> Cells:
-    """One cell per element of all arrays, in order."""
     total = int(counts.sum())
     if total > _MOST_OFFSET:
         raise LimitError(f"{spans.path}: {total} elements in one column, decode fewer rows at once")

@@ -72,6 +72,7 @@ _ORDERED: Mapping[str, int] = {
     "void": programs.NOTHING,
 }
 """How the kernel compares the atomic types that Spark sorts (``OrderUtils.isOrderable``)."""
+_UNORDERED = (programs.UNORDERED,)
 _HASHED: Mapping[str, int] = {
     kind: programs.BOOLEAN if kind == "boolean" else word
     for kind, word in _ORDERED.items()
@@ -155,22 +156,13 @@ def _order(data_type: DataType) -> tuple[int, ...]:
     if isinstance(data_type, StructType):
         parts = [_order(field.data_type) for field in data_type.fields]
         program = (len(parts), *chain(*parts))
-        return (
-            (programs.UNORDERED,)
-            if (programs.UNORDERED,) in parts
-            else (programs.FIELDS, len(program), *program)
-        )
+        return _UNORDERED if _UNORDERED in parts else (programs.FIELDS, len(program), *program)
     if isinstance(data_type, ArrayType):
         element = _order(data_type.element)
-        return (
-            element
-            if element == (programs.UNORDERED,)
-            else (programs.ELEMENTS, len(element), *element)
-        )
+        return element if element == _UNORDERED else (programs.ELEMENTS, len(element), *element)
     if isinstance(data_type, StringType):
-        return (
-            programs.BYTES if data_type.collation == BINARY_COLLATION else programs.EQUAL_BYTES,
-        )
+        by_bytes = data_type.collation == BINARY_COLLATION
+        return (programs.BYTES if by_bytes else programs.EQUAL_BYTES,)
     if isinstance(data_type, DecimalType):
         return (data_type.fixed_width or programs.BIG_NUMBER,)
     kind = data_type.kind if isinstance(data_type, AtomicType) else ""

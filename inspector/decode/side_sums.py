@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from typing import Protocol
+from typing import TypeAlias
 
 from inspector.exceptions import DecodeError, TruncatedError
 from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits, above_limit
 
 _HADOOP_HEADER = struct.Struct(">4si")
-_HADOOP_MAGIC = b"crc\x00"
 _HADOOP_SUM = struct.Struct(">I")
 _PARTS_AT_ONCE = 1 << 12  # as many sums are held
 
@@ -27,16 +26,6 @@ class Mismatch:
 
     message: str
     offset: int | None = None
-
-
-class SideSum(Protocol):
-    """What a checksum file says, on the way through its main file."""
-
-    def update(self, chunk: bytes) -> None:
-        """Take the next bytes of the main file."""
-
-    def finish(self) -> Mismatch | None:
-        """What does not match; call it after the last chunk."""
 
 
 class HadoopSum:
@@ -64,7 +53,6 @@ class HadoopSum:
         self._take(remainder[whole:], size)
 
     def _take(self, remainder: memoryview, most: int) -> memoryview:
-        """Add bytes to the part that has begun; returns what is left of them."""
         part = remainder[:most]
         if part:
             self._sum = zlib.crc32(part, self._sum)
@@ -96,12 +84,11 @@ class HadoopSum:
         first = self._parts if self._first is None and left else self._first
         if first is None:
             return None
-        bad, total = self._bad + left, max(self._parts, recorded)
         return Mismatch(
-            f"{bad} of {total} parts of {self._part} bytes differ from "
-            "Hadoop's checksum file, this is the first: the file was changed, or the checksum "
-            "file was left behind by another of its name; Spark compares them and fails only "
-            "with FileSystemBasedCheckpointFileManager",
+            f"{self._bad + left} of {max(self._parts, recorded)} parts of {self._part} bytes "
+            "differ from Hadoop's checksum file, this is the first: the file was changed, or the "
+            "checksum file was left behind by another of its name; Spark compares them and fails "
+            "only with FileSystemBasedCheckpointFileManager",
             first * self._part,
         )
 
@@ -114,7 +101,7 @@ class SparkSum:
 
         self._extend = google_crc32c.extend
         self._recorded = parse_spark_checksum(side)
-        self._sum, self._size = 0, 0
+        self._sum = self._size = 0
 
     def update(self, chunk: bytes) -> None:
         """Take the next bytes."""
@@ -123,16 +110,18 @@ class SparkSum:
 
     def finish(self) -> Mismatch | None:
         """Whether the file is the one that was summed; another algorithm is passed over."""
-        recorded = self._recorded
-        if recorded.algorithm != "CRC32C":
-            return None
-        if recorded.value == self._sum and recorded.size in (None, self._size):
+        algorithm, value, size = self._recorded
+        if algorithm != "CRC32C" or (value == self._sum and size in (None, self._size)):
             return None
         return Mismatch(
             f"got CRC32C {self._sum:08x} over {self._size} bytes, Spark's checksum file records "
-            f"{recorded.value:08x} over {recorded.size} bytes: the file was changed; that proves "
+            f"{value:08x} over {size} bytes: the file was changed; that proves "
             "nothing if a Spark that writes no such files (other than 4.1) wrote it anew since"
         )
+
+
+SideSum: TypeAlias = HadoopSum | SparkSum
+"""What a checksum file says, on the way through its main file; finished behind the last chunk."""
 
 
 def hadoop_sums(crc: bytes, limits: Limits = LIMITS) -> tuple[int, memoryview]:
@@ -144,24 +133,18 @@ def hadoop_sums(crc: bytes, limits: Limits = LIMITS) -> tuple[int, memoryview]:
         raise TruncatedError("checksum file without a header", offset=len(crc))
     magic, size = _HADOOP_HEADER.unpack_from(crc)
     sums = memoryview(crc)[_HADOOP_HEADER.size :]
-    if magic != _HADOOP_MAGIC or size <= 0 or len(sums) % _HADOOP_SUM.size:
+    if magic != b"crc\0" or size <= 0 or len(sums) % _HADOOP_SUM.size:
         raise DecodeError(f"not a Hadoop checksum file: {crc[:8]!r}, {len(crc)} bytes")
     if size < limits.sum_part_bytes:
         raise above_limit("sum_part_bytes", f"a checksum for each {size} bytes", limits)
     return size, sums
 
 
-@dataclass(frozen=True)
-class SparkChecksum:
-    """What Spark 4.1's ``NAME.crc`` says of its main file (``ChecksumCheckpointFileManager``)."""
+def parse_spark_checksum(data: bytes) -> tuple[str, int, int | None]:
+    """Algorithm, checksum and bytes (None: not recorded) of a main file; DecodeError: none.
 
-    algorithm: str
-    value: int  # the checksum, unsigned
-    size: int | None = None  # bytes of the main file; None if not recorded
-
-
-def parse_spark_checksum(data: bytes) -> SparkChecksum:
-    """Read Spark's checksum side file (DecodeError: it is not one)."""
+    By Spark 4.1's ``NAME.crc`` (``ChecksumCheckpointFileManager``).
+    """
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -172,4 +155,4 @@ def parse_spark_checksum(data: bytes) -> SparkChecksum:
     size = document.get("mainFileSize")
     if not isinstance(algorithm, str) or not isinstance(value, int):
         raise DecodeError("not a Spark checksum file: no algorithm or value")
-    return SparkChecksum(algorithm, value & 0xFFFFFFFF, size if isinstance(size, int) else None)
+    return algorithm, value & 0xFFFFFFFF, size if isinstance(size, int) else None

@@ -52,7 +52,6 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
 
 
 def _versions(source: Source) -> None:
-    """Check the versions in a header whose magic was taken."""
     start = source.offset
     version, compatible = _VERSIONS.unpack(source.take(_VERSIONS.size, "Snappy header"))
     if version < _VERSION or compatible > _VERSION:

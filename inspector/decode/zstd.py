@@ -11,8 +11,6 @@ from inspector.model import Limits
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 
-_READ_BYTES = 1 << 20
-
 
 def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
     """The decompressed bytes, in pieces of up to 1 MiB.
@@ -29,7 +27,7 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
     stream = pa.CompressedInputStream(pa.PythonFile(reader, mode="r"), "zstd")
     while True:
         try:
-            block = stream.read(min(_READ_BYTES, limits.frame_bytes))
+            block = stream.read(min(1 << 20, limits.frame_bytes))
         except (OSError, pa.ArrowException) as error:
             if error is reader.failure:
                 raise

@@ -8,15 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import google_crc32c
 
-from inspector.decode.changelog import LineageItem
+from inspector.decode.changelog import WITH_KINDS, WITH_LINEAGE, LineageItem
 from inspector.encode.frames import compress_blocks
 from inspector.kernel.record_layout import KIND_END, KIND_PUT, KIND_REMOVAL
 from inspector.light_dataclasses import dataclass
 
 END = b"\xff\xff\xff\xff"  # end mark of a delta, a snapshot, a changelog without kinds of records
 Record = tuple[bytes, bytes | None]  # a key and its value; None removes the key
-WITH_KINDS = (2, 4)  # versions of changelogs of which each record begins with its kind
-WITH_LINEAGE = (3, 4)  # versions of changelogs that say what they are based on
 
 _AT_ONCE = 4096
 

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from inspector.decode.side_sums import (
     HadoopSum,
     SideSum,
-    SparkChecksum,
     SparkSum,
     parse_spark_checksum,
 )
@@ -149,8 +148,8 @@ def test_spark_writes_signed_numbers() -> None:
         b'{"algorithm":"CRC32C","value":-1430122738,"mainFileSize":150,'
         b'"timestampMs":1795241461751,"creator":{"executorId":"driver","taskInfo":""}}'
     )
-    assert parse_spark_checksum(text) == SparkChecksum("CRC32C", 2864844558, 150)
-    assert parse_spark_checksum(b'{"algorithm":"X","value":1}') == SparkChecksum("X", 1)
+    assert parse_spark_checksum(text) == ("CRC32C", 2864844558, 150)
+    assert parse_spark_checksum(b'{"algorithm":"X","value":1}') == ("X", 1, None)
 
 
 @pytest.mark.parametrize(

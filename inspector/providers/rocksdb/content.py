@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain as joined
 
 from inspector.checkpoint.storage import Storage
-from inspector.decode.changelog import ChangelogHead, LineageItem, read_changelog
+from inspector.decode.changelog import WITH_KINDS, ChangelogHead, LineageItem, read_changelog
 from inspector.decode.frames import DEFAULT_CODEC, codec_of, inflate, sniff
-from inspector.encode.records import WITH_KINDS, DeltaForm
+from inspector.encode.records import DeltaForm
 from inspector.exceptions import MissingVersionError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.content import FolderVersion, SharedFiles, StoreContent
