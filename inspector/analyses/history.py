@@ -25,9 +25,9 @@ from inspector.providers.chain import restorable_versions
 from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.schemas import CHANGES
-from inspector.state.events import Event
+from inspector.state.events import WORDS, Event
 
-_FILE_ORDER = {Event.IN_SNAPSHOT.word: 1}  # behind what the delta of the same version did
+_FILE_ORDER = {WORDS[Event.IN_SNAPSHOT]: 1}  # behind what the delta of the same version did
 
 HISTORY_NOTE = (
     "insert: the key was absent; update: it was there; same_value: put again with the value it "

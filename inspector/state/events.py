@@ -32,13 +32,15 @@ class Event(enum.IntEnum):
     REMOVAL = 5
     ABSENT_REMOVAL = 6
 
-    @property
-    def word(self) -> str:
-        """The event in lower case, as reports spell it."""
-        return self.name.lower()
 
-
-WORDS = tuple(event.word for event in Event)  # the word of each event, by its number
+WORDS = tuple(event.name.lower() for event in Event)  # as reports spell each, by its number
+_EVENTS = np.array(
+    [
+        [Event.REMOVAL, Event.REMOVAL, Event.ABSENT_REMOVAL],
+        [Event.PUT, Event.UPDATE, Event.INSERT],
+    ]
+)
+"""By whether a record is a put, and what was there: unseen, live, absent."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +109,10 @@ class Presence:
         self._size[ids[last]], self._hash[ids[last]] = sizes[last], hashes[last]
         if self.known:
             state[state == _UNSEEN] = _ABSENT
-        sorted_events = _events(is_put, state, (old_hash == hashes) & (size == sizes))
-        old = np.where(state == _LIVE, size, _UNKNOWN_SIZE)
-        events, old_sizes = np.empty_like(sorted_events), np.empty_like(old)
-        events[order], old_sizes[order] = sorted_events, old
+        is_same = is_put & (state == _LIVE) & (old_hash == hashes) & (size == sizes)
+        events, old_sizes = np.empty(len(ids), np.int8), np.empty(len(ids), np.int64)
+        events[order] = np.where(is_same, Event.SAME_VALUE, _EVENTS[is_put.astype(np.int8), state])
+        old_sizes[order] = np.where(state == _LIVE, size, _UNKNOWN_SIZE)
         return BlockEvents(events, old_sizes, replaced)
 
     def begin_comparison(self) -> None:
@@ -164,12 +166,3 @@ def _values(block: RecordBlock) -> tuple[UInt64s, Int64s]:
     hashes = np.zeros(block.count, np.uint64)
     kernel().hash64(block.buffer, offsets, sizes, -1, hashes)
     return hashes, sizes
-
-
-def _events(is_put: Bools, state: Int8s, is_same: Bools) -> Int8s:
-    events = np.where(is_put, Event.PUT, Event.REMOVAL).astype(np.int8)
-    events[is_put & (state == _ABSENT)] = Event.INSERT
-    events[is_put & (state == _LIVE)] = Event.UPDATE
-    events[is_put & (state == _LIVE) & is_same] = Event.SAME_VALUE
-    events[~is_put & (state == _ABSENT)] = Event.ABSENT_REMOVAL
-    return events

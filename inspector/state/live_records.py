@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from inspector.arrays import Bools, Int32s, Int64s, longer
+from inspector.arrays import Int32s, Int64s, longer
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 from inspector.state.events import value_hashes
 
-_NEVER = -1
+_NEVER = -2  # before every place, and even as that of a removal
 _FILE_SHIFT = 40
 
 
@@ -89,13 +88,6 @@ class Compared(enum.IntEnum):
     NEW = 1
 
 
-class Places(NamedTuple):
-    """Records of some files, each with the id of its key."""
-
-    positions: Positions
-    ids: Int64s
-
-
 @dataclass(frozen=True)
 class Differences:
     """The keys that differ, by their numbers from 0 on; nothing of their bytes."""
@@ -115,14 +107,10 @@ class Differences:
             return parts[0]
         starts = np.cumsum([0, *(len(part.key_sizes) for part in parts[:-1])])
         pairs = list(zip(parts, starts, strict=True))
-
-        def numbers(name: str) -> Int64s:
-            return np.concatenate([getattr(part, name) + start for part, start in pairs])
-
         return cls(
-            numbers("added"),
-            numbers("removed"),
-            numbers("changed"),
+            np.concatenate([part.added + start for part, start in pairs]),
+            np.concatenate([part.removed + start for part, start in pairs]),
+            np.concatenate([part.changed + start for part, start in pairs]),
             np.concatenate([part.last for part in parts], axis=1),
             np.concatenate([part.sizes for part in parts], axis=1),
             np.concatenate([part.key_sizes for part in parts]),
@@ -137,11 +125,11 @@ class Differences:
         sizes: Int64s = self.sizes[side][ids].astype(np.int64)
         return sizes
 
-    def places(self, side: Compared, ids: Int64s) -> Places:
-        """Where the rows of some keys lie in the files of a version."""
+    def places(self, side: Compared, ids: Int64s) -> tuple[Positions, Int64s]:
+        """Where the rows of some keys lie in the files of a version, and the key of each."""
         positions = self.last[side][ids] >> 1
         order = np.argsort(positions)
-        return Places(Positions(positions[order]), ids[order])
+        return Positions(positions[order]), ids[order]
 
 
 class TwoVersions:
@@ -178,7 +166,7 @@ class TwoVersions:
 
     def differences(self) -> Differences:
         """The keys that differ."""
-        old, new = self._live(Compared.OLD), self._live(Compared.NEW)
+        old, new = (self._last & 1) == 1
         is_same = (self._hash[0] == self._hash[1]) & (self._size[0] == self._size[1])
         differ = np.flatnonzero((old | new) & ~(old & new & is_same))
         old, new = old[differ], new[differ]
@@ -191,17 +179,10 @@ class TwoVersions:
             self._key_size[differ],
         )
 
-    def _live(self, side: Compared) -> Bools:
-        last = self._last[side]
-        live: Bools = (last != _NEVER) & ((last & 1) == 1)
-        return live
-
     def _reserve(self, keys: int) -> None:
-        have = len(self._key_size)
-        if keys <= have:
-            return
-        more = max(1024, keys + (keys >> 3)) - have
-        self._last = np.pad(self._last, ((0, 0), (0, more)), constant_values=_NEVER)
-        self._hash = np.pad(self._hash, ((0, 0), (0, more)))
-        self._size = np.pad(self._size, ((0, 0), (0, more)))
-        self._key_size = np.pad(self._key_size, (0, more))
+        if keys > len(self._key_size):
+            more = max(1024, keys + (keys >> 3)) - len(self._key_size)
+            self._last = np.pad(self._last, ((0, 0), (0, more)), constant_values=_NEVER)
+            self._hash = np.pad(self._hash, ((0, 0), (0, more)))
+            self._size = np.pad(self._size, ((0, 0), (0, more)))
+            self._key_size = np.pad(self._key_size, (0, more))

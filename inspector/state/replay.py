@@ -146,18 +146,12 @@ class StateMap:
         self._use(np.empty(0, ROW), np.empty(0, np.int64))
 
     def _use(self, table: npt.NDArray[Any], put_over_clock: Int64s) -> None:
-        """Take tables over and look at their columns."""
         self._table = table
         self.put_over_clock = put_over_clock
-        self.live, self.key_size = table["live"], table["key_size"]
-        self.value_size, self.value_hash = table["value_size"], table["value_hash"]
-        self.put_step, self.born_step = table["put_step"], table["born_step"]
-        self.puts, self.clock = table["puts"], table["clock"]
-        self.record, self.put_same_state = table["record"], table["same_state"]
-        self.mark = table["mark"]
+        for name in ROW.names or ():
+            setattr(self, name, table[name])
 
     def _count_keys(self) -> None:
-        """Make room for the keys that were interned."""
         before, self._keys = self._keys, len(self.interner)
         if self._keys > len(self._table):
             self._reserve(self._keys)
@@ -405,7 +399,6 @@ class StateMap:
         return block, ids, is_same
 
     def _kept_records(self, block: RecordBlock) -> RecordBlock:
-        """The records of a block whose keys are kept."""
         keys = self.tracking.keys
         if keys is None:
             return block

@@ -76,14 +76,14 @@ def test_added_removed_and_changed_keys(
     for side, ids, expected in places.values():
         assert sorted(differ.value_sizes(side, ids)) == sorted(len(v) for v, _ in expected.values())
         assert differ.key_bytes(ids) == sum(map(len, expected))
-        found = differ.places(side, ids)
+        positions, _ = differ.places(side, ids)
         where = {
             (number, int(i))
             for number in range(len(new) + len(old))
-            for i in found.positions.find(number, np.arange(20))[0]
+            for i in positions.find(number, np.arange(20))[0]
         }
         assert where == {place for _, place in expected.values()}
-        assert all(found.positions.any_in(number) for number, _ in where)
+        assert all(positions.any_in(number) for number, _ in where)
 
 
 def test_a_side_that_is_forgotten_is_empty() -> None:
