@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -73,14 +73,6 @@ def count_by(numbers: npt.NDArray[Any], counts: npt.NDArray[Any]) -> Counter[int
     counter: Counter[int] = Counter()  # which would first ask what it is given
     dict.update(counter, zip(numbers.tolist(), counts.tolist(), strict=True))
     return counter
-
-
-def regroup(counts: Counter[int], group: Callable[[int], int]) -> Counter[int]:
-    """Counts by another number, in which some of theirs fall together."""
-    result: Counter[int] = Counter()
-    for number, count in counts.items():
-        result[group(number)] += count
-    return result
 
 
 def weigh(positions: npt.NDArray[Any], weights: npt.NDArray[Any], length: int) -> Int64s:

@@ -38,7 +38,6 @@ def either(value: T, second: T) -> T:
 
 @cache
 def _functions(kind: Any) -> tuple[Callable[[Any, Any], Any], ...]:
-    """What the fields of a class add by."""
     return tuple(f.metadata.get("sum_by", add) for f in fields(kind))
 
 

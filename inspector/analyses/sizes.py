@@ -26,6 +26,7 @@ from inspector.passes.worker import run_fields
 from inspector.render import tabular as t
 from inspector.render.plain import fields_of
 from inspector.render.report import Report
+from inspector.sparktypes.ddl import to_ddl
 from inspector.sums import group_by, sum_by_key, sum_of
 
 Place = tuple[int, str, int]  # operator id, store name, partition id; "" and -1 for all
@@ -173,7 +174,7 @@ def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow
             continue
         store, total = store_ids(checkpoint, store_name), totals[store_name]
         for name, data_type, line, within in _lines(schema, row_bytes):
-            ddl = sparktypes.to_ddl(data_type)
+            ddl = to_ddl(data_type)
             yield FieldRow(
                 **store,
                 row=side.value,

@@ -14,14 +14,14 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from inspector.arrays import Int64s, count_and_weigh, count_by, regroup, rows_of
+from inspector.arrays import Int64s, count_and_weigh, count_by, rows_of
 from inspector.facts.ages import newer_half
 from inspector.facts.fact import Fact, fact
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import NO_CLOCK, StateMap
-from inspector.sums import Sums, either, sum_by
+from inspector.sums import Sums, counter_of, either, sum_by, sum_by_key
 
 MOST_BUCKETS = 1024  # buckets of one fact: 42 days of hours
 
@@ -95,7 +95,10 @@ class Expiring(Sums, Fact):
         if width is self.width:
             return self
         many = width // self.width
-        rows, sizes = (regroup(item, lambda n: n // many) for item in (self.rows, self.bytes))
+        rows, sizes = (
+            counter_of(sum_by_key((number // many, count) for number, count in item.items()))
+            for item in (self.rows, self.bytes)
+        )
         return replace(self, width=width, rows=rows, bytes=sizes)
 
     @classmethod

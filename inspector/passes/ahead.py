@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from queue import Empty, Full, Queue
 from threading import Event, Thread
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from inspector.model import StoreFile
 
@@ -33,41 +33,6 @@ class _End:
         self.error = error
 
 
-class _Maker(Generic[T]):
-    """The thread that makes the items: those that wait for their turn, and an end behind."""
-
-    def __init__(self, items: Iterable[T], most: int) -> None:
-        self._items = items
-        self.made: Queue[T | _End] = Queue(most)
-        self._unwanted = Event()
-        self._thread = Thread(target=self._make, name="inspector-ahead", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread, which may wait for room; who interrupts waits for no storage with it."""
-        self._unwanted.set()
-        with suppress(Empty):
-            self.made.get_nowait()
-        self._thread.join(_LONGEST_BLOCK_S)
-
-    def _make(self) -> None:
-        try:
-            for item in self._items:
-                if not self._give(item):
-                    return
-        except BaseException as error:  # noqa: BLE001 - raised where the items are taken
-            self._give(_End(error))
-        else:
-            self._give(_End())
-
-    def _give(self, item: T | _End) -> bool:
-        while not self._unwanted.is_set():
-            with suppress(Full):
-                self.made.put(item, timeout=_PATIENCE_S)
-                return True
-        return False
-
-
 def make_ahead(items: Iterable[T], most: int = MOST_AHEAD) -> Iterator[T]:
     """The same items in their order, made by another thread.
 
@@ -79,14 +44,38 @@ def make_ahead(items: Iterable[T], most: int = MOST_AHEAD) -> Iterator[T]:
         items: used by the other thread alone.
         most: how many are made before their turn.
     """
-    maker = _Maker(items, most)
+    made: Queue[T | _End] = Queue(most)
+    unwanted = Event()
+
+    def give(item: T | _End) -> bool:
+        while not unwanted.is_set():
+            with suppress(Full):
+                made.put(item, timeout=_PATIENCE_S)
+                return True
+        return False
+
+    def make() -> None:
+        try:
+            for item in items:
+                if not give(item):
+                    return
+        except BaseException as error:  # noqa: BLE001 - raised where the items are taken
+            give(_End(error))
+        else:
+            give(_End())
+
+    thread = Thread(target=make, name="inspector-ahead", daemon=True)
+    thread.start()
     try:
-        while not isinstance(item := maker.made.get(), _End):
+        while not isinstance(item := made.get(), _End):
             yield item
         if item.error is not None:
             raise item.error
     finally:
-        maker.stop()
+        unwanted.set()
+        with suppress(Empty):
+            made.get_nowait()  # the thread may wait for room
+        thread.join(_LONGEST_BLOCK_S)  # who interrupts waits for no storage with it
 
 
 def make_rounds_ahead(sources: Sequence[Iterator[T]]) -> list[Iterator[T]]:
@@ -95,14 +84,14 @@ def make_rounds_ahead(sources: Sequence[Iterator[T]]) -> list[Iterator[T]]:
     They are to be taken in turns too: what is made for one of them waits for the others.
     An error comes in the iterator that raised it, and the others go on.
     """
-    rounds = make_ahead(_rounds(sources))
+    turns = make_ahead(_turns(sources), MOST_AHEAD * len(sources))
     waiting: list[deque[T | _End]] = [deque() for _ in sources]
 
     def of(own: deque[T | _End]) -> Iterator[T]:
         while True:
             while not own:
-                for number, item in next(rounds):
-                    waiting[number].append(item)
+                number, made = next(turns)
+                waiting[number].append(made)
             item = own.popleft()
             if not isinstance(item, _End):
                 yield item
@@ -114,19 +103,15 @@ def make_rounds_ahead(sources: Sequence[Iterator[T]]) -> list[Iterator[T]]:
     return list(map(of, waiting))
 
 
-def _rounds(sources: Sequence[Iterator[T]]) -> Iterator[list[tuple[int, T | _End]]]:
+def _turns(sources: Sequence[Iterator[T]]) -> Iterator[tuple[int, T | _End]]:
     going = dict(enumerate(sources))
     while going:
-        made: list[tuple[int, T | _End]] = []
         for number, source in [*going.items()]:
             item: T | _End
             try:
-                item = next(source)
-            except StopIteration:
-                item = _End()
+                item = next(source, _End())
             except BaseException as error:  # noqa: BLE001 - raised where the items are taken
                 item = _End(error)
             if isinstance(item, _End):
                 del going[number]
-            made.append((number, item))
-        yield made
+            yield number, item

@@ -49,7 +49,6 @@ class Condition:
     def holds(self, rows: Any) -> Bools:
         """Which rows of an Arrow array of structs meet it; a null row meets none."""
         pc = compute()
-
         # A field within a null struct is null: struct_field lets the struct's null through.
         field = reduce(lambda array, at: pc.struct_field(array, [at]), self.path, rows)
         result = pc.and_(rows.is_valid(), pc.fill_null(self._compare_field(field, pc), False))
@@ -68,16 +67,13 @@ class Condition:
             nan_too = pa.types.is_floating(field.type) and self.compare[0] == ">"
             return pc.or_(met, pc.is_nan(field)) if nan_too else met
         if pa.types.is_nested(field.type):
-            equal = pa.array([_same(item, self.value) for item in field], pa.bool_())
+            same = (item.equals(self.value) if item.is_valid else None for item in field)
+            equal = pa.array(same, pa.bool_())
         elif _is_nan(self.value):
             equal = pc.is_nan(field)
         else:
             equal = pc.equal(field, self.value)
         return pc.invert(equal) if self.compare == "!=" else equal
-
-
-def _same(cell: Any, value: Any) -> bool | None:
-    return bool(cell.equals(value)) if cell.is_valid else None
 
 
 def _is_nan(value: Any) -> bool:
@@ -122,13 +118,11 @@ class Term:
         yield condition
 
     def _of_text(self, data_type: DataType, path: tuple[int, ...]) -> Condition:
-        pc = compute()
-
         if arrow_type(data_type) not in (pa.string(), pa.large_string()):
             reason = f"{self.compare} is for text, and the field is {to_ddl(data_type)}"
             raise _misfit(self.name, self.text, reason)
         try:
-            getattr(pc, _TEXTS[self.compare])(pa.array([""]), self.text)
+            getattr(compute(), _TEXTS[self.compare])(pa.array([""]), self.text)
         except pa.ArrowInvalid as error:
             raise _misfit(self.name, self.text, str(error)) from None
         return Condition(path, pa.scalar(self.text), compare=self.compare)
@@ -151,14 +145,14 @@ def condition_of(
     Raises:
         CheckpointError: no such field, or no value of its type.
     """
-    side, _, remainder = term.name.partition(".")
-    locations = [(side, remainder)] if remainder else []
-    for location, name in (*locations, *((side, term.name) for side in (KEY, VALUE))):
-        schema = sides.get(location)
+    first, _, remainder = term.name.partition(".")
+    named = [(first, remainder)] if remainder else []
+    for side, name in (*named, (KEY, term.name), (VALUE, term.name)):
+        schema = sides.get(side)
         result = None if schema is None else _find(schema, name.split("."))
         if result is not None:
             path, data_type = result
-            return location, tuple(term.conditions(data_type, path))
+            return side, tuple(term.conditions(data_type, path))
     raise no_field(term.name, sides)
 
 
@@ -182,8 +176,7 @@ def no_field(
     fields = {
         (prefix or f"{side}." * (len(sides) > 1)) + item: to_ddl(data_type)
         for side, schema in sides.items()
-        if schema is not None
-        for item, data_type in _fields(schema)
+        for item, data_type in _fields(schema or StructType())
     }
     spelled = {item.casefold(): item for item in reversed(fields)}
     spelled |= {item.partition(".")[2].casefold(): item for item in fields if len(sides) > 1}

@@ -36,7 +36,6 @@ from inspector.providers.registry import provider_by_name
 from inspector.sparktypes import parse_schema_json
 
 KEYS_SHOWN = 5  # evicted keys of each store and class that a plan shows
-
 TWINS = (
     "{store} has {missing} rows fewer than Spark keeps beside the values that are evicted, so that "
     "it cannot be kept true: let the processor call clear()"
@@ -98,8 +97,6 @@ def copy_partition(request: CopyTask, choice: Choice) -> Iterator[Observed[Any]]
 
 
 class _Folder:
-    """One folder on its way."""
-
     def __init__(
         self,
         request: CopyTask,
@@ -111,9 +108,9 @@ class _Folder:
         task = request.task
         self._source = Storage(task.url, task.options, task.root)
         self._destination = Destination(request.url, request.options) if request.url else None
-        self._provider = provider = provider_by_name(task.provider)
+        self._provider = provider_by_name(task.provider)
         self._version = task.version
-        made_of = chain_for(provider.files_of(folder.files), task.version)
+        made_of = chain_for(self._provider.files_of(folder.files), task.version)
         self._of_version = FolderVersion(self._source, folder.files, made_of)
         self._kinds = {file.kind for file in folder.files}
         self._files = self._bytes = 0
@@ -130,23 +127,19 @@ class _Folder:
             name = self._provider.snapshot_name(self._version + appended) or ""
             form = replace(form, name=name)
         entries = (entry for store in self._stores for entry in self._records(*store, form))
-        if form is None:
-            for _ in entries:
-                raise AssertionError("rows are evicted and no version is appended")
-        else:
+        if form is not None:
             self._write_with_sums(form, entries)
+        elif next(entries, None) is not None:
+            raise AssertionError("rows are evicted and no version is appended")
         yield from self._found
         for _, reader in self._stores[:1]:
             written = WrittenFiles(self._files, self._bytes)
             yield Observed(reader.store, self._version, written)
 
-    # -- files -------------------------------------------------------------------------------------
-
     def _form(self) -> DeltaForm:
-        task = self._request.task
+        task, new_delta = self._request.task, self._provider.content.new_delta
         options = ReadOptions(task.codecs, task.row_checksum, task.merge_delimiter, task.encoding)
-        content = self._provider.content
-        return content.new_delta(self._of_version, options, self._folder.unique_id)
+        return new_delta(self._of_version, options, self._folder.unique_id)
 
     def _copy_files(self) -> None:
         for file in self._provider.content.files_to_copy(self._of_version):
@@ -158,7 +151,6 @@ class _Folder:
                 self._destination.write(relative, chunks)
 
     def _write_with_sums(self, form: DeltaForm, entries: Iterable[Record]) -> None:
-        """Write a new file, with checksum files where the folder's others have them."""
         sums = SideSums()
 
         def passing() -> Iterator[bytes]:
@@ -183,8 +175,6 @@ class _Folder:
         else:
             self._bytes += self._destination.write(f"{self._folder.directory}/{name}", chunks)
         self._files += 1
-
-    # -- rows --------------------------------------------------------------------------------------
 
     def _records(
         self, store: StoreTask, reader: StoreReader, form: DeltaForm | None
@@ -215,8 +205,10 @@ class _Folder:
             gone = np.concatenate([np.empty(0, np.int64), *by_class.values()])
             for name, rows in by_class.items():
                 before = evicted.get(name, Evicted(name))
-                self._note_keys(reader, name, block, rows[: max(0, KEYS_SHOWN - before.rows)])
                 evicted[name] = before + Evicted.of(name, block, rows)
+                for key, value in records_of(block, rows[: max(0, KEYS_SHOWN - before.rows)]):
+                    shown = EvictedKey(name, key, len(value))
+                    self._found.append(Observed(reader.store, self._version, shown))
             changed = np.union1d(expired.others(store, block, live), gone)
             kept = np.setdiff1d(live, changed)
             prints += RowPrints.of(block, kept)
@@ -240,19 +232,14 @@ class _Folder:
     def _changes(
         self, store: StoreTask, block: RecordBlock, changed: Int64s, gone: Int64s
     ) -> Iterable[Changes]:
-        """What is written of the rows that change; nothing where that is refused."""
         if store.store_name in self._choice.refused:
             return ()
         if store.family is not None:
             return self._expired.changes(store, block, changed, gone)
         if self._request.timer is not None:
             return timeouts(block, gone, self._request.timer)
-        return removals(block, gone[:0] if self._request.compact else gone)
-
-    def _note_keys(self, reader: StoreReader, name: str, block: RecordBlock, rows: Int64s) -> None:
-        for key, value in records_of(block, rows):
-            shown = EvictedKey(name, key, len(value or b""))
-            self._found.append(Observed(reader.store, self._version, shown))
+        removed = records_of(block, gone[:0] if self._request.compact else gone)
+        return [([(key, None) for key, _ in removed], [])]
 
 
 PAST_MS = 1
@@ -260,18 +247,9 @@ PAST_MS = 1
 -1 of no timer (``FlatMapGroupsWithStateExec.processTimedOutState``)."""
 
 
-def with_timer(value: bytes, ordinal: int) -> bytes:
-    """The value of a group state whose timer has run out; ``ordinal`` is that of its last field."""
-    at = ordinal // 64 * 8 + 8 + 8 * ordinal
-    return value[:at] + PAST_MS.to_bytes(8, "little") + value[at + 8 :]
-
-
-def removals(block: RecordBlock, rows: Int64s) -> Iterator[Changes]:
-    """Rows that go."""
-    yield [(key, None) for key, _ in records_of(block, rows)], []
-
-
 def timeouts(block: RecordBlock, rows: Int64s, ordinal: int) -> Iterator[Changes]:
-    """Rows of group state that get a timer that has run out."""
-    changed = [(key, with_timer(value, ordinal)) for key, value in records_of(block, rows)]
+    """Rows of group state whose timer, their last field, becomes one that has run out."""
+    at, timer = ordinal // 64 * 8 + 8 + 8 * ordinal, PAST_MS.to_bytes(8, "little")
+    records = records_of(block, rows)
+    changed = [(key, value[:at] + timer + value[at + 8 :]) for key, value in records]
     yield changed, changed

@@ -54,7 +54,7 @@ class CrossChecks:
 
     def resume(self, task: Task, store: StoreTask) -> None:
         """Go on with a later task of the same store: its log has more batches."""
-        self._batches: Mapping[int, BatchClock] = {c.batch_id: c for c in task.clocks}
+        self._batches: dict[int, BatchClock] = {c.batch_id: c for c in task.clocks}
         self._per_ms = store.expiry.per_ms if store.expiry is not None else 1
 
     def doubtful(self, changes: Changes) -> Int64s:
@@ -81,21 +81,19 @@ class _Around(NamedTuple):
 
 
 def _absent(change: Change, _around: _Around) -> str | None:
-    if not change.counts.absent_removals:
-        return None
-    return (
+    text = (
         f"got {change.counts.absent_removals:,} removals of keys that the version before "
         "does not have, expected none: Spark removes only what is there"
     )
+    return text if change.counts.absent_removals else None
 
 
 def _updates(change: Change, _around: _Around) -> str | None:
-    if not change.counts.updates:
-        return None
-    return (
+    text = (
         f"got {change.counts.updates:,} puts of keys that are there already, expected "
         "none: a deduplication never puts a key again"
     )
+    return text if change.counts.updates else None
 
 
 def _removals(change: Change, around: _Around) -> str | None:
@@ -150,15 +148,9 @@ class _Check(NamedTuple):
 
 
 _CHECKS: Mapping[str, _Check] = {
-    "absent": _Check(
-        ABSENT, _absent, lambda changes: np.asarray(changes.counts.absent_removals) > 0
-    ),
-    "updates": _Check(
-        FOREIGN_RECORDS, _updates, lambda changes: np.asarray(changes.counts.updates) > 0
-    ),
-    "removals": _Check(
-        FOREIGN_RECORDS, _removals, lambda changes: changes.latest_removal != NO_CLOCK
-    ),
-    "late": _Check(FOREIGN_RECORDS, _late, lambda changes: changes.latest_removal > 0),
-    "timers": _Check(FOREIGN_RECORDS, _timers, lambda changes: changes.earliest_put != NO_LATER),
+    "absent": _Check(ABSENT, _absent, lambda c: np.asarray(c.counts.absent_removals) > 0),
+    "updates": _Check(FOREIGN_RECORDS, _updates, lambda c: np.asarray(c.counts.updates) > 0),
+    "removals": _Check(FOREIGN_RECORDS, _removals, lambda c: c.latest_removal != NO_CLOCK),
+    "late": _Check(FOREIGN_RECORDS, _late, lambda c: c.latest_removal > 0),
+    "timers": _Check(FOREIGN_RECORDS, _timers, lambda c: c.earliest_put != NO_LATER),
 }

@@ -41,14 +41,6 @@ class _Entries:
     def rest(self) -> list[bytes]:
         return [value for at, (_, value) in sorted(self.rows.items()) if at not in self.gone]
 
-    def new_rows(self) -> Rows:
-        keys = [key for _, (key, _) in sorted(self.rows.items())]
-        return list(zip(keys, self.rest, strict=False))
-
-    def expiry(self) -> bytes:
-        number = partial(int.from_bytes, byteorder="little", signed=True)
-        return min((value[_EXPIRY] for value in self.rest), key=number)
-
 
 class ExpiredValues:
     """What is evicted from the variables of one partition, and what that means for other rows.
@@ -108,13 +100,14 @@ class ExpiredValues:
     ) -> Iterator[Changes]:
         entries = self._lists.get(variable, {}).get(element)
         kept = entries.rest if entries is not None else []
-        if entries is None or not kept or store.family is Family.TTL_INDEX:
+        if not kept or store.family is Family.TTL_INDEX:
             yield [(key, None)], []
-        if entries is None or not kept:
+        if not kept:
             return
         number = len(kept).to_bytes(8, "little")
         if store.family is not Family.ENTRY_COUNT:
-            number = entries.expiry()
+            as_int = partial(int.from_bytes, byteorder="little", signed=True)
+            number = min((row[_EXPIRY] for row in kept), key=as_int)
         if store.family is Family.TTL_INDEX:
             key = key[: _LONG.start] + number + key[_LONG.stop :]
         else:
@@ -125,16 +118,16 @@ class ExpiredValues:
         """What is written for the lists of a store, all of whose rows were seen."""
         if store.family is Family.LIST:
             for key, entries in self._lists.get(store.store_name, {}).items():
-                yield [(key, entries.rest or None)], entries.new_rows()
+                keys = [row_key for _, (row_key, _) in sorted(entries.rows.items())]
+                yield [(key, entries.rest or None)], list(zip(keys, entries.rest, strict=False))
 
     def missing(self, store: StoreTask) -> int:
         """How many rows a store lacks, all seen, of those of the evicted; below 0 it has more."""
         if store.family not in _TWINS:
             return 0
         variable = variable_of(store.store_name)
-        lists = self._lists.get(variable, {}).values()
-        expected = sum(bool(entries.gone) for entries in lists)
-        expected += len(self._values.get(variable, ()))
+        lists = sum(bool(entries.gone) for entries in self._lists.get(variable, {}).values())
+        expected = lists + len(self._values.get(variable, ()))
         return expected - self._rows_of_twins[store.store_name]
 
 

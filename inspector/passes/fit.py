@@ -19,11 +19,8 @@ from inspector.passes.store_reader import StoreReader
 from inspector.sparktypes import StructType
 
 MISFITS_LISTED = 3  # misfits of one file that are named; the others are counted
-
-
 SAMPLE_ROWS, SAMPLED_BYTES = 64, 512
 """First rows of a file whose columns are measured, and the mean bytes from which on they are."""
-
 MOST_SAMPLES = 16  # files of a store whose rows are measured: a hundred columns take 5 ms each time
 
 
@@ -40,9 +37,9 @@ class Fit:
         # what the columns of large keys and values take, in the rows that were measured
         self.sampled: dict[RowPart, RowBytes] = {}
         self._samples = 0
-        self._schemas = {RowPart.KEY: key, RowPart.VALUE: value}
-        with_schema = {side: schema for side, schema in self._schemas.items() if schema is not None}
-        self._checks = {side: row_check(schema) for side, schema in with_schema.items()}
+        sides = {RowPart.KEY: key, RowPart.VALUE: value}
+        self._schemas = {side: schema for side, schema in sides.items() if schema is not None}
+        self._checks = {side: row_check(schema) for side, schema in self._schemas.items()}
         self._reader = reader
         self._flag = None if value is None else matched_field(value)
         # rows of a join's side that had a partner when they were put, and that had none; None of
@@ -81,12 +78,11 @@ class Fit:
         return True
 
     def _count_partners(self, block: RecordBlock) -> None:
-        schema, flag = self._schemas[RowPart.VALUE], self._flag
-        if self.partners is not None and flag is not None and schema is not None:
-            self.partners += count_flags(schema, flag, block.buffer, *puts_of(block)[1:])
+        if self.partners is not None and self._flag is not None:
+            schema, spans = self._schemas[RowPart.VALUE], puts_of(block)[1:]
+            self.partners += count_flags(schema, self._flag, block.buffer, *spans)
 
     def _sample(self, block: RecordBlock) -> None:
-        """Measure the columns of the first rows of a file, where they are large."""
         fewest = min(SAMPLE_ROWS, len(block.key_length)) if block.puts_only else 1
         if len(block.buffer) <= SAMPLED_BYTES * fewest or self._samples == MOST_SAMPLES:
             return  # most files, at no cost
@@ -94,7 +90,7 @@ class Fit:
         for side, schema in self._schemas.items():
             _, starts, lengths = _part_of(block, side)
             starts, lengths = starts[:SAMPLE_ROWS], lengths[:SAMPLE_ROWS]
-            if schema is not None and lengths.sum() > SAMPLED_BYTES * len(lengths):
+            if lengths.sum() > SAMPLED_BYTES * len(lengths):
                 measured = measure_rows(schema, block.buffer, starts, lengths)
                 self.sampled[side] = self.sampled.get(side, RowBytes()) + measured
 
@@ -114,9 +110,8 @@ _Part = tuple[Int64s | None, Int64s, Int64s]
 
 
 def _part_of(block: RecordBlock, side: RowPart) -> _Part:
-    if side is RowPart.VALUE:
-        return puts_of(block)
-    return None, block.key_offset, block.key_length
+    is_value = side is RowPart.VALUE
+    return puts_of(block) if is_value else (None, block.key_offset, block.key_length)
 
 
 def puts_of(block: RecordBlock) -> _Part:

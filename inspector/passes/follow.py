@@ -112,7 +112,7 @@ class Followed:
     def _advance(self, kept: _Kept, steps: list[Step], reader: StoreReader) -> None:
         steps = [step for step in steps if step.version > kept.reached]
         applied = [step.base or step.delta or step.compared for step in steps]
-        reader.files.expect([file for file in applied if file is not None])
+        reader.files.expect(filter(None, applied))
         for step, file in zip(steps, applied, strict=True):
             change = kept.pass_.advance(step)
             if change is not None:

@@ -181,14 +181,7 @@ class BoundFilter:
         return np.flatnonzero(self.mask_values(block, self.mask(block, _mask(block, rows))))
 
 
-class NothingFilter(BoundFilter):
-    """The filter of a store whose rows cannot have what is looked for."""
-
-    def matching_keys(
-        self, _buffer: bytes, _offsets: Int64s, _lengths: Int64s, rows: Int64s
-    ) -> Int64s:
-        """No key."""
-        return rows[:0]
+_NO_KEY = BoundFilter(rows=(b"", b"\0"))  # what no key is
 
 
 def bound_or_nothing(
@@ -198,15 +191,13 @@ def bound_or_nothing(
     try:
         return requested.bind(key, value)
     except CheckpointError:
-        return NothingFilter()
+        return _NO_KEY
 
 
 def filter_of(task: Task, store: StoreTask) -> BoundFilter | None:
     """What a task looks for in one of its stores; None for every row."""
     requested = KeyFilter(task.key, task.where)
-    if not requested:
-        return None
-    return bound_or_nothing(requested, *schemas(store))
+    return bound_or_nothing(requested, *schemas(store)) if requested else None
 
 
 def select_records(
@@ -291,9 +282,6 @@ def _same_bytes(
     rows = rows[lengths[rows] == len(row)]
     if not row or not len(rows):
         return rows
-    at = np.ascontiguousarray(offsets[rows])
-    result = np.frombuffer(
-        kernel().gather(buffer, at, np.ascontiguousarray(lengths[rows])), np.uint8
-    )
-    equal: Bools = (result.reshape(len(rows), -1) == np.frombuffer(row, np.uint8)).all(axis=1)
+    keys = kernel().gather(buffer, offsets[rows], lengths[rows])
+    equal: Bools = np.frombuffer(keys, np.dtype((np.void, len(row)))) == np.void(row)
     return rows[equal]

@@ -24,10 +24,12 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from inspector.sparktypes import (
+    VOID,
     ArrayType,
     AtomicType,
     DataType,
@@ -75,6 +77,8 @@ def plain_value(data_type: DataType, value: Any) -> Any:
         return _is(value, str, "text")
     if isinstance(data_type, DecimalType):
         return _decimal(data_type, value)
+    if data_type == VOID:
+        raise ValueError("expected null: the field holds nothing else")
     if not isinstance(data_type, AtomicType) or data_type.kind not in _READERS:
         raise ValueError(f"a {to_ddl(data_type)} cannot be looked for, give the key in hex")
     return _READERS[data_type.kind](value, data_type)
@@ -106,22 +110,20 @@ def _struct(schema: StructType, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _decimal(data_type: DecimalType, value: Any) -> Decimal:
-    try:
-        number = Decimal(value) if isinstance(value, (str, int, Decimal)) else Decimal("nan")
-    except InvalidOperation:
-        number = Decimal("nan")
+    number = Decimal("nan")
+    with suppress(InvalidOperation):
+        number = Decimal(value) if isinstance(value, (str, int, Decimal)) else number
     if not number.is_finite():
         raise ValueError("expected a decimal number")
     # In integers of the type's scale: a decimal context would round above 28 digits.
     sign, digits, exponent = number.as_tuple()
     assert isinstance(exponent, int)
     unscaled, shift = int("".join(map(str, digits))), exponent + data_type.scale
-    if abs(shift) > _MOST_SHIFT or (shift < 0 and unscaled % 10**-shift):
-        raise ValueError(f"expected a number that {to_ddl(data_type)} can hold")
-    whole = unscaled * 10**shift if shift >= 0 else unscaled // 10**-shift
-    if len(str(whole)) > data_type.precision:
-        raise ValueError(f"expected a number that {to_ddl(data_type)} can hold")
-    return Decimal((sign, tuple(map(int, str(whole))), -data_type.scale))
+    if abs(shift) <= _MOST_SHIFT and (shift >= 0 or not unscaled % 10**-shift):
+        whole = str(unscaled * 10**shift if shift >= 0 else unscaled // 10**-shift)
+        if len(whole) <= data_type.precision:
+            return Decimal((sign, tuple(map(int, whole)), -data_type.scale))
+    raise ValueError(f"expected a number that {to_ddl(data_type)} can hold")
 
 
 def _integer(value: Any, data_type: AtomicType) -> int:
@@ -141,12 +143,9 @@ def _whole(value: Any) -> int:
 
 
 def _boolean(value: Any, _type: AtomicType) -> bool:
-    words = {"true": True, "false": False}
-    if isinstance(value, bool):
-        return value
-    if str(value).lower() not in words:
+    if str(value).lower() not in ("true", "false"):
         raise ValueError("expected true or false")
-    return words[str(value).lower()]
+    return str(value).lower() == "true"
 
 
 def _floating(value: Any, _type: AtomicType) -> float:
@@ -241,30 +240,16 @@ def _day_time(value: Any, _type: AtomicType) -> int:
     if match is None:
         return _whole(value)
     units = list(_UNIT_MICROS)
-    expected = "expected such as INTERVAL '1 02:03:04.5' DAY TO SECOND"
     first, last = match[3].upper(), (match[4] or match[3]).upper()
-    if first not in units or last not in units[units.index(first) :]:
-        raise ValueError(expected)
-    named = units[units.index(first) : units.index(last) + 1]
-    parts = re.split("[ :]", match[2])
-    if len(parts) != len(named):
-        raise ValueError(expected)
-    sign = -1 if match[1] == "-" else 1
-    return sign * sum(
-        _micros(p) * _UNIT_MICROS[u] // MICROS for p, u in zip(parts, named, strict=True)
-    )
-
-
-def _micros(text: str) -> int:
-    """A number with at most six digits after its point, in millionths."""
-    match = re.fullmatch(r"(\d{1,18})(?:\.(\d{1,6}))?", text)
-    if match is None:
+    named = units[units.index(first) : units.index(last) + 1] if {first, last} <= set(units) else []
+    numbers = [
+        re.fullmatch(r"(\d{1,18})(?:\.(\d{1,6}))?", part) for part in re.split("[ :]", match[2])
+    ]
+    if len(numbers) != len(named) or None in numbers:
         raise ValueError("expected such as INTERVAL '1 02:03:04.5' DAY TO SECOND")
-    return int(match[1]) * MICROS + int((match[2] or "").ljust(6, "0"))
-
-
-def _void(_value: Any, _type: AtomicType) -> Any:
-    raise ValueError("expected null: the field holds nothing else")
+    sign = -1 if match[1] == "-" else 1
+    micros = (int(n[1]) * MICROS + int((n[2] or "").ljust(6, "0")) for n in numbers if n)
+    return sign * sum(n * _UNIT_MICROS[u] // MICROS for n, u in zip(micros, named, strict=True))
 
 
 _READERS: Mapping[str, Callable[[Any, AtomicType], Any]] = {
@@ -281,5 +266,4 @@ _READERS: Mapping[str, Callable[[Any, AtomicType], Any]] = {
     "time": _time,
     "year_month": _year_month,
     "day_time": _day_time,
-    "void": _void,
 }

@@ -39,6 +39,7 @@ class Lifetime:
     Attributes:
         disputed: the map began with a snapshot that differs from its deltas. Which of the two the
             query went on from is not known (premise ``own-snapshot``): nothing is proven of it.
+        runs: how often in a row the timers fired.
     """
 
     def __init__(self, task: Task, store: StoreTask, store_id: StoreId, state: StateMap) -> None:
@@ -51,7 +52,7 @@ class Lifetime:
             # What is inferred is that the watermark lags.
             store.certainty is not Certainty.INFERRED,
         )
-        self._runs = TimerRuns(store.timeout_kinds, self._premises)
+        self.runs = TimerRuns(store.timeout_kinds, self._premises)
         self._calls: dict[int, Calls] = {}
         self._has_timers = state.tracking.clock_slot >= 0
         self._from_snapshot = self.disputed = False
@@ -85,7 +86,7 @@ class Lifetime:
                 calls = Calls()
                 records = replace(records, change=replace(change, rebased=True))
             self._calls[change.version] = calls
-            self._runs.update(records, self._state, batch, calls)
+            self.runs.update(records, self._state, batch, calls)
             if batch is not None and batch.appended:
                 # Whatever timer a tool wrote over, no call answered it.
                 self._state.put_over_clock[records.ids] = NO_CLOCK
@@ -109,8 +110,8 @@ class Lifetime:
 
     def bounds(self, change: Change) -> Observed[CallBounds]:
         """What the records of one version show about who made them."""
-        records = TimerRecords.of(change, self._state)
-        bounds = CallBounds.of(records, self._batches.get(change.version - 1))
+        batch = self._batches.get(change.version - 1)
+        bounds = CallBounds.of(TimerRecords.of(change, self._state), batch)
         return self._observe(bounds, change.version)
 
     def emit(self) -> Iterator[Observed[Any]]:
@@ -126,7 +127,7 @@ class Lifetime:
             calls = self.calls()
             yield from self._timers(calls)
             kinds, size = self._store.timeout_kinds, self._store.empty_size
-            view = TimerView(kinds, self._premises, calls, self._runs, size, self.disputed)
+            view = TimerView(kinds, self._premises, calls, self.runs, size, self.disputed)
             result = timeout_leftovers(self._state, clocks, view)
         else:
             certainty, reason = self._store.certainty, self._store.reason
@@ -140,19 +141,16 @@ class Lifetime:
                 leftovers = replace(
                     leftovers, certainty=Certainty.UNDECIDED, reason=DISPUTED, needs=needs
                 )
-            for fact in observe_leftovers(
-                self._state, leftovers, self._task.request.leftover_limit
-            ):
-                yield self._observe(fact)
+            limit = self._task.request.leftover_limit
+            yield from map(self._observe, observe_leftovers(self._state, leftovers, limit))
 
     def _expiring(self) -> Iterator[Observed[Any]]:
         """When the rows expire; those of a join by their event time, if that may be in the key.
 
         Whether it is one of the times that the rows go by, only all partitions together show.
         """
-        expiry = self._store.expiry
-        if expiry is None and self._store.by_key_time:
-            expiry = self._store.event_time
+        by_key_time = self._store.event_time if self._store.by_key_time else None
+        expiry = self._store.expiry or by_key_time
         if expiry is None:
             return
         batch = self._task.clock(self._task.version)
@@ -168,38 +166,22 @@ class Lifetime:
     def inherit(self, origins: Sequence[Lifetime], history: Inherited) -> None:
         """Go on with the history that keys had elsewhere, up to the repartitioned version."""
         self._from_snapshot = any(origin._from_snapshot for origin in origins)
-        history.apply(self._runs, self._batches)
+        history.apply(self.runs, self._batches)
         for origin in origins:
             for version, calls in origin.calls().items():
                 own_calls = self._calls.get(version, Calls())
                 self._calls[version] = Calls(against=own_calls.against | calls.against)
 
     def calls(self) -> dict[int, Calls]:
-        """Who made the records of each version, as far as the newest shows it."""
-        if self._has_timers and not self.disputed:
-            self._runs.mark_standing_at_end(self._state)
-        return self._with_standing()
-
-    @property
-    def runs(self) -> TimerRuns:
-        """How often in a row the timers fired."""
-        return self._runs
-
-    def _ages(self) -> Ages:
-        followed = self._store.expiry or self._store.event_time or self._store.unmarked
-        state = self._state
-        timed = followed is not None and state.tracking.clock is not None and not self._has_timers
-        per_ms = followed.per_ms if followed is not None and timed else None
-        return Ages.observe(state, from_snapshot=self._from_snapshot, per_ms=per_ms)
-
-    def _with_standing(self) -> dict[int, Calls]:
         """Who made the records of each version, with what the timers say that outlived it."""
+        if self._has_timers and not self.disputed:
+            self.runs.mark_standing_at_end(self._state)
         result = {}
         for step, version in enumerate(self._state.versions):
             calls = self._calls.get(version, Calls())
             stood = {
                 kind
-                for kind, run in self._runs.by_kind.items()
+                for kind, run in self.runs.by_kind.items()
                 if step < len(run.standing) and run.standing[step]
             }
             if version in self._store.processing_versions:
@@ -207,12 +189,17 @@ class Lifetime:
             result[version] = replace(calls, against=calls.against | stood)
         return result
 
+    def _ages(self) -> Ages:
+        followed = self._store.expiry or self._store.event_time or self._store.unmarked
+        timed = self._state.tracking.clock is not None and not self._has_timers
+        per_ms = followed.per_ms if followed is not None and timed else None
+        return Ages.observe(self._state, from_snapshot=self._from_snapshot, per_ms=per_ms)
+
     def _timers(self, calls: Mapping[int, Calls]) -> Iterator[Observed[Any]]:
         for version, of_version in calls.items():
             if of_version.against:
                 yield self._observe(ClockEvidence(of_version.against), version)
-        for habits in self._runs.observe(self._state):
-            yield self._observe(habits)
+        yield from map(self._observe, self.runs.observe(self._state))
 
     def _observe(self, fact: FactT, version: int | None = None) -> Observed[FactT]:
         at = self._task.version if version is None else version

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -31,7 +31,9 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
     for block, live in live_blocks(task, store, reader, key_filter):
         rows = live if key_filter is None else key_filter.live(block, live)
         if len(rows):
-            yield _batch(block, rows, reader.row("row", task.version))
+            columns = {"key": keys_of(block, rows), "value": values_of(block, rows)}
+            columns |= repeat(reader.row("row", task.version), len(rows))
+            yield record_batch(ROWS, columns, len(rows))
 
 
 def live_blocks(
@@ -49,15 +51,14 @@ def live_blocks(
     if result is None or not result[0].files:  # version 0 has no files
         return
     chain, positions = result
-    file = chain.files[0]
-    reader.files.expect([f for number, f in enumerate(chain.files) if positions.any_in(number)])
+    used = {n: file for n, file in enumerate(chain.files) if positions.any_in(n)}
+    reader.files.expect(used.values())
     try:
-        for number, file in enumerate(chain.files):
-            if positions.any_in(number):
-                for block in reader.blocks(file):
-                    rows, _ = positions.find(number, block.ordinals)
-                    if len(rows):
-                        yield block, rows
+        for number, file in used.items():
+            for block in reader.blocks(file):
+                rows, _ = positions.find(number, block.ordinals)
+                if len(rows):
+                    yield block, rows
     except READ_ERRORS as error:
         # It could be read a moment ago: the query has replaced or removed it meanwhile.
         reader.note_failure(error, file)
@@ -108,8 +109,3 @@ class _Puts(NamedTuple):
                     return puts.finish(), file
             parts.append(puts.finish())
         return Positions.join(parts), None
-
-
-def _batch(block: RecordBlock, rows: Int64s, constants: dict[str, Any]) -> pa.RecordBatch:
-    columns = {"key": keys_of(block, rows), "value": values_of(block, rows)}
-    return record_batch(ROWS, repeat(constants, len(rows)) | columns, len(rows))

@@ -11,12 +11,13 @@ from inspector.arrays import Int64s
 from inspector.codec import Message
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import dataclass
 from inspector.model import StoreFile
 from inspector.passes.binary_columns import keys_of, repeat, values_of
 from inspector.passes.key_filter import filter_of, select_records
 from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
-from inspector.providers.chain import Step, replay_steps
+from inspector.providers.chain import replay_steps
 from inspector.schemas import CHANGES, problem_batch, record_batch
 from inspector.state.events import WORDS, BlockEvents, Event, Presence
 from inspector.state.key_range import RangeFilter, passes_of, select_range
@@ -48,8 +49,6 @@ def changes_of(request: ChangesTask) -> Iterator[pa.RecordBatch]:
 
 
 class _Walk:
-    """One store on its way through its versions."""
-
     def __init__(
         self, request: ChangesTask, store: StoreTask, reader: StoreReader, keys: RangeFilter | None
     ) -> None:
@@ -64,7 +63,11 @@ class _Walk:
     def emit(self) -> Iterator[pa.RecordBatch]:
         for step in self._steps:
             if step.base is not None:
-                yield from self._start(step, step.base)
+                if step.delta is not None:
+                    # It shows what its batch wrote, though not what was there before.
+                    self._presence.forget(known=False)
+                    yield from self._delta(step.delta)
+                yield from self._load(step.base)
             elif step.delta is not None:
                 yield from self._delta(step.delta)
                 if not self._presence.known and step.check is not None:
@@ -73,13 +76,6 @@ class _Walk:
                 yield from self._compare(step.compared)
             elif step.compared is not None:
                 yield from self._load(step.compared)
-
-    def _start(self, step: Step, base: StoreFile) -> Iterator[pa.RecordBatch]:
-        if step.delta is not None:
-            # It shows what its batch wrote, though not what was there before.
-            self._presence.forget(known=False)
-            yield from self._delta(step.delta)
-        yield from self._load(base)
 
     def _load(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
         self._presence.forget(known=True)
@@ -119,7 +115,7 @@ class _Walk:
         except READ_ERRORS as error:
             self._note_failure(error, file)
 
-    def _note_failure(self, error: Exception, file: StoreFile) -> None:
+    def _note_failure(self, error: InspectorError | OSError, file: StoreFile) -> None:
         self._reader.note_failure(error, file)
         self._presence.forget(known=False)
 
@@ -139,11 +135,6 @@ class _Walk:
                 return
             events, block = events.some(rows), block.some(rows)
             ordinals = None if ordinals is None else ordinals[rows]
-        yield from self._rows(file, block, ordinals, events)
-
-    def _rows(
-        self, file: StoreFile, block: RecordBlock, ordinals: Int64s | None, events: BlockEvents
-    ) -> Iterator[pa.RecordBatch]:
         all_rows = np.arange(block.count)
         old = events.old_sizes
         columns = repeat(self._reader.row("change", file.version), block.count) | {

@@ -10,7 +10,7 @@ of one range at a time, and 28 bytes of each that differs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,17 +19,17 @@ from inspector.arrays import Int64s, distinct
 from inspector.checkpoint.logfile import UNSEEN
 from inspector.codec import Message
 from inspector.decode.records import RecordBlock
-from inspector.discovery.tasks import StoreTask, Task
+from inspector.discovery.tasks import Task
 from inspector.exceptions import MissingVersionError
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import FileKind, Problem, StoreFile
 from inspector.passes.binary_columns import keys_of, repeat, values_of
-from inspector.passes.key_filter import BoundFilter, filter_of, select_records
-from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
+from inspector.passes.key_filter import filter_of, select_records
+from inspector.passes.store_reader import READ_ERRORS, open_stores
 from inspector.providers.chain import chain_for
 from inspector.schemas import DIFF, batch_of, problem_batch, record_batch
 from inspector.state.key_range import RangeFilter, passes_of, select_range
-from inspector.state.live_records import Compared, Differences, Places, TwoVersions
+from inspector.state.live_records import Compared, Differences, TwoVersions
 
 PAIRING_BYTES = 64 << 20  # old values that wait for their new ones, at most, and a longer one whole
 _HELD = 128  # what a held value costs beside its bytes
@@ -55,34 +55,23 @@ def differences_of(request: DiffTask) -> Iterator[pa.RecordBatch]:
         yield problem_batch(DIFF, problems)
 
 
-class _Part(NamedTuple):
-    """One partition of one version."""
-
-    task: Task
-    store: StoreTask
-    reader: StoreReader
-    filter: BoundFilter | None
-
-
-def _part(task: Task) -> _Part:
-    ((store, reader),) = open_stores(task)
-    return _Part(task, store, reader, filter_of(task, store))
+class _Part:
+    def __init__(self, task: Task) -> None:
+        ((self.store, self.reader),) = open_stores(task)
+        self.task, self.filter = task, filter_of(task, self.store)
 
 
 _File = tuple[_Part, StoreFile]
 
 
 class _Unit:
-    """What one task compares."""
-
     def __init__(self, request: DiffTask) -> None:
         self._limit = request.limit
-        self._sides = [[_part(task) for task in tasks] for tasks in (request.old, request.new)]
+        self._sides = [[*map(_Part, tasks)] for tasks in (request.old, request.new)]
         self._files: list[list[_File]] = [[], []]
         self._unreadable: set[str] = set()
-        self._passes = passes_of(
-            max(sum(task.passes for task in side) for side in (request.old, request.new))
-        )
+        passes = [sum(part.task.passes for part in side) for side in self._sides]
+        self._passes = passes_of(max(passes))
         self._range: RangeFilter | None = None
 
     def problems(self) -> list[Problem]:
@@ -150,8 +139,8 @@ class _Unit:
     def _read(self, side: Compared, files: Sequence[_File], keys: TwoVersions) -> StoreFile | None:
         """Learn the keys of some files; the one that could not be read, if there is one."""
         first = 0
-        old = self._files[Compared.OLD]
-        if side is Compared.NEW and old and _paths(files)[: len(old)] == _paths(old):
+        old = [file.path for _, file in self._files[Compared.OLD]]
+        if side is Compared.NEW and old and [f.path for _, f in files[: len(old)]] == old:
             keys.start_from_old()
             first = len(old)
         for number, (part, file) in enumerate(files[first:], first):
@@ -172,14 +161,11 @@ class _Unit:
         kept = [
             ids[part.filter.mask_values(block.some(rows))]
             for side, alone in sides.items()
-            for part, block, rows, ids in self._rows_of_keys(
-                differ.places(side, np.concatenate([differ.changed, alone])), side
-            )
+            for part, block, rows, ids in self._rows_of_keys(differ, [differ.changed, alone], side)
             if part.filter is not None
         ]
         met = distinct(np.concatenate([np.empty(0, np.int64), *kept]))
-        names = ("added", "removed", "changed")
-        kept_ids = {name: getattr(differ, name) for name in names}
+        kept_ids = {name: getattr(differ, name) for name in ("added", "removed", "changed")}
         return replace(differ, **{name: ids[np.isin(ids, met)] for name, ids in kept_ids.items()})
 
     def _counts(self, differ: Differences) -> pa.RecordBatch:
@@ -187,44 +173,35 @@ class _Unit:
         location = first.reader.row("count", self._sides[Compared.NEW][0].task.version)
         if max(map(len, self._sides)) > 1:
             location["partition_id"] = None
-        sides = {
-            "added": (Compared.NEW,),
-            "removed": (Compared.OLD,),
-            "changed": (Compared.OLD, Compared.NEW),
-        }
-        names = {Compared.OLD: "old_value_bytes", Compared.NEW: "value_bytes"}
         rows = []
-        for change, live in sides.items():
+        for change in ("added", "removed", "changed"):
             ids = getattr(differ, change)
-            sizes = {names[s]: int(differ.value_sizes(s, ids).sum()) for s in live}
-            counted = {"rows": len(ids), "key_bytes": differ.key_bytes(ids)}
-            rows.append(location | {"change": change} | counted | sizes)
+            row = {"change": change, "rows": len(ids), "key_bytes": differ.key_bytes(ids)}
+            if change != "added":
+                row["old_value_bytes"] = int(differ.value_sizes(Compared.OLD, ids).sum())
+            if change != "removed":
+                row["value_bytes"] = int(differ.value_sizes(Compared.NEW, ids).sum())
+            rows.append(location | row)
         return batch_of(DIFF, rows)
 
     # -- second pass -------------------------------------------------------------------------
 
     def _rows(self, differ: Differences) -> Iterator[pa.RecordBatch]:
         """Removed rows, then added and changed ones in the order of the new version's files."""
-        rounds = self._rounds(differ)
-        for number, changed in enumerate(rounds):
-            first = number == 0
-            old = np.concatenate([changed, differ.removed]) if first else changed
-            new = np.concatenate([changed, differ.added]) if first else changed
+        for number, changed in enumerate(self._rounds(differ)):
+            old, new = [changed], [changed]
+            if number == 0:
+                old, new = [changed, differ.removed], [changed, differ.added]
             held: dict[int, bytes] = {}
-            waiting = np.sort(changed)
-            for part, block, rows, ids in self._rows_of_keys(
-                differ.places(Compared.OLD, old), Compared.OLD
-            ):
-                pair = np.isin(ids, waiting, assume_unique=True)
+            for part, block, rows, ids in self._rows_of_keys(differ, old, Compared.OLD):
+                pair = np.isin(ids, changed, assume_unique=True)
                 values = values_of(block, rows[pair]).to_pylist()
                 held.update(zip(ids[pair].tolist(), values, strict=True))
                 gone = rows[~pair]
                 if len(gone):
                     value = values_of(block, gone)
                     yield _batch(part, "removed", keys_of(block, gone), value, None)
-            for part, block, rows, ids in self._rows_of_keys(
-                differ.places(Compared.NEW, new), Compared.NEW
-            ):
+            for part, block, rows, ids in self._rows_of_keys(differ, new, Compared.NEW):
                 yield from _of_new(part, block, rows, ids, held)
 
     def _rounds(self, differ: Differences) -> list[Int64s]:
@@ -235,25 +212,21 @@ class _Unit:
         return list(np.split(differ.changed, cuts))
 
     def _rows_of_keys(
-        self, locations: Places, side: Compared
+        self, differ: Differences, keys: Sequence[Int64s], side: Compared
     ) -> Iterator[tuple[_Part, RecordBlock, Int64s, Int64s]]:
         """The rows of some keys: partition, block, their indexes in it, and the keys' ids."""
+        positions, all_ids = differ.places(side, np.concatenate(keys))
         for number, (part, file) in enumerate(self._files[side]):
-            if locations.positions.any_in(number):
-                yield from _in_file(part, file, number, locations)
-
-
-def _in_file(
-    part: _Part, file: StoreFile, number: int, locations: Places
-) -> Iterator[tuple[_Part, RecordBlock, Int64s, Int64s]]:
-    try:
-        for block in part.reader.blocks(file):
-            rows, at = locations.positions.find(number, block.ordinals)
-            if len(rows):
-                yield part, block, rows, locations.ids[at]
-    except READ_ERRORS as error:
-        # It could be read a moment ago: the query has replaced or removed it meanwhile.
-        part.reader.note_failure(error, file)
+            if not positions.any_in(number):
+                continue
+            try:
+                for block in part.reader.blocks(file):
+                    rows, at = positions.find(number, block.ordinals)
+                    if len(rows):
+                        yield part, block, rows, all_ids[at]
+            except READ_ERRORS as error:
+                # It could be read a moment ago: the query has replaced or removed it meanwhile.
+                part.reader.note_failure(error, file)
 
 
 def _of_new(
@@ -272,7 +245,3 @@ def _of_new(
 def _batch(part: _Part, change: str, key: Any, old: Any, new: Any) -> pa.RecordBatch:
     columns = repeat(part.reader.row("row", part.task.version) | {"change": change}, len(key))
     return record_batch(DIFF, columns | {"key": key, "old_value": old, "value": new}, len(key))
-
-
-def _paths(files: Sequence[_File]) -> list[str]:
-    return [file.path for _, file in files]

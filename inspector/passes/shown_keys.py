@@ -103,7 +103,6 @@ def _keys(
     reader: StoreReader,
     held: HeldDeltas,
 ) -> Mapping[int, bytes]:
-    """The keys of some ids that could be read, file by file."""
     steps = np.where(state.put_step[ids] == BEFORE_WINDOW, state.base_step, state.put_step[ids])
     keys: dict[int, bytes] = {}
     used: list[int] = distinct(steps).tolist()

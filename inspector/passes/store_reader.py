@@ -149,10 +149,8 @@ class StoreReader:
         new = (result for result in problems if (result.slug, result.path) not in reported)
         self._problems.update(dict.fromkeys(new))
 
-    def note_failure(self, error: Exception, file: StoreFile) -> None:
-        """Keep an error as a problem (Exception: the error itself, if it is none of reading)."""
-        if not isinstance(error, READ_ERRORS):
-            raise error
+    def note_failure(self, error: InspectorError | OSError, file: StoreFile) -> None:
+        """Keep an error of reading as a problem."""
         result = problem(error, file.path)
         self._problems[replace(result, store=self.store, version=file.version)] = None
 

@@ -8,7 +8,6 @@ those of session windows by the grouping columns, which have a second map in Spa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -95,25 +94,20 @@ def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:
     return read
 
 
-_ROWS_OF: Mapping[str, str] = dict(zip(COUNT_STORES, VALUE_STORES, strict=True))
+_ROWS_OF = dict(zip(COUNT_STORES, VALUE_STORES, strict=True))
 
 
 def range_filter(task: Task, store: StoreTask) -> RangeFilter | None:
     """What finds the records of a task's range in a store; None for a task about all keys."""
     if task.key_range is None:
         return None
-    masks = _masks(task, store)
-    return RangeFilter(task.key_range) if masks is None else RangeFilter(task.key_range, masks)
-
-
-def _masks(task: Task, store: StoreTask) -> Int64s | None:
     of_rows = _ROWS_OF.get(store.store_name, store.store_name)
     rows = next((item for item in task.stores if item.store_name == of_rows), None)
     is_shared = store.session_fields or store.store_name in (*COUNT_STORES, *VALUE_STORES)
-    if rows is None or rows.key_schema is None or not is_shared:
-        return None
-    schema = parse_schema_json(rows.key_schema)
-    key_fields = len(schema.fields) - (store.store_name in COUNT_STORES)
+    key, _ = (None, None) if rows is None or not is_shared else schemas(rows)
+    if key is None or not key.fields:
+        return RangeFilter(task.key_range)
     # Of each field but the last, whether its word is its value.
-    fixed = [field.data_type.fixed_width is not None for field in schema.fields[:-1]]
-    return shared_part(fixed, key_fields) if schema.fields else None
+    fixed = [field.data_type.fixed_width is not None for field in key.fields[:-1]]
+    masks = shared_part(fixed, len(key.fields) - (store.store_name in COUNT_STORES))
+    return RangeFilter(task.key_range, masks)

@@ -17,7 +17,7 @@ from inspector.checkpoint.logfile import DOUBTFUL
 from inspector.codec import Message
 from inspector.decode.row_columns import RowDecoder
 from inspector.discovery.tasks import Task
-from inspector.light_dataclasses import dataclass, field
+from inspector.light_dataclasses import dataclass
 from inspector.model import Problem, ProblemMode
 from inspector.passes.problem_mode import problem_batches, with_problems
 from inspector.passes.record_effects import ChangesTask, changes_of
@@ -26,7 +26,8 @@ from inspector.passes.worker import rows_of
 from inspector.schemas import compute, spans_of, specs_in
 from inspector.sparktypes import StructType
 
-_STORE: list[tuple[str, pa.DataType]] = [
+_Columns = list[tuple[str, pa.DataType]]
+_STORE: _Columns = [
     ("operator_id", pa.int32()),
     ("operator_name", pa.string()),
     ("store_name", pa.string()),
@@ -34,15 +35,13 @@ _STORE: list[tuple[str, pa.DataType]] = [
     ("version", pa.int64()),
     ("batch_id", pa.int64()),
 ]
-_EVENT: list[tuple[str, pa.DataType]] = [
+_EVENT: _Columns = [
     ("event", pa.string()),
     ("same_value", pa.bool_()),
     ("record", pa.int64()),
     ("old_value_bytes", pa.int64()),
 ]
-_SIZES: list[tuple[str, pa.DataType]] = [("key_bytes", pa.int64()), ("value_bytes", pa.int64())]
-_RAW = ("key_row", "value_row")
-
+_SIZES: _Columns = [("key_bytes", pa.int64()), ("value_bytes", pa.int64())]
 _KNOWN = ("insert", "update", "same_value")
 """Events of which it is known whether they wrote the value that was there."""
 T = TypeVar("T")
@@ -72,17 +71,11 @@ def typed_schema(request: TypedTask) -> pa.Schema:
     """The columns of :func:`run_typed_rows`, by store; DecodeError: a type that is not known."""
     (store,) = request.task.stores
     key, value = (_Side(schema).type for schema in schemas(store))
-    columns: list[tuple[str, pa.DataType]] = [
-        *_STORE,
-        *(_EVENT if request.changes else ()),
-        *_SIZES,
-        ("key", key),
-        ("value", value),
-        *([("old_value", value)] if request.changes else ()),
-    ]
-    if request.raw:
-        raw = (*_RAW, "old_value_row") if request.changes else _RAW
-        columns += [(name, pa.binary()) for name in raw]
+    rows: _Columns = [("key", key), ("value", value)]
+    if request.changes:
+        rows.append(("old_value", value))
+    raw = [(f"{name}_row", pa.binary()) for name, _ in rows] if request.raw else []
+    columns = [*_STORE, *(_EVENT if request.changes else ()), *_SIZES, *rows, *raw]
     return with_problems(columns, request.mode)
 
 
@@ -107,8 +100,6 @@ def run_typed_rows(
 
 
 class _Side:
-    """Keys, or values, of one store."""
-
     def __init__(self, schema: StructType | None) -> None:
         self._decoder = None if schema is None else RowDecoder(schema)
         self.type = pa.binary() if self._decoder is None else self._decoder.arrow_type
@@ -127,16 +118,11 @@ class _Side:
         return decoded.array.take(pa.array(np.cumsum(entry) - 1, mask=~entry))
 
 
-@dataclass
 class _Typed:
-    request: TypedTask
-    look: Look[Task]
-    schema: pa.Schema = field(init=False)
-
-    def __post_init__(self) -> None:
-        (store,) = self.request.task.stores
-        self.schema = typed_schema(self.request)
-        key, value = schemas(store)
+    def __init__(self, request: TypedTask, look: Look[Task]) -> None:
+        (self.store,) = request.task.stores
+        self.request, self.look, self.schema = request, look, typed_schema(request)
+        key, value = schemas(self.store)
         self._key, self._value, self._old = _Side(key), _Side(value), _Side(value)
 
     def read(self) -> Iterator[pa.RecordBatch]:
@@ -148,9 +134,8 @@ class _Typed:
                 yield self._batch(batch)
         misfits = self._key.misfits + self._value.misfits
         if misfits:
-            (store,) = self.request.task.stores
-            store_id = self.request.task.store_id(store)
-            folder = store.files[0].path.rpartition("/")[0]
+            store_id = self.request.task.store_id(self.store)
+            folder = self.store.files[0].path.rpartition("/")[0]
             message = (
                 f"keys or values that do not match the schema and are shown as null: {misfits}; "
                 f"inspector verify lists them"
@@ -172,7 +157,6 @@ class _Typed:
 
     def _batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         pc = compute()
-
         columns: dict[str, Any] = {name: batch.column(name) for name in batch.schema.names}
         keys, values, rows = columns["key"], columns["value"], batch.num_rows
         columns |= {

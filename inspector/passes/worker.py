@@ -132,7 +132,7 @@ def _look_at(
 
 def _each_store(task: Task) -> Iterator[Observed[Any] | FactColumns]:
     states: dict[str, StateMap] = {}
-    shared = _SharedProblems()
+    shared: _Causes = set()
     for _, same_files in groupby(open_stores(task), key=_files_read):
         stores = list(same_files)
         for store, reader in stores:
@@ -151,7 +151,7 @@ def _each_store(task: Task) -> Iterator[Observed[Any] | FactColumns]:
 
 def _each_file(task: Task) -> Iterator[Observed[Any]]:
     """What the files of a part show, each for itself: stores that share files have the same."""
-    shared = _SharedProblems()
+    shared: _Causes = set()
     for store, reader in open_stores(task):
         if store.counts_files:
             yield from _of_files(task, store, reader, shared)
@@ -162,10 +162,9 @@ def _of_subset(task: Task, store: StoreTask) -> list[StoreFile]:
 
     The checksums of newer files are compared too, and these are not decoded.
     """
-    subset = task.request.subset
+    subset, root = task.request.subset, task.root
     if subset is None:
         return list(store.files)
-    root = task.root
     return [f for f in store.files if subset.has(f.path.removeprefix(root).lstrip("/"))]
 
 
@@ -175,8 +174,12 @@ def _files_read(opened: tuple[StoreTask, StoreReader]) -> object:
     return store.store_name if store.column_family is None else store.files
 
 
+_Causes = set[tuple[str, str | None, int | None]]
+"""Slug, path and offset of the problems that the stores of shared files have reported."""
+
+
 def _of_files(
-    task: Task, store: StoreTask, reader: StoreReader, shared: _SharedProblems
+    task: Task, store: StoreTask, reader: StoreReader, shared: _Causes
 ) -> Iterator[Observed[Any]]:
     """What the files themselves show, those included that no version needed."""
     if task.request.fit and task.speaks_for_files:
@@ -184,7 +187,9 @@ def _of_files(
         reader.decode_rest(f for f in files if (f.version or 0) <= task.version)
         reader.check_rest(files)
     _check_doubts(task, reader)
-    shared.leave_out(store, reader)
+    if store.column_family is not None:
+        reader.leave_out(shared)
+        shared.update((p.slug, p.path, p.offset) for p in reader.problems if p.path is not None)
     yield from _problems(task, reader)
     if task.request.fit and task.speaks_for_files:
         checked = reader.checks
@@ -194,30 +199,15 @@ def _of_files(
 
 
 def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
-    """What takes another look at the live rows."""
     first = len(reader.problems)
-    wanted = (emit_partners, task.request.matched), (emit_fields, task.request.fields)
-    for emit, is_wanted in wanted if task.present else ():
-        if is_wanted:
+    requested = (emit_partners, task.request.matched), (emit_fields, task.request.fields)
+    for emit, is_requested in requested:
+        if is_requested and task.present:
             more = reader.again(task, store)
             yield from emit(task, store, more)
             reader.add(more.problems)
     _check_doubts(task, reader)
     yield from _problems(task, reader, first)
-
-
-class _SharedProblems:
-    """Keeps what is wrong with a file from being told once by each of the stores that share it."""
-
-    def __init__(self) -> None:
-        self._told: set[tuple[str, str | None, int | None]] = set()
-
-    def leave_out(self, store: StoreTask, reader: StoreReader) -> None:
-        """Forget the problems of a store's reader that an earlier store had."""
-        if store.column_family is not None:
-            reader.leave_out(self._told)
-            of_files = (problem for problem in reader.problems if problem.path is not None)
-            self._told |= {(problem.slug, problem.path, problem.offset) for problem in of_files}
 
 
 def _keep(task: Task, store: StoreTask, reader: StoreReader) -> None:

@@ -96,8 +96,6 @@ def parse_ddl(text: str, limits: Limits = LIMITS) -> StructType:
 
 
 class _DdlParser:
-    """Recursive descent over the tokens of one DDL text."""
-
     def __init__(self, text: str, depth: int) -> None:
         self._depth = depth
         self._next = 0
@@ -139,7 +137,6 @@ class _DdlParser:
             raise self.error(repr(token))
 
     def fields(self, closing: str) -> Iterator[StructField]:
-        """Fields up to (not including) the closing token."""
         while self.peek() != closing:
             yield self._field()
             if not self._accept(","):

@@ -123,13 +123,6 @@ def test_failures_of_reading_are_kept_with_their_place(tmp_path: Path) -> None:
         assert (problem.version, problem.path) == (3, file.path)
 
 
-def test_a_fault_of_this_package_is_not_hidden_as_a_problem(tmp_path: Path) -> None:
-    reader = reader_of(tmp_path)
-    with pytest.raises(ZeroDivisionError):
-        reader.note_failure(ZeroDivisionError("a fault"), write(tmp_path, b""))
-    assert reader.problems == []
-
-
 def test_a_problem_may_be_about_the_store_as_a_whole(tmp_path: Path) -> None:
     reader = reader_of(tmp_path)
     reader.report("missing-version", "none")
