@@ -30,7 +30,8 @@ from typing import Any
 from inspector import api
 from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
 from inspector.operators.rule import event_time_field
-from inspector.sparktypes import StructType, parse_schema_json
+from inspector.sparktypes import StructType
+from inspector.sparktypes.schema_json import parse_schema_json
 
 Label = tuple[str, str, int | None]
 """Key, class, and the batch in which it expired, where the labels have it."""

@@ -52,7 +52,7 @@ from inspector.model import StoreId
 from inspector.passes.store_reader import StoreReader
 from inspector.passes.worker import run_tasks
 from inspector.providers.chain import replay_steps
-from inspector.sparktypes import parse_schema_json
+from inspector.sparktypes.schema_json import parse_schema_json
 from inspector.state.replay import StateMap
 
 SOURCES = Path(__file__).resolve().parent / "heap"

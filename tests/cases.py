@@ -33,15 +33,8 @@ from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.tracked import tracking
 from inspector.passes.worker import rows_of, run_tasks, tasks_in
 from inspector.schemas import TASKS, batch_of
-from inspector.sparktypes import (
-    LONG,
-    TIMESTAMP,
-    VOID,
-    StringType,
-    StructField,
-    StructType,
-    to_json,
-)
+from inspector.sparktypes import LONG, TIMESTAMP, VOID, StringType, StructField, StructType
+from inspector.sparktypes.schema_json import to_json
 from inspector.state.change import Change
 from inspector.state.replay import StateMap, Tracking
 from tests import encode

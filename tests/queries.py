@@ -19,7 +19,7 @@ from inspector.merge.collect import Facts, collect
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, Certainty, StoreId, TimeoutKind
 from inspector.passes.life_of_rows import Lifetime
 from inspector.passes.tracked import tracking
-from inspector.sparktypes import to_json
+from inspector.sparktypes.schema_json import to_json
 from inspector.state.replay import StateMap
 from tests import cases
 from tests.cases import Step

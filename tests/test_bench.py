@@ -14,7 +14,7 @@ from benchmark import shapes
 from benchmark.checkpoint import Size, make
 
 from inspector.api import audit
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 from tests.encode import row
 from tests.spark_support import LONG, MARK, finish
 

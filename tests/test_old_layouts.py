@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 from tests.cases import write_store
 from tests.cli.support import run

@@ -22,7 +22,8 @@ from inspector.light_dataclasses import replace
 from inspector.operators.transform_with_state import Family, has_ttl
 from inspector.render import tabular as t
 from inspector.render.report import Report
-from inspector.sparktypes import StringType, StructField, StructType, UserDefinedType, to_ddl
+from inspector.sparktypes import StringType, StructField, StructType, UserDefinedType
+from inspector.sparktypes.ddl import to_ddl
 
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"  # metadata of a string (``CharVarcharUtils``)
 

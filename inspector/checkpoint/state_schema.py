@@ -26,8 +26,9 @@ from inspector.checkpoint.trees import Entry
 from inspector.exceptions import DecodeError, InspectorError, TruncatedError
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import DEFAULT_STORE, Problem
-from inspector.sparktypes import StructType, parse_schema_json, unknown_type
+from inspector.sparktypes import StructType, unknown_type
 from inspector.sparktypes.key_encoders import KeyEncoder
+from inspector.sparktypes.schema_json import parse_schema_json
 
 NEWEST_FORMAT = 3
 

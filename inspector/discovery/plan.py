@@ -39,8 +39,9 @@ from inspector.operators.physical import only_sources_feed
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, RowPart, Scenario, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import is_list
-from inspector.sparktypes import field_at, is_int64, to_json
+from inspector.sparktypes import field_at, is_int64
 from inspector.sparktypes.key_encoders import KeyEncoder
+from inspector.sparktypes.schema_json import to_json
 
 SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
 

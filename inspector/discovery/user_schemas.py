@@ -15,7 +15,9 @@ from inspector.checkpoint.state_schema import StateSchema
 from inspector.exceptions import CheckpointError, DecodeError
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import StoreName
-from inspector.sparktypes import StructType, parse_ddl, parse_schema_json, unknown_type
+from inspector.sparktypes import StructType, unknown_type
+from inspector.sparktypes.ddl import parse_ddl
+from inspector.sparktypes.schema_json import parse_schema_json
 
 GIVEN = 0  # in place of the format of a schema file, for a schema that the user gave
 

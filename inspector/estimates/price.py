@@ -33,7 +33,8 @@ from inspector.providers.common_names import hadoop_sums_name, main_path
 from inspector.providers.provider import Listing, Provider
 from inspector.providers.registry import classify, provider_for
 from inspector.schemas import task_batch
-from inspector.sparktypes import parse_ddl, to_json
+from inspector.sparktypes.ddl import parse_ddl
+from inspector.sparktypes.schema_json import to_json
 from inspector.sums import group_by
 
 LISTED_AT_ONCE = 1000  # names in the answer to a LIST of S3 or Google Cloud (Azure: up to 5,000)

@@ -24,7 +24,8 @@ from inspector.light_dataclasses import dataclass, replace
 from inspector.model import Problem
 from inspector.operators.aggregation import UNNAMED
 from inspector.operators.transform_with_state import TTL_FIELD, Properties
-from inspector.sparktypes import ArrayType, DataType, MapType, StructType, storage_type, to_ddl
+from inspector.sparktypes import ArrayType, DataType, MapType, StructType, storage_type
+from inspector.sparktypes.ddl import to_ddl
 from inspector.sums import group_by
 
 STREAMING = "spark.sql.streaming."

@@ -21,7 +21,8 @@ from inspector.exceptions import CheckpointError
 from inspector.light_dataclasses import dataclass
 from inspector.passes.key_values import plain_value, text_value
 from inspector.schemas import compute
-from inspector.sparktypes import DataType, StructType, storage_type, to_ddl, unique_names
+from inspector.sparktypes import DataType, StructType, storage_type, unique_names
+from inspector.sparktypes.ddl import to_ddl
 
 KEY, VALUE = "key", "value"
 SHOWN = 60  # characters of what a user typed that an error repeats

@@ -33,7 +33,7 @@ from inspector.providers.common_names import hadoop_sums_name, spark_sums_name
 from inspector.providers.content import FolderVersion
 from inspector.providers.reader_options import ReadOptions
 from inspector.providers.registry import provider_by_name
-from inspector.sparktypes import parse_schema_json
+from inspector.sparktypes.schema_json import parse_schema_json
 
 KEYS_SHOWN = 5  # evicted keys of each store and class that a plan shows
 TWINS = (

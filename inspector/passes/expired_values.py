@@ -21,7 +21,8 @@ from inspector.encode.stored_rows import Entry, join_rows, split
 from inspector.light_dataclasses import dataclass, field
 from inspector.operators.transform_with_state import Family, variable_of
 from inspector.passes.binary_columns import records_of
-from inspector.sparktypes import DataType, parse_schema_json
+from inspector.sparktypes import DataType
+from inspector.sparktypes.schema_json import parse_schema_json
 
 Rows = list[tuple[bytes, bytes]]
 Changes = tuple[Sequence[Entry], Rows]  # what is written, and the rows of the store that it makes

@@ -37,9 +37,9 @@ from inspector.sparktypes import (
     StringType,
     StructType,
     UserDefinedType,
-    to_ddl,
     unique_names,
 )
+from inspector.sparktypes.ddl import to_ddl
 
 MICROS = 1_000_000
 _DAY = 86_400 * MICROS

@@ -18,7 +18,8 @@ from inspector.providers.file_reader import SLUG as SIDE_SLUG
 from inspector.providers.reader_options import ReadOptions, StoreForm
 from inspector.providers.registry import provider_by_name
 from inspector.providers.task_files import TaskFiles
-from inspector.sparktypes import StructType, parse_schema_json
+from inspector.sparktypes import StructType
+from inspector.sparktypes.schema_json import parse_schema_json
 
 READ_ERRORS = (InspectorError, OSError)
 """What reading a file may raise; anything else is a fault of this package."""

@@ -22,7 +22,8 @@ from inspector.facts.misplaced import Placement
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.fit import puts_of
-from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
+from inspector.sparktypes import StructType, widen_timeout
+from inspector.sparktypes.schema_json import parse_schema_json
 from inspector.state.key_range import RangeFilter, shared_part
 from inspector.state.replay import NO_CLOCK, Tracking
 

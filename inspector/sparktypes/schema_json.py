@@ -10,7 +10,7 @@ from typing import Any
 
 from inspector.exceptions import DecodeError
 from inspector.model import LIMITS, Limits, above_limit
-from inspector.sparktypes.types import (
+from inspector.sparktypes import (
     BINARY_COLLATION,
     ArrayType,
     DataType,

@@ -20,7 +20,7 @@ from inspector.decode.row_programs import RowCheck
 from inspector.facts.size_distributions import LiveSizes
 from inspector.facts.versions import measure_version
 from inspector.kernel.loader import ENVIRONMENT, kernel
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 from inspector.state.replay import StateMap, Tracking
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ from unittest import mock
 
 from inspector.cli.main import commands
 from inspector.cli.main import run as command_line
-from inspector.sparktypes import StructType, parse_schema_json
+from inspector.sparktypes import StructType
+from inspector.sparktypes.schema_json import parse_schema_json
 from tests.encode import Record, state_file
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0"

@@ -9,7 +9,8 @@ import pytest
 
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.discovery.lost_files import LOST_SCHEMA
-from inspector.sparktypes import parse_ddl, to_json
+from inspector.sparktypes.ddl import parse_ddl
+from inspector.sparktypes.schema_json import to_json
 from tests.cli.support import FIXTURES, copy_of, run
 
 KEY = "window struct<start: timestamp, end: timestamp>, user string"

@@ -21,8 +21,8 @@ from inspector.sparktypes import (
     StructField,
     StructType,
     atomic,
-    parse_ddl,
 )
+from inspector.sparktypes.ddl import parse_ddl
 
 
 def decode(schema: StructType | str, rows: Sequence[bytes], before: bytes = b"") -> DecodedRows:

@@ -10,7 +10,8 @@ import pytest
 from inspector.decode.arrow_types import arrow_type
 from inspector.exceptions import DecodeError
 from inspector.model import Limits
-from inspector.sparktypes import KINDS, LONG, ArrayType, AtomicType, UserDefinedType, parse_ddl
+from inspector.sparktypes import KINDS, LONG, ArrayType, AtomicType, UserDefinedType
+from inspector.sparktypes.ddl import parse_ddl
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from inspector.decode.avro import AvroRows, range_fields
 from inspector.exceptions import DecodeError, LimitError, RowError, TruncatedError
 from inspector.model import Limits
-from inspector.sparktypes import ArrayType, StructField, StructType, parse_ddl
+from inspector.sparktypes import ArrayType, StructField, StructType
+from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 from tests.decode.avro_values import number, record, schemas, wider
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from inspector.decode.row_columns import Int64Path, RowDecoder, fixed_slot_offset
 from inspector.exceptions import DecodeError
-from inspector.sparktypes import StructType, parse_ddl
+from inspector.sparktypes import StructType
+from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 
 WINDOWED = parse_ddl("window struct<start: timestamp, end: timestamp>, user string, v bigint")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.field_sizes import FieldBytes, RowBytes, measure_rows, nested_fields
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 
 SCHEMA = parse_ddl("n bigint, u string, d decimal(38,2), s struct<a: int, b: string>, i interval")

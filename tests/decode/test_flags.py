@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.row_columns import count_flags
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 
 SCHEMA = parse_ddl("name string, matched boolean")

@@ -40,9 +40,8 @@ from inspector.sparktypes import (
     StructType,
     UserDefinedType,
     atomic,
-    parse_schema_json,
-    to_json,
 )
+from inspector.sparktypes.schema_json import parse_schema_json, to_json
 from tests import encode
 from tests.cases import KERNELS, block, kernel_of
 from tests.decode.arrow_values import Typed, decode, schemas

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from inspector.decode.row_programs import RowCheck
 from inspector.exceptions import DecodeError
 from inspector.kernel.loader import ENVIRONMENT
-from inspector.sparktypes import AtomicType, StructField, StructType, parse_ddl
+from inspector.sparktypes import AtomicType, StructField, StructType
+from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 from tests.cases import kernel_of
 from tests.decode.arrow_values import Typed, decode, one_field, schemas, slot

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from inspector.decode import _cells
 from inspector.decode.row_columns import RowDecoder
 from inspector.exceptions import LimitError
-from inspector.sparktypes import LONG, AtomicType, StructField, StructType, parse_ddl
+from inspector.sparktypes import LONG, AtomicType, StructField, StructType
+from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 from tests.decode.arrow_values import (
     Typed,

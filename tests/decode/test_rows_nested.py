@@ -6,7 +6,8 @@ import struct
 
 import pytest
 
-from inspector.sparktypes import LONG, atomic, parse_ddl
+from inspector.sparktypes import LONG, atomic
+from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 from tests.decode.arrow_values import decode, one_field, slot, values_of
 

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from inspector.decode.unsafe_rows import write_row
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 from tests.decode.test_row_columns import WIDE, WIDE_ROW
 

@@ -11,7 +11,7 @@ from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.listing import listing_problems
 from inspector.model import Problem, StoreId
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 from tests import cases
 from tests.cases import Batch, small_checkpoint
 

@@ -15,7 +15,9 @@ from inspector.discovery.plan import plan
 from inspector.discovery.tasks import ALL_LEFTOVERS, Request, StoreTask, Task
 from inspector.discovery.unknown_watermarks import SINCE_3_5, UNSEEN
 from inspector.model import Certainty, TimeoutKind
-from inspector.sparktypes import StructField, StructType, parse_ddl, to_json
+from inspector.sparktypes import StructField, StructType
+from inspector.sparktypes.ddl import parse_ddl
+from inspector.sparktypes.schema_json import to_json
 from tests import cases
 from tests.cases import Batch, small_checkpoint
 

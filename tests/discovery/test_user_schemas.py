@@ -14,7 +14,9 @@ from inspector.discovery.user_schemas import GIVEN, UserSchema, UserSchemas, wit
 from inspector.exceptions import CheckpointError
 from inspector.model import StoreName
 from inspector.providers.registry import classify
-from inspector.sparktypes import StructType, parse_ddl, to_json
+from inspector.sparktypes import StructType
+from inspector.sparktypes.ddl import parse_ddl
+from inspector.sparktypes.schema_json import to_json
 from tests.cases import JOIN_STORES, small_checkpoint
 
 USER, COUNT = parse_ddl("user string"), parse_ddl("n bigint")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from inspector.facts.variable_entries import NOBODY, GroupingKeys, KeyPlace
-from inspector.sparktypes import StructType, parse_ddl
+from inspector.sparktypes import StructType
+from inspector.sparktypes.ddl import parse_ddl
 from tests import cases, encode
 from tests.cases import Step, replay
 from tests.encode import Record

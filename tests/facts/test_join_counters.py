@@ -5,7 +5,8 @@ from __future__ import annotations
 from inspector.facts.join_counters import JoinCheck, compare_index, compare_side
 from inspector.operators.join import COUNT
 from inspector.operators.rule import Clock, ExpiryField, RowPart
-from inspector.sparktypes import StructType, parse_ddl
+from inspector.sparktypes import StructType
+from inspector.sparktypes.ddl import parse_ddl
 from inspector.state.replay import StateMap
 from tests import cases, encode
 from tests.cases import Step, replay

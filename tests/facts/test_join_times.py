@@ -8,7 +8,8 @@ from inspector.facts.join_times import KeyTimeVotes, RemovedRows
 from inspector.model import BatchClock, BatchId
 from inspector.operators.join import key_times
 from inspector.operators.rule import Clock, ExpiryField, RowPart
-from inspector.sparktypes import StructType, parse_ddl
+from inspector.sparktypes import StructType
+from inspector.sparktypes.ddl import parse_ddl
 from inspector.state.replay import StateMap
 from tests import cases, encode
 from tests.cases import Step, replay

@@ -17,7 +17,7 @@ from inspector.facts.variable_entries import (
     timers_without_state,
 )
 from inspector.operators.rule import Clock, ExpiryField, RowPart
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 from tests import cases, encode
 from tests.cases import Step, replay
 from tests.encode import Record

@@ -13,7 +13,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.cost_inputs import columns_of, file_costs, store_costs
 from inspector.merge.collect import Facts
 from inspector.model import BatchId, FileKind, StoreId
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 from tests.encode import row
 
 

@@ -18,7 +18,7 @@ from inspector.findings.integrity import (
 )
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty, Problem, StoreId, StoreName
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 from tests import encode
 from tests.cases import FIXTURES
 

@@ -34,7 +34,8 @@ from inspector.findings.rule_inputs import (
 from inspector.merge.collect import collect
 from inspector.model import StoreId, TimeoutKind
 from inspector.operators.rule import StoreRule
-from inspector.sparktypes import VOID, StructField, StructType, parse_ddl
+from inspector.sparktypes import VOID, StructField, StructType
+from inspector.sparktypes.ddl import parse_ddl
 from tests import cases
 from tests.cases import FIXTURES
 from tests.queries import EVENT, PROCESSING, clock

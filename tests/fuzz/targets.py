@@ -36,7 +36,8 @@ from inspector.decode.variant import variant_value
 from inspector.exceptions import DecodeError
 from inspector.kernel.loader import load
 from inspector.model import Limits
-from inspector.sparktypes import StructType, parse_ddl
+from inspector.sparktypes import StructType
+from inspector.sparktypes.ddl import parse_ddl
 from inspector.sparktypes.schema_json import parse_schema_json
 
 Target = Callable[[bytes], None]

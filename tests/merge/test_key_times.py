@@ -20,7 +20,8 @@ from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES, Certainty, Store
 from inspector.operators.user_rules import IN_JOIN_KEY, UserRules
 from inspector.passes.worker import run_tasks
 from inspector.schemas import TASKS, batch_of
-from inspector.sparktypes import LONG, TIMESTAMP, StructField, StructType, parse_ddl
+from inspector.sparktypes import LONG, TIMESTAMP, StructField, StructType
+from inspector.sparktypes.ddl import parse_ddl
 from tests import cases, encode
 from tests.cases import FIXTURES, STRING, Batch
 from tests.encode import Record

@@ -6,7 +6,8 @@ import pytest
 
 from inspector.operators.aggregation import NAMES, rule
 from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart
-from inspector.sparktypes import StructType, parse_schema_json
+from inspector.sparktypes import StructType
+from inspector.sparktypes.schema_json import parse_schema_json
 
 VALUE = parse_schema_json(
     '{"type":"struct","fields":[{"name":"count","type":"long","nullable":true,"metadata":{}}]}'

@@ -6,7 +6,7 @@ import pytest
 
 from inspector.operators.deduplicate_within_watermark import rule
 from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 
 
 def shape(value: str) -> OperatorShape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.operators.global_limit import rule
 from inspector.operators.rule import OperatorShape
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 
 
 def test_a_limit_keeps_its_row_for_good_and_that_is_no_leak() -> None:

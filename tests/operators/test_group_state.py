@@ -6,7 +6,7 @@ import pytest
 
 from inspector.operators.group_state import NAMES, rule, timeout_ordinal
 from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 
 V2 = "groupState struct<user: string, visits: long>, timeoutTimestamp long"
 V1 = "user string, visits long, timeoutTimestamp int"

@@ -7,7 +7,9 @@ import pytest
 from inspector.model import JOIN_INDEX_STORES
 from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times, rule, time_fields
 from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart
-from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
+from inspector.sparktypes import StructType
+from inspector.sparktypes.ddl import parse_ddl
+from inspector.sparktypes.schema_json import parse_schema_json
 
 KEY = parse_ddl("field0 long, index long")
 PLAIN = parse_ddl("ad long, shownAt timestamp, matched boolean")

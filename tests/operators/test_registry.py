@@ -16,7 +16,9 @@ from inspector.operators.registry import (
     rule_for,
 )
 from inspector.operators.rule import OperatorShape, StoreRule
-from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
+from inspector.sparktypes import StructType
+from inspector.sparktypes.ddl import parse_ddl
+from inspector.sparktypes.schema_json import parse_schema_json
 from tests.cases import hdfs_cases
 
 EVERY = {

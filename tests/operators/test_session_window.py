@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart
 from inspector.operators.session_window import rule
-from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
+from inspector.sparktypes import StructType
+from inspector.sparktypes.ddl import parse_ddl
+from inspector.sparktypes.schema_json import parse_schema_json
 
 KEY = parse_ddl("user string, sessionStartTime timestamp")
 

@@ -18,7 +18,7 @@ from inspector.operators.transform_with_state import (
     has_ttl,
     rule,
 )
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 
 KEY = parse_ddl("user string")
 MAP_KEY = parse_ddl("key struct<user: string>, userKey struct<value: string>")

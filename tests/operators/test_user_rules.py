@@ -7,7 +7,8 @@ import pytest
 from inspector.exceptions import CheckpointError
 from inspector.operators.rule import Clock, RowPart, StoreRule
 from inspector.operators.user_rules import UserRules, find_field, parse_duration
-from inspector.sparktypes import StructType, parse_ddl
+from inspector.sparktypes import StructType
+from inspector.sparktypes.ddl import parse_ddl
 
 SCHEMAS: tuple[StructType, StructType] = (
     parse_ddl("user string, window struct<start: timestamp, end: timestamp>"),

@@ -24,7 +24,8 @@ from inspector.passes.conditions import (
     conditions_of_object,
     no_field,
 )
-from inspector.sparktypes import StructType, parse_ddl
+from inspector.sparktypes import StructType
+from inspector.sparktypes.ddl import parse_ddl
 
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,

@@ -16,8 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inspector import api
-from inspector.sparktypes import LONG, TIMESTAMP, StructField, StructType
-from inspector.sparktypes.types import VOID
+from inspector.sparktypes import LONG, TIMESTAMP, VOID, StructField, StructType
 from tests import cases, encode
 from tests.cases import STRING, Batch
 from tests.encode import Record

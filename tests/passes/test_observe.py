@@ -18,7 +18,9 @@ from inspector.facts.timers import EVENT, PROCESSING, ClockEvidence
 from inspector.facts.versions import VersionFacts
 from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
 from inspector.passes.tracked import schemas, tracking
-from inspector.sparktypes import LONG, parse_ddl, to_json
+from inspector.sparktypes import LONG
+from inspector.sparktypes.ddl import parse_ddl
+from inspector.sparktypes.schema_json import to_json
 from tests import cases, encode
 from tests.cases import Batch, Seen, facts_of_type, group_state, observed_in, problems_in, user
 from tests.encode import Record

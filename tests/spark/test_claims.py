@@ -21,7 +21,7 @@ from fixtures.sparks import file_manager
 from inspector import api
 from inspector.findings.catalogue import PARTITION_COUNT
 from inspector.operators import join
-from inspector.sparktypes import parse_schema_json
+from inspector.sparktypes.schema_json import parse_schema_json
 from tests.encode import row, state_file
 from tests.rocks import as_spark_4_0
 from tests.spark.support import spark_release

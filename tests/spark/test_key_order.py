@@ -20,8 +20,8 @@ from inspector.sparktypes import (
     StructField,
     StructType,
     atomic,
-    parse_schema_json,
 )
+from inspector.sparktypes.schema_json import parse_schema_json
 from tests.cases import KERNELS, block, kernel_of
 from tests.spark.support import spark_release
 from tests.spark_support import WITH_SPARK

@@ -30,11 +30,9 @@ from inspector.sparktypes import (
     StringType,
     StructField,
     StructType,
-    parse_ddl,
-    parse_schema_json,
-    to_ddl,
-    to_json,
 )
+from inspector.sparktypes.ddl import parse_ddl, to_ddl
+from inspector.sparktypes.schema_json import parse_schema_json, to_json
 
 
 def schema(*fields: tuple[str, DataType]) -> StructType:

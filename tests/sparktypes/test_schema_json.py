@@ -38,11 +38,10 @@ from inspector.sparktypes import (
     StructType,
     UserDefinedType,
     atomic,
-    parse_schema_json,
     storage_type,
-    to_ddl,
-    to_json,
 )
+from inspector.sparktypes.ddl import to_ddl
+from inspector.sparktypes.schema_json import parse_schema_json, to_json
 
 # What Spark 4.3.0 wrote for window(ts, '20 seconds'), user (shortened).
 WINDOW_KEY = (

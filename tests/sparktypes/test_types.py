@@ -14,11 +14,10 @@ from inspector.sparktypes import (
     StructField,
     StructType,
     decimal_type,
-    parse_ddl,
-    to_ddl,
     unique_names,
     widen_timeout,
 )
+from inspector.sparktypes.ddl import parse_ddl, to_ddl
 
 
 def schema(*fields: tuple[str, DataType]) -> StructType:

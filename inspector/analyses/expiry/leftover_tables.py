@@ -27,7 +27,8 @@ from inspector.operators.join import VALUE_STORES
 from inspector.render import tabular as t
 from inspector.render.plain import fields_of
 from inspector.render.values import RowWords
-from inspector.sparktypes import StructType, parse_schema_json
+from inspector.sparktypes import StructType
+from inspector.sparktypes.schema_json import parse_schema_json
 from inspector.sums import group_by
 
 

@@ -31,7 +31,7 @@ from inspector.passes.worker import run_tasks
 from inspector.render.as_arrow import columns_of, record_batch_of
 from inspector.render.tabular import Column
 from inspector.schemas import specs_in, task_batch
-from inspector.sparktypes import parse_schema_json, to_json
+from inspector.sparktypes.schema_json import parse_schema_json, to_json
 
 KEY = "key"
 

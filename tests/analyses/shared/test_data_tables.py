@@ -23,7 +23,7 @@ from inspector.model import ProblemMode, Redact
 from inspector.render.as_arrow import arrow_table
 from inspector.render.plain import finding_row, problem_row
 from inspector.render.tabular import values
-from inspector.sparktypes import parse_ddl
+from inspector.sparktypes.ddl import parse_ddl
 from tests.cli.support import checkpoint_of, copy_of
 from tests.profiles import crossed
 

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 from inspector.analyses.info import schema_text
-from inspector.sparktypes import parse_ddl, parse_schema_json
+from inspector.sparktypes.ddl import parse_ddl
+from inspector.sparktypes.schema_json import parse_schema_json
 
 
 def text(kind: Any, **metadata: Any) -> str:

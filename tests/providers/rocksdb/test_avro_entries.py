@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from inspector.decode.encoded_rows import KeyDecoder, Spans
 from inspector.exceptions import DecodeError, RecordError
 from inspector.providers.rocksdb.avro_entries import AvroEntries, Parts
-from inspector.sparktypes import StructType, parse_ddl
+from inspector.sparktypes import StructType
+from inspector.sparktypes.ddl import parse_ddl
 from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 from tests import encode
 from tests.decode.avro_values import number, record, schemas
