@@ -86,10 +86,8 @@ def record_batch(schema: pa.Schema, columns: Mapping[str, Any], rows: int) -> pa
 
 def batch_of(schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
     """A batch of ``schema`` from one mapping per row; absent names are null."""
-    names = {name for row in rows for name in row}
-    return record_batch(
-        schema, {name: [row.get(name) for row in rows] for name in names}, len(rows)
-    )
+    columns = {name: [row.get(name) for row in rows] for name in {n for row in rows for n in row}}
+    return record_batch(schema, columns, len(rows))
 
 
 def problem_batch(schema: pa.Schema, problems: Iterable[Problem]) -> pa.RecordBatch:
@@ -157,10 +155,8 @@ def _from_list(values: list[Any], kind: Any) -> Any:
         return pa.Array.from_buffers(kind, len(values), [valid, bits])
     parts: list[Any] = [() if value is None else value for value in values]
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        text = pa.types.is_string(kind)
-        parts = [
-            b"" if part is None else part.encode() if text else memoryview(part) for part in values
-        ]
+        to_bytes = str.encode if pa.types.is_string(kind) else memoryview
+        parts = [b"" if part is None else to_bytes(part) for part in values]
     ends = array("i", accumulate(map(len, parts), initial=0))
     if pa.types.is_list(kind):
         child = _from_list([item for part in parts for item in part], kind.value_type)

@@ -121,7 +121,7 @@ class KeyDecoder:
             raise NoSchemaError("keys cannot be put together: the state schema is missing")
         types = [column.data_type for column in self.schema.fields]
         needed = max(self.encoder.prefix_columns - 1, *self.encoder.ordinals, -1)
-        if self.encoder.kind in _TIMED:
+        if self.encoder.kind in (KeyEncoding.TIMESTAMP_FIRST, KeyEncoding.TIMESTAMP_LAST):
             needed = 0
         if needed >= len(types):
             message = f"the encoder of the keys names column {needed}, the schema has {len(types)}"
@@ -136,11 +136,10 @@ class KeyDecoder:
             ordinal: _number(buffer, column, types[ordinal], prefix)
             for ordinal, column in zip(ordinals, ordered, strict=True)
         }
-        unordered = [ordinal for ordinal in range(len(types)) if ordinal not in by_ordinal]
+        unordered = {at: types[at] for at in range(len(types)) if at not in by_ordinal}
         if unordered:
-            behind = columns_of(
-                buffer, *plain_rows(buffer, remainder), [types[at] for at in unordered]
-            )
+            rows = plain_rows(buffer, remainder)
+            behind = columns_of(buffer, *rows, [*unordered.values()])
             by_ordinal |= dict(zip(unordered, behind, strict=True))
         return [by_ordinal[ordinal] for ordinal in range(len(types))]
 
@@ -157,9 +156,6 @@ class KeyDecoder:
     def rows(self, buffer: bytes, keys: Spans) -> Rows:
         """The keys as rows of their own (DecodeError: as :meth:`columns`)."""
         return compose_rows(buffer, self.columns(buffer, keys), len(keys.offsets))
-
-
-_TIMED = (KeyEncoding.TIMESTAMP_FIRST, KeyEncoding.TIMESTAMP_LAST)
 
 
 class Pieces(NamedTuple):
@@ -188,11 +184,9 @@ def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, before_size: in
         at[live] += before_size + _SIZE_BYTES + sizes
         live = live[at[live] < ends[live]]
         at[live] += delimiter_bytes
-    owner = np.concatenate(owners)
+    owner, pieces = np.concatenate(owners), Spans(np.concatenate(offsets), np.concatenate(lengths))
     order = np.argsort(owner, kind="stable")
-    return Pieces(
-        owner[order], Spans(np.concatenate(offsets)[order], np.concatenate(lengths)[order])
-    )
+    return Pieces(owner[order], pieces.some(order))
 
 
 def sizes_at(buffer: bytes, spans: Spans) -> Int64s:

@@ -93,11 +93,9 @@ def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int6
     fields, nested = _Fields(data), _Fields(data)
     bits = bitset_bytes(len(schema.fields))
     measured = fields.measure(schema, offsets, lengths, nested)
-    accounted = sum(item.bytes for item in fields.found) + bits * measured
-    unaccounted = int(lengths.sum()) - accounted
-    return RowBytes(
-        len(lengths), bits * measured, tuple(fields.found), unaccounted, tuple(nested.found)
-    )
+    unaccounted = int(lengths.sum()) - sum(item.bytes for item in fields.found) - bits * measured
+    by_field = tuple(fields.found), unaccounted, tuple(nested.found)
+    return RowBytes(len(lengths), bits * measured, *by_field)
 
 
 class _Fields:

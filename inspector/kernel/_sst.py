@@ -189,12 +189,11 @@ class _Walk:
         if len(self.out) - self.used < self.need:
             return layout.FULL
         key = self.previous[:shared] + block[at : at + remainder]
-        self.out[self.used : self.used + self.need] = (
-            key + block[at + remainder : at + remainder + value]
-        )
+        end = at + remainder + value
+        self.out[self.used : self.used + self.need] = key + block[end - value : end]
         status = self._take(key, value)
         if status == layout.MORE:
-            self.place = at + remainder + value
+            self.place = end
         return status
 
     def _take(self, key: bytes, value: int) -> int:

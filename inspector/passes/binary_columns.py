@@ -45,15 +45,11 @@ def binary(buffer: bytes, offsets: Int64s, lengths: Int64s) -> Any:
     np.cumsum(lengths, out=ends[1:])
     data = kernel().gather(buffer, offsets, lengths)
     bits = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
-    return pa.Array.from_buffers(
-        pa.binary(), len(lengths), [bits, pa.py_buffer(memoryview(ends)), pa.py_buffer(data)]
-    )
+    buffers = [bits, pa.py_buffer(memoryview(ends)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.binary(), len(lengths), buffers)
 
 
 def repeat(columns: dict[str, Any], rows: int) -> dict[str, Any]:
     """Columns that hold one value in every row; those without a value are left out."""
-    return {
-        name: pa.repeat(pa.scalar(value), rows)
-        for name, value in columns.items()
-        if value is not None
-    }
+    scalars = {name: pa.scalar(value) for name, value in columns.items() if value is not None}
+    return {name: pa.repeat(scalar, rows) for name, scalar in scalars.items()}

@@ -187,10 +187,8 @@ def no_field(
     more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
     subject = "The field is" if len(listed) == 1 else "The fields are"
     owner = "rows have" if len(sides) > 1 else "keys have"
-    return CheckpointError(
-        f"{owner} no field {name[:SHOWN]!r}{hint} {subject} "
-        f"{', '.join(listed[:_LISTED]) or 'none'}{more}"
-    )
+    names = f"{', '.join(listed[:_LISTED]) or 'none'}{more}"
+    return CheckpointError(f"{owner} no field {name[:SHOWN]!r}{hint} {subject} {names}")
 
 
 def _fields(schema: StructType, depth: int = _DEEPEST) -> Iterator[tuple[str, DataType]]:

@@ -57,9 +57,8 @@ class Fit:
             self._count_partners(block)
             yield block
         if misfits > MISFITS_LISTED:
-            self._reader.report(
-                "bad-row", f"{misfits} rows of the file do not fit their schema", file
-            )
+            text = f"{misfits} rows of the file do not fit their schema"
+            self._reader.report("bad-row", text, file)
 
     def fits(self, small: SmallDeltas) -> bool:
         """Whether all rows of some small deltas fit, and none of them would be measured."""

@@ -104,12 +104,8 @@ class KeyFilter:
                 _schema_or_error(None)
             side, conditions = condition_of(term, {KEY: key, VALUE: value})
             result[side] += conditions
-        return BoundFilter(
-            tuple(sorted(rows)),
-            tuple(sorted(hashes)),
-            _Fields.of(key, result[KEY]),
-            _Fields.of(value, result[VALUE]),
-        )
+        fields = _Fields.of(key, result[KEY]), _Fields.of(value, result[VALUE])
+        return BoundFilter(tuple(sorted(rows)), tuple(sorted(hashes)), *fields)
 
 
 @dataclass(frozen=True)
@@ -147,9 +143,8 @@ class BoundFilter:
     def mask(self, block: RecordBlock, among: Bools | None = None) -> Bools:
         """Which records of a block, or of some of them, have a key that is looked for."""
         rows = np.arange(block.count) if among is None else np.flatnonzero(among)
-        return _mask(
-            block, self.matching_keys(block.buffer, block.key_offset, block.key_length, rows)
-        )
+        spans = block.buffer, block.key_offset, block.key_length
+        return _mask(block, self.matching_keys(*spans, rows))
 
     def matching_keys(
         self, buffer: bytes, offsets: Int64s, lengths: Int64s, rows: Int64s
@@ -264,9 +259,8 @@ def _hex(text: str) -> bytes:
 def _hash(text: str) -> str:
     digits = text[len(HASH) :].lower()
     if not _DIGITS.fullmatch(digits):
-        raise CheckpointError(
-            f"the key is {text[:SHOWN]!r}, expected {HASH} and 1 to 64 hex digits"
-        )
+        message = f"the key is {text[:SHOWN]!r}, expected {HASH} and 1 to 64 hex digits"
+        raise CheckpointError(message)
     return digits
 
 

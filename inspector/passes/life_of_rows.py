@@ -138,9 +138,8 @@ class Lifetime:
             if self.disputed and leftovers.reason != WAITS:
                 # No habit of the function says more: it may have had other rows before it.
                 needs = leftovers.needs if leftovers.needs in UNLESS else None
-                leftovers = replace(
-                    leftovers, certainty=Certainty.UNDECIDED, reason=DISPUTED, needs=needs
-                )
+                unsure: dict[str, Any] = {"certainty": Certainty.UNDECIDED, "reason": DISPUTED}
+                leftovers = replace(leftovers, **unsure, needs=needs)
             limit = self._task.request.leftover_limit
             yield from map(self._observe, observe_leftovers(self._state, leftovers, limit))
 

@@ -98,9 +98,8 @@ class _Walk:
                 # That one has a value it had before is no sign that it was put.
                 rows = np.flatnonzero(events.events != Event.SAME_VALUE)
                 if len(rows):
-                    yield from self._from_first(
-                        file, block.some(rows), ordinals[rows], events.some(rows)
-                    )
+                    changed = block.some(rows), ordinals[rows], events.some(rows)
+                    yield from self._from_first(file, *changed)
         except READ_ERRORS as error:
             self._note_failure(error, file)
             return

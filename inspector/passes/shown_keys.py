@@ -117,9 +117,8 @@ def _keys(
             reader.note_failure(error, file)
             continue
         if not all(key_id in keys for key_id in own_ids.tolist()):
-            reader.report(
-                VANISHED_SLUG, "the file was written anew: its keys are not where they were", file
-            )
+            text = "the file was written anew: its keys are not where they were"
+            reader.report(VANISHED_SLUG, text, file)
     return keys
 
 

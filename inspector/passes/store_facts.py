@@ -70,11 +70,8 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
         if store.store_name in read and store.family in (Family.LIST, Family.MAP):
             for item in entries_of(*read[store.store_name], keys):
                 yield Observed(task.store_id(store), task.version, item)
-    timers = [
-        (store, read[store.store_name])
-        for store in stores
-        if store.family is Family.TIMERS and store.store_name in read
-    ]
+    timers = [store for store in stores if store.family is Family.TIMERS]
+    timers = [store for store in timers if store.store_name in read]
     variables = [store for store in stores if store.family is not Family.TIMERS]
     if not timers or not all(store.store_name in read for store in variables):
         return  # that a key has no state is known only if every variable is
@@ -82,7 +79,8 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
     with_rows = [(store, ids[state.live[: len(state)]]) for store, state, ids in of_variables]
     all_ids = distinct(np.concatenate([*(ids for _, ids in with_rows), _NO_IDS]))
     batch = task.clock(task.version)
-    for store, (timed, owners) in timers:
+    for store in timers:
+        timed, owners = read[store.store_name]
         item = timers_without_state(timed, owners, all_ids)
         yield Observed(task.store_id(store), task.version, item)
         now = now_ms(store.expiry, batch) if store.expiry else None

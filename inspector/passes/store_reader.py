@@ -47,12 +47,9 @@ class StoreReader:
             None if store.value_schema is None else parse_schema_json(store.value_schema),
             {number: parse_schema_json(text) for number, text in store.written_values.items()},
         )
-        options = ReadOptions(
-            task.codecs, task.row_checksum, task.merge_delimiter, task.encoding, form
-        )
-        self.files = self.provider.reader(
-            self.storage, options, store.files, store.side_files, self.report
-        )
+        of_task = task.codecs, task.row_checksum, task.merge_delimiter, task.encoding
+        of_store = ReadOptions(*of_task, form), store.files, store.side_files
+        self.files = self.provider.reader(self.storage, *of_store, self.report)
 
     @property
     def problems(self) -> list[Problem]:
@@ -61,19 +58,16 @@ class StoreReader:
 
     def leave_out(self, reported: Collection[tuple[str, str | None, int | None]]) -> None:
         """Forget problems by slug, path and offset, which somebody has reported."""
-        self._problems = {
-            p: None for p in self._problems if (p.slug, p.path, p.offset) not in reported
-        }
+        left = (p for p in self._problems if (p.slug, p.path, p.offset) not in reported)
+        self._problems = dict.fromkeys(left)
 
     @property
     def checks(self) -> ChecksPassed:
         """What was right so far, each file once."""
         unsummed = self.files.paths_without_sums
-        return ChecksPassed(
-            **vars(self.files.checks),
-            unsummed_files=len(unsummed),
-            confirmed_files=len(unsummed & self._confirmed),
-        )
+        confirmed = len(unsummed & self._confirmed)
+        checks = vars(self.files.checks)
+        return ChecksPassed(**checks, unsummed_files=len(unsummed), confirmed_files=confirmed)
 
     def confirm(self, files: Iterable[StoreFile]) -> None:
         """Note that a snapshot holds what these files make, itself included."""
@@ -121,9 +115,8 @@ class StoreReader:
 
     def check_rest(self, files: Iterable[StoreFile]) -> None:
         """Hold those files against their checksums that were not read, or not to their end."""
-        unseen = {
-            result.path for result in self.problems if result.slug in (*UNSEEN, VANISHED_SLUG)
-        }
+        slugs = (*UNSEEN, VANISHED_SLUG)
+        unseen = {result.path for result in self.problems if result.slug in slugs}
         for file in self.files.files_to_check(item for item in files if item.path not in unseen):
             try:
                 self.files.check(file)

@@ -207,9 +207,8 @@ def look_again(
     given = False
     for batch in read(task):
         # Problems, of which a second look may not confirm some.
-        doubtful = batch.column("kind")[0].as_py() == "problem" and not DOUBTFUL.isdisjoint(
-            batch.column("slug").to_pylist()
-        )
+        is_problem = batch.column("kind")[0].as_py() == "problem"
+        doubtful = is_problem and not DOUBTFUL.isdisjoint(batch.column("slug").to_pylist())
         if doubtful and (given or not looks):
             again(task, [path for path in batch.column("path").to_pylist() if path is not None])
         elif doubtful:

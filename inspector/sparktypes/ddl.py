@@ -23,12 +23,7 @@ from inspector.sparktypes import (
     type_name,
 )
 
-_DDL_NAMES: Mapping[str, str] = {
-    "byte": "tinyint",
-    "short": "smallint",
-    "integer": "int",
-    "long": "bigint",
-}
+_DDL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _FROM_DDL: Mapping[str, str] = {
     **{ddl: name for name, ddl in _DDL_NAMES.items()},
     "real": "float",

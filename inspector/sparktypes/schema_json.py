@@ -76,9 +76,8 @@ def _field(node: Any, depth: int) -> StructField:
     collations = metadata.pop("__COLLATIONS", {})
     if "type" not in node:
         raise DecodeError(f"schema lacks 'type' in {node!r:.80}")
-    data_type = _from_json(
-        node["type"], collations if isinstance(collations, dict) else {}, name, depth
-    )
+    collations = collations if isinstance(collations, dict) else {}
+    data_type = _from_json(node["type"], collations, name, depth)
     return StructField(name, data_type, bool(node.get("nullable", True)), metadata)
 
 

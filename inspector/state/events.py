@@ -34,12 +34,8 @@ class Event(enum.IntEnum):
 
 
 WORDS = tuple(event.name.lower() for event in Event)  # as reports spell each, by its number
-_EVENTS = np.array(
-    [
-        [Event.REMOVAL, Event.REMOVAL, Event.ABSENT_REMOVAL],
-        [Event.PUT, Event.UPDATE, Event.INSERT],
-    ]
-)
+_REMOVALS = [Event.REMOVAL, Event.REMOVAL, Event.ABSENT_REMOVAL]
+_EVENTS = np.array([_REMOVALS, [Event.PUT, Event.UPDATE, Event.INSERT]])
 """By whether a record is a put, and what was there: unseen, live, absent."""
 
 
@@ -134,10 +130,8 @@ class Presence:
             return ()
         held, replaced = self._values, []
         view = memoryview(block.buffer)
-        spans = zip(
-            ids.tolist(), block.value_offset.tolist(), block.value_length.tolist(), strict=True
-        )
-        for key_id, start, length in spans:
+        columns = (column.tolist() for column in (ids, block.value_offset, block.value_length))
+        for key_id, start, length in zip(*columns, strict=True):
             replaced.append(held.pop(key_id, None))
             if length >= 0:
                 held[key_id] = bytes(view[start : start + length])

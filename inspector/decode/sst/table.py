@@ -70,10 +70,8 @@ class Index:
         entries = content(self._blocks.read_opening(handle, "index"), handle.offset)
         room = min(len(entries) // _SMALLEST, self._blocks.most) + 1
         offset, size = np.empty((2, room), np.int64)
-        first_keys = self._type == _FIRST_KEYS
-        count, complete = kernel().index_handles(
-            entries, self._delta, first_keys, TRAILER, offset, size
-        )
+        form = self._delta, self._type == _FIRST_KEYS, TRAILER
+        count, complete = kernel().index_handles(entries, *form, offset, size)
         if not complete:
             raise RecordError("an index with impossible lengths", offset=handle.offset)
         handles = Handles(offset[:count].copy(), size[:count].copy())
