@@ -14,20 +14,9 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from inspector import sparktypes as types
 from inspector.exceptions import DecodeError
 from inspector.model import LIMITS, Limits
-from inspector.sparktypes import (
-    ArrayType,
-    AtomicType,
-    DataType,
-    DecimalType,
-    MapType,
-    StringType,
-    StructType,
-    storage_type,
-    type_name,
-    unique_names,
-)
 
 MICROS_UTC = pa.timestamp("us", tz="UTC")
 MICROS = pa.timestamp("us")
@@ -59,28 +48,28 @@ _ATOMIC: Mapping[str, pa.DataType] = {
 }
 
 
-def arrow_type(data_type: DataType, limits: Limits = LIMITS) -> pa.DataType:
+def arrow_type(data_type: types.DataType, limits: Limits = LIMITS) -> pa.DataType:
     """The Arrow type of a Spark type; DecodeError: unknown layout, or nested too deeply."""
     return _arrow_type(data_type, limits.nesting)
 
 
-def _arrow_type(data_type: DataType, depth: int) -> pa.DataType:
+def _arrow_type(data_type: types.DataType, depth: int) -> pa.DataType:
     if depth < 0:
         raise DecodeError("types are nested too deeply")
-    data_type = storage_type(data_type)
-    if isinstance(data_type, StructType):
-        names = unique_names(data_type.fields)
-        types = [_arrow_type(field.data_type, depth - 1) for field in data_type.fields]
-        return pa.struct(list(zip(names, types, strict=True)))
-    if isinstance(data_type, ArrayType):
+    data_type = types.storage_type(data_type)
+    if isinstance(data_type, types.StructType):
+        names = types.unique_names(data_type.fields)
+        parts = [_arrow_type(field.data_type, depth - 1) for field in data_type.fields]
+        return pa.struct(list(zip(names, parts, strict=True)))
+    if isinstance(data_type, types.ArrayType):
         return pa.list_(_arrow_type(data_type.element, depth - 1))
-    if isinstance(data_type, MapType):
+    if isinstance(data_type, types.MapType):
         key = _arrow_type(data_type.key, depth - 1)
         return pa.map_(key, _arrow_type(data_type.value, depth - 1))
-    if isinstance(data_type, DecimalType):
+    if isinstance(data_type, types.DecimalType):
         return pa.decimal128(data_type.precision, data_type.scale)
-    if isinstance(data_type, StringType):
+    if isinstance(data_type, types.StringType):
         return pa.string()
-    if isinstance(data_type, AtomicType) and data_type.kind in _ATOMIC:
+    if isinstance(data_type, types.AtomicType) and data_type.kind in _ATOMIC:
         return _ATOMIC[data_type.kind]
-    raise DecodeError(f"type {type_name(data_type)[:80]!r} is unknown")
+    raise DecodeError(f"type {types.type_name(data_type)[:80]!r} is unknown")

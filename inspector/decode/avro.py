@@ -28,23 +28,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from inspector import sparktypes as types
 from inspector.decode.unsafe_rows import write_row
 from inspector.exceptions import DecodeError, LimitError, RowError, TruncatedError
 from inspector.model import LIMITS, Limits, above_limit
-from inspector.sparktypes import (
-    BINARY,
-    VOID,
-    ArrayType,
-    AtomicType,
-    DataType,
-    DecimalType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    storage_type,
-    type_name,
-)
 
 _INT_BITS, _LONG_BITS = 32, 64
 _VOIDS = 1 << 16  # nulls of an array of void, which take no byte, so that nothing else bounds them
@@ -101,7 +88,11 @@ class AvroRows:
     """Makes UnsafeRows of the Avro records of one schema."""
 
     def __init__(
-        self, schema: StructType, written: StructType | None = None, *, limits: Limits = LIMITS
+        self,
+        schema: types.StructType,
+        written: types.StructType | None = None,
+        *,
+        limits: Limits = LIMITS,
     ) -> None:
         """Prepare a schema; DecodeError: not as Spark writes Avro, or not to be evolved into."""
         self.schema = schema
@@ -124,15 +115,15 @@ class AvroRows:
         return write_row(self.schema, self.values(data))
 
 
-def range_fields(schema: StructType) -> StructType:
+def range_fields(schema: types.StructType) -> types.StructType:
     """The schema of the ordered fields of a range-scan key, as Avro has them."""
     # For each a marker of its sign and its big-endian bytes
     # (StateStoreColumnFamilySchemaUtils.convertForRangeScan).
     names = (f"{field.name}_{part}" for field in schema.fields for part in ("marker", "value"))
-    return StructType(tuple(StructField(name, BINARY) for name in names))
+    return types.StructType(tuple(types.StructField(name, types.BINARY) for name in names))
 
 
-def _struct(written: StructType, schema: StructType) -> _Read:
+def _struct(written: types.StructType, schema: types.StructType) -> _Read:
     for item in (written, schema):
         if len({field.name for field in item.fields}) < len(item.fields):
             raise DecodeError("got two fields of one name, which an Avro record cannot have")
@@ -156,11 +147,11 @@ def _struct(written: StructType, schema: StructType) -> _Read:
     return read
 
 
-def _nullable(written: DataType, wanted: DataType) -> _Read:
+def _nullable(written: types.DataType, wanted: types.DataType) -> _Read:
     """A value that is a union with null; void is null without one."""
-    written, wanted = storage_type(written), storage_type(wanted)
+    written, wanted = types.storage_type(written), types.storage_type(wanted)
     read = _value(written, wanted)
-    if written == VOID:
+    if written == types.VOID:
         return read
 
     def choose(cursor: _Cursor) -> Any:
@@ -172,33 +163,33 @@ def _nullable(written: DataType, wanted: DataType) -> _Read:
     return choose
 
 
-def _element(written: DataType, wanted: DataType) -> _Read:
-    written, wanted = storage_type(written), storage_type(wanted)
-    if isinstance(written, StructType | ArrayType | MapType):
+def _element(written: types.DataType, wanted: types.DataType) -> _Read:
+    written, wanted = types.storage_type(written), types.storage_type(wanted)
+    if isinstance(written, types.StructType | types.ArrayType | types.MapType):
         return _nullable(written, wanted)
     return _value(written, wanted)
 
 
-def _value(written: DataType, wanted: DataType) -> _Read:
+def _value(written: types.DataType, wanted: types.DataType) -> _Read:
     """What reads a value that is there; both types are those of storage."""
-    if isinstance(written, StructType) and isinstance(wanted, StructType):
+    if isinstance(written, types.StructType) and isinstance(wanted, types.StructType):
         return _struct(written, wanted)
-    if isinstance(written, ArrayType) and isinstance(wanted, ArrayType):
+    if isinstance(written, types.ArrayType) and isinstance(wanted, types.ArrayType):
         read = _element(written.element, wanted.element)
-        return partial(_list, read, storage_type(written.element) == VOID)
-    if isinstance(written, MapType) and isinstance(wanted, MapType):
+        return partial(_list, read, types.storage_type(written.element) == types.VOID)
+    if isinstance(written, types.MapType) and isinstance(wanted, types.MapType):
         return partial(_map, _element(written.value, wanted.value))
-    if isinstance(written, StringType) and isinstance(wanted, StringType):
+    if isinstance(written, types.StringType) and isinstance(wanted, types.StringType):
         return _bytes
-    if isinstance(written, DecimalType) and written == wanted:
+    if isinstance(written, types.DecimalType) and written == wanted:
         return partial(_decimal, written)
-    source = written.kind if isinstance(written, AtomicType) else ""
-    target = wanted.kind if isinstance(wanted, AtomicType) else ""
+    source = written.kind if isinstance(written, types.AtomicType) else ""
+    target = wanted.kind if isinstance(wanted, types.AtomicType) else ""
     if source == target and source in _PLAIN:
         return _PLAIN[source]
     pack = _WIDENED.get((source, target))
     if pack is None:
-        got = f"got Avro of {type_name(written)} for {type_name(wanted)}"
+        got = f"got Avro of {types.type_name(written)} for {types.type_name(wanted)}"
         raise DecodeError(f"{got}, expected a type that Spark stores as Avro")
     return pack
 
@@ -259,7 +250,7 @@ def _widen(form: str, target: str, cursor: _Cursor) -> bytes:
     return struct.pack(target, value)
 
 
-def _decimal(data_type: DecimalType, cursor: _Cursor) -> bytes:
+def _decimal(data_type: types.DecimalType, cursor: _Cursor) -> bytes:
     """The unscaled number: a long up to 18 digits, else as few bytes as it needs."""
     start = cursor.at
     most: int = 10**data_type.precision

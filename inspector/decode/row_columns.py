@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from inspector import sparktypes as types
 from inspector.arrays import Bools, Int64s
 from inspector.decode._cells import (
     WORD,
@@ -43,20 +44,6 @@ from inspector.exceptions import DecodeError, LimitError
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 from inspector.model import LIMITS, Limits
-from inspector.sparktypes import (
-    INT64_KINDS,
-    SLOT_BYTES,
-    ArrayType,
-    AtomicType,
-    DataType,
-    DecimalType,
-    MapType,
-    StringType,
-    StructType,
-    is_int64,
-    storage_type,
-    type_name,
-)
 
 Array: TypeAlias = "pa.Array[Any]"
 ArrowType: TypeAlias = Any  # the stubs of pyarrow do not know the parts of nested types
@@ -89,7 +76,7 @@ class DecodedRows:
 class RowDecoder:
     """Decodes the rows of one schema; repeated names in its ``arrow_type`` are numbered."""
 
-    def __init__(self, schema: StructType, *, limits: Limits = LIMITS) -> None:
+    def __init__(self, schema: types.StructType, *, limits: Limits = LIMITS) -> None:
         """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
         self.schema = schema
         self.arrow_type = arrow_type(schema, limits)
@@ -128,14 +115,14 @@ class RowDecoder:
         return dummy
 
 
-def column(page: Page, data_type: DataType, cells: Cells, arrow: ArrowType) -> Array:
+def column(page: Page, data_type: types.DataType, cells: Cells, arrow: ArrowType) -> Array:
     """The values of cells whose type is not nested."""
-    if isinstance(data_type, StringType):
+    if isinstance(data_type, types.StringType):
         return text(page, regions(page, cells))
-    if isinstance(data_type, DecimalType):
+    if isinstance(data_type, types.DecimalType):
         narrow = data_type.fixed_width is not None
         return _narrow_decimal(page, cells, arrow) if narrow else _wide_decimal(page, cells, arrow)
-    kind = data_type.kind if isinstance(data_type, AtomicType) else ""
+    kind = data_type.kind if isinstance(data_type, types.AtomicType) else ""
     if kind in _NUMPY:
         values = _values(page, cells, _NUMPY[kind])
         if kind == "time":
@@ -170,7 +157,7 @@ def _values(page: Page, cells: Cells, dtype: str) -> npt.NDArray[Any]:
     live = cells.live()
     at = cells.at[live]
     width = np.dtype(dtype).itemsize
-    if cells.slotted and width < SLOT_BYTES:
+    if cells.slotted and width < types.SLOT_BYTES:
         unused = page.numbers("<u8", at) >> np.uint64(8 * width)
         reason = f"{cells.path}: the slot holds more than {width} bytes"
         page.misfits.flag(cells.row[live[unused != 0]], reason)
@@ -290,20 +277,20 @@ _OTHERS: Mapping[str, Callable[[Page, Cells, ArrowType], Array]] = {
 }
 
 
-def values(page: Page, data_type: DataType, cells: Cells, arrow: ArrowType) -> Array:
+def values(page: Page, data_type: types.DataType, cells: Cells, arrow: ArrowType) -> Array:
     """The values of cells of any type."""
     page.spend(len(cells))
-    data_type = storage_type(data_type)
-    if isinstance(data_type, StructType):
+    data_type = types.storage_type(data_type)
+    if isinstance(data_type, types.StructType):
         return _structs(page, data_type, regions(page, cells), arrow)
-    if isinstance(data_type, ArrayType):
+    if isinstance(data_type, types.ArrayType):
         return _lists(page, data_type, regions(page, cells), arrow)
-    if isinstance(data_type, MapType):
+    if isinstance(data_type, types.MapType):
         return _maps(page, data_type, regions(page, cells), arrow)
     return column(page, data_type, cells, arrow)
 
 
-def _structs(page: Page, schema: StructType, spans: Regions, arrow: ArrowType) -> Array:
+def _structs(page: Page, schema: types.StructType, spans: Regions, arrow: ArrowType) -> Array:
     fixed = fixed_bytes(len(schema.fields))
     fits = (spans.size >= fixed) & (spans.size % WORD == 0)
     spans = spans.require(page, fits, "too short for its fields, or not whole words")
@@ -311,7 +298,7 @@ def _structs(page: Page, schema: StructType, spans: Regions, arrow: ArrowType) -
 
 
 def struct_fields(
-    page: Page, schema: StructType, rows: Regions, filled: Bools, arrow: ArrowType
+    page: Page, schema: types.StructType, rows: Regions, filled: Bools, arrow: ArrowType
 ) -> Array:
     """The struct array of rows whose size was checked; one not ``filled`` has all fields null."""
     bits = bitset_bytes(len(schema.fields))
@@ -330,14 +317,14 @@ def struct_fields(
     return struct(arrow, rows.present, children)
 
 
-def _lists(page: Page, data_type: ArrayType, spans: Regions, arrow: ArrowType) -> Array:
+def _lists(page: Page, data_type: types.ArrayType, spans: Regions, arrow: ArrowType) -> Array:
     spans, counts = _count(page, data_type.element, spans)
     cells = _elements(page, data_type.element, spans, counts)
     child = values(page, data_type.element, cells, arrow.value_type)
     return _nest(arrow, spans.present, counts, child)
 
 
-def _maps(page: Page, data_type: MapType, spans: Regions, arrow: ArrowType) -> Array:
+def _maps(page: Page, data_type: types.MapType, spans: Regions, arrow: ArrowType) -> Array:
     spans = spans.require(page, spans.size >= WORD, "no map")
     live = spans.live()
     key_bytes = np.zeros(len(spans), np.int64)
@@ -366,12 +353,12 @@ def _maps(page: Page, data_type: MapType, spans: Regions, arrow: ArrowType) -> A
     return _nest(arrow, spans.present, counts, entry)
 
 
-def _width(element: DataType) -> int:
+def _width(element: types.DataType) -> int:
     """Bytes per element of an array: its own if fixed, else those of a slot."""
-    return storage_type(element).fixed_width or SLOT_BYTES
+    return types.storage_type(element).fixed_width or types.SLOT_BYTES
 
 
-def _count(page: Page, element: DataType, spans: Regions) -> tuple[Regions, Int64s]:
+def _count(page: Page, element: types.DataType, spans: Regions) -> tuple[Regions, Int64s]:
     """The arrays that have room for as many elements as they claim, and those numbers."""
     spans = spans.require(page, spans.size >= WORD, "no array")
     live = spans.live()
@@ -390,7 +377,7 @@ def _header_bytes(counts: Int64s) -> Int64s:
     return WORD + (counts + 63) // 64 * WORD
 
 
-def _elements(page: Page, element: DataType, spans: Regions, counts: Int64s) -> Cells:
+def _elements(page: Page, element: types.DataType, spans: Regions, counts: Int64s) -> Cells:
     total = int(counts.sum())
     if total > _MOST_OFFSET:
         raise LimitError(f"{spans.path}: {total} elements in one column, decode fewer rows at once")
@@ -415,7 +402,7 @@ def _nest(arrow: ArrowType, present: Bools, counts: Int64s, child: Array) -> Arr
     return pa.Array.from_buffers(arrow, len(present), buffers, children=[child])
 
 
-def fixed_slot_offset(schema: StructType, ordinal: int) -> int:
+def fixed_slot_offset(schema: types.StructType, ordinal: int) -> int:
     """Offset in the row of the 8-byte slot of a top-level field."""
     return bitset_bytes(len(schema.fields)) + ordinal * WORD
 
@@ -423,19 +410,20 @@ def fixed_slot_offset(schema: StructType, ordinal: int) -> int:
 class Int64Path:
     """Reads a long or timestamp field by ordinals, ``(0, 1)`` for the end of a first window."""
 
-    def __init__(self, schema: StructType, path: tuple[int, ...]) -> None:
+    def __init__(self, schema: types.StructType, path: tuple[int, ...]) -> None:
         """Find the field (DecodeError: the path does not lead to a field of 64 bits)."""
         self.path = path
         steps: list[int] = []  # number of fields, ordinal
-        data_type = storage_type(schema)
+        data_type = types.storage_type(schema)
         for ordinal in path:
-            if not isinstance(data_type, StructType) or not 0 <= ordinal < len(data_type.fields):
+            fields = data_type.fields if isinstance(data_type, types.StructType) else ()
+            if not 0 <= ordinal < len(fields):
                 raise DecodeError(f"no field at {path} of the schema")
-            steps += (len(data_type.fields), ordinal)
-            data_type = storage_type(data_type.fields[ordinal].data_type)
-        if not is_int64(data_type):
-            message = f"field {path} is {type_name(data_type)}, expected one of {INT64_KINDS}"
-            raise DecodeError(message)
+            steps += (len(fields), ordinal)
+            data_type = types.storage_type(fields[ordinal].data_type)
+        if not types.is_int64(data_type):
+            got = f"field {path} is {types.type_name(data_type)}"
+            raise DecodeError(f"{got}, expected one of {types.INT64_KINDS}")
         self._steps = np.array(steps, np.int64)
 
     def read(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> tuple[Int64s, Bools]:
@@ -461,11 +449,11 @@ def check_spans(page: Page, offsets: Int64s, lengths: Int64s) -> None:
 
 
 def count_flags(
-    schema: StructType, ordinal: int, buffer: Any, offsets: Int64s, lengths: Int64s
+    schema: types.StructType, ordinal: int, buffer: Any, offsets: Int64s, lengths: Int64s
 ) -> tuple[int, int]:
     """How many rows in a buffer have true, and false, in a boolean field; not null, nor misfits."""
     slot = fixed_slot_offset(schema, ordinal)
-    starts = offsets[lengths >= slot + SLOT_BYTES]
+    starts = offsets[lengths >= slot + types.SLOT_BYTES]
     data = np.frombuffer(buffer, np.uint8)
     null = (data[starts + ordinal // 8] >> (ordinal % 8)) & 1 == 1
     flags = data[starts + slot][~null]

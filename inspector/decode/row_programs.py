@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from inspector import sparktypes as types
 from inspector.arrays import Bools, Int64s
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_columns import RowDecoder
@@ -36,17 +37,6 @@ from inspector.exceptions import LimitError
 from inspector.kernel import programs
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
-from inspector.sparktypes import (
-    BINARY_COLLATION,
-    ArrayType,
-    AtomicType,
-    DataType,
-    DecimalType,
-    StringType,
-    StructField,
-    StructType,
-    storage_type,
-)
 
 _DAY_NANOS = 86_400_000_000_000
 _CHECKED: Mapping[str, tuple[int, ...]] = {
@@ -83,7 +73,7 @@ _HASHED: Mapping[str, int] = {
 class RowCheck:
     """Finds the rows that do not fit one schema: those that :class:`RowDecoder` calls misfits."""
 
-    def __init__(self, schema: StructType) -> None:
+    def __init__(self, schema: types.StructType) -> None:
         """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
         self._decoder = RowDecoder(schema)
         self._program = np.array(_checks(schema), np.int64)
@@ -104,29 +94,29 @@ class RowCheck:
 row_check = lru_cache(maxsize=256)(RowCheck)  # all partitions have the same schemas
 
 
-def _checks(schema: StructType) -> tuple[int, ...]:
+def _checks(schema: types.StructType) -> tuple[int, ...]:
     """The program of a row or struct: its number of fields and what each of them must be."""
     return (len(schema.fields), *chain(*(_check(field.data_type) for field in schema.fields)))
 
 
-def _check(data_type: DataType) -> tuple[int, ...]:
-    data_type = storage_type(data_type)
-    if isinstance(data_type, StructType):
+def _check(data_type: types.DataType) -> tuple[int, ...]:
+    data_type = types.storage_type(data_type)
+    if isinstance(data_type, types.StructType):
         program = _checks(data_type)
         return (programs.STRUCT, len(program), *program)
-    if isinstance(data_type, StringType):
+    if isinstance(data_type, types.StringType):
         return (programs.REGION,)
-    if isinstance(data_type, DecimalType) and data_type.fixed_width is not None:
+    if isinstance(data_type, types.DecimalType) and data_type.fixed_width is not None:
         most: int = 10**data_type.precision - 1
         return (programs.RANGE, -most, most)
-    kind = data_type.kind if isinstance(data_type, AtomicType) else ""
+    kind = data_type.kind if isinstance(data_type, types.AtomicType) else ""
     return _CHECKED.get(kind, (programs.DOUBT,))
 
 
 class KeyOrder:
     """Compares neighbouring keys of a block as Spark's sort does."""
 
-    def __init__(self, key: StructType) -> None:
+    def __init__(self, key: types.StructType) -> None:
         """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
         self._check = row_check(key)
         orders = chain(*(_order(field.data_type) for field in key.fields))
@@ -150,22 +140,22 @@ class KeyOrder:
         return below
 
 
-def _order(data_type: DataType) -> tuple[int, ...]:
+def _order(data_type: types.DataType) -> tuple[int, ...]:
     """What values of a type are compared by; a struct or array has an order if its parts have."""
-    data_type = storage_type(data_type)
-    if isinstance(data_type, StructType):
+    data_type = types.storage_type(data_type)
+    if isinstance(data_type, types.StructType):
         parts = [_order(field.data_type) for field in data_type.fields]
         program = (len(parts), *chain(*parts))
         return _UNORDERED if _UNORDERED in parts else (programs.FIELDS, len(program), *program)
-    if isinstance(data_type, ArrayType):
+    if isinstance(data_type, types.ArrayType):
         element = _order(data_type.element)
         return element if element == _UNORDERED else (programs.ELEMENTS, len(element), *element)
-    if isinstance(data_type, StringType):
-        by_bytes = data_type.collation == BINARY_COLLATION
+    if isinstance(data_type, types.StringType):
+        by_bytes = data_type.collation == types.BINARY_COLLATION
         return (programs.BYTES if by_bytes else programs.EQUAL_BYTES,)
-    if isinstance(data_type, DecimalType):
+    if isinstance(data_type, types.DecimalType):
         return (data_type.fixed_width or programs.BIG_NUMBER,)
-    kind = data_type.kind if isinstance(data_type, AtomicType) else ""
+    kind = data_type.kind if isinstance(data_type, types.AtomicType) else ""
     return (_ORDERED.get(kind, programs.UNORDERED),)
 
 
@@ -176,7 +166,7 @@ class RowHash:
     program: tuple[int, ...]
 
     @classmethod
-    def of(cls, schema: StructType, fields: int) -> RowHash | None:
+    def of(cls, schema: types.StructType, fields: int) -> RowHash | None:
         """The hash of the first fields; None where a type's hash is not known."""
         # Strings of a collation hash by a key of their own, arrays and maps group no rows here.
         if not 0 < fields <= len(schema.fields):
@@ -197,21 +187,21 @@ class RowHash:
         return hashes - hashes // count * count, is_known
 
 
-def _hashes(fields: Sequence[StructField], hashed: int) -> tuple[int, ...] | None:
+def _hashes(fields: Sequence[types.StructField], hashed: int) -> tuple[int, ...] | None:
     """The program of a row or struct of which the first fields are hashed; None if not known."""
     parts = [_hash(field.data_type) for field in fields[:hashed]]
     return None if () in parts else (len(fields), hashed, *chain(*parts))
 
 
-def _hash(data_type: DataType) -> tuple[int, ...]:
+def _hash(data_type: types.DataType) -> tuple[int, ...]:
     """What values of a type are hashed as; nothing where that is not known."""
-    data_type = storage_type(data_type)
-    if isinstance(data_type, StructType):
+    data_type = types.storage_type(data_type)
+    if isinstance(data_type, types.StructType):
         program = _hashes(data_type.fields, len(data_type.fields))
         return () if program is None else (programs.FIELDS, len(program), *program)
-    if isinstance(data_type, StringType):
-        return (programs.BYTES,) if data_type.collation == BINARY_COLLATION else ()
-    if isinstance(data_type, DecimalType):
+    if isinstance(data_type, types.StringType):
+        return (programs.BYTES,) if data_type.collation == types.BINARY_COLLATION else ()
+    if isinstance(data_type, types.DecimalType):
         return (programs.BYTES if data_type.fixed_width is None else 8,)
-    kind = data_type.kind if isinstance(data_type, AtomicType) else ""
+    kind = data_type.kind if isinstance(data_type, types.AtomicType) else ""
     return (_HASHED[kind],) if kind in _HASHED else ()

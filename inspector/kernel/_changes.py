@@ -10,28 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inspector.kernel._arguments import integers, number, structs, writable
-from inspector.kernel.record_layout import (
-    BEFORE_WINDOW,
-    COUNTS,
-    FRESH,
-    NO_CLOCK,
-    NUMBERS,
-    OUTCOMES,
-    REBASED,
-    ROW,
-    SIZES,
-    SUMS,
-    TIMED,
-    TOUCH,
-)
+from inspector.kernel import record_layout as layout
+from inspector.kernel._arguments import integers, number, same_length, structs, writable
 
 _WORD = (1 << 64) - 1
 _MOST = (1 << 31) - 1
 
 
 def _put_step(step: int, flags: int) -> int:
-    return BEFORE_WINDOW if flags & REBASED else step
+    return layout.BEFORE_WINDOW if flags & layout.REBASED else step
 
 
 class _Outcome:
@@ -42,17 +29,18 @@ class _Outcome:
         self.ids, self.key_size = int(was["id"]), int(now["key_size"])
         self.was_size, self.now_size = int(was["size"]), int(now["value_size"])
         self.was_live, self.now_live = bool(was["live"]), bool(now["live"])
-        self.was_clock = int(was["clock"]) if self.was_live else NO_CLOCK
+        self.was_clock = int(was["clock"]) if self.was_live else layout.NO_CLOCK
         self.written = self.now_live and now["put_step"] == step_of_puts
         self.reborn = self.now_live and now["born_step"] == step_of_puts
         is_same = self.was_live and self.written and now["value_hash"] == was["hash"]
         self.same_state = is_same and self.was_size == self.now_size
-        same_clock = not flags & TIMED or now["clock"] == was["clock"]
+        same_clock = not flags & layout.TIMED or now["clock"] == was["clock"]
         self.same_value = self.same_state and same_clock
 
 
 def _outcomes(table: Any, touched: Any, step: int, flags: int) -> list[_Outcome]:
-    rows, before = structs(table, ROW, writable=False), structs(touched, TOUCH, writable=False)
+    rows = structs(table, layout.ROW, writable=False)
+    before = structs(touched, layout.TOUCH, writable=False)
     if not all(0 <= key < len(rows) for key in before["id"].tolist()):
         raise ValueError("an id without a row")
     return [_Outcome(was, rows[was["id"]], step, flags) for was in before]
@@ -69,13 +57,14 @@ def change_columns(  # noqa: PLR0913 - the tables, the version, and two results
     """
     step, flags, first = number(step), number(flags), number(first)
     columns, bits = writable(numbers, np.int64), memoryview(outcomes).cast("B")
-    length, remainder = divmod(len(bits), len(OUTCOMES))
-    count = len(structs(touched, TOUCH, writable=False))
-    if remainder or not 0 <= first <= length - count or len(columns) != len(NUMBERS) * length:
+    length, remainder = divmod(len(bits), len(layout.OUTCOMES))
+    count = len(structs(touched, layout.TOUCH, writable=False))
+    is_whole = not remainder and len(columns) == len(layout.NUMBERS) * length
+    if not is_whole or not 0 <= first <= length - count:
         raise ValueError("arrays differ in length")
     for i, outcome in enumerate(_outcomes(table, touched, step, flags), first):
-        columns[i::length] = [getattr(outcome, name) for name in NUMBERS]
-        bits[i::length] = bytes(bool(getattr(outcome, name)) for name in OUTCOMES)
+        columns[i::length] = [getattr(outcome, name) for name in layout.NUMBERS]
+        bits[i::length] = bytes(bool(getattr(outcome, name)) for name in layout.OUTCOMES)
 
 
 def tally(table: Any, touched: Any, step: int, flags: int, sums: Any, by_size: Any) -> int:
@@ -106,10 +95,10 @@ class _Tally:
     def __init__(self, sums: Any, by_size: Any, versions: int = 1) -> None:
         self._totals = writable(sums, np.int64).view(np.uint64)
         self._counts = writable(by_size, np.int64)
-        if len(self._totals) != len(SUMS) * versions or len(self._counts) % len(SIZES):
+        self._room, remainder = divmod(len(self._counts), len(layout.SIZES))
+        if remainder or len(self._totals) != len(layout.SUMS) * versions:
             raise ValueError("arrays differ in length")
-        self._room = len(self._counts) // len(SIZES)
-        self._sums = [0] * len(SUMS)
+        self._sums = [0] * len(layout.SUMS)
         self.largest = 0
 
     def add(self, key: _Outcome) -> None:
@@ -135,61 +124,48 @@ class _Tally:
                 self._counts[kind * self._room + size] += rows
 
     def close(self, version: int = 0) -> None:
-        row = slice(version * len(SUMS), (version + 1) * len(SUMS))
+        row = slice(version * len(layout.SUMS), (version + 1) * len(layout.SUMS))
         self._totals[row] += np.array([item & _WORD for item in self._sums], np.uint64)
-        self._sums = [0] * len(SUMS)
+        self._sums = [0] * len(layout.SUMS)
 
 
 def apply(  # noqa: PLR0913 - the columns of the records, and four results
-    table: Any,
-    ids: Any,
-    key_sizes: Any,
-    value_sizes: Any,
-    hashes: Any,
-    clocks: Any,
-    step: int,
-    first_record: int,
-    flags: int,
+    table: Any,  # one :data:`ROW` per key
+    ids: Any,  # which key each record names
+    key_sizes: Any,  # bytes of the key of each record
+    value_sizes: Any,  # of its value; negative for a removal
+    hashes: Any,  # of its value
+    clocks: Any,  # clock of each record; None to leave the clocks of the table alone
+    step: int,  # number of the version, from 0 on; of the first, if there are several
+    first_record: int,  # ordinal of the first of these records in its file
+    flags: int,  # :data:`REBASED` and :data:`TIMED`
+    # filled with one :data:`TOUCH` for each key that the version touches for the first time; room
+    # for as many as there are records
     touched: Any,
-    counts: Any,
+    counts: Any,  # one number per name in :data:`COUNTS`, which are added to
+    # sums, by_size: as of :func:`tally`, of the keys that are touched for the first time, as they
+    # are behind that record: those of the version if each record touches another key
     sums: Any,
     by_size: Any,
+    # how many records these are up to the end of each of several versions, which have a row of
+    # ``counts`` and ``sums`` each. None behind one that has fewer keys than records is applied
     ends: Any = None,
 ) -> tuple[int, int]:
     """Apply records to a table of keys, one after the other.
-
-    Args:
-        table: one :data:`ROW` per key.
-        ids: which key each record names.
-        key_sizes: bytes of the key of each record.
-        value_sizes: of its value; negative for a removal.
-        hashes: of its value.
-        clocks: clock of each record; None to leave the clocks of the table alone.
-        step: number of the version, from 0 on; of the first, if there are several.
-        first_record: ordinal of the first of these records in its file.
-        flags: :data:`REBASED` and :data:`TIMED`.
-        touched: filled with one :data:`TOUCH` for each key that the version touches for the first
-            time; room for as many as there are records.
-        counts: one number per name in :data:`COUNTS`, which are added to.
-        sums: as of :func:`tally`, of the keys that are touched for the first time, as they are
-            behind that record: those of the version if each record touches another key.
-        by_size: likewise.
-        ends: how many records these are up to the end of each of several versions, which have a
-            row of ``counts`` and ``sums`` each. None behind one that has fewer keys than records is
-            applied.
 
     Returns:
         How many of ``touched`` were filled, and the largest size, as :func:`tally`.
     """
     step, first_record, flags = number(step), number(first_record), number(flags)
-    rows, all_touched = structs(table, ROW), structs(touched, TOUCH)
+    rows, all_touched = structs(table, layout.ROW), structs(touched, layout.TOUCH)
     columns = [integers(item) for item in (ids, key_sizes, value_sizes)]
     columns.append(integers(hashes, np.uint64))
     columns.append(columns[0] if clocks is None else integers(clocks))
     stops = [len(columns[0])] if ends is None else integers(ends).tolist()
     adding = _Tally(sums, by_size, len(stops))
     totals = writable(counts, np.int64)
-    if len(totals) != len(COUNTS) * len(stops) or len({len(column) for column in columns}) != 1:
+    same_length(*columns)
+    if len(totals) != len(layout.COUNTS) * len(stops):
         raise ValueError("arrays differ in length")
     if len(all_touched) < len(columns[0]):
         raise ValueError("no room for every key that may be touched")
@@ -211,8 +187,8 @@ def apply(  # noqa: PLR0913 - the columns of the records, and four results
                 work.put(key, size, value_hash, None if clocks is None else clock)
             if was is not None:
                 adding.add(_Outcome(was, rows[key], step + version, flags))
-        row = slice(version * len(COUNTS), (version + 1) * len(COUNTS))
-        totals[row] += np.array([work.counts[name] for name in COUNTS])
+        row = slice(version * len(layout.COUNTS), (version + 1) * len(layout.COUNTS))
+        totals[row] += np.array([work.counts[name] for name in layout.COUNTS])
         adding.close(version)
         touches, start = start + work.touches, end
     return touches, adding.largest
@@ -223,7 +199,7 @@ class _Apply:
         self, rows: npt.NDArray[Any], touched: npt.NDArray[Any], step: int, flags: int
     ) -> None:
         self.rows, self.touched, self.touches = rows, touched, 0
-        self.counts = dict.fromkeys(COUNTS, 0)
+        self.counts = dict.fromkeys(layout.COUNTS, 0)
         self._step, self._flags = step, flags
         self._step_of_puts = _put_step(step, flags)
 
@@ -232,7 +208,7 @@ class _Apply:
         row, was = self.rows[key], None
         if not row["touched"]:
             mark = row["mark"]
-            self.rows[key] = FRESH[0]
+            self.rows[key] = layout.FRESH[0]
             row["mark"] = mark
         if row["touched"] != self._step + 1:
             row["touched"] = self._step + 1
@@ -253,12 +229,12 @@ class _Apply:
         row, step_of_puts = self.rows[key], self._step_of_puts
         clock = int(row["clock"]) if clock is None else clock
         is_same = row["live"] and row["value_hash"] == value_hash and row["value_size"] == size
-        if is_same and (not self._flags & TIMED or row["clock"] == clock):
+        if is_same and (not self._flags & layout.TIMED or row["clock"] == clock):
             self.counts["same_value_puts"] += 1
             self.counts["same_value_put_bytes"] += int(row["key_size"]) + size
         self.counts["puts"] += 1
         self.counts["updates" if row["live"] else "inserts"] += 1
         row["born_step"] = row["born_step"] if row["live"] else step_of_puts
         row["put_step"], row["live"] = step_of_puts, True
-        row["puts"] = min(int(row["puts"]) + (step_of_puts != BEFORE_WINDOW), _MOST)
+        row["puts"] = min(int(row["puts"]) + (step_of_puts != layout.BEFORE_WINDOW), _MOST)
         row["value_hash"], row["value_size"], row["clock"] = value_hash, size, clock

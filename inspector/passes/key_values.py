@@ -28,17 +28,7 @@ from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from inspector.sparktypes import (
-    VOID,
-    ArrayType,
-    AtomicType,
-    DataType,
-    DecimalType,
-    StringType,
-    StructType,
-    UserDefinedType,
-    unique_names,
-)
+from inspector import sparktypes as types
 from inspector.sparktypes.ddl import to_ddl
 
 MICROS = 1_000_000
@@ -62,33 +52,33 @@ def json_of(text: str) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-def plain_value(data_type: DataType, value: Any) -> Any:
+def plain_value(data_type: types.DataType, value: Any) -> Any:
     """A value by :func:`json_of` as pyarrow takes it for its type; ValueError: says what would."""
     if value is None:
         return None
-    if isinstance(data_type, UserDefinedType):
+    if isinstance(data_type, types.UserDefinedType):
         return plain_value(data_type.sql_type, value)
-    if isinstance(data_type, ArrayType):
+    if isinstance(data_type, types.ArrayType):
         items = _is(value, list, "a JSON array")
         return [plain_value(data_type.element, item) for item in items]
-    if isinstance(data_type, StructType):
+    if isinstance(data_type, types.StructType):
         return _struct(data_type, _is(value, dict, "a JSON object"))
-    if isinstance(data_type, StringType):
+    if isinstance(data_type, types.StringType):
         return _is(value, str, "text")
-    if isinstance(data_type, DecimalType):
+    if isinstance(data_type, types.DecimalType):
         return _decimal(data_type, value)
-    if data_type == VOID:
+    if data_type == types.VOID:
         raise ValueError("expected null: the field holds nothing else")
-    if not isinstance(data_type, AtomicType) or data_type.kind not in _READERS:
+    if not isinstance(data_type, types.AtomicType) or data_type.kind not in _READERS:
         raise ValueError(f"a {to_ddl(data_type)} cannot be looked for, give the key in hex")
     return _READERS[data_type.kind](value, data_type)
 
 
-def text_value(data_type: DataType, text: str) -> Any:
+def text_value(data_type: types.DataType, text: str) -> Any:
     """The JSON value of a text on the command line (``null``: null); ValueError: no JSON."""
     if text == "null":
         return None
-    if isinstance(data_type, (StructType, ArrayType)):
+    if isinstance(data_type, (types.StructType, types.ArrayType)):
         return json_of(text)
     return text
 
@@ -99,8 +89,8 @@ def _is(value: Any, kind: type[Any], words: str) -> Any:
     return value
 
 
-def _struct(schema: StructType, value: Mapping[str, Any]) -> dict[str, Any]:
-    names = unique_names(schema.fields)
+def _struct(schema: types.StructType, value: Mapping[str, Any]) -> dict[str, Any]:
+    names = types.unique_names(schema.fields)
     if set(value) != set(names):
         raise ValueError(f"expected an object with the fields {', '.join(names)}")
     return {
@@ -109,7 +99,7 @@ def _struct(schema: StructType, value: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _decimal(data_type: DecimalType, value: Any) -> Decimal:
+def _decimal(data_type: types.DecimalType, value: Any) -> Decimal:
     number = Decimal("nan")
     with suppress(InvalidOperation):
         number = Decimal(value) if isinstance(value, (str, int, Decimal)) else number
@@ -126,7 +116,7 @@ def _decimal(data_type: DecimalType, value: Any) -> Decimal:
     raise ValueError(f"expected a number that {to_ddl(data_type)} can hold")
 
 
-def _integer(value: Any, data_type: AtomicType) -> int:
+def _integer(value: Any, data_type: types.AtomicType) -> int:
     bits = _BITS[data_type.kind]
     number = _whole(value)
     if not -(1 << bits - 1) <= number < 1 << bits - 1:
@@ -142,13 +132,13 @@ def _whole(value: Any) -> int:
     raise ValueError("expected a whole number")
 
 
-def _boolean(value: Any, _type: AtomicType) -> bool:
+def _boolean(value: Any, _type: types.AtomicType) -> bool:
     if str(value).lower() not in ("true", "false"):
         raise ValueError("expected true or false")
     return str(value).lower() == "true"
 
 
-def _floating(value: Any, _type: AtomicType) -> float:
+def _floating(value: Any, _type: types.AtomicType) -> float:
     # Python reads "inf" and underscores too; nobody means them.
     words = isinstance(value, str) and re.fullmatch(r"NaN|-?Infinity|[-+.\deE]+", value)
     if isinstance(value, bool) or not (words or isinstance(value, (int, Decimal))):
@@ -156,21 +146,21 @@ def _floating(value: Any, _type: AtomicType) -> float:
     return float(value)
 
 
-def _binary(value: Any, _type: AtomicType) -> bytes:
+def _binary(value: Any, _type: types.AtomicType) -> bytes:
     try:
         return base64.b64decode(_is(value, str, "base64"), validate=True)
     except binascii.Error:
         raise ValueError("expected base64") from None
 
 
-def _date(value: Any, _type: AtomicType) -> int:
+def _date(value: Any, _type: types.AtomicType) -> int:
     match = _TIMESTAMP.fullmatch(_is(value, str, "a date such as 2024-01-01"))
     if match is None or match[4] is not None:
         raise ValueError("expected a date such as 2024-01-01")
     return _days(match)
 
 
-def _timestamp(value: Any, data_type: AtomicType) -> int:
+def _timestamp(value: Any, data_type: types.AtomicType) -> int:
     zoned = data_type.kind == "timestamp"
     example = "2024-01-01T00:00:00.000000" + "Z" * zoned
     match = _TIMESTAMP.fullmatch(_is(value, str, f"a timestamp such as {example}"))
@@ -179,7 +169,7 @@ def _timestamp(value: Any, data_type: AtomicType) -> int:
     return _days(match) * _DAY + _nanos(match[4], match[5], match[6], match[7]) - _offset(match[8])
 
 
-def _time(value: Any, _type: AtomicType) -> int:
+def _time(value: Any, _type: types.AtomicType) -> int:
     match = _TIME.fullmatch(_is(value, str, "a time such as 12:34:56"))
     if match is None:
         raise ValueError("expected a time such as 12:34:56")
@@ -222,7 +212,7 @@ def _offset(zone: str | None) -> int:
     return -micros if zone[0] == "-" else micros
 
 
-def _year_month(value: Any, _type: AtomicType) -> int:
+def _year_month(value: Any, _type: types.AtomicType) -> int:
     match = _INTERVAL.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return _whole(value)
@@ -235,7 +225,7 @@ def _year_month(value: Any, _type: AtomicType) -> int:
     return sign * sum(n * factor for n, factor in zip(numbers, factors, strict=True))
 
 
-def _day_time(value: Any, _type: AtomicType) -> int:
+def _day_time(value: Any, _type: types.AtomicType) -> int:
     match = _INTERVAL.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         return _whole(value)
@@ -252,7 +242,7 @@ def _day_time(value: Any, _type: AtomicType) -> int:
     return sign * sum(n * _UNIT_MICROS[u] // MICROS for n, u in zip(micros, named, strict=True))
 
 
-_READERS: Mapping[str, Callable[[Any, AtomicType], Any]] = {
+_READERS: Mapping[str, Callable[[Any, types.AtomicType], Any]] = {
     **dict.fromkeys(_BITS, _integer),
     "boolean": _boolean,
     "float": _floating,

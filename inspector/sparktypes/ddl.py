@@ -7,21 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from inspector import sparktypes as types
 from inspector.exceptions import DecodeError
 from inspector.model import LIMITS, Limits, above_limit
-from inspector.sparktypes import (
-    BINARY_COLLATION,
-    ArrayType,
-    AtomicType,
-    DataType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    atomic,
-    storage_type,
-    type_name,
-)
 
 _DDL_NAMES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _FROM_DDL: Mapping[str, str] = {
@@ -43,25 +31,25 @@ _TOKEN = re.compile(
 _INTERVAL_UNITS = ("year", "month", "day", "hour", "minute", "second")
 
 
-def to_ddl(data_type: DataType) -> str:
+def to_ddl(data_type: types.DataType) -> str:
     """DDL text of a type; a schema becomes ``a bigint, b string``, without nullability."""
     # parse_ddl reads it back, but for user-defined types (written as what they store).
-    if isinstance(data_type, StructType):
+    if isinstance(data_type, types.StructType):
         return ", ".join(f"{_quote(f.name)} {_ddl(f.data_type)}" for f in data_type.fields)
     return _ddl(data_type)
 
 
-def _ddl(data_type: DataType) -> str:
-    data_type = storage_type(data_type)
-    if isinstance(data_type, StructType):
+def _ddl(data_type: types.DataType) -> str:
+    data_type = types.storage_type(data_type)
+    if isinstance(data_type, types.StructType):
         inner = ", ".join(f"{_quote(f.name)}: {_ddl(f.data_type)}" for f in data_type.fields)
         return f"struct<{inner}>"
-    if isinstance(data_type, ArrayType):
+    if isinstance(data_type, types.ArrayType):
         return f"array<{_ddl(data_type.element)}>"
-    if isinstance(data_type, MapType):
+    if isinstance(data_type, types.MapType):
         return f"map<{_ddl(data_type.key)}, {_ddl(data_type.value)}>"
-    name = type_name(data_type)
-    if isinstance(data_type, StringType) and data_type.collation != BINARY_COLLATION:
+    name = types.type_name(data_type)
+    if isinstance(data_type, types.StringType) and data_type.collation != types.BINARY_COLLATION:
         return f"{name} collate {data_type.collation}"
     return _DDL_NAMES.get(name, name)
 
@@ -70,7 +58,7 @@ def _quote(name: str) -> str:
     return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
-def parse_ddl(text: str, limits: Limits = LIMITS) -> StructType:
+def parse_ddl(text: str, limits: Limits = LIMITS) -> types.StructType:
     """Read a schema from DDL text; DecodeError, with the character, for what is none.
 
     ``user string, cnt long``, with ``name: type`` as well, backquoted names, ``NOT NULL``,
@@ -80,12 +68,12 @@ def parse_ddl(text: str, limits: Limits = LIMITS) -> StructType:
         raise above_limit("fields", f"schema with {text.count(',') + 1:,} fields", limits)
     parser = _DdlParser(text, limits.nesting)
     if not text.strip():
-        return StructType()
+        return types.StructType()
     if parser.peek().lower() == "struct" and parser.peek(1) == "<":
         schema = parser.data_type()
     else:
-        schema = StructType(tuple(parser.fields("")))
-    if parser.peek() or not isinstance(schema, StructType):
+        schema = types.StructType(tuple(parser.fields("")))
+    if parser.peek() or not isinstance(schema, types.StructType):
         raise parser.error("the end")
     return schema
 
@@ -131,13 +119,13 @@ class _DdlParser:
         if not self._accept(token):
             raise self.error(repr(token))
 
-    def fields(self, closing: str) -> Iterator[StructField]:
+    def fields(self, closing: str) -> Iterator[types.StructField]:
         while self.peek() != closing:
             yield self._field()
             if not self._accept(","):
                 return
 
-    def _field(self) -> StructField:
+    def _field(self) -> types.StructField:
         token = self.peek()
         if token[:1] == "`":
             name = token[1:-1].replace("``", "`")
@@ -154,9 +142,9 @@ class _DdlParser:
             if self.peek()[:1] not in ("'", '"'):
                 raise self.error("a quoted comment")
             metadata["comment"] = re.sub(r"\\(.)", r"\1", self._take()[1:-1], flags=re.DOTALL)
-        return StructField(name, data_type, nullable, metadata)
+        return types.StructField(name, data_type, nullable, metadata)
 
-    def data_type(self) -> DataType:
+    def data_type(self) -> types.DataType:
         word = self.peek().lower()
         if not word.isidentifier():
             raise self.error("a type")
@@ -164,33 +152,33 @@ class _DdlParser:
         if word in ("struct", "array", "map"):
             return self._nested_type(word)
         if word == "interval":
-            return atomic(self._interval())
+            return types.atomic(self._interval())
         name = _FROM_DDL.get(word, word)
         if self.peek() == "(":
             name = name.partition("(")[0] + self._arguments()
-        parsed = atomic(name)
-        if isinstance(parsed, StringType) and self._accept("collate"):
+        parsed = types.atomic(name)
+        if isinstance(parsed, types.StringType) and self._accept("collate"):
             if not self.peek()[:1].isalpha() and self.peek()[:1] != "`":
                 raise self.error("a collation")
             parsed = replace(parsed, collation=self._take().strip("`"))
-        if isinstance(parsed, AtomicType) and parsed.kind == "unknown":
+        if isinstance(parsed, types.AtomicType) and parsed.kind == "unknown":
             raise DecodeError(f"schema text has the unknown type {name[:80]!r}")
         return parsed
 
-    def _nested_type(self, word: str) -> DataType:
+    def _nested_type(self, word: str) -> types.DataType:
         self._depth -= 1
         if self._depth <= 0:
             raise DecodeError("schema text is nested too deeply")
         self._expect("<")
-        parsed: DataType
+        parsed: types.DataType
         if word == "struct":
-            parsed = StructType(tuple(self.fields(">")))
+            parsed = types.StructType(tuple(self.fields(">")))
         elif word == "array":
-            parsed = ArrayType(self.data_type())
+            parsed = types.ArrayType(self.data_type())
         else:
             key = self.data_type()
             self._expect(",")
-            parsed = MapType(key, self.data_type())
+            parsed = types.MapType(key, self.data_type())
         self._expect(">")
         self._depth += 1
         return parsed

@@ -8,24 +8,13 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from inspector import sparktypes as types
 from inspector.exceptions import DecodeError
 from inspector.model import LIMITS, Limits, above_limit
-from inspector.sparktypes import (
-    BINARY_COLLATION,
-    ArrayType,
-    DataType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    UserDefinedType,
-    atomic,
-    type_name,
-)
 
 
 @lru_cache(maxsize=64)  # all partitions have the same
-def parse_schema_json(text: str | bytes, limits: Limits = LIMITS) -> StructType:
+def parse_schema_json(text: str | bytes, limits: Limits = LIMITS) -> types.StructType:
     """Read Spark's ``StructType`` JSON; DecodeError for what Spark would not write."""
     fields = text.count('"name"') if isinstance(text, str) else text.count(b'"name"')
     if fields > 2 * limits.fields:  # a field may be called "name"
@@ -37,19 +26,19 @@ def parse_schema_json(text: str | bytes, limits: Limits = LIMITS) -> StructType:
     except ValueError as error:
         raise DecodeError(f"schema is not JSON: {error}") from error
     parsed = _from_json(document, {}, "", limits.nesting)
-    if not isinstance(parsed, StructType):
+    if not isinstance(parsed, types.StructType):
         raise DecodeError(f"schema is a {type(parsed).__name__}, expected a struct")
     return parsed
 
 
-def _from_json(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> DataType:
+def _from_json(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> types.DataType:
     """The type of a JSON node; ``path`` is its place in its field, as in ``__COLLATIONS``."""
     if depth <= 0:
         raise DecodeError("schema is nested too deeply")
     if isinstance(node, str):
-        parsed = atomic(node)
+        parsed = types.atomic(node)
         collation = collations.get(path)
-        if isinstance(parsed, StringType) and isinstance(collation, str):
+        if isinstance(parsed, types.StringType) and isinstance(collation, str):
             return replace(parsed, collation=collation.partition(".")[2] or collation)
         return parsed
     builder = _COMPLEX.get(_get(node, "type", str))
@@ -65,11 +54,11 @@ def _get(node: Any, key: str, kind: type[Any]) -> Any:
     return node[key]
 
 
-def _struct(node: Any, _collations: Mapping[str, Any], _path: str, depth: int) -> DataType:
-    return StructType(tuple(_field(item, depth) for item in _get(node, "fields", list)))
+def _struct(node: Any, _collations: Mapping[str, Any], _path: str, depth: int) -> types.DataType:
+    return types.StructType(tuple(_field(item, depth) for item in _get(node, "fields", list)))
 
 
-def _field(node: Any, depth: int) -> StructField:
+def _field(node: Any, depth: int) -> types.StructField:
     # A lone surrogate is legal in JSON and in a Java string, but not in Arrow.
     name = str(_get(node, "name", str)).encode("utf-8", "replace").decode()
     metadata = dict(_get(node, "metadata", dict)) if "metadata" in node else {}
@@ -78,52 +67,52 @@ def _field(node: Any, depth: int) -> StructField:
         raise DecodeError(f"schema lacks 'type' in {node!r:.80}")
     collations = collations if isinstance(collations, dict) else {}
     data_type = _from_json(node["type"], collations, name, depth)
-    return StructField(name, data_type, bool(node.get("nullable", True)), metadata)
+    return types.StructField(name, data_type, bool(node.get("nullable", True)), metadata)
 
 
-def _array(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> DataType:
+def _array(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> types.DataType:
     element = _from_json(node.get("elementType"), collations, f"{path}.element", depth)
-    return ArrayType(element, bool(node.get("containsNull", True)))
+    return types.ArrayType(element, bool(node.get("containsNull", True)))
 
 
-def _map(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> DataType:
+def _map(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> types.DataType:
     key = _from_json(node.get("keyType"), collations, f"{path}.key", depth)
     value = _from_json(node.get("valueType"), collations, f"{path}.value", depth)
-    return MapType(key, value, bool(node.get("valueContainsNull", True)))
+    return types.MapType(key, value, bool(node.get("valueContainsNull", True)))
 
 
-_COMPLEX: Mapping[str, Callable[[Any, Mapping[str, Any], str, int], DataType]] = {
+_COMPLEX: Mapping[str, Callable[[Any, Mapping[str, Any], str, int], types.DataType]] = {
     "struct": _struct,
     "array": _array,
     "map": _map,
-    "udt": lambda node, *place: UserDefinedType(
+    "udt": lambda node, *place: types.UserDefinedType(
         _from_json(node.get("sqlType"), *place), dict(node)
     ),
 }
 
 
-def to_json(data_type: DataType) -> str:
+def to_json(data_type: types.DataType) -> str:
     """Spark's JSON of a type, compact, collations in the metadata of their field."""
     return json.dumps(_node(data_type), separators=(",", ":"))
 
 
-def _node(data_type: DataType) -> Any:
-    if isinstance(data_type, StructType):
+def _node(data_type: types.DataType) -> Any:
+    if isinstance(data_type, types.StructType):
         return {"type": "struct", "fields": [_field_node(field) for field in data_type.fields]}
-    if isinstance(data_type, ArrayType):
+    if isinstance(data_type, types.ArrayType):
         element = _node(data_type.element)
         null = data_type.contains_null
         return {"type": "array", "elementType": element, "containsNull": null}
-    if isinstance(data_type, MapType):
+    if isinstance(data_type, types.MapType):
         key, value = _node(data_type.key), _node(data_type.value)
         null = data_type.value_contains_null
         return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": null}
-    if isinstance(data_type, UserDefinedType):
+    if isinstance(data_type, types.UserDefinedType):
         return {**data_type.definition, "type": "udt", "sqlType": _node(data_type.sql_type)}
-    return type_name(data_type)
+    return types.type_name(data_type)
 
 
-def _field_node(field: StructField) -> dict[str, Any]:
+def _field_node(field: types.StructField) -> dict[str, Any]:
     metadata = dict(field.metadata)
     if collations := dict(_collations(field.data_type, field.name)):
         metadata["__COLLATIONS"] = collations
@@ -131,13 +120,13 @@ def _field_node(field: StructField) -> dict[str, Any]:
     return {"name": field.name, "type": node, "nullable": field.nullable, "metadata": metadata}
 
 
-def _collations(data_type: DataType, path: str) -> Iterator[tuple[str, str]]:
+def _collations(data_type: types.DataType, path: str) -> Iterator[tuple[str, str]]:
     """Paths within a field, and collations, of the strings that are not compared by bytes."""
-    if isinstance(data_type, StringType) and data_type.collation != BINARY_COLLATION:
+    if isinstance(data_type, types.StringType) and data_type.collation != types.BINARY_COLLATION:
         provider = "spark" if data_type.collation.startswith("UTF8_") else "icu"
         yield path, f"{provider}.{data_type.collation}"
-    elif isinstance(data_type, ArrayType):
+    elif isinstance(data_type, types.ArrayType):
         yield from _collations(data_type.element, f"{path}.element")
-    elif isinstance(data_type, MapType):
+    elif isinstance(data_type, types.MapType):
         yield from _collations(data_type.key, f"{path}.key")
         yield from _collations(data_type.value, f"{path}.value")

@@ -9,16 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s, tally
+from inspector.kernel import record_layout as layout
 from inspector.kernel.loader import kernel
-from inspector.kernel.record_layout import (
-    NO_CLOCK,
-    NUMBERS,
-    OUTCOMES,
-    SIZES,
-    SUMS,
-    ChangeSums,
-    RecordCounts,
-)
+from inspector.kernel.record_layout import NO_CLOCK, ChangeSums, RecordCounts
 from inspector.light_dataclasses import dataclass, field
 
 NO_LATER = (1 << 63) - 1  # in place of the earliest of no clocks
@@ -53,7 +46,8 @@ class Change:
     version: int
     # the map was loaded from a snapshot, so that nothing is known of the change
     rebased: bool = False
-    sums: ChangeSums = ChangeSums._make([*[0] * len(SUMS), {}])  # over the keys that it touched
+    # over the keys that it touched
+    sums: ChangeSums = ChangeSums._make([*[0] * len(layout.SUMS), {}])
     counts: RecordCounts = field(default_factory=RecordCounts)  # over its records
     # position of the first record whose key is below the one before it in its block; None if the
     # keys ascend, or were not compared
@@ -125,23 +119,24 @@ class TouchedKeys:
     ) -> TouchedKeys:
         """Of the touches that the kernel has noted for a version; takes them out of the list."""
         count = sum(map(len, parts))
-        numbers = np.empty((len(NUMBERS), count), np.int64)
-        outcomes = np.empty((len(OUTCOMES), count), np.bool_)
+        numbers = np.empty((len(layout.NUMBERS), count), np.int64)
+        outcomes = np.empty((len(layout.OUTCOMES), count), np.bool_)
         first = 0
         parts.reverse()
         while parts:  # each part goes as soon as its columns are there
             part = parts.pop()
             kernel().change_columns(table, part, step, flags, first, numbers, outcomes)
             first += len(part)
-        return cls(**dict(zip((*NUMBERS, *OUTCOMES), (*numbers, *outcomes), strict=True)))
+        names = (*layout.NUMBERS, *layout.OUTCOMES)
+        return cls(**dict(zip(names, (*numbers, *outcomes), strict=True)))
 
 
 class Adder:
     """The sums over the keys that a version touches, version after version."""
 
     def __init__(self) -> None:
-        self.sums = np.zeros(len(SUMS), np.int64)
-        self.by_size = np.zeros((len(SIZES), _SMALL), np.int64)  # only what is used is there
+        self.sums = np.zeros(len(layout.SUMS), np.int64)
+        self.by_size = np.zeros((len(layout.SIZES), _SMALL), np.int64)  # only what is used is there
         self._largest = 0
 
     def clear(self) -> None:
@@ -160,7 +155,7 @@ class Adder:
         Args:
             keys: gives those that it touched; asked if rows are too large for the kernel's counts.
         """
-        more: list[dict[int, int]] = [{} for _ in SIZES]
+        more: list[dict[int, int]] = [{} for _ in layout.SIZES]
         used = self.by_size[:, : self._largest + 1]
         of, sizes = used.nonzero()
         if len(of):
@@ -169,7 +164,7 @@ class Adder:
                 more[kind][size] = count
         if self._largest >= _SMALL:
             _count_large(keys(), more)
-        return ChangeSums._make([*self.sums.tolist(), dict(zip(SIZES, more, strict=True))])
+        return ChangeSums._make([*self.sums.tolist(), dict(zip(layout.SIZES, more, strict=True))])
 
 
 def _count_large(keys: TouchedKeys, more: list[dict[int, int]]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from inspector.arrays import Int64s, chunks, concatenate, longer
+from inspector.arrays import chunks, concatenate, longer
 from inspector.decode.records import REMOVED, RecordBlock
 from inspector.light_dataclasses import dataclass
 from inspector.state.replay import StateMap
@@ -49,17 +49,11 @@ def apply_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> None:
         if len(differ):
             state.apply(kept.part(differ), kept=True)
     gone = np.flatnonzero(state.live[: len(seen)] & ~seen)
-    for ids in chunks(gone, _REMOVED_AT_ONCE):
-        state.apply(_removals(state, ids), kept=True)
-
-
-_REMOVED_AT_ONCE = 1 << 16
-
-
-def _removals(state: StateMap, ids: Int64s) -> RecordBlock:
-    buffer, offsets, lengths = concatenate(state.keys(ids))
-    removed = np.full(len(ids), REMOVED, np.int64)
-    return RecordBlock(buffer, 0, 0, offsets, lengths, np.zeros_like(removed), removed)
+    for ids in chunks(gone, 1 << 16):
+        buffer, offsets, lengths = concatenate(state.keys(ids))
+        removed = np.full(len(ids), REMOVED, np.int64)
+        block = RecordBlock(buffer, 0, 0, offsets, lengths, np.zeros_like(removed), removed)
+        state.apply(block, kept=True)
 
 
 def compare_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> SnapshotDifference:

@@ -21,20 +21,9 @@ import numpy.typing as npt
 from inspector.arrays import Bools, GrowingArray, Int32s, Int64s, UInt8s, UInt64s, longer, rows_of
 from inspector.decode.records import RecordBlock
 from inspector.exceptions import LimitError
+from inspector.kernel import record_layout as layout
 from inspector.kernel.loader import kernel
-from inspector.kernel.record_layout import (
-    BEFORE_WINDOW,
-    COUNTS,
-    FRESH,
-    NO_CLOCK,
-    REBASED,
-    ROW,
-    SUMS,
-    TIMED,
-    TOUCH,
-    ChangeSums,
-    RecordCounts,
-)
+from inspector.kernel.record_layout import BEFORE_WINDOW, NO_CLOCK, ChangeSums, RecordCounts
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import NO_TIMEOUT
 from inspector.state.change import NO_LATER, Adder, Change, Changes, Moves, TouchedKeys
@@ -86,37 +75,29 @@ class StateMap:
     """The live keys of one store at the version that was replayed last.
 
     The columns are views into one table of :data:`~inspector.kernel.record_layout.ROW`: what is
-    known of a key lies in one place. One value per key id (``[:len(state)]`` of each is valid):
-
-    * ``live``: the key is in the map.
-    * ``key_size``, ``value_size``: UnsafeRow bytes; of a removed key, its last.
-    * ``value_hash``: XXH64 of the value, without the clock slot of the tracking.
-    * ``put_step``, ``born_step``: number of the step (see ``versions``) of the last put, and of
-      the put that made the key object; BEFORE_WINDOW when a snapshot brought it.
-    * ``puts``: puts since the version of ``base_step``, the first step of an unbroken history.
-    * ``clock``: the expiry field, NO_CLOCK if the tracking reads none.
-    * ``record``: position of the last record, put or removal, in its delta.
-    * ``mark``: what the tracking's says of the key.
-    * ``put_over_clock``, with a clock slot only: the clock that the last put replaced, of the
-      version before or of an earlier record of its own; ``put_same_state``: the version left the
-      rest of the value as it was.
+    known of a key lies in one place. One value per key id; ``[:len(state)]`` of each is valid.
 
     ``records`` is how many the version has that was begun last, kept or not. The first
     ``inherited`` steps are of other partitions (:mod:`inspector.facts.inherited`).
     """
 
-    live: Bools
+    live: Bools  # the key is in the map
+    # key_size, value_size: UnsafeRow bytes; of a removed key, its last
     key_size: Int32s
     value_size: Int32s
-    value_hash: UInt64s
+    value_hash: UInt64s  # XXH64 of the value, without the clock slot of the tracking
+    # put_step, born_step: number of the step (see ``versions``) of the last put, and of the put
+    # that made the key object; BEFORE_WINDOW when a snapshot brought it
     put_step: Int32s
     born_step: Int32s
-    puts: Int32s
-    clock: Int64s
-    record: Int32s
+    puts: Int32s  # since the version of ``base_step``, the first step of an unbroken history
+    clock: Int64s  # the expiry field, NO_CLOCK if the tracking reads none
+    record: Int32s  # position of the last record, put or removal, in its delta
+    # with a clock slot only: the clock that the last put replaced, of the version before or of an
+    # earlier record of its own; and whether the version left the rest of the value as it was
     put_over_clock: Int64s
     put_same_state: Bools
-    mark: UInt8s
+    mark: UInt8s  # what the tracking's says of the key
 
     def __init__(self, tracking: Tracking | None = None) -> None:
         self.tracking = tracking or Tracking()
@@ -142,13 +123,13 @@ class StateMap:
         self._appeared: Int64s = np.empty(0, np.int64)
         self.interner: Interner = self._kernel.Interner(self.tracking.hashed)
         self._keys = 0
-        self._rows, self._over = GrowingArray(ROW), GrowingArray(np.int64)
-        self._use(np.empty(0, ROW), np.empty(0, np.int64))
+        self._rows, self._over = GrowingArray(layout.ROW), GrowingArray(np.int64)
+        self._use(np.empty(0, layout.ROW), np.empty(0, np.int64))
 
     def _use(self, table: npt.NDArray[Any], put_over_clock: Int64s) -> None:
         self._table = table
         self.put_over_clock = put_over_clock
-        for name in ROW.names or ():
+        for name in layout.ROW.names or ():
             setattr(self, name, table[name])
 
     def _count_keys(self) -> None:
@@ -167,14 +148,14 @@ class StateMap:
     @property
     def memory(self) -> int:
         """Bytes that the keys take."""
-        item = ROW.itemsize + (_WORD if self.tracking.clock_slot >= 0 else 0)
+        item = layout.ROW.itemsize + (_WORD if self.tracking.clock_slot >= 0 else 0)
         rows = self._keys * item + self._appeared.nbytes
         return self.interner.nbytes + rows + sum(part.nbytes for part in self._touched)
 
     def _reserve(self, room: int) -> None:
         """Lengthen the tables by zeros, without a copy if nobody else looks at their columns."""
         empty = np.empty(0, np.int64)
-        self._use(np.empty(0, ROW), empty)  # no view of ours remains
+        self._use(np.empty(0, layout.ROW), empty)  # no view of ours remains
         table = self._rows.reserve(room)  # it has room for more, and so have the clocks
         timed = self.tracking.clock_slot >= 0
         self._use(table, self._over.reserve(len(table)) if timed else empty)
@@ -189,8 +170,8 @@ class StateMap:
             self._clear()
             self.base_step = len(self.versions)
         self.versions.append(version)
-        self._flags = REBASED * rebase | TIMED * (self.tracking.clock_slot >= 0)
-        self._counts = np.zeros(len(COUNTS), np.int64)
+        self._flags = layout.REBASED * rebase | layout.TIMED * (self.tracking.clock_slot >= 0)
+        self._counts = np.zeros(len(layout.COUNTS), np.int64)
         self.records = 0
         self._first_descent: int | None = None
         self._earliest_put: int | None = None
@@ -216,12 +197,12 @@ class StateMap:
         """
         ids, hashes, clocks = self._read(block)
         at = of_record = ends.searchsorted(np.arange(len(ids)), "right")
-        touched = np.empty(len(ids), TOUCH)
+        touched = np.empty(len(ids), layout.TOUCH)
         # Of each row of `touched` that is filled.
         filled, key_size = np.ones(len(ids), np.bool_), block.key_length.copy()
         now_size, removed = block.value_length.copy(), block.value_length < 0
-        counts = np.zeros((len(versions), len(COUNTS)), np.int64)
-        totals = np.zeros((len(versions), len(SUMS)), np.int64)
+        counts = np.zeros((len(versions), len(layout.COUNTS)), np.int64)
+        totals = np.zeros((len(versions), len(layout.SUMS)), np.int64)
         timed = self.tracking.clock_slot >= 0
         self.begin(versions[0])
         self.versions.pop()
@@ -293,7 +274,7 @@ class StateMap:
             self._note_clocks(block, ids, clocks)
         timed = self.tracking.clock_slot >= 0
         earlier = self._clocks_put(ids) if timed and self._touched else None
-        touched = np.empty(block.count, TOUCH)
+        touched = np.empty(block.count, layout.TOUCH)
         columns = ids, block.key_length, block.value_length, hashes, clocks
         first, sums = block.first_record, self._adder.sums
         count = self._apply(columns, first, touched, self._counts, sums)
@@ -323,7 +304,7 @@ class StateMap:
             self._note_timers()
         change = Change(
             version=self.versions[-1],
-            rebased=bool(self._flags & REBASED),
+            rebased=bool(self._flags & layout.REBASED),
             sums=self._adder.finish(self.touched_keys),
             counts=counts,
             ordered=self._ordered,
@@ -390,7 +371,7 @@ class StateMap:
         block = self._kept_records(block)
         ids, hashes, clocks = self._read(block)
         marks = self.mark[before : self._keys].copy()
-        self._table[before : self._keys] = FRESH  # no record of a version names them
+        self._table[before : self._keys] = layout.FRESH  # no record of a version names them
         self.mark[before : self._keys] = marks
         is_same = self.live[ids] & (self.value_hash[ids] == hashes)
         is_same &= self.value_size[ids] == block.value_length

@@ -9,16 +9,8 @@ import numpy as np
 from inspector.arrays import Int64s, distinct
 from inspector.decode.sst.blocks import RawBlocks
 from inspector.exceptions import DecodeError, RecordError
+from inspector.kernel import record_layout as layout
 from inspector.kernel.loader import kernel
-from inspector.kernel.record_layout import (
-    BAD_BLOCK,
-    BAD_ENTRY,
-    BAD_ORDER,
-    ENTRY,
-    FULL,
-    MORE,
-    OVER_LIMIT,
-)
 from inspector.light_dataclasses import dataclass
 from inspector.model import Limits, above_limit
 
@@ -34,9 +26,9 @@ _UNREAD = {
 _SMALLEST = 11  # bytes of an entry in a block: three lengths and the end of an internal key
 _ROOM = 1 << 16
 _MESSAGES = {
-    BAD_BLOCK: "a block without room for its restarts",
-    BAD_ENTRY: "an entry with impossible lengths or an impossible sequence number",
-    BAD_ORDER: "an entry that is not above the one before",
+    layout.BAD_BLOCK: "a block without room for its restarts",
+    layout.BAD_ENTRY: "an entry with impossible lengths or an impossible sequence number",
+    layout.BAD_ORDER: "an entry that is not above the one before",
 }
 
 
@@ -109,24 +101,24 @@ class EntryReader:
         long key or value; DecodeError for one of a type that is not read.
         """
         room = min(_ROOM, int(blocks.length.sum()) // _SMALLEST + 1)
-        if len(self._columns) < room * ENTRY:
-            self._columns = np.empty(room * ENTRY, np.int64)
+        if len(self._columns) < room * layout.ENTRY:
+            self._columns = np.empty(room * layout.ENTRY, np.int64)
         state = np.zeros(3, np.int64)
-        status = FULL
-        while status == FULL:
+        status = layout.FULL
+        while status == layout.FULL:
             status, count, used, plain = kernel().table_entries(
                 *(blocks.buffer, blocks.offset, blocks.length, state, self._previous, self._out),
                 *(self._columns, self._limits.record_bytes),
             )
             if count:
                 yield self._block(count, used, bool(plain), blocks, state)
-            if status == FULL and int(state[2]) > len(self._out):
+            if status == layout.FULL and int(state[2]) > len(self._out):
                 self._out = bytearray(int(state[2]))
-        if status != MORE:
+        if status != layout.MORE:
             raise self._error(status, int(blocks.place[state[0]]))
 
     def _error(self, status: int, offset: int) -> DecodeError:
-        if status == OVER_LIMIT:
+        if status == layout.OVER_LIMIT:
             text = "a key or value is too long (offset of its block)"
             return above_limit("record_bytes", text, self._limits, offset)
         return RecordError(f"{_MESSAGES[status]} (offset of its block)", offset=offset)
@@ -134,7 +126,7 @@ class EntryReader:
     def _block(
         self, count: int, used: int, plain: bool, blocks: RawBlocks, state: Int64s
     ) -> EntryBlock:
-        columns = self._columns.reshape(ENTRY, -1)[:, :count].copy()
+        columns = self._columns.reshape(layout.ENTRY, -1)[:, :count].copy()
         buffer = bytes(memoryview(self._out)[:used])
         block = EntryBlock(buffer, columns[:4], columns[4], plain)
         key, _, value, _ = block.spans[:, -1].tolist()

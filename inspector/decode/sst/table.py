@@ -17,19 +17,11 @@ from itertools import chain
 
 import numpy as np
 
+from inspector.decode.sst import metaindex
 from inspector.decode.sst.blocks import Blocks
 from inspector.decode.sst.entries import RANGE_DELETION, EntryBlock, EntryReader
 from inspector.decode.sst.footer import TRAILER, Handle, Handles, Source, read_footer
-from inspector.decode.sst.metaindex import (
-    DICTIONARY,
-    INDEX,
-    INDEX_TYPE,
-    INGESTED,
-    RANGE_DELETIONS,
-    Metaindex,
-    TableProperties,
-    content,
-)
+from inspector.decode.sst.metaindex import Metaindex, TableProperties
 from inspector.exceptions import DecodeError, LimitError, RecordError
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
@@ -45,7 +37,7 @@ class Index:
 
     def __init__(self, blocks: Blocks, handle: Handle, properties: TableProperties) -> None:
         self._blocks, self._handle = blocks, handle
-        self._type = int.from_bytes(properties.stored.get(INDEX_TYPE, b""), "little")
+        self._type = int.from_bytes(properties.stored.get(metaindex.INDEX_TYPE, b""), "little")
         self._delta = bool(properties.delta_encoded_index)
         if self._type >= len(_TYPES):
             message = f"an index of type {self._type}, expected one of {', '.join(_TYPES)}"
@@ -67,7 +59,7 @@ class Index:
                 yield part
 
     def _level(self, handle: Handle) -> Handles:
-        entries = content(self._blocks.read_opening(handle, "index"), handle.offset)
+        entries = metaindex.content(self._blocks.read_opening(handle, "index"), handle.offset)
         room = min(len(entries) // _SMALLEST, self._blocks.most) + 1
         offset, size = np.empty((2, room), np.int64)
         form = self._delta, self._type == _FIRST_KEYS, TRAILER
@@ -115,7 +107,7 @@ class Table:
         self._blocks = Blocks(source, footer, limits)
         self._meta = Metaindex(self._blocks, footer)
         self.properties: TableProperties = self._meta.properties()
-        index = footer.index or self._meta[INDEX]
+        index = footer.index or self._meta[metaindex.INDEX]
         if index is None:
             raise RecordError("a table without an index", offset=footer.metaindex.offset)
         self._index = Index(self._blocks, index, self.properties)
@@ -146,7 +138,7 @@ class Table:
     def range_deletions(self) -> tuple[RangeDeletion, ...]:
         """The ranges of keys that the table deletes from older data."""
         with _located(self.path):
-            handle = self._meta[RANGE_DELETIONS]
+            handle = self._meta[metaindex.RANGE_DELETIONS]
             if handle is None:
                 return ()
             self._check_readable()
@@ -214,9 +206,9 @@ class Table:
         if properties.comparator not in COMPARATORS:
             message = f"keys ordered by {properties.comparator[:80]!r}, expected {COMPARATORS[1]}"
             raise DecodeError(message, offset=position)
-        if self._meta[DICTIONARY] is not None:
+        if self._meta[metaindex.DICTIONARY] is not None:
             raise DecodeError("blocks compressed with a dictionary are not read", offset=position)
-        if INGESTED in properties.stored:
+        if metaindex.INGESTED in properties.stored:
             message = "a table that was made to be ingested: its sequence number is not in it"
             raise DecodeError(message, offset=position)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.sst.compression import decompress, raw_sizes
+from inspector.decode.sst.blocks import decompress, raw_sizes
 from inspector.exceptions import DecodeError, FrameError, RecordError
 from tests.decode.sst.tables import varint
 
