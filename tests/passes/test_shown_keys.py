@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import ALL_LEFTOVERS, Task
+from inspector.kernel.loader import kernel_name
 from inspector.passes.observe import StorePass
 from inspector.passes.shown_keys import shows_few
 from inspector.passes.store_reader import StoreReader, open_stores
@@ -63,6 +65,19 @@ def test_files_that_are_gone_by_then_are_a_problem(tmp_path: Path) -> None:
     found, reader = judged(task, exact=False, remove=folder)
     assert not any("TopKey(" in one for one in found)
     assert {problem.slug for problem in reader.problems} == {"vanished"}
+
+
+@pytest.mark.skipif(kernel_name() != "c", reason="the other kernel reads file by file")
+def test_keys_of_deltas_that_were_just_read_together_need_no_file(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "fmgws_processing_time" / "checkpoint", tmp_path / "c")
+    task = tasks_of(tmp_path / "c", top=2, leftover_limit=3)[0]
+    ((store, reader),) = open_stores(task)
+    pass_ = StorePass(task, store, reader)
+    deque(pass_.read_together(replay_steps(reader.provider.files_of(store.files), task.version)))
+    shutil.rmtree(tmp_path / "c" / "state")
+    assert pass_.is_complete
+    assert any("TopKey(" in repr(item) for item in pass_.emit_last())
+    assert not reader.problems
 
 
 def test_who_needs_all_keys_keeps_them() -> None:

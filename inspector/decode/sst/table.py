@@ -98,20 +98,28 @@ class RangeDeletion:
 
 
 class Table:
-    """An open table file, made by :func:`open_table`, with what its properties say about it."""
+    """An open table file, with what its properties say about it."""
 
-    def __init__(self, source: Source, path: str | None, limits: Limits) -> None:
+    def __init__(self, source: Source, path: str | None = None, limits: Limits = LIMITS) -> None:
+        """Read footer, metaindex and properties; no data block, nor the index.
+
+        ``path`` is for errors; ``limits``: ``frame_bytes`` for a block after decompression,
+        ``record_bytes`` for a key or value, ``block_bytes`` for entries held at once, ``ratio``.
+        Raises DecodeError where the file is not what its format says, or has a feature that is not
+        read; and OSError.
+        """
         self.path = path
         self._limits, self._size = limits, source.size
-        footer = read_footer(source)
-        self._blocks = Blocks(source, footer, limits)
-        self._meta = Metaindex(self._blocks, footer)
-        self.properties: TableProperties = self._meta.properties()
-        index = footer.index or self._meta[metaindex.INDEX]
-        if index is None:
-            raise RecordError("a table without an index", offset=footer.metaindex.offset)
-        self._index = Index(self._blocks, index, self.properties)
-        self._metaindex_offset = footer.metaindex.offset
+        with _located(path):
+            footer = read_footer(source)
+            self._blocks = Blocks(source, footer, limits)
+            self._meta = Metaindex(self._blocks, footer)
+            self.properties: TableProperties = self._meta.properties()
+            index = footer.index or self._meta[metaindex.INDEX]
+            if index is None:
+                raise RecordError("a table without an index", offset=footer.metaindex.offset)
+            self._index = Index(self._blocks, index, self.properties)
+            self._metaindex_offset = footer.metaindex.offset
 
     def entries(
         self, held_bytes: int | None = None, start: bytes = b"", end: bytes | None = None
@@ -219,15 +227,3 @@ def _located(path: str | None) -> Iterator[None]:
         yield
     except DecodeError as error:
         raise error if path is None else error.at(path) from None
-
-
-def open_table(source: Source, path: str | None = None, limits: Limits = LIMITS) -> Table:
-    """Open a table file: its footer, metaindex and properties; no data block, nor the index.
-
-    ``path`` is for errors; ``limits``: ``frame_bytes`` for a block after decompression,
-    ``record_bytes`` for a key or value, ``block_bytes`` for entries held at once, ``ratio``. Raises
-    DecodeError where the file is not what its format says, or has a feature that is not read; and
-    OSError.
-    """
-    with _located(path):
-        return Table(source, path, limits)

@@ -12,7 +12,7 @@ from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder, range_of_family
 from inspector.decode.records import RecordBlock, Scanned
 from inspector.decode.sst.entries import LiveBlock
 from inspector.decode.sst.live import DELIMITER, live_entries
-from inspector.decode.sst.table import Table, open_table
+from inspector.decode.sst.table import Table
 from inspector.exceptions import DecodeError, NoSchemaError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.file_reader import FileReader
@@ -233,7 +233,7 @@ def _open(storage: TaskFiles, file: StoreFile, folder: str, table: TableFile) ->
             f"got a table file of {entry.size:,} bytes, expected one{expected} by {snapshot}"
         ).at(path)
     result = replace(file, path=path, kind=FileKind.TABLE, version=None, size=entry.size)
-    return open_table(StorageSource(storage, result), path)
+    return Table(StorageSource(storage, result), path)
 
 
 READER = RocksDbReader

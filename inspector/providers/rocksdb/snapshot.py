@@ -17,7 +17,7 @@ from typing import IO
 
 from inspector.checkpoint.logfile import json_object, long_field, object_field, split_log
 from inspector.checkpoint.storage import Storage
-from inspector.decode.sst.table import open_table
+from inspector.decode.sst.table import Table
 from inspector.exceptions import DecodeError, InspectorError, TruncatedError
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import LIMITS, FileKind, StoreFile, above_limit
@@ -317,7 +317,7 @@ class _Usage:
         if file is None:
             return None
         try:
-            told = open_table(StorageSource(self._storage, file), file.path).properties
+            told = Table(StorageSource(self._storage, file), file.path).properties
         except (InspectorError, OSError) as error:
             self._note_failure(file, error)
             return None

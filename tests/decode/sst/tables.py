@@ -13,7 +13,7 @@ import xxhash
 
 from inspector.decode.sst.entries import LiveBlock
 from inspector.decode.sst.live import live_entries
-from inspector.decode.sst.table import Table, open_table
+from inspector.decode.sst.table import Table
 from inspector.model import LIMITS, Limits
 
 FIXTURE = Path(__file__).parents[3] / "fixtures" / "rocksdb_tables.zip"
@@ -83,7 +83,7 @@ def case(name: str) -> Case:
 def opened(name: str, limits: Limits = LIMITS) -> list[Table]:
     """The tables of a case."""
     tables = case(name).tables
-    return [open_table(BytesSource(data), path, limits) for path, data in tables.items()]
+    return [Table(BytesSource(data), path, limits) for path, data in tables.items()]
 
 
 def rows_of(blocks: Iterable[LiveBlock]) -> list[tuple[bytes, bytes]]:
@@ -111,7 +111,7 @@ def live(
     data: Iterable[bytes], limits: Limits = LIMITS, start: bytes = b"", end: bytes | None = None
 ) -> list[tuple[bytes, bytes]]:
     """What several files hold together; of a range of keys, that range's alone."""
-    tables = [open_table(BytesSource(each), None, limits) for each in data]
+    tables = [Table(BytesSource(each), None, limits) for each in data]
     return within(rows_of(live_entries(tables, limits, start=start, end=end)), start, end)
 
 

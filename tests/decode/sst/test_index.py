@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from inspector.decode.sst.table import Table, open_table
+from inspector.decode.sst.table import Table
 from inspector.exceptions import RecordError
 from tests.decode.sst.tables import (
     VALUE,
@@ -42,7 +42,7 @@ def table(*order: int, levels: list[list[int]] | None = None, more: bytes = b"")
         parts = [writer.add(block_of([(b"k", handles[at]) for at in some])) for some in levels]
         index = writer.add(block_of([(b"p", parts[at]) for at in order]))
     properties = {b"rocksdb.num.entries": varint(2)} | (TWO_LEVELS if levels is not None else {})
-    return open_table(BytesSource(writer.finish(index, properties)))
+    return Table(BytesSource(writer.finish(index, properties)))
 
 
 def test_blocks_one_behind_the_other() -> None:

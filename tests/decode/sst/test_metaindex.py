@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.decode.sst.table import open_table
+from inspector.decode.sst.table import Table
 from inspector.exceptions import DecodeError, RecordError
 from tests.decode.sst.tables import VALUE, BytesSource, Writer, block_of, table_of, varint
 
@@ -12,14 +12,14 @@ ONE = [(b"k", 1, VALUE, b"v")]
 
 
 def test_a_table_that_says_little() -> None:
-    found = open_table(BytesSource(table_of(ONE))).properties
+    found = Table(BytesSource(table_of(ONE))).properties
     assert (found.entries, found.deletions, found.raw_key_bytes) == (1, 0, 0)
     assert not {"rocksdb.compression", "rocksdb.creating.db.identity"} & found.stored.keys()
 
 
 def test_texts_that_are_no_utf8() -> None:
     data = table_of(ONE, more={b"rocksdb.merge.operator": b"\xff", b"\xfe": b"\xff"})
-    found = open_table(BytesSource(data)).properties
+    found = Table(BytesSource(data)).properties
     assert found.merge_operator == "�"
     assert found.stored["�"] == b"\xff"
 
@@ -27,7 +27,7 @@ def test_texts_that_are_no_utf8() -> None:
 def test_a_number_that_is_none() -> None:
     data = table_of(ONE, more={b"rocksdb.raw.key.size": b"\x80"})
     with pytest.raises(RecordError, match=r"rocksdb\.raw\.key\.size: no integer"):
-        open_table(BytesSource(data))
+        Table(BytesSource(data))
 
 
 def test_the_name_that_the_properties_had_before() -> None:
@@ -37,7 +37,7 @@ def test_the_name_that_the_properties_had_before() -> None:
     metaindex = writer.add(block_of(sorted(old.items())))
     tail = table_of(ONE)[-12:]
     data = bytes(writer.data) + b"\x04" + (metaindex + index).ljust(40, b"\0") + tail
-    assert open_table(BytesSource(data)).properties.entries == 3
+    assert Table(BytesSource(data)).properties.entries == 3
 
 
 def without(name: bytes, *, twice: bool = False) -> bytes:
@@ -51,6 +51,6 @@ def without(name: bytes, *, twice: bool = False) -> bytes:
 
 def test_a_table_without_properties() -> None:
     with pytest.raises(DecodeError, match="a table without properties"):
-        open_table(BytesSource(without(b"rocksdb.other")), "the/path")
+        Table(BytesSource(without(b"rocksdb.other")), "the/path")
     with pytest.raises(RecordError, match=r"has 'rocksdb\.other' twice"):
-        open_table(BytesSource(without(b"rocksdb.other", twice=True)))
+        Table(BytesSource(without(b"rocksdb.other", twice=True)))

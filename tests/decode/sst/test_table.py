@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inspector.decode.sst.footer import Varints
 from inspector.decode.sst.live import live_entries
 from inspector.decode.sst.metaindex import TableProperties
-from inspector.decode.sst.table import RangeDeletion, open_table
+from inspector.decode.sst.table import RangeDeletion, Table
 from inspector.exceptions import DecodeError, LimitError, RecordError, TruncatedError
 from inspector.model import Limits
 from tests.decode.sst.tables import (
@@ -128,7 +128,7 @@ def test_properties_tell_the_run_and_what_user_collectors_said() -> None:
     assert properties.stored["rocksdb.original.file.number"] == b"\x09"
     assert properties.stored["rocksdb.key.largest.seqno"] == b"\x01"
     data = table_of([(b"k", 1, VALUE, b"v")], more={b"mine": b"\x00\xff"})
-    assert open_table(BytesSource(data)).properties.stored["mine"] == b"\x00\xff"
+    assert Table(BytesSource(data)).properties.stored["mine"] == b"\x00\xff"
 
 
 def test_small_pieces_hold_the_same() -> None:
@@ -167,7 +167,7 @@ def test_a_dictionary_is_refused() -> None:
 def test_properties_that_do_not_allow_to_read(
     property_name: bytes, value: bytes, message: str
 ) -> None:
-    table = open_table(
+    table = Table(
         BytesSource(table_of([(b"k", 1, VALUE, b"v")], more={property_name: value})), "the/path"
     )
     with pytest.raises(DecodeError, match=message) as caught:
@@ -179,12 +179,12 @@ def test_properties_that_do_not_allow_to_read(
 def test_an_index_of_an_unknown_type() -> None:
     more = {b"rocksdb.block.based.table.index.type": struct.pack("<I", 9)}
     with pytest.raises(DecodeError, match="an index of type 9"):
-        open_table(BytesSource(table_of([(b"k", 1, VALUE, b"v")], more=more)))
+        Table(BytesSource(table_of([(b"k", 1, VALUE, b"v")], more=more)))
 
 
 @pytest.mark.parametrize("kind", [3, 17, 22, 255])
 def test_an_entry_of_a_type_that_is_not_read(kind: int) -> None:
-    table = open_table(BytesSource(table_of([(b"k", 1, kind, b"v")])))
+    table = Table(BytesSource(table_of([(b"k", 1, kind, b"v")])))
     with pytest.raises(DecodeError, match=f"an entry of type {kind} "):
         list(table.entries())
 
@@ -211,7 +211,7 @@ def test_limits() -> None:
 def test_what_is_held_all_the_time_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     more = {b"mine": bytes(1 << 20)}
     with pytest.raises(LimitError, match=r"properties of 1,0.* bytes, at most 1,048,576 are read"):
-        open_table(BytesSource(table_of([(b"k", 1, VALUE, b"v")], more=more)))
+        Table(BytesSource(table_of([(b"k", 1, VALUE, b"v")], more=more)))
     monkeypatch.setattr("inspector.decode.sst.table._MOST_RANGES", 2)
     ranges = [(b"%d" % number, b"9", 1) for number in range(3)]
     assert live([table_of([], ranges[:2])]) == []
