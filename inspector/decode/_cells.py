@@ -54,13 +54,17 @@ def numbers_at(buffer: Any, kind: str, at: Int64s) -> npt.NDArray[Any]:
     return view[at]
 
 
-class Misfits:
-    """Which rows do not fit their schema, and the first reason for each."""
+class Page:
+    """The buffer that one call decodes, and what was found out about its rows."""
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, buffer: Any, rows: int) -> None:
+        view = memoryview(buffer)
+        self.buffer = view if view.format == "B" and view.ndim == 1 else view.cast("B")
+        # which rows do not fit their schema, and the first reason for each
         self.bad: Bools = np.zeros(rows, np.bool_)
         self._reason: Int64s = np.zeros(rows, np.int64)
         self._reasons: list[str] = []
+        self._cells = 0
 
     def flag(self, rows: Int64s, reason: str) -> None:
         """Note the reason for those of these rows that have none yet."""
@@ -71,20 +75,10 @@ class Misfits:
         self._reasons.append(reason)
         self.bad[fresh] = True
 
-    def reasons(self) -> tuple[tuple[int, str], ...]:
-        """Row and reason, in order of the rows."""
+    def misfits(self) -> tuple[tuple[int, str], ...]:
+        """The rows that do not fit their schema, in order, and the first reason for each."""
         rows = np.flatnonzero(self.bad).tolist()
         return tuple((row, self._reasons[int(self._reason[row])]) for row in rows)
-
-
-class Page:
-    """The buffer that one call decodes, and what was found out about its rows."""
-
-    def __init__(self, buffer: Any, rows: int) -> None:
-        view = memoryview(buffer)
-        self.buffer = view if view.format == "B" and view.ndim == 1 else view.cast("B")
-        self.misfits = Misfits(rows)
-        self._cells = 0
 
     def numbers(self, kind: str, at: Int64s) -> npt.NDArray[Any]:
         """Numbers of a numpy dtype at any offsets."""
@@ -152,7 +146,7 @@ class Regions:
         wrong = self.present & ~fits
         if not wrong.any():
             return self
-        page.misfits.flag(self.row[wrong], f"{self.path}: {reason}")
+        page.flag(self.row[wrong], f"{self.path}: {reason}")
         kept = self.present & fits
         start, size = np.where(kept, self.start, 0), np.where(kept, self.size, 0)
         return replace(self, start=start, size=size, present=kept)
@@ -172,11 +166,11 @@ def regions(page: Page, cells: Cells) -> Regions:
     owner, within = cells.owner[live], cells.within
     whole = within.size[owner]
     inside = (offset >= within.fixed[owner]) & (offset <= whole) & (size <= whole - offset)
-    page.misfits.flag(cells.row[live[~inside]], f"{cells.path}: lies outside of what contains it")
+    page.flag(cells.row[live[~inside]], f"{cells.path}: lies outside of what contains it")
     live, offset, size, owner = live[inside], offset[inside], size[inside], owner[inside]
     np.subtract.at(within.budget, owner, size)
     alone = within.budget[owner] >= 0
-    page.misfits.flag(cells.row[live[~alone]], f"{cells.path}: shares bytes with another value")
+    page.flag(cells.row[live[~alone]], f"{cells.path}: shares bytes with another value")
     live, owner = live[alone], owner[alone]
     starts, sizes = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.int64)
     present: Bools = np.zeros(len(cells), np.bool_)

@@ -115,10 +115,6 @@ class SmallDeltas(NamedTuple):
     ends: Int64s  # of each file, how many records these are up to its end
     raw_ends: Int64s  # and raw bytes
 
-    def of_file(self, at: int) -> RecordBlock:
-        """The records of one of them."""
-        return self.block.some(slice(int(self.ends[at - 1]) if at else 0, int(self.ends[at])))
-
 
 def read_small_deltas(contents: Sequence[bytes], limits: Limits = LIMITS) -> SmallDeltas | None:
     """Read small deltas of the codec ``lz4`` at once, up to the first that is not right."""
@@ -166,7 +162,7 @@ def scan_blocks(
     """
     errors: list[DecodeError] = []
     stream = _until_error(blocks, errors)
-    position = _Place(raw_offset)
+    position = _Position(raw_offset)
     status = MORE
     while status == MORE:
         buffer = _fill(position.rest, stream, limits.block_bytes)
@@ -197,7 +193,7 @@ def _until_error(blocks: Iterable[bytes], errors: list[DecodeError]) -> Iterator
 
 
 @dataclass(slots=True)
-class _Place:
+class _Position:
     raw: int = 0  # where the rest starts
     records: int = 0  # how many were before it
     rest: bytes = b""  # what is left over
@@ -218,12 +214,12 @@ def _fill(remainder: bytes, stream: Iterator[bytes], size: int) -> bytes:
 
 
 def _scan(
-    buffer: bytes, start: int, place: _Place, limits: Limits, with_kinds: bool
+    buffer: bytes, start: int, position: _Position, limits: Limits, with_kinds: bool
 ) -> tuple[int, Scanned, int]:
     """Records from ``start`` on: status (MORE, FULL or END), where they lie, where they stop."""
     # How many records the rest may have: about, and one at least.
-    room = min(_ROOM, (len(buffer) - start) // max(place.each, _SMALLEST) * 9 // 8 + 16)
-    spans, raw = np.empty((SPAN, room), np.int64), place.raw
+    room = min(_ROOM, (len(buffer) - start) // max(position.each, _SMALLEST) * 9 // 8 + 16)
+    spans, raw = np.empty((SPAN, room), np.int64), position.raw
     kinds = np.empty(room, np.uint8) if with_kinds else None
     status, count, stop = kernel().scan(buffer, start, spans, limits.record_bytes, kinds)
     if status in (BAD_KEY_LENGTH, OVER_LIMIT, BAD_KIND) and count:
@@ -238,8 +234,8 @@ def _scan(
         raise above_limit("record_bytes", "key or value too long (raw offset)", limits, raw + stop)
     of_kinds = None if kinds is None else kinds[:count]
     if count:
-        place.each = (stop - start) // count
-    return status, Scanned(buffer, raw, place.records, spans[:, :count], of_kinds), stop
+        position.each = (stop - start) // count
+    return status, Scanned(buffer, raw, position.records, spans[:, :count], of_kinds), stop
 
 
 def _block(scanned: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:

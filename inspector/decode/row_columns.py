@@ -88,12 +88,11 @@ class RowDecoder:
         page = Page(buffer, len(offsets))
         check_spans(page, offsets, lengths)
         array = self._decode(page, offsets, lengths, all_rows)
-        misfits = page.misfits
-        if misfits.bad.any():
+        if page.bad.any():
             # Again without them: what remains was read whole, so that no field of a valid row
             # carries what a damaged one left behind (such as a null key of a map).
-            array = self._decode(Page(buffer, len(offsets)), offsets, lengths, ~misfits.bad)
-        return DecodedRows(array, misfits.reasons())
+            array = self._decode(Page(buffer, len(offsets)), offsets, lengths, ~page.bad)
+        return DecodedRows(array, page.misfits())
 
     def _decode(self, page: Page, offsets: Int64s, lengths: Int64s, chosen: Bools) -> Array:
         row = np.arange(len(offsets), dtype=np.int64)
@@ -127,7 +126,7 @@ def column(page: Page, data_type: types.DataType, cells: Cells, arrow: ArrowType
         values = _values(page, cells, _NUMPY[kind])
         if kind == "time":
             outside = (values < 0) | (values >= _DAY_NANOS)
-            page.misfits.flag(cells.row[outside], f"{cells.path}: no time of the day")
+            page.flag(cells.row[outside], f"{cells.path}: no time of the day")
         return array(arrow, cells.present, values)
     return _OTHERS[kind](page, cells, arrow)
 
@@ -160,7 +159,7 @@ def _values(page: Page, cells: Cells, dtype: str) -> npt.NDArray[Any]:
     if cells.slotted and width < types.SLOT_BYTES:
         unused = page.numbers("<u8", at) >> np.uint64(8 * width)
         reason = f"{cells.path}: the slot holds more than {width} bytes"
-        page.misfits.flag(cells.row[live[unused != 0]], reason)
+        page.flag(cells.row[live[unused != 0]], reason)
     values = np.zeros(len(cells), dtype)
     values[live] = page.numbers(dtype, at)
     return values
@@ -168,7 +167,7 @@ def _values(page: Page, cells: Cells, dtype: str) -> npt.NDArray[Any]:
 
 def _boolean(page: Page, cells: Cells, arrow: ArrowType) -> Array:
     values = _values(page, cells, "u1")
-    page.misfits.flag(cells.row[values > 1], f"{cells.path}: neither true nor false")
+    page.flag(cells.row[values > 1], f"{cells.path}: neither true nor false")
     return array(arrow, cells.present, np.packbits(values != 0, bitorder="little"))
 
 
@@ -206,7 +205,7 @@ def _decimals(page: Page, values: Int64s, present: Bools, cells: Cells, arrow: A
     over = (high > most >> 64) | ((high == most >> 64) & (low > np.uint64(most & mask)))
     under = (high < -most >> 64) | ((high == -most >> 64) & (low < np.uint64(-most & mask)))
     reason = f"{cells.path}: more than {arrow.precision} digits"
-    page.misfits.flag(cells.row[over | under], reason)
+    page.flag(cells.row[over | under], reason)
     return array(arrow, present, values)
 
 
@@ -344,7 +343,7 @@ def _maps(page: Page, data_type: types.MapType, spans: Regions, arrow: ArrowType
     item = values(page, data_type.value, cells_of_items, arrow.item_type)
     if key.null_count:
         null = np.asarray(key.is_null())
-        page.misfits.flag(cells.row[null], f"{keys.path}: is null")
+        page.flag(cells.row[null], f"{keys.path}: is null")
         # Arrow ends the process over a null key. The rows are misfits now, so they will be decoded
         # again without these maps, and this result is not used.
         return pa.nulls(len(spans), arrow)

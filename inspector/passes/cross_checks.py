@@ -38,13 +38,6 @@ ABSENT = "absent-removals"  # slug of removals of keys that are not there
 FOREIGN_RECORDS = "foreign-records"  # slug of other records that their batch cannot have written
 
 
-class Wrong(NamedTuple):
-    """What is wrong with a delta: a slug, and a message."""
-
-    slug: str
-    message: str
-
-
 class CrossChecks:
     """Holds the records of each version of a store against its batch."""
 
@@ -62,22 +55,18 @@ class CrossChecks:
         needed = [check.needs(changes) for check in self._checks]
         return np.flatnonzero(np.any(needed, axis=0)) if needed else np.empty(0, np.int64)
 
-    def of(self, change: Change) -> list[Wrong]:
-        """What is wrong with the delta that made a change; nothing is known of a snapshot's."""
+    def of(self, change: Change) -> list[tuple[str, str]]:
+        """Slugs and messages of what is wrong with a change's delta; nothing of a snapshot's."""
         batch, before = (self._batches.get(change.version - ago) for ago in (1, 2))
         if change.rebased or (batch is not None and batch.appended):
             return []
-        around = _Around(batch, before, self._per_ms)
+        around = batch, before, self._per_ms
         messages = ((check.slug, check.message(change, around)) for check in self._checks)
-        return [Wrong(slug, message) for slug, message in messages if message is not None]
+        return [(slug, message) for slug, message in messages if message is not None]
 
 
-class _Around(NamedTuple):
-    """The batch of a change, the one before it, and units of a row's time in a millisecond."""
-
-    batch: BatchClock | None
-    before: BatchClock | None
-    per_ms: int
+_Around = tuple[BatchClock | None, BatchClock | None, int]
+"""The batch of a change, the one before it, and units of a row's time in a millisecond."""
 
 
 def _absent(change: Change, _around: _Around) -> str | None:
@@ -97,10 +86,10 @@ def _updates(change: Change, _around: _Around) -> str | None:
 
 
 def _removals(change: Change, around: _Around) -> str | None:
-    batch = around.batch
+    batch, _, per_ms = around
     if batch is None or batch.watermark_ms is None or change.latest_removal is None:
         return None
-    bound = batch.watermark_ms * around.per_ms
+    bound = batch.watermark_ms * per_ms
     if change.latest_removal <= bound:
         return None
     return (
@@ -110,13 +99,13 @@ def _removals(change: Change, around: _Around) -> str | None:
 
 
 def _late(change: Change, around: _Around) -> str | None:
-    batch, before = around.batch, around.before
+    batch, before, per_ms = around
     # Without a watermark an operator evicts what lies before 1970, and drops no more.
     if batch is None or change.earliest_put is None or (change.latest_removal or 0) <= 0:
         return None
     if before is None or before.watermark_ms is None or batch.watermark_ms is None:
         return None
-    bound = min(before.watermark_ms, batch.watermark_ms) * around.per_ms
+    bound = min(before.watermark_ms, batch.watermark_ms) * per_ms
     if not bound or change.earliest_put > bound:
         return None
     return (
@@ -126,7 +115,7 @@ def _late(change: Change, around: _Around) -> str | None:
 
 
 def _timers(change: Change, around: _Around) -> str | None:
-    batch = around.batch
+    batch, _, _ = around
     if batch is None or batch.watermark_ms is None or batch.timestamp_ms is None:
         return None
     bound = min(batch.watermark_ms, batch.timestamp_ms)

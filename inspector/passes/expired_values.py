@@ -84,10 +84,10 @@ class ExpiredValues:
         if store.family is Family.LIST:
             keys, ids = _elements(store, block, rows), _columns(store, block, rows)[-1].slots
             evicted = np.isin(rows, gone).tolist()
-            for key, place, row, goes in zip(keys, ids.tolist(), records, evicted, strict=True):
+            for key, index, row, goes in zip(keys, ids.tolist(), records, evicted, strict=True):
                 entries = self._lists[variable][key]
-                entries.rows[place] = row
-                entries.gone |= {place} if goes else set()
+                entries.rows[index] = row
+                entries.gone |= {index} if goes else set()
         elif store.family in _TWINS:
             self._rows_of_twins[store.store_name] += len(records)
             for element, (key, value) in zip(_elements(store, block, rows), records, strict=True):

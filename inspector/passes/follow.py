@@ -20,7 +20,7 @@ from inspector.facts.registry import fact_batches
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Problem, StoreFile, StoreId
 from inspector.passes.observe import StorePass
-from inspector.passes.store_facts import OF_JOIN, emit_sides, emit_variables, meets_others
+from inspector.passes.store_facts import emit_sides, emit_variables, meets_others
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.passes.worker import tasks_in
 from inspector.providers.chain import Step, StoreFiles, replay_steps
@@ -86,7 +86,7 @@ class Followed:
             state = yield from kept.pass_.emit_last()
             for problem in kept.problems:
                 yield ReadProblem.observe(problem, reader.store, task.version)
-            if state is not None and (store.store_name in OF_JOIN or meets_others(store)):
+            if state is not None and meets_others(store):
                 states[store.store_name] = state
         yield from emit_sides(task, states)
         yield from emit_variables(task, states)

@@ -204,9 +204,8 @@ def _nanos(
 
 
 def _offset(zone: str | None) -> int:
-    if zone in (None, "Z"):
+    if not zone or zone == "Z":
         return 0
-    assert zone is not None
     digits = zone[1:].replace(":", "")
     micros = (int(digits[:2]) * 60 + int(digits[2:])) * 60 * MICROS
     return -micros if zone[0] == "-" else micros
@@ -245,14 +244,10 @@ def _day_time(value: Any, _type: types.AtomicType) -> int:
 _READERS: Mapping[str, Callable[[Any, types.AtomicType], Any]] = {
     **dict.fromkeys(_BITS, _integer),
     "boolean": _boolean,
-    "float": _floating,
-    "double": _floating,
-    "binary": _binary,
-    "geometry": _binary,
-    "geography": _binary,
+    **dict.fromkeys(("float", "double"), _floating),
+    **dict.fromkeys(("binary", "geometry", "geography"), _binary),
     "date": _date,
-    "timestamp": _timestamp,
-    "timestamp_ntz": _timestamp,
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), _timestamp),
     "time": _time,
     "year_month": _year_month,
     "day_time": _day_time,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts import timers
 from inspector.facts.ages import Ages, OldestEventTime, RowsBehind
 from inspector.facts.clocks import Clocks
 from inspector.facts.expired import UNLESS, WAITS, past_clock
@@ -17,15 +18,6 @@ from inspector.facts.join_times import RemovedRows
 from inspector.facts.leftover_facts import observe_leftovers
 from inspector.facts.timed_out import BY_BOTH, DISPUTED, TimerView, timeout_leftovers
 from inspector.facts.timer_runs import TimerRuns
-from inspector.facts.timers import (
-    EVENT,
-    CallBounds,
-    Calls,
-    ClockEvidence,
-    TimerPremises,
-    TimerRecords,
-    calls_of,
-)
 from inspector.model import BatchClock, Certainty, StoreId
 from inspector.operators.rule import Clock
 from inspector.operators.transform_with_state import Family
@@ -45,7 +37,7 @@ class Lifetime:
     def __init__(self, task: Task, store: StoreTask, store_id: StoreId, state: StateMap) -> None:
         self._store_id, self._state = store_id, state
         self.resume(task, store)
-        self._premises = TimerPremises(
+        self._premises = timers.TimerPremises(
             store.only_sources_feed,
             store.certainty is Certainty.PROVEN,
             store.timers_always_clear,
@@ -53,7 +45,7 @@ class Lifetime:
             store.certainty is not Certainty.INFERRED,
         )
         self.runs = TimerRuns(store.timeout_kinds, self._premises)
-        self._calls: dict[int, Calls] = {}
+        self._calls: dict[int, timers.Calls] = {}
         self._has_timers = state.tracking.clock_slot >= 0
         self._from_snapshot = self.disputed = False
 
@@ -77,13 +69,13 @@ class Lifetime:
             self._from_snapshot = True
         batch = self._batches.get(change.version - 1)
         if self._has_timers:
-            records = TimerRecords.of(change, self._state)
+            records = timers.TimerRecords.of(change, self._state)
             given = self._store.call_bounds.get(change.version)
-            bounds = None if given is None else CallBounds(*given)
-            calls = calls_of(records, batch, self._premises, bounds)
+            bounds = None if given is None else timers.CallBounds(*given)
+            calls = timers.calls_of(records, batch, self._premises, bounds)
             if self.disputed:
                 # By the deltas another timer may have stood where the snapshot has one, or none.
-                calls = Calls()
+                calls = timers.Calls()
                 records = replace(records, change=replace(change, rebased=True))
             self._calls[change.version] = calls
             self.runs.update(records, self._state, batch, calls)
@@ -108,10 +100,10 @@ class Lifetime:
             removed = RemovedRows.observe(change, self._state, event_time, batch, before)
             yield self._observe(removed, change.version)
 
-    def bounds(self, change: Change) -> Observed[CallBounds]:
+    def bounds(self, change: Change) -> Observed[timers.CallBounds]:
         """What the records of one version show about who made them."""
         batch = self._batches.get(change.version - 1)
-        bounds = CallBounds.of(TimerRecords.of(change, self._state), batch)
+        bounds = timers.CallBounds.of(timers.TimerRecords.of(change, self._state), batch)
         return self._observe(bounds, change.version)
 
     def emit(self) -> Iterator[Observed[Any]]:
@@ -153,8 +145,8 @@ class Lifetime:
         if expiry is None:
             return
         batch = self._task.clock(self._task.version)
-        timers = self._store.timeout_kinds if expiry.clock is Clock.TIMEOUT else ()
-        for kind in timers or (None,):
+        kinds = self._store.timeout_kinds if expiry.clock is Clock.TIMEOUT else ()
+        for kind in kinds or (None,):
             yield self._observe(Expiring.observe(self._state, expiry, batch, kind))
 
     def evidence(self) -> Iterator[Observed[Any]]:
@@ -168,23 +160,23 @@ class Lifetime:
         history.apply(self.runs, self._batches)
         for origin in origins:
             for version, calls in origin.calls().items():
-                own_calls = self._calls.get(version, Calls())
-                self._calls[version] = Calls(against=own_calls.against | calls.against)
+                own_calls = self._calls.get(version, timers.Calls())
+                self._calls[version] = timers.Calls(against=own_calls.against | calls.against)
 
-    def calls(self) -> dict[int, Calls]:
+    def calls(self) -> dict[int, timers.Calls]:
         """Who made the records of each version, with what the timers say that outlived it."""
         if self._has_timers and not self.disputed:
             self.runs.mark_standing_at_end(self._state)
         result = {}
         for step, version in enumerate(self._state.versions):
-            calls = self._calls.get(version, Calls())
+            calls = self._calls.get(version, timers.Calls())
             stood = {
                 kind
                 for kind, run in self.runs.by_kind.items()
                 if step < len(run.standing) and run.standing[step]
             }
             if version in self._store.processing_versions:
-                stood.add(EVENT)
+                stood.add(timers.EVENT)
             result[version] = replace(calls, against=calls.against | stood)
         return result
 
@@ -194,10 +186,10 @@ class Lifetime:
         per_ms = followed.per_ms if followed is not None and timed else None
         return Ages.observe(self._state, from_snapshot=self._from_snapshot, per_ms=per_ms)
 
-    def _timers(self, calls: Mapping[int, Calls]) -> Iterator[Observed[Any]]:
+    def _timers(self, calls: Mapping[int, timers.Calls]) -> Iterator[Observed[Any]]:
         for version, of_version in calls.items():
             if of_version.against:
-                yield self._observe(ClockEvidence(of_version.against), version)
+                yield self._observe(timers.ClockEvidence(of_version.against), version)
         yield from map(self._observe, self.runs.observe(self._state))
 
     def _observe(self, fact: FactT, version: int | None = None) -> Observed[FactT]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 
@@ -46,8 +46,8 @@ def live_blocks(
     passes = [range_filter(task, store)] if task.passes < 2 else passes_of(task.passes)
     # To hash each key of a file would take longer than to learn where it lies.
     quick = None if key_filter is not None and key_filter.hashes else key_filter
-    puts = _Puts(reader, passes, quick)
-    result = _locate(task.version, reader.provider.files_of(store.files), puts)
+    files = reader.provider.files_of(store.files)
+    result = _locate(task.version, files, reader, partial(_learn, reader, passes, quick))
     if result is None or not result[0].files:  # version 0 has no files
         return
     chain, positions = result
@@ -64,7 +64,13 @@ def live_blocks(
         reader.note_failure(error, file)
 
 
-def _locate(version: int, files: StoreFiles, puts: _Puts) -> tuple[Chain, Positions] | None:
+_Learnt = tuple[Positions, StoreFile | None]
+"""Where the live rows of a version lie, and the file that could not be read, if there is one."""
+
+
+def _locate(
+    version: int, files: StoreFiles, reader: StoreReader, learn: Callable[[Chain], _Learnt]
+) -> tuple[Chain, Positions] | None:
     """Which files make a version, and where in them its rows lie.
 
     A snapshot that cannot be read is passed over for an older chain of the same version, as Spark
@@ -74,10 +80,10 @@ def _locate(version: int, files: StoreFiles, puts: _Puts) -> tuple[Chain, Positi
         try:
             chain = chain_for(files, version)
         except MissingVersionError as error:
-            if not puts.reader.problems:
-                puts.reader.report(error.slug, error.message)
+            if not reader.problems:
+                reader.report(error.slug, error.message)
             return None
-        positions, bad = puts.learn(chain)
+        positions, bad = learn(chain)
         if bad is None:
             return chain, positions
         if bad != chain.base:
@@ -85,27 +91,24 @@ def _locate(version: int, files: StoreFiles, puts: _Puts) -> tuple[Chain, Positi
         files = files.without(bad)
 
 
-class _Puts(NamedTuple):
-    """Learns where the live rows of a version lie, range after range, for the keys of a filter."""
-
-    reader: StoreReader
-    passes: Sequence[RangeFilter | None]
-    key_filter: BoundFilter | None
-
-    def learn(self, chain: Chain) -> tuple[Positions, StoreFile | None]:
-        """Positions of the live rows, and the file that could not be read, if there is one."""
-        reader, parts = self.reader, list[Positions]()
-        reader.storage.keep(chain.files)  # for the rows themselves
-        for keys in self.passes:
-            puts = LastPuts()
-            reader.files.expect(chain.files)
-            for number, file in enumerate(chain.files):
-                try:
-                    selected = select_records(reader.blocks(file), self.key_filter)
-                    for block, ordinals in select_range(selected, keys):
-                        puts.learn(number, block, ordinals)
-                except READ_ERRORS as error:  # noqa: PERF203 - a file takes longer than its try
-                    reader.note_failure(error, file)
-                    return puts.finish(), file
-            parts.append(puts.finish())
-        return Positions.join(parts), None
+def _learn(
+    reader: StoreReader,
+    passes: Sequence[RangeFilter | None],
+    key_filter: BoundFilter | None,
+    chain: Chain,
+) -> _Learnt:
+    parts = list[Positions]()
+    reader.storage.keep(chain.files)  # for the rows themselves
+    for keys in passes:
+        puts = LastPuts()
+        reader.files.expect(chain.files)
+        for number, file in enumerate(chain.files):
+            try:
+                selected = select_records(reader.blocks(file), key_filter)
+                for block, ordinals in select_range(selected, keys):
+                    puts.learn(number, block, ordinals)
+            except READ_ERRORS as error:  # noqa: PERF203 - a file takes longer than its try
+                reader.note_failure(error, file)
+                return puts.finish(), file
+        parts.append(puts.finish())
+    return Positions.join(parts), None

@@ -242,8 +242,8 @@ class StorePass:
 
     def _cross(self, change: Change, delta: StoreFile) -> None:
         """Report what the batch of a delta cannot have written (not after a disputed snapshot)."""
-        for wrong in () if self.life.disputed else self._crossed.of(change):
-            self._reader.report(wrong.slug, wrong.message, delta)
+        for slug, message in () if self.life.disputed else self._crossed.of(change):
+            self._reader.report(slug, message, delta)
 
     def _load(self, file: StoreFile, beside: StoreFile | None = None) -> _Running:
         self._since = []

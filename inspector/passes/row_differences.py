@@ -176,7 +176,8 @@ class _Unit:
         rows = []
         for change in ("added", "removed", "changed"):
             ids = getattr(differ, change)
-            row = {"change": change, "rows": len(ids), "key_bytes": differ.key_bytes(ids)}
+            key_bytes = int(differ.key_sizes[ids].sum())
+            row = {"change": change, "rows": len(ids), "key_bytes": key_bytes}
             if change != "added":
                 row["old_value_bytes"] = int(differ.value_sizes(Compared.OLD, ids).sum())
             if change != "removed":

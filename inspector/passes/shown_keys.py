@@ -67,7 +67,10 @@ class HeldDeltas(NamedTuple):
     def records(self, step: int) -> list[RecordBlock]:
         """The records of the delta of a step, if it is one of them."""
         at = step - self.first
-        return [self.small.of_file(at)] if self.small and 0 <= at < len(self.small.ends) else []
+        if self.small is None or not 0 <= at < len(self.small.ends):
+            return []
+        start = self.small.ends[at - 1] if at else 0
+        return [self.small.block.some(slice(start, self.small.ends[at]))]
 
 
 def with_keys(

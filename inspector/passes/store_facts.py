@@ -19,19 +19,12 @@ from inspector.arrays import Int64s, distinct
 from inspector.decode.field_sizes import RowBytes, measure_rows
 from inspector.decode.row_columns import count_flags
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts import variable_entries
 from inspector.facts.expiring import now_ms
 from inspector.facts.fact import Observed
 from inspector.facts.join_counters import MatchedRows, compare_index, compare_side
 from inspector.facts.join_times import KeyTimeVotes, RowsTimedByKey, RowsTimedInRange
 from inspector.facts.size_distributions import FieldSizes
-from inspector.facts.variable_entries import (
-    FiredKeys,
-    GroupingKeys,
-    KeyPlace,
-    entries_of,
-    fired_keys,
-    timers_without_state,
-)
 from inspector.model import JOIN_TIMED_ROW_STORES
 from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times, matched_field
 from inspector.operators.rule import RowPart
@@ -44,23 +37,23 @@ from inspector.sparktypes import StructType
 from inspector.state.replay import StateMap
 
 _PLACES = {
-    Family.VALUE: KeyPlace.WHOLE,
-    Family.LIST: KeyPlace.INDEXED,
-    Family.MAP: KeyPlace.FIRST,
-    Family.TIMERS: KeyPlace.FIRST,
+    Family.VALUE: variable_entries.KeyPlace.WHOLE,
+    Family.LIST: variable_entries.KeyPlace.INDEXED,
+    Family.MAP: variable_entries.KeyPlace.FIRST,
+    Family.TIMERS: variable_entries.KeyPlace.FIRST,
 }
 """Where the rows of each family have their grouping key; the others are Spark's indexes."""
 
 
 def meets_others(store: StoreTask) -> bool:
     """Whether a store has to be held until all of the partition's have been read."""
-    return store.family in _PLACES
+    return store.family in _PLACES or store.store_name in (*COUNT_STORES, *VALUE_STORES)
 
 
 def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Observed[Any]]:
     """Facts on the variables and timers of a partition, from the maps of those that were read."""
-    stores = [store for store in task.stores if meets_others(store)]
-    keys = GroupingKeys()
+    stores = [store for store in task.stores if store.family in _PLACES]
+    keys = variable_entries.GroupingKeys()
     read: dict[str, tuple[StateMap, Int64s]] = {}  # and the grouping key of each of its rows
     for store in stores:
         (key, _), state = schemas(store), states.get(store.store_name)
@@ -68,7 +61,7 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
             read[store.store_name] = state, keys.owners(state, _PLACES[store.family], key)
     for store in stores:
         if store.store_name in read and store.family in (Family.LIST, Family.MAP):
-            for item in entries_of(*read[store.store_name], keys):
+            for item in variable_entries.entries_of(*read[store.store_name], keys):
                 yield Observed(task.store_id(store), task.version, item)
     timers = [store for store in stores if store.family is Family.TIMERS]
     timers = [store for store in timers if store.store_name in read]
@@ -81,12 +74,12 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
     batch = task.clock(task.version)
     for store in timers:
         timed, owners = read[store.store_name]
-        item = timers_without_state(timed, owners, all_ids)
+        item = variable_entries.timers_without_state(timed, owners, all_ids)
         yield Observed(task.store_id(store), task.version, item)
         now = now_ms(store.expiry, batch) if store.expiry else None
-        fired = _NO_IDS if now is None else fired_keys(timed, owners, now)
+        fired = _NO_IDS if now is None else variable_entries.fired_keys(timed, owners, now)
         for variable, ids in with_rows if len(fired) else ():
-            kept = FiredKeys(len(fired), int(np.isin(fired, ids).sum()))
+            kept = variable_entries.FiredKeys(len(fired), int(np.isin(fired, ids).sum()))
             yield Observed(task.store_id(variable), task.version, kept)
 
 
@@ -123,9 +116,6 @@ def emit_partners(task: Task, store: StoreTask, reader: StoreReader) -> Iterator
     for batch in live_rows(task, store, reader):
         counts += count_flags(value, ordinal, *spans_of(batch.column("value")))
     yield Observed(reader.store, task.version, MatchedRows(int(counts[0]), int(counts[1])))
-
-
-OF_JOIN = (*COUNT_STORES, *VALUE_STORES)
 
 
 def emit_sides(task: Task, states: Mapping[str, StateMap]) -> Iterator[Observed[Any]]:

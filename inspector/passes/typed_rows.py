@@ -23,18 +23,12 @@ from inspector.passes.problem_mode import problem_batches, with_problems
 from inspector.passes.record_effects import ChangesTask, changes_of
 from inspector.passes.tracked import schemas
 from inspector.passes.worker import rows_of
-from inspector.schemas import compute, spans_of, specs_in
+from inspector.schemas import STORE_COLUMNS, compute, spans_of, specs_in
 from inspector.sparktypes import StructType
 
 _Columns = list[tuple[str, pa.DataType]]
-_STORE: _Columns = [
-    ("operator_id", pa.int32()),
-    ("operator_name", pa.string()),
-    ("store_name", pa.string()),
-    ("partition_id", pa.int32()),
-    ("version", pa.int64()),
-    ("batch_id", pa.int64()),
-]
+_NAME: _Columns = [("operator_name", pa.string())]  # behind the operator's number
+_STORE = [*STORE_COLUMNS[:1], *_NAME, *STORE_COLUMNS[1:], ("batch_id", pa.int64())]
 _EVENT: _Columns = [
     ("event", pa.string()),
     ("same_value", pa.bool_()),

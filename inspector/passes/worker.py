@@ -18,16 +18,9 @@ from inspector.facts.fact import FactColumns, Observed
 from inspector.facts.registry import fact_batches
 from inspector.model import StoreFile
 from inspector.operators.join import VALUE_STORES
+from inspector.passes import store_facts
 from inspector.passes.live_rows import live_rows
 from inspector.passes.observe import audit_stores, bounds_of
-from inspector.passes.store_facts import (
-    OF_JOIN,
-    emit_fields,
-    emit_partners,
-    emit_sides,
-    emit_variables,
-    meets_others,
-)
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import chain_for, replay_steps
 from inspector.providers.common_names import main_path
@@ -143,10 +136,10 @@ def _each_store(task: Task) -> Iterator[Observed[Any] | FactColumns]:
         for (store, reader), state in zip(stores, result, strict=True):
             yield from _of_files(task, store, reader, shared)
             yield from _of_rows(task, store, reader)
-            if state is not None and (store.store_name in OF_JOIN or meets_others(store)):
+            if state is not None and store_facts.meets_others(store):
                 states[store.store_name] = state
-    yield from emit_sides(task, states)
-    yield from emit_variables(task, states)
+    yield from store_facts.emit_sides(task, states)
+    yield from store_facts.emit_variables(task, states)
 
 
 def _each_file(task: Task) -> Iterator[Observed[Any]]:
@@ -200,8 +193,8 @@ def _of_files(
 
 def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
     first = len(reader.problems)
-    requested = (emit_partners, task.request.matched), (emit_fields, task.request.fields)
-    for emit, is_requested in requested:
+    request, emitters = task.request, (store_facts.emit_partners, store_facts.emit_fields)
+    for emit, is_requested in zip(emitters, (request.matched, request.fields), strict=True):
         if is_requested and task.present:
             more = reader.again(task, store)
             yield from emit(task, store, more)
@@ -220,7 +213,7 @@ def _keep(task: Task, store: StoreTask, reader: StoreReader) -> None:
 
 def _each_field(task: Task) -> Iterator[Observed[Any]]:
     for store, reader in open_stores(task) if task.present else ():
-        yield from emit_fields(task, store, reader)
+        yield from store_facts.emit_fields(task, store, reader)
         _check_doubts(task, reader)
         yield from _problems(task, reader)
 

@@ -18,8 +18,6 @@ from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import KeyRange
 
-_ALL_BITS = -1
-
 
 @dataclass(frozen=True)
 class RangeFilter:
@@ -71,5 +69,5 @@ def shared_part(shared_fields: list[bool], fields: int) -> Int64s:
         fields: how many fields the key has; those behind the shared ones do not count.
     """
     bits = (fields + 63) // 64
-    words = [0] * bits + [_ALL_BITS if fixed else 0 for fixed in shared_fields]
+    words = [0] * bits + [-1 if fixed else 0 for fixed in shared_fields]  # all bits
     return np.array(words + [0] * (fields - len(shared_fields)), np.int64)

@@ -116,10 +116,6 @@ class Differences:
             np.concatenate([part.key_sizes for part in parts]),
         )
 
-    def key_bytes(self, ids: Int64s) -> int:
-        """Bytes of some keys."""
-        return int(self.key_sizes[ids].sum())
-
     def value_sizes(self, side: Compared, ids: Int64s) -> Int64s:
         """Bytes of each of their values in a version."""
         sizes: Int64s = self.sizes[side][ids].astype(np.int64)

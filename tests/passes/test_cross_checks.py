@@ -37,7 +37,7 @@ def said(
     task = Task("", "", {}, 0, 0, 9, (store,), clocks=CLOCKS)
     change = Change(version, rebased, SUMS, RecordCounts(**counts), None, put, removal)
     checker = CrossChecks(task, store)
-    result = [wrong.slug for wrong in checker.of(change)]
+    result = [slug for slug, _ in checker.of(change)]
     doubted = checker.doubtful(columns_of(change))
     assert rebased or not result or doubted.tolist() == [0]
     return result

@@ -75,7 +75,7 @@ def test_added_removed_and_changed_keys(
     }
     for side, ids, expected in places.values():
         assert sorted(differ.value_sizes(side, ids)) == sorted(len(v) for v, _ in expected.values())
-        assert differ.key_bytes(ids) == sum(map(len, expected))
+        assert differ.key_sizes[ids].sum() == sum(map(len, expected))
         positions, _ = differ.places(side, ids)
         where = {
             (number, int(i))

@@ -138,11 +138,6 @@ class Handles:
             raise RecordError(f"a block of {handle.size} bytes at byte {handle.offset}")
         return cls(np.array([handle.offset], np.int64), np.array([handle.size], np.int64))
 
-    @classmethod
-    def none(cls) -> Handles:
-        """Of no block."""
-        return cls(np.empty(0, np.int64), np.empty(0, np.int64))
-
     def part(self, start: int, end: int | None = None) -> Handles:
         """Of some of the blocks; without an end of all from one on."""
         return Handles(self.offset[start:end], self.size[start:end])

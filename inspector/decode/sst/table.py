@@ -134,8 +134,23 @@ class Table:
         before it must be known to be right, up to ``end``; some before and behind may come too.
         Raises DecodeError with path and offset, and OSError.
         """
+        limits, raw = self._limits, 0
+        held = held_bytes or limits.block_bytes
         with _located(self.path):
-            yield from self._entries(held_bytes or self._limits.block_bytes, start, end)
+            self._check_readable()
+            reader = EntryReader(limits, held_bytes=held)
+            for blocks in self._blocks.stretch(self._from(start), _PIECES * held, held):
+                for block in reader.read(blocks):
+                    if end is not None and block.key(0) >= end:
+                        return
+                    raw += len(block.buffer)
+                    if raw > max(limits.ratio_from_bytes, limits.ratio * self._size):
+                        raise above_limit("ratio", f"{raw:,} raw bytes from {self._size:,}", limits)
+                    yield block
+            expected = self.properties.entries - self.properties.range_deletions
+            if not start and reader.count != expected:
+                message = f"{reader.count} entries, the table's properties tell {expected}"
+                raise RecordError(message, offset=self._metaindex_offset)
 
     def first_key(self) -> bytes | None:
         """The smallest user key, from the first block alone; None if there is no entry."""
@@ -175,7 +190,7 @@ class Table:
     def _from(self, start: bytes) -> Iterator[Handles]:
         """The handles of the index from the last block on that begins below a key."""
         groups = self._index.handles()
-        part = Handles.none()
+        part = Handles(*np.empty((2, 0), np.int64))
         for following in groups if start else ():
             if not len(following.offset) or self._first_key_at(following, 0) >= start:
                 groups = chain((following,), groups)
@@ -188,25 +203,6 @@ class Table:
 
     def _first_key_at(self, handles: Handles, index: int) -> bytes:
         return self._first_key(iter((handles.part(index, index + 1),))) or b""
-
-    def _entries(self, held: int, start: bytes, end: bytes | None) -> Iterator[EntryBlock]:
-        self._check_readable()
-        limits, raw = self._limits, 0
-        reader = EntryReader(limits, held_bytes=held)
-        for blocks in self._blocks.stretch(self._from(start), _PIECES * held, held):
-            for block in reader.read(blocks):
-                if end is not None and block.key(0) >= end:
-                    return
-                raw += len(block.buffer)
-                if raw > max(limits.ratio_from_bytes, limits.ratio * self._size):
-                    raise above_limit("ratio", f"{raw:,} raw bytes from {self._size:,}", limits)
-                yield block
-        if start:
-            return
-        told = self.properties.entries - self.properties.range_deletions
-        if reader.count != told:
-            message = f"{reader.count} entries, the table's properties tell {told}"
-            raise RecordError(message, offset=self._metaindex_offset)
 
     def _check_readable(self) -> None:
         """What only a change of the reader would make readable (DecodeError: the table has it)."""
