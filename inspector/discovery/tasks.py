@@ -92,7 +92,7 @@ class StoreTask:
     side_files: tuple[StoreFile, ...] = ()  # checksum files to hold them against
     # by version, what the records of all keys show about who made them, where a task has a range of
     # the keys (the fields of :class:`inspector.facts.timers.CallBounds`)
-    call_bounds: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
+    call_bounds: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     # what a store of transformWithState holds; None for every other operator
     family: Family | None = None
     # schemas by which its values may have been written, by number

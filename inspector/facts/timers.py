@@ -7,7 +7,7 @@ changed the function and its timeout. The reasons are in the documentation (``ex
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from operator import or_
 from typing import NamedTuple
 
@@ -92,7 +92,7 @@ class ClockEvidence(VersionSum):
 @fact("call_bounds")
 @dataclass(frozen=True)
 class CallBounds(VersionSum):
-    """Up to where the records of a version were surely made for data. Adds over ranges of keys."""
+    """What the records of a version show of who made them. Adds over ranges of keys."""
 
     # Who made the records is judged by the order of all of them: a pass over a part of a
     # partition's keys has to be told what the others show.
@@ -103,6 +103,13 @@ class CallBounds(VersionSum):
     by_any: int = sum_by(max, -1)
     by_event: int = sum_by(max, -1)
     by_processing: int = sum_by(max, -1)
+    # ahead_of_event, ahead_of_processing: position of the last record whose timer had not run out
+    # by the clock; -1 for none. set_before_event, set_before_processing: 1 where a record set a
+    # timer that lies before the watermark, or not after the processing time
+    ahead_of_event: int = sum_by(max, -1)
+    ahead_of_processing: int = sum_by(max, -1)
+    set_before_event: int = sum_by(max, 0)
+    set_before_processing: int = sum_by(max, 0)
 
     @classmethod
     def of(cls, records: TimerRecords, clock: BatchClock | None) -> CallBounds:
@@ -115,7 +122,17 @@ class CallBounds(VersionSum):
             _last(records.positions, records.fresh | (records.timed & ~due))
             for due in (event | processing, event, processing)
         )
-        return cls(by_any, by_event, by_processing) if records.change.ordered else cls(by_any)
+        if not records.change.ordered:
+            by_event = by_processing = -1
+        ahead_of_event, ahead_of_processing = (
+            _last(records.positions, records.timed & ~due) for due in (event, processing)
+        )
+        armed, watermark, now = records.after[records.armed], clock.watermark_ms, clock.timestamp_ms
+        return cls(
+            *(by_any, by_event, by_processing, ahead_of_event, ahead_of_processing),
+            int(watermark is not None and (armed < watermark).any()),
+            int(now is not None and (armed <= now).any()),
+        )
 
     @property
     def last_data(self) -> dict[TimeoutKind, int]:
@@ -150,7 +167,7 @@ def calls_of(
     clock = clock or BatchClock(BatchId(records.change.version - 1))
     bounds = bounds or CallBounds.of(records, clock)
     sure_from = _sure_from(records, clock, premises, bounds)
-    against = frozenset(_against(records, clock, premises, sure_from))
+    against = frozenset(_against(premises, bounds, sure_from))
     return Calls(sure_from, bounds.last_data, against, not records.change.ordered and sure_from > 0)
 
 
@@ -173,23 +190,15 @@ def due_before(records: TimerRecords, clock: BatchClock, kind: TimeoutKind) -> B
     return records.timed if now is None else records.timed & (records.before < now)
 
 
-def _against(
-    records: TimerRecords, clock: BatchClock, premises: TimerPremises, sure_from: int
-) -> list[TimeoutKind]:
+def _against(premises: TimerPremises, bounds: CallBounds, sure_from: int) -> Iterator[TimeoutKind]:
     """The clocks that the timers of a batch cannot follow."""
     # A timer that fired had run out (premise due-by-clock); one that was set lies at or after the
     # watermark, and after the processing time (premise set-after-clock).
-    result = []
-    fired = records.before[records.timed & (records.positions >= sure_from)]
-    armed = records.after[records.armed]
-    watermark, now = clock.watermark_ms, clock.timestamp_ms
-    if watermark is not None and (
-        (fired >= watermark).any() or (premises.exact_watermark and (armed < watermark).any())
-    ):
-        result.append(EVENT)
-    if now is not None and ((fired >= now).any() or (armed <= now).any()):
-        result.append(PROCESSING)
-    return result
+    set_before = premises.exact_watermark and bounds.set_before_event
+    if bounds.ahead_of_event >= sure_from or set_before:
+        yield EVENT
+    if bounds.ahead_of_processing >= sure_from or bounds.set_before_processing:
+        yield PROCESSING
 
 
 def is_timer(clocks: Int64s) -> Bools:

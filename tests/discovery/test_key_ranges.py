@@ -54,7 +54,7 @@ def test_timers_need_what_all_ranges_show() -> None:
     assert not needs_bounds(split_task(windows, 2)[0])
     store = second.store_id(second.stores[0])
     told = with_bounds(second, {store: {3: CallBounds(1, 2, 3)}})
-    assert told.stores[0].call_bounds == {3: (1, 2, 3)}
+    assert told.stores[0].call_bounds == {3: (1, 2, 3, -1, -1, 0, 0)}
     assert Task.from_json(told.to_json()) == told
 
 

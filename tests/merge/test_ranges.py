@@ -33,6 +33,7 @@ SAMPLE = (
     ("agg_update", 7),
     ("dedup_within_watermark", 2),
     ("fmgws_event_ignore", 7),
+    ("fmgws_timer_only", 7),
     ("join_time_key", 7),
     ("session_window", 7),
 )
