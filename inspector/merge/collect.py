@@ -27,8 +27,6 @@ from inspector.model import Certainty, Problem, StoreId, StoreName, TimeoutKind
 from inspector.operators.rule import RowPart
 from inspector.sums import sum_of
 
-__all__ = ["Facts", "collect", "leftover_order"]
-
 Path = tuple[int, ...]
 
 
@@ -43,10 +41,9 @@ class Facts:
     def __init__(self, observed: Iterable[Observed[Any]] = ()) -> None:
         self._observed: dict[type[Fact], list[Observed[Any]]] = {}
         self._merged: dict[type[Fact], dict[StoreName, dict[Hashable, Any]]] = {}
+        self._resolved: dict[type[Fact], list[Any]] = {}
         for observation in observed:
             self._observed.setdefault(type(observation.fact), []).append(observation)
-
-    # -- of any type ------------------------------------------------------------------------------
 
     def of(self, kind: type[FactT]) -> list[Observed[FactT]]:
         """All facts of a type, as they were observed."""
@@ -56,11 +53,9 @@ class Facts:
         """The facts of a type that add, over all partitions: by store and merge key."""
         if kind not in self._merged:
             parts: dict[StoreName, dict[Hashable, list[FactT]]] = {}
-            for observation in self.of(kind):
-                key = observation.fact.merge_key(observation.version)
-                parts.setdefault(observation.store.name, {}).setdefault(key, []).append(
-                    observation.fact
-                )
+            for seen in self.of(kind):
+                of_store = parts.setdefault(seen.store.name, {})
+                of_store.setdefault(seen.fact.merge_key(seen.version), []).append(seen.fact)
             self._merged[kind] = {
                 name: {key: sum_of(facts) for key, facts in by_key.items()}
                 for name, by_key in parts.items()
@@ -71,8 +66,6 @@ class Facts:
     def sums(self, kind: type[FactT]) -> dict[StoreName, FactT]:
         """The facts of a type that all add, over all partitions: one of each store."""
         return {name: fact for name, facts in self.merged(kind).items() for fact in facts.values()}
-
-    # -- rows and versions ------------------------------------------------------------------------
 
     @cached_property
     def versions(self) -> dict[tuple[StoreId, int], VersionFacts]:
@@ -122,9 +115,7 @@ class Facts:
     @cached_property
     def problems(self) -> list[Problem]:
         """What could not be read, in order of its place."""
-        problems = (
-            observation.fact.problem(observation.store) for observation in self.of(ReadProblem)
-        )
+        problems = (seen.fact.problem(seen.store) for seen in self.of(ReadProblem))
         return sorted(problems, key=_problem_order)
 
     @cached_property
@@ -132,17 +123,11 @@ class Facts:
         """What was checked of all files, and passed."""
         return sum((observation.fact for observation in self.of(ChecksPassed)), ChecksPassed())
 
-    # -- joins ------------------------------------------------------------------------------------
-
     @cached_property
     def retention(self) -> dict[StoreName, dict[int, int]]:
         """Oldest event time of the rows of each join side by version, in ms."""
         return {
-            name: {
-                version: version_facts.oldest_ms
-                for version, version_facts in versions.items()
-                if version_facts.oldest_ms is not None
-            }
+            name: {v: of.oldest_ms for v, of in versions.items() if of.oldest_ms is not None}
             for name, versions in self.merged(OldestEventTime).items()
         }
 
@@ -150,8 +135,6 @@ class Facts:
     def key_times(self) -> dict[int, Path]:
         """Of each join whose rows show it, which field of its key carries the watermark."""
         return times_with_watermark(self.merged(KeyTimeVotes), self.sums(RemovedRows))
-
-    # -- timers and leftovers ---------------------------------------------------------------------
 
     @cached_property
     def calls(self) -> dict[tuple[StoreName, TimeoutKind], TimerCalls]:
@@ -167,43 +150,41 @@ class Facts:
     def resolution(self) -> Resolution:
         """Which clock the timers of each group state followed, by all partitions together."""
         against = {
-            name: {version: observation.against for version, observation in by_version.items()}
+            name: {version: evidence.against for version, evidence in by_version.items()}
             for name, by_version in self.merged(ClockEvidence).items()
         }
         kinds = {kind for _, kind in self.calls}
         user_clock = next(iter(kinds)) if len(kinds) == 1 else None
         return Resolution(against, user_clock, habits_of(self.calls))
 
-    def _resolve(self, kind: type[LeftoverT]) -> list[Observed[LeftoverT]]:
-        return list(self.resolution.resolved(self.of(kind)))
-
-    @cached_property
-    def _leftovers(self) -> list[Observed[Leftover]]:
-        return sorted(self._resolve(Leftover), key=leftover_order)
-
-    @cached_property
-    def _counts(self) -> list[Observed[LeftoverCount]]:
-        return self._resolve(LeftoverCount)
+    def _judged(
+        self, kind: type[LeftoverT], *, undecided: bool = False
+    ) -> list[Observed[LeftoverT]]:
+        """The facts of a type about leftovers, or about keys that may be some or not."""
+        if kind not in self._resolved:
+            self._resolved[kind] = list(self.resolution.resolved(self.of(kind)))
+        resolved: list[Observed[LeftoverT]] = self._resolved[kind]
+        return [of for of in resolved if (of.fact.certainty is Certainty.UNDECIDED) is undecided]
 
     @cached_property
     def leftovers(self) -> list[Observed[Leftover]]:
         """The listed leftover keys, in :func:`leftover_order`."""
-        return [leftover for leftover in self._leftovers if not _is_open(leftover)]
+        return sorted(self._judged(Leftover), key=leftover_order)
 
     @cached_property
     def undecided(self) -> list[Observed[Leftover]]:
         """The same of keys that may be leftovers or not: the bytes allow both."""
-        return [leftover for leftover in self._leftovers if _is_open(leftover)]
+        return sorted(self._judged(Leftover, undecided=True), key=leftover_order)
 
     @cached_property
     def totals(self) -> list[Observed[LeftoverCount]]:
         """How many leftovers of each judgement there are, listed or not, store by store."""
-        return [observation for observation in self._counts if not _is_open(observation)]
+        return self._judged(LeftoverCount)
 
     @cached_property
     def undecided_totals(self) -> list[Observed[LeftoverCount]]:
         """The same of keys that may be leftovers or not."""
-        return [observation for observation in self._counts if _is_open(observation)]
+        return self._judged(LeftoverCount, undecided=True)
 
     def provable(self, name: StoreName) -> dict[TimeoutKind, int]:
         """How many more keys of a store are proven to be left if the user names its timers' clock.
@@ -222,9 +203,7 @@ class Facts:
     @cached_property
     def leftover_ages(self) -> list[Observed[LeftoverAge]]:
         """How many leftovers of each judgement expired at each version."""
-        return [
-            observation for observation in self._resolve(LeftoverAge) if not _is_open(observation)
-        ]
+        return self._judged(LeftoverAge)
 
 
 def times_with_watermark(
@@ -261,10 +240,6 @@ def covered_timed_rows(votes: Mapping[Path, KeyTimeVotes]) -> int:
     return max((vote.covered for vote in votes.values() if vote.same and not vote.other), default=0)
 
 
-def _is_open(observation: Observed[LeftoverT]) -> bool:
-    return observation.fact.certainty is Certainty.UNDECIDED
-
-
 def _stuck(counts: Iterable[Observed[LeftoverCount]], name: StoreName) -> int:
     """Keys that are proven to be left; a timer that was set again may be what is meant."""
     return sum(
@@ -277,9 +252,8 @@ def _stuck(counts: Iterable[Observed[LeftoverCount]], name: StoreName) -> int:
 
 
 def _problem_order(problem: Problem) -> tuple[Any, ...]:
-    position = (
-        (problem.store.operator_id, problem.store.partition_id) if problem.store else (-1, -1)
-    )
+    store = problem.store
+    position = (store.operator_id, store.partition_id) if store else (-1, -1)
     return (*position, problem.path or "", problem.offset or 0, problem.slug, problem.message)
 
 

@@ -81,9 +81,8 @@ def _columns_of(store: StoreId, batch: pa.RecordBatch) -> FactColumns:
     columns: dict[str, Any] = {name: numbers_of(fields[name]) for name in COUNTS}
     for name in HISTOGRAMS:
         (lists,) = fields[name].flatten()
-        ends = np.frombuffer(lists.buffers()[1], np.int32)[lists.offset :][: len(lists) + 1]
-        numbers = numbers_of(lists.values)[ends[0] : ends[-1]]
-        columns[name] = numbers, (ends[1:] - ends[0]).astype(np.int64)
+        lengths = numbers_of(lists.value_lengths(), np.int32)
+        columns[name] = numbers_of(lists.flatten()), np.cumsum(lengths, dtype=np.int64)
     return FactColumns(VersionFacts, store, numbers_of(batch.column("version")), columns)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import fields, replace
 from functools import reduce
 from heapq import nlargest
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from inspector.facts.checks import SNAPSHOT_DIFFERS, ReadProblem, SnapshotDiffers
@@ -57,11 +58,11 @@ def fold_ranges(
     held: dict[Hashable, list[Observed[Any]]] = {}
     clocks = _contradictions(parts)
     for observation in parts:
-        if not (
-            isinstance(observation.fact, JudgedLeftover) and _is_contradicted(observation, clocks)
-        ):
-            place = observation.store, observation.version
-            key = type(observation.fact), *place, _in_common(observation)
+        fact, version = observation.fact, observation.version
+        if not (isinstance(fact, JudgedLeftover) and _is_contradicted(observation, clocks)):
+            in_common = _IN_COMMON.get(type(fact))
+            common = fact.merge_key(version) if in_common is None else in_common(fact)
+            key = type(fact), observation.store, version, common
             held.setdefault(key, []).append(observation)
     entries: Counter[tuple[StoreId, int]] = Counter()
     for part in parts:
@@ -100,27 +101,16 @@ def _is_contradicted(observation: Observed[JudgedLeftover], clocks: _Clocks) -> 
     )
 
 
-def _in_common(observation: Observed[Any]) -> Hashable:
-    """What facts of two ranges have in common of which one of the partition is made."""
-    in_common = observation.fact
-    if isinstance(in_common, TopKey):
-        return in_common.by
-    if isinstance(in_common, Leftover):
-        return _fields_of(in_common, _LISTED), in_common.group
-    if isinstance(in_common, LeftoverCount):
-        return _fields_of(in_common, _GROUP), in_common.group
-    if isinstance(in_common, SnapshotDiffers):
-        return in_common.path
-    if isinstance(in_common, ReadProblem):
-        return in_common
-    if isinstance(in_common, (RowsTimedInRange, KeyEntries)):
-        return ""
-    key: Hashable = in_common.merge_key(observation.version)
-    return key
-
-
-def _fields_of(fact: Fact, names: Sequence[str]) -> tuple[Any, ...]:
-    return tuple(getattr(fact, name) for name in names)
+_IN_COMMON: Mapping[type[Fact], Callable[[Any], Hashable]] = {
+    TopKey: attrgetter("by"),
+    Leftover: attrgetter(*_LISTED, "group"),
+    LeftoverCount: attrgetter(*_GROUP, "group"),
+    SnapshotDiffers: attrgetter("path"),
+    ReadProblem: lambda problem: problem,
+    RowsTimedInRange: lambda _: "",
+    KeyEntries: lambda _: "",
+}
+"""What facts of two ranges have in common of which one of the partition is made; else they add."""
 
 
 def _of_partition(facts: list[Any], store: StoreId, listed: Listed, entries: int) -> Iterable[Fact]:

@@ -54,10 +54,13 @@ class Resolution(Message):
         """The clock that the timers of a store followed in the batch of a version."""
         if self.user_clock is not None:
             return ClockOf(self.user_clock, shown=True)
-        evidence = self.against.get(name, {}).get(version)
-        if evidence is not None:
-            return ClockOf(_remaining(evidence), shown=_remaining(evidence) is not None)
-        around = {_remaining(against) for against in self._nearest(name, version)}
+        of_store = self.against.get(name, {})
+        if version in of_store:
+            kind = _remaining(of_store[version])
+            return ClockOf(kind, shown=kind is not None)
+        before = [at for at in sorted(of_store) if at < version][-1:]
+        after = [at for at in sorted(of_store) if at > version][:1]
+        around = {_remaining(of_store[at]) for at in (*before, *after)}
         return ClockOf(around.pop() if len(around) == 1 else None, shown=False)
 
     def may_have_changed(self, name: StoreName, version: int) -> bool:
@@ -76,12 +79,6 @@ class Resolution(Message):
         """Whether the user has named no clock, and no batch shows that a store's is not this."""
         against = self.against.get(name, {}).values()
         return self.user_clock is None and not any(kind in of_batch for of_batch in against)
-
-    def _nearest(self, name: StoreName, version: int) -> Iterable[frozenset[TimeoutKind]]:
-        of_store = self.against.get(name, {})
-        before = max((at for at in of_store if at < version), default=None)
-        after = min((at for at in of_store if at > version), default=None)
-        return (of_store[at] for at in (before, after) if at is not None)
 
     def resolved(
         self, observations: Iterable[Observed[LeftoverT]]
@@ -191,40 +188,20 @@ def habits_of(
     calls: Mapping[tuple[StoreName, TimeoutKind], TimerCalls],
 ) -> frozenset[tuple[StoreName, TimeoutKind, str]]:
     """The habits of the functions, by the calls of all partitions: :attr:`Resolution.habits`."""
-    return frozenset(
-        (name, kind, habit.value)
-        for (name, kind), call in calls.items()
-        for kept in (_always_arms(call) and _answers(call, call.timeout_kept),)
-        for habit, holds in (
-            (Needs.KEPT_BY_HABIT, kept),
-            (Needs.BEFORE_WINDOW, kept),
-            (
-                Needs.REARMED_BY_HABIT,
-                _always_changes(call) and _answers(call, call.timeout_rearmed),
-            ),
-            (LeftoverClass.KEPT_WITHOUT_TIMEOUT, _never(call, call.timeout_kept)),
-            (LeftoverClass.REARMED, _never(call, call.timeout_rearmed)),
-        )
-        if holds
-    )
-
-
-def _never(calls: TimerCalls, so: int) -> bool:
-    """No timeout of some is known to have answered so: who did, was called for data."""
-    return not so and _sure_timeouts(calls) >= KNOWN_CALLS
-
-
-def _always_arms(calls: TimerCalls) -> bool:
-    return calls.armed_by_data >= KNOWN_CALLS and not calls.unarmed_by_data
-
-
-def _always_changes(calls: TimerCalls) -> bool:
-    return calls.changed_by_data >= KNOWN_CALLS and not calls.untouched_by_data
-
-
-def _answers(calls: TimerCalls, so: int) -> bool:
-    return so >= KNOWN_ANSWERS and so >= _ALMOST_ALL * _sure_timeouts(calls)
-
-
-def _sure_timeouts(calls: TimerCalls) -> int:
-    return calls.timeout_kept + calls.timeout_rearmed + calls.timeout_removed
+    habits = set[tuple[StoreName, TimeoutKind, str]]()
+    for (name, kind), call in calls.items():
+        timeouts = call.timeout_kept + call.timeout_rearmed + call.timeout_removed
+        usual = max(KNOWN_ANSWERS, _ALMOST_ALL * timeouts)
+        arms = call.armed_by_data >= KNOWN_CALLS and not call.unarmed_by_data
+        changes = call.changed_by_data >= KNOWN_CALLS and not call.untouched_by_data
+        # Where no timeout is known to have answered so, who did was called for data.
+        many = timeouts >= KNOWN_CALLS
+        holds = {
+            Needs.KEPT_BY_HABIT: arms and call.timeout_kept >= usual,
+            Needs.BEFORE_WINDOW: arms and call.timeout_kept >= usual,
+            Needs.REARMED_BY_HABIT: changes and call.timeout_rearmed >= usual,
+            LeftoverClass.KEPT_WITHOUT_TIMEOUT: many and not call.timeout_kept,
+            LeftoverClass.REARMED: many and not call.timeout_rearmed,
+        }
+        habits |= {(name, kind, habit.value) for habit, is_so in holds.items() if is_so}
+    return frozenset(habits)
