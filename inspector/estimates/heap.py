@@ -83,10 +83,6 @@ class Layout:
             layout = replace(layout, wrapper_bytes=checksummed)
         return layout if version >= _MAP_WRAPPED_SINCE else replace(layout, map_wrapper=0)
 
-    def array(self, n_bytes: int) -> int:
-        """A ``byte[n]``."""
-        return align(self.array_header + n_bytes)
-
     def arrays(self, count: int, n_bytes: int) -> int:
         """That many byte arrays of ``n_bytes`` in all, each a multiple of 8, as UnsafeRows are."""
         return count * align(self.array_header) + n_bytes
@@ -142,14 +138,6 @@ def _presize(rows: int) -> int:
     """``ConcurrentHashMap.tryPresize`` of an empty map, as ``putAll`` calls it."""
     room = 1 << (rows + (rows >> 1)).bit_length()  # a power of two that is above
     return room if room <= 2 else 2 * room
-
-
-def set_slots(size: int) -> int:
-    """Slots of the table of a Scala 2.13 ``mutable.HashSet`` that only grew."""
-    slots = 16
-    while size >= slots - (slots >> 2):
-        slots *= 2
-    return slots
 
 
 # --- what a store has ---------------------------------------------------------------------------
@@ -220,15 +208,8 @@ class HeapFacts(Sums):
     @classmethod
     def all_of(cls, facts: VersionFacts, prefixes: PrefixFacts | None = None) -> HeapFacts:
         """The objects of one version."""
-        more = prefixes or PrefixFacts()
-        return cls(
-            keys=facts.rows,
-            key_bytes=facts.key_bytes,
-            values=facts.rows,
-            value_bytes=facts.value_bytes,
-            prefixes=more.prefixes,
-            prefix_bytes=more.prefix_bytes,
-        )
+        more, sizes = prefixes or PrefixFacts(), (facts.key_bytes, facts.rows, facts.value_bytes)
+        return cls(facts.rows, *sizes, more.prefixes, more.prefix_bytes)
 
     @classmethod
     def new_in(cls, facts: VersionFacts, prefixes: PrefixFacts | None = None) -> HeapFacts:
@@ -236,14 +217,9 @@ class HeapFacts(Sums):
         # A put over a present key keeps the key object (ConcurrentHashMap.put); a key that was
         # removed and put again has new ones.
         more = prefixes or PrefixFacts()
-        return cls(
-            keys=facts.rows - facts.shared_keys,
-            key_bytes=facts.key_bytes - facts.shared_key_bytes,
-            values=facts.rows - facts.shared_rows,
-            value_bytes=facts.value_bytes - facts.shared_value_bytes,
-            prefixes=more.new_prefixes,
-            prefix_bytes=more.new_prefix_bytes,
-        )
+        keys = facts.rows - facts.shared_keys, facts.key_bytes - facts.shared_key_bytes
+        values = facts.rows - facts.shared_rows, facts.value_bytes - facts.shared_value_bytes
+        return cls(*keys, *values, more.new_prefixes, more.new_prefix_bytes)
 
     def heap(self, layout: Layout) -> Heap:
         """What these objects take."""
@@ -358,7 +334,10 @@ def peak(
     total = retained(versions, layout, len(order), prefixes)
     removed = most_rows(facts) - facts.rows
     total += Heap(nodes=Part(removed, removed * layout.node))
-    before = _fresh_copy(facts, layout, prefixes.get(newest - 1, prefixes.get(newest)))
+    # ``getLoadedMapForStore`` of the version before: ``putAll`` and nothing else.
+    rows = previous_rows(facts)
+    slots = table_slots(rows, built_by_put=False)
+    before = _of_map(rows, slots, layout, prefixes.get(newest - 1, prefixes.get(newest)))
     if len(order) == 1 and newest > 1:
         total += before  # the version before is not known; this one stands for it
     return total + before if read_copy and newest > 1 else total
@@ -378,19 +357,13 @@ def most_rows(facts: VersionFacts) -> int:
 
 
 def _maps(versions: Versions, layout: Layout, n: int, prefixes: Prefixes) -> Heap:
-    return sum((_map(versions[v], v, layout, prefixes) for v in held(versions, n)), Heap())
-
-
-def _map(facts: VersionFacts, version: int, layout: Layout, prefixes: Prefixes) -> Heap:
-    """What a version has for itself: nodes, tables, map objects."""
-    slots = table_slots(previous_rows(facts), version == 1, most_rows(facts))
-    return _of_map(facts.rows, slots, layout, prefixes.get(version))
-
-
-def _fresh_copy(facts: VersionFacts, layout: Layout, prefixes: PrefixFacts | None) -> Heap:
-    """``getLoadedMapForStore`` of the version before: ``putAll`` and nothing else."""
-    rows = previous_rows(facts)
-    return _of_map(rows, table_slots(rows, built_by_put=False), layout, prefixes)
+    """What each version has for itself: nodes, tables, map objects."""
+    total = Heap()
+    for version in held(versions, n):
+        facts = versions[version]
+        slots = table_slots(previous_rows(facts), version == 1, most_rows(facts))
+        total += _of_map(facts.rows, slots, layout, prefixes.get(version))
+    return total
 
 
 def _of_map(rows: int, slots: int, layout: Layout, prefixes: PrefixFacts | None) -> Heap:
@@ -406,7 +379,9 @@ def _prefix_map(rows: int, layout: Layout, facts: PrefixFacts) -> Heap:
     """The second map of a session window: its table was always made by puts."""
     most = facts.prefixes + facts.gone_prefixes
     slots = table_slots(facts.prefixes, built_by_put=True, peak=most)
-    tables = sum(n * layout.table(set_slots(size)) for size, n in facts.set_sizes.counts.items())
+    # A Scala 2.13 ``mutable.HashSet`` that only grew has the slots that puts make.
+    counts = facts.set_sizes.counts.items()
+    tables = sum(n * layout.table(table_slots(size, built_by_put=True)) for size, n in counts)
     sets = facts.prefixes * layout.hash_set + rows * layout.hash_set_node + tables
     more = layout.prefix_wrapper - layout.map_wrapper
     return Heap(

@@ -35,7 +35,7 @@ from inspector.providers.registry import classify, provider_for
 from inspector.schemas import task_batch
 from inspector.sparktypes.ddl import parse_ddl
 from inspector.sparktypes.schema_json import to_json
-from inspector.sums import group_by
+from inspector.sums import Sums, group_by
 
 LISTED_AT_ONCE = 1000  # names in the answer to a LIST of S3 or Google Cloud (Azure: up to 5,000)
 
@@ -43,16 +43,13 @@ _SUMS = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
 
 @dataclass(frozen=True)
-class Work:
+class Work(Sums):
     """What an audit requests: LISTs (by folder, where needed), GETs and HEADs, files; works add."""
 
     lists: int = 0
     gets: int = 0
     files: int = 0
     bytes: int = 0
-
-    def __add__(self, second: Work) -> Work:
-        return Work(*(getattr(self, f.name) + getattr(second, f.name) for f in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -161,12 +158,10 @@ def _small_files(inside: Mapping[str, list[Entry]]) -> Iterator[Entry]:
             chosen = _by_number(entries)[-MOST_ENTRIES:]
         elif parts[0] == STATE and parts[2:] == ["_metadata", "v2"]:
             chosen = _by_number(entries)[-1:]
-        elif parts[0] == STATE and parts[-1] == "_metadata":
+        elif parts[0] == STATE and (parts[-1] == "_metadata" or parts[2:3] == ["_stateSchema"]):
             # Of operator metadata a newer format takes the place of the older one.
             newer = f"{folder}/v2" in inside
             chosen = [e for e in entries if not e.name.startswith(".") and not newer]
-        elif parts[0] == STATE and parts[2:3] == ["_stateSchema"]:
-            chosen = [entry for entry in entries if not entry.name.startswith(".")]
         else:
             continue
         names = {entry.name: entry for entry in entries}
@@ -300,12 +295,9 @@ def _write(folder: Path, version: int, records: int, random: np.random.Generator
 
 
 def _task(folder: str, files: list[StoreFile]) -> Task:
-    numbered = tuple(
-        StoreFile(file.path, file.kind, Version(i), file.size) for i, file in enumerate(files, 1)
-    )
-    schema = to_json(parse_ddl(_SCHEMA))
-    store = StoreTask("default", numbered, key_schema=schema, value_schema=schema)
-    codecs = dict.fromkeys(range(1, len(files) + 1), _CODEC)
+    numbered = [replace(file, version=Version(i)) for i, file in enumerate(files, 1)]
+    schema, codecs = to_json(parse_ddl(_SCHEMA)), dict.fromkeys(range(1, len(files) + 1), _CODEC)
+    store = StoreTask("default", tuple(numbered), key_schema=schema, value_schema=schema)
     return Task(
         folder, folder, {}, 0, 0, len(files), (store,), codecs=codecs, request=Request(fit=True)
     )

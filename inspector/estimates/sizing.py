@@ -16,8 +16,6 @@ from typing import NamedTuple
 RESERVED_BYTES = 300 << 20  # ``UnifiedMemoryManager.RESERVED_SYSTEM_MEMORY_BYTES``
 MANAGED_PERCENT = 60  # ``spark.memory.fraction`` by default (Spark 2.0 and later)
 
-_ALL = 100
-
 
 class Shape(NamedTuple):
     """An executor: its maximal heap in bytes, and how many tasks it runs at a time."""
@@ -35,15 +33,15 @@ SHAPES = tuple(
 def room_bytes(heap_bytes: int, percent: int | None = None) -> int:
     """What the state may take of ``spark.executor.memory``; by default what Spark leaves."""
     if percent is not None:
-        return heap_bytes * percent // _ALL
-    return max(0, heap_bytes - RESERVED_BYTES) * (_ALL - MANAGED_PERCENT) // _ALL
+        return heap_bytes * percent // 100
+    return max(0, heap_bytes - RESERVED_BYTES) * (100 - MANAGED_PERCENT) // 100
 
 
 def heap_bytes_for(room: int, percent: int | None = None) -> int:
     """The smallest heap that leaves so much to the state; the inverse of :func:`room_bytes`."""
     if percent is not None:
-        return -(-room * _ALL // percent)
-    return RESERVED_BYTES + -(-room * _ALL // (_ALL - MANAGED_PERCENT))
+        return -(-room * 100 // percent)
+    return RESERVED_BYTES + -(-room * 100 // (100 - MANAGED_PERCENT))
 
 
 class Spread(NamedTuple):
@@ -58,13 +56,9 @@ class Load:
 
     def __init__(self, retained_bytes: Sequence[int], peak_bytes: Sequence[int]) -> None:
         pairs = zip(retained_bytes, peak_bytes, strict=True)
+        self.partitions = len(retained_bytes)
         self._usual = _largest_first(retained_bytes)
         self._more = _largest_first([max(0, most - usual) for usual, most in pairs])
-
-    @property
-    def partitions(self) -> int:
-        """How many there are."""
-        return len(self._usual) - 1
 
     def spread(self, executors: int, cores: int) -> Spread:
         """What an executor needs while it works on as many partitions as it has cores."""

@@ -232,7 +232,9 @@ def test_the_objects_of_n_versions_are_those_of_real_maps(history: list[list[Rec
         heap = retained(versions, LAYOUT, n)
         assert heap.nodes.objects == sum(map(len, newest))
         rows = [*keys, *values]
-        assert heap.byte_arrays == Part(len(rows), sum(LAYOUT.array(len(r.data)) for r in rows))
+        assert heap.byte_arrays == Part(
+            len(rows), LAYOUT.arrays(len(rows), key_bytes + value_bytes)
+        )
 
 
 def _by_identity(rows: Iterable[Row]) -> list[Row]:
