@@ -23,9 +23,10 @@ REMOVAL, TIMEOUT = "removal", "timeout"
 
 
 @dataclass(frozen=True)
-class Effect:
-    """What an eviction does."""
+class Way:
+    """How rows of a store are evicted, and what that does."""
 
+    way: str  # :data:`REMOVAL` or :data:`TIMEOUT`
     words: str  # a sentence on the results of the query
     # whether it is not done, because the results, or the state itself, would be wrong
     refused: bool = False
@@ -82,11 +83,6 @@ _UNKNOWN = (
 )
 
 
-def way_of(name: str, value: StructType | None) -> str:
-    """How rows of an operator are evicted if their user does not say it."""
-    return TIMEOUT if timer_of(name, value) is not None else REMOVAL
-
-
 def timer_of(name: str, value: StructType | None) -> int | None:
     """The ordinal of the timer in the values of a group state; None where there is none."""
     if name not in group_state.NAMES or value is None:
@@ -100,19 +96,22 @@ _REFUSED: Mapping[str, str] = {
     **dict.fromkeys(global_limit.NAMES, _COUNTER),
     **dict.fromkeys(transform_with_state.NAMES, _OF_PROCESSOR),
 }
-"""Why rows of an operator are not evicted, but for those that :func:`effect_of` excepts."""
+"""Why rows of an operator are not evicted, but for those that :func:`way_of` excepts."""
 
 
-def effect_of(name: str, rule: StoreRule, way: str, *, expired: bool) -> Effect:
-    """What evicting leftovers (``expired``), or rows that were named, of an operator does."""
+def way_of(
+    name: str, rule: StoreRule, value: StructType | None, chosen: str | None, *, expired: bool
+) -> Way:
+    """How leftovers (``expired``), or rows that were named, of an operator are evicted."""
+    way = chosen or (REMOVAL if timer_of(name, value) is None else TIMEOUT)
     if name in group_state.NAMES:
-        return Effect(_CALLED if way == TIMEOUT else _ANEW)
+        return Way(way, _CALLED if way == TIMEOUT else _ANEW)
     if name in (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES):
         gone = _NO_CHANGE if name in deduplicate.NAMES else _FORGOTTEN
-        return Effect(gone if expired else _REPEATED)
+        return Way(way, gone if expired else _REPEATED)
     if name in aggregation.NAMES and not expired and rule.expiry is None:
-        return Effect(_BEGUN_ANEW)
+        return Way(way, _BEGUN_ANEW)
     is_hidden = expired and way == REMOVAL and rule.row_kind is RowKind.TTL_VALUE
     if name in transform_with_state.NAMES and is_hidden:
-        return Effect(_HIDDEN)
-    return Effect(_REFUSED.get(name, _UNKNOWN), refused=True)
+        return Way(way, _HIDDEN)
+    return Way(way, _REFUSED.get(name, _UNKNOWN), refused=True)

@@ -86,7 +86,9 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             else "a counter goes with the last row of its join key"
         )
         return StoreRule(unknown=reason, source=SOURCE, needs_none=True)
-    if not any(_has_watermark(shape, name) for name in value_stores(shape.schemas)):
+    sides = {name: shape.schemas.get(name) for name in value_stores(shape.schemas)}
+    # Without a schema there is no proof that the watermark is absent.
+    if not any(of is None or any(map(event_time_field, of)) for of in sides.values()):
         return StoreRule(
             # Columns that nothing above the join uses are pruned from its state, event times too.
             never="no column of either side that is in the state carries a watermark, so no row "
@@ -96,8 +98,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         )
     key, value = shape.schemas[store]
     event_time = watermark_field(value, RowPart.VALUE)
-    sides = {n: shape.schemas[n][1] for n in value_stores(shape.schemas) if n in shape.schemas}
-    bare = [name for name, rows in sides.items() if watermark_field(rows, RowPart.VALUE) is None]
+    bare = [name for name, of in sides.items() if of is not None and not event_time_field(of[1])]
     if bare and not time_fields(key):
         # A range bounds the rows of one side by the watermark of a column of the other one.
         return StoreRule(
@@ -149,9 +150,3 @@ def key_times(key: StructType) -> list[ExpiryField]:
         called = f"{name}.end" if len(path) > 1 else name
         result.append(ExpiryField(Clock.WATERMARK, RowPart.KEY, path, MICROS_PER_MS, True, called))
     return result
-
-
-def _has_watermark(shape: OperatorShape, store: str) -> bool:
-    schemas = shape.schemas.get(store)
-    # Without a schema there is no proof that the watermark is absent.
-    return schemas is None or any(event_time_field(schema) for schema in schemas)

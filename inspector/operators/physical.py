@@ -91,30 +91,26 @@ class PhysicalOperator:
 
 
 _AGGREGATION, _STREAMLINE = aggregation.NAMES
+_EVICTS = Handover.ALL, Emission.BY_WATERMARK, Asks.BY_WATERMARK
+_PASSES_ON = Handover.ALL, Emission.NEVER, Asks.BY_WATERMARK
 _TABLE: Iterable[PhysicalOperator] = (
     # Append emits what the watermark evicts, Complete every group, a global one its row. Complete
     # never asks; the mode is not in the checkpoint.
+    PhysicalOperator(_AGGREGATION, *_EVICTS, source="StateStoreSaveExec"),
     PhysicalOperator(
-        *(_AGGREGATION, Handover.ALL, Emission.BY_WATERMARK, Asks.BY_WATERMARK),
-        source="StateStoreSaveExec",
+        _STREAMLINE, *_EVICTS, evicts_later=True, source="StatefulStreamlineAggregateExec (4.3)"
     ),
     PhysicalOperator(
-        *(_STREAMLINE, Handover.ALL, Emission.BY_WATERMARK, Asks.BY_WATERMARK),
-        evicts_later=True,
-        source="StatefulStreamlineAggregateExec (4.3)",
-    ),
-    PhysicalOperator(
-        *(*session_window.NAMES, Handover.ALL, Emission.BY_WATERMARK, Asks.BY_WATERMARK),
-        source="SessionWindowStateStoreSaveExec (3.2 to 4.3)",
+        *(*session_window.NAMES, *_EVICTS), source="SessionWindowStateStoreSaveExec (3.2 to 4.3)"
     ),
     # An input row that is new, or nothing; asks whether it has anything to evict or not.
     PhysicalOperator(
-        *(*deduplicate.NAMES, Handover.ALL, Emission.NEVER, Asks.BY_WATERMARK),
+        *(*deduplicate.NAMES, *_PASSES_ON),
         evicts_later=True,
         source="BaseStreamingDeduplicateExec, StreamingDeduplicateExec",
     ),
     PhysicalOperator(
-        *(*deduplicate_within_watermark.NAMES, Handover.ALL, Emission.NEVER, Asks.BY_WATERMARK),
+        *(*deduplicate_within_watermark.NAMES, *_PASSES_ON),
         source="BaseStreamingDeduplicateExec (3.5 to 4.3)",
     ),
     # An outer join emits the rows without a partner when they are evicted; that it is an inner one
@@ -152,7 +148,7 @@ _BY_TIME_MODE: Mapping[str, tuple[Handover, Emission, Asks]] = {
     PROCESSING_TIME: (Handover.NONE, Emission.BY_TIMEOUT, Asks.ALWAYS),
     EVENT_TIME: (Handover.ALL, Emission.BY_TIMEOUT, Asks.BY_WATERMARK),
     # Timers are refused in it.
-    NO_TIME: (Handover.ALL, Emission.NEVER, Asks.BY_WATERMARK),
+    NO_TIME: _PASSES_ON,
 }
 
 

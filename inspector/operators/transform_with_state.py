@@ -91,7 +91,12 @@ _HELPERS: Mapping[str, Family] = {
 }
 ENTRY_COUNTS = ("$rowCounter_", "$count_")  # indexes that only lists have
 
-_KINDS = {"ValueState": Family.VALUE, "ListState": Family.LIST, "MapState": Family.MAP}
+_KINDS = {
+    "ValueState": Family.VALUE,
+    "ListState": Family.LIST,
+    "MapState": Family.MAP,
+    "TimerState": Family.TIMERS,
+}
 
 
 @dataclass(frozen=True)
@@ -118,11 +123,8 @@ class Properties:
         listed = properties.get("stateVariables")
         for item in listed if isinstance(listed, list) else ():
             if isinstance(item, dict):
-                name, kind = item.get("stateName"), item.get("stateVariableType")
-                family = _KINDS.get(str(kind))
-                if isinstance(name, str) and kind == "TimerState":
-                    variables[name] = Variable(name, Family.TIMERS, False)
-                elif isinstance(name, str) and family is not None:
+                name, family = item.get("stateName"), _KINDS.get(str(item.get("stateVariableType")))
+                if isinstance(name, str) and family is not None:
                     variables[name] = Variable(name, family, item.get("ttlEnabled") is True)
         return cls(
             str(properties.get("timeMode") or ""),
@@ -271,10 +273,9 @@ def has_several_values(
     # longer declares: of one that was a list there is still the index of its entries.
     if family.encoder.kind in _TIMED:
         return True
-    variables = metadata.properties.get("stateVariables") if metadata else None
-    for variable in variables if isinstance(variables, list) else ():
-        if isinstance(variable, dict) and variable.get("stateName") == family.name:
-            return variable.get("stateVariableType") == "ListState"
+    variables = Properties.of(metadata.properties if metadata else {}).variables or {}
+    if family.name in variables:
+        return variables[family.name].kind is Family.LIST
     return any(f"{index}{family.name}" in siblings for index in ENTRY_COUNTS)
 
 

@@ -34,7 +34,6 @@ from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
 from inspector.estimates.heap import of_rows
 from inspector.exceptions import CheckpointError, EngineError, SourceNotWholeError
 from inspector.facts.copied import Evicted, EvictedKey, RowPrints, WrittenFiles
-from inspector.facts.expired import LeftoverClass
 from inspector.facts.fact import Observed
 from inspector.findings.catalogue import WRONG_PARTITION
 from inspector.findings.judge import judge_integrity
@@ -49,7 +48,7 @@ from inspector.model import (
     Redact,
     StoreName,
 )
-from inspector.operators.eviction import REMOVAL, TIMEOUT
+from inspector.operators.eviction import REMOVAL, TIMEOUT, Way
 from inspector.passes.copy_partition import KEYS_SHOWN
 from inspector.passes.key_filter import KeyFilter
 from inspector.providers.chain import chain_for
@@ -58,7 +57,6 @@ from inspector.render import tabular as t
 from inspector.render.report import Report
 
 FACTS = Request(fit=True)
-_CLASSES = tuple(kind.value for kind in LeftoverClass)
 
 STOPPED = (
     "Stop the query before its checkpointLocation becomes the copy, and never run both: they have "
@@ -210,9 +208,9 @@ def _eviction_of(
         if by is not None or operator is not None:
             raise CheckpointError("--by and --operator are for rows that are evicted: give --evict")
         return None
-    if evict not in (None, evicting.LEFTOVERS, evicting.ROWS, *_CLASSES):
-        words = ", ".join((evicting.LEFTOVERS, evicting.ROWS, *_CLASSES))
-        raise CheckpointError(f"got {evict!r} to evict, expected one of {words}")
+    words = (evicting.LEFTOVERS, evicting.ROWS, *evicting.CLASSES)
+    if evict not in (None, *words):
+        raise CheckpointError(f"got {evict!r} to evict, expected one of {', '.join(words)}")
     if evict == evicting.ROWS and not keys:
         raise CheckpointError("rows are evicted that --key or --where names: give one")
     certainties = (Certainty.PROVEN, *((Certainty.INFERRED,) if inferred else ()))
@@ -246,7 +244,7 @@ class _Copy:
             raise CheckpointError(
                 f"it has no operator {eviction.operator_id}, it has {numbers}", run.checkpoint.root
             )
-        used = {way.way for way in self._ways.values() if not way.effect.refused}
+        used = {way.way for way in self._ways.values() if not way.refused}
         self._erases = eviction is not None and bool(eviction.keys) and REMOVAL in used
         # Behind a chain, a removal would leave the bytes in the files of the chain.
         self._compact = compact or (self._erases and can_compact)
@@ -272,7 +270,7 @@ class _Copy:
                 planned = evicting.copy_facts(self._run, tasks)
                 rows = _evicted_rows(planned)
                 if plan or not any(rows.values()):
-                    refused = any(n and self._is_refused(name) for name, n in rows.items())
+                    refused = any(n and self._ways[name].refused for name, n in rows.items())
                     note = REFUSED if refused else PLAN if any(rows.values()) else NOTHING
                     erasure = () if refused else self._erasure(planned)
                     return self._report(planned, facts, notes=[*erasure, note], wrote=False)
@@ -325,17 +323,14 @@ class _Copy:
         path = first.path or self._checkpoint.root
         raise SourceNotWholeError(f"{first.message}{more}{to_do}", path, first.offset)
 
-    def _is_refused(self, name: StoreName) -> bool:
-        return self._ways[name].effect.refused
-
     def _check_effects(self, rows: Mapping[StoreName, int]) -> None:
         """Refuse to evict rows whose loss makes results, or the state, wrong (CheckpointError)."""
         for name, count in sorted(rows.items()):
-            effect = self._ways[name].effect
-            if count and effect.refused:
+            way = self._ways[name]
+            if count and way.refused:
                 raise CheckpointError(
                     f"operator {name.operator_id}, store {name.store_name}: "
-                    f"{short_count_text(count, 'row')} cannot be evicted. {effect.words}",
+                    f"{short_count_text(count, 'row')} cannot be evicted. {way.words}",
                     self._checkpoint.root,
                 )
 
@@ -347,21 +342,18 @@ class _Copy:
         storage, batch = self._checkpoint.storage, self._version - 1
         appended = work.unique_ids is not None
         with new_folder(self._dest, self._options, storage) as place:
-            done = evicting.copy_facts(
-                self._run, [task.into(place.url, place.options) for task in tasks]
-            )
+            into = [task.into(place.url, place.options) for task in tasks]
+            done = evicting.copy_facts(self._run, into)
             self._check_effects(_evicted_rows(done))
             for problem in done.problems:
                 raise SourceNotWholeError(problem.message, problem.path, problem.offset)
             if self._eviction is not None and not done.of(Evicted):
                 raise _NothingError(done)
-            small = copy_contents.small_files(
-                self._checkpoint, batch, self._dest, unique_ids=work.unique_ids
-            )
-            record = self._record(done, appended=appended).to_json().encode()
-            self._write_small(
-                place, (*small.first, copy_contents.SmallFile(copy_contents.RECORD, content=record))
-            )
+            of_checkpoint = self._checkpoint, batch, self._dest
+            small = copy_contents.small_files(*of_checkpoint, unique_ids=work.unique_ids)
+            content = self._record(done, appended=appended).to_json().encode()
+            record = copy_contents.SmallFile(copy_contents.RECORD, content=content)
+            self._write_small(place, (*small.first, record))
             self._check_rows(place, done, self._version + appended)
             self._check_log()
             self._write_small(place, small.last)
@@ -432,9 +424,8 @@ class _Copy:
             raise CheckpointError(message, self._checkpoint.root)
 
     def _report(self, done: Facts, facts: Facts, *, notes: Sequence[str], wrote: bool) -> Report:
-        files = done.sums(WrittenFiles).values()
         by_store = _evicted_rows(done)
-        refused = sum(rows for name, rows in by_store.items() if self._is_refused(name))
+        refused = sum(rows for name, rows in by_store.items() if self._ways[name].refused)
         evicted = sum(by_store.values()) - refused
         summary = {
             "destination": spell_root(self._dest),
@@ -444,21 +435,21 @@ class _Copy:
             **({"refused_rows": refused} if refused else {}),
             "rows": sum(prints.rows for prints in done.sums(RowPrints).values()),
             "source_state_bytes": sum(file_bytes(self._checkpoint).values()),
-            "copy_state_bytes": sum(written.bytes for written in files),
+            "copy_state_bytes": sum(written.bytes for written in done.sums(WrittenFiles).values()),
         }
         rows = CopiedRow.table("stores of the copy", list(self._rows(done)))
         tables = (rows, *self._evictions(done))
-        problems = [p for p in self._run.problems(facts) if p.slug in READABLE]
-        subject = self._run.subject(problems)
+        listed = self._run.listed
+        problems = [p for p in (*listed, *self._run.problems(facts)) if p.slug in READABLE]
+        subject = replace(self._run.subject(), problems=problems)
         # What the copy needs was read: all else of the source is said, and no failure.
-        unneeded = [p for p in subject.problems if p.slug not in READABLE]
-        said = [f"{p.path or self._checkpoint.root}: {p.message}" for p in unneeded]
-        subject = replace(subject, problems=[p for p in subject.problems if p.slug in READABLE])
-        operators: dict[evicting.Way, set[int]] = {}
+        root, unneeded = self._checkpoint.root, [p for p in listed if p.slug not in READABLE]
+        said = [f"{p.path or root}: {p.message}" for p in unneeded]
+        operators: dict[Way, set[int]] = {}
         for name in by_store:
             operators.setdefault(self._ways[name], set()).add(name.operator_id)
         effects = [
-            f"By {way.way} (operator {', '.join(map(str, sorted(ids)))}): {way.effect.text}"
+            f"By {way.way} (operator {', '.join(map(str, sorted(ids)))}): {way.text}"
             for way, ids in operators.items()
         ]
         report = subject.report("copy", tables, summary, notes=[*said, *effects, *notes])
@@ -493,12 +484,12 @@ class _Copy:
                     EvictionRow(
                         **store_ids(checkpoint, name),
                         class_=kind,
-                        way="refused" if self._is_refused(name) else self._ways[name].way,
+                        way="refused" if self._ways[name].refused else self._ways[name].way,
                         rows=fact.rows,
                         row_bytes=size,
                         disk_bytes=round(disk * size / (row_bytes + size)),
                         heap_bytes=heap.total if checkpoint.provider.keeps_maps else None,
-                        effect=self._ways[name].effect.text,
+                        effect=self._ways[name].text,
                     )
                 )
         yield EvictionRow.table("evicted", rows, empty="there is nothing to evict")
@@ -513,25 +504,24 @@ class _Copy:
 
         for (name, kind), keys in groupby(sorted(done.of(EvictedKey), key=group), group):
             for observed in islice(keys, KEYS_SHOWN):
-                fact = observed.fact
-                (key,) = words.keys(name, [fact.key])
+                key = observed.fact.key
                 yield EvictedKeyRow(
                     **store_ids(self._checkpoint, name),
                     class_=kind,
                     partition_id=observed.store.partition_id,
-                    key=key,
-                    key_hex=words.hex(fact.key),
-                    key_bytes=len(fact.key),
-                    value_bytes=fact.value_bytes,
+                    key=words.keys(name, [key])[0],
+                    key_hex=words.hex(key),
+                    key_bytes=len(key),
+                    value_bytes=observed.fact.value_bytes,
                 )
 
     def _notes(self, done: Facts) -> list[str]:
         notes = list(self._erasure(done))
-        logs, batch = self._checkpoint.logs, self._version - 1
-        if logs.last_committed is not None and batch < logs.last_committed:
+        newest, batch = self._checkpoint.logs.last_committed, self._version - 1
+        if newest is not None and batch < newest:
             notes.append(EARLIER.format(batch=batch))
-        place = spell_root(self._dest)
-        return [*notes, f"The copy is {place}: set checkpointLocation to it. {STOPPED}"]
+        root = spell_root(self._dest)
+        return [*notes, f"The copy is {root}: set checkpointLocation to it. {STOPPED}"]
 
     def _erasure(self, done: Facts) -> Iterator[str]:
         """Where the bytes of the rows that were named are gone, and where they are not."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -19,12 +20,12 @@ from inspector.discovery.tasks import ALL_LEFTOVERS, StoreTask
 from inspector.engines.engine import Work
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import Leftover
-from inspector.facts.registry import fact_batches, facts_in
+from inspector.facts.registry import fact_batches
 from inspector.light_dataclasses import dataclass, field, replace
-from inspector.merge.collect import Facts
+from inspector.merge.collect import Facts, collect
 from inspector.merge.resolution import Resolution
 from inspector.model import Certainty, FileKind, StoreId, StoreName
-from inspector.operators.eviction import TIMEOUT, Effect, effect_of, timer_of, way_of
+from inspector.operators.eviction import TIMEOUT, Way, timer_of, way_of
 from inspector.passes.binary_columns import records_of
 from inspector.passes.copy_partition import Choice, CopyTask, FolderCopy, copy_partition
 from inspector.passes.key_filter import KeyFilter, check_filter, filter_of
@@ -35,18 +36,12 @@ from inspector.schemas import specs_in, task_batch
 from inspector.sums import sum_by_key
 
 LEFTOVERS, ROWS = "leftovers", "rows"  # of all classes; or the rows that are named
+CLASSES = tuple(kind.value for kind in LeftoverClass)
 
 _KINDS = (
     *(FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE, FileKind.TABLE_LOG),
     *(FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM),
 )
-
-
-class Way(NamedTuple):
-    """How rows of a store are evicted, and what that does."""
-
-    way: str
-    effect: Effect
 
 
 @dataclass(frozen=True)
@@ -67,8 +62,9 @@ class Eviction:
     @property
     def classes(self) -> tuple[str, ...]:
         """The classes of leftovers that are evicted; none where rows are named."""
-        every = tuple(kind.value for kind in LeftoverClass)
-        return () if self.target == ROWS else every if self.target == LEFTOVERS else (self.target,)
+        if self.target == LEFTOVERS:
+            return CLASSES
+        return (self.target,) if self.expired else ()
 
     def counts(self, facts: Facts) -> dict[StoreName, int]:
         """How many leftovers are evicted of each store, by the facts of all partitions."""
@@ -93,21 +89,20 @@ class Eviction:
             for store, rule in operator.rules.items():
                 schema = operator.schemas.get(store)
                 value = None if schema is None else schema.value
-                way = self.way or way_of(operator.name, value)
-                effect = effect_of(operator.name, rule, way, expired=self.expired)
-                if way == TIMEOUT and timer_of(operator.name, value) is None:
-                    effect = Effect(
+                way = way_of(operator.name, rule, value, self.way, expired=self.expired)
+                if way.way == TIMEOUT and timer_of(operator.name, value) is None:
+                    words = (
                         f"The state of operator {operator.operator_id} has no timers, so nothing "
-                        "can be evicted by timeout; use --by removal.",
-                        refused=True,
+                        "can be evicted by timeout; use --by removal."
                     )
-                elif encoding.lower() != UNSAFE_ROW and not effect.refused:
-                    effect = Effect(
+                    way = Way(TIMEOUT, words, refused=True)
+                elif encoding.lower() != UNSAFE_ROW and not way.refused:
+                    words = (
                         f"Its rows are encoded as {encoding}, which is read here and not written: "
-                        "call clear() in the processor.",
-                        refused=True,
+                        "call clear() in the processor."
                     )
-                found[StoreName(operator.operator_id, store)] = Way(way, effect)
+                    way = Way(way.way, words, refused=True)
+                found[StoreName(operator.operator_id, store)] = way
         return found
 
 
@@ -160,11 +155,10 @@ def _of_class(
 ) -> Mapping[str, Int64s]:
     if not leftovers:
         return {}
-    found: dict[str, list[int]] = {}
+    found: dict[str, list[int]] = defaultdict(list)
     for row, (key, _) in zip(rows.tolist(), records_of(block, rows), strict=True):
-        name = leftovers.get(key)
-        if name is not None:
-            found.setdefault(name, []).append(row)
+        if key in leftovers:
+            found[leftovers[key]].append(row)
     return {name: np.array(of_class, np.int64) for name, of_class in found.items()}
 
 
@@ -175,14 +169,13 @@ def _leftovers(request: EvictTask) -> Mapping[str, Mapping[bytes, str]]:
             for store, keys in request.leftovers.items()
         }
     task = replace(request.copy.task, key=(), where=())
-    found: dict[str, dict[bytes, str]] = {}
-    for batch in run_tasks([task_batch(task.to_json())]):
-        facts = Facts(facts_in(batch))
-        for leftover in request.resolution.resolved(facts.of(Leftover)):
-            fact = leftover.fact
-            name = fact.leftover_class.value
-            if name in request.classes and fact.certainty in request.certainties:
-                found.setdefault(leftover.store.store_name, {})[fact.key] = name
+    found: dict[str, dict[bytes, str]] = defaultdict(dict)
+    facts = collect(run_tasks([task_batch(task.to_json())]))
+    for leftover in request.resolution.resolved(facts.of(Leftover)):
+        fact = leftover.fact
+        name = fact.leftover_class.value
+        if name in request.classes and fact.certainty in request.certainties:
+            found[leftover.store.store_name][fact.key] = name
     return found
 
 
@@ -258,7 +251,7 @@ def with_eviction(
             request,
             copy=replace(request.copy, task=named, timer=timer),
             stores=tuple(store.store_name for store in stores),
-            refused=tuple(s.store_name for s in stores if ways[s.name].effect.refused),
+            refused=tuple(s.store_name for s in stores if ways[s.name].refused),
             classes=classes,
             certainties=eviction.certainties,
             resolution=facts.resolution if known is None else Resolution(),
@@ -269,20 +262,16 @@ def with_eviction(
 
 
 def _known_leftovers(eviction: Eviction, facts: Facts) -> dict[StoreId, dict[str, str]]:
-    known: dict[StoreId, dict[str, str]] = {}
+    known: dict[StoreId, dict[str, str]] = defaultdict(dict)
     for observed in facts.leftovers:
         fact = observed.fact
         if fact.leftover_class.value in eviction.classes and fact.certainty in eviction.certainties:
-            known.setdefault(observed.store, {})[fact.key.hex()] = fact.leftover_class.value
+            known[observed.store][fact.key.hex()] = fact.leftover_class.value
     return known
 
 
 def copy_facts(run: Run, tasks: Sequence[EvictTask]) -> Facts:
     """What the tasks of a copy report."""
-    read = [task.copy.task for task in tasks]
-    work = [
-        Work(task.to_json(), of.file_bytes, files=of.file_count)
-        for task, of in zip(tasks, read, strict=True)
-    ]
-    batches = run.map_work(run_copies, work)
-    return Facts(fact for batch in batches for fact in facts_in(batch))
+    read = [(task.to_json(), task.copy.task) for task in tasks]
+    work = [Work(spec, of.file_bytes, files=of.file_count) for spec, of in read]
+    return collect(run.map_work(run_copies, work))
