@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, TypeVar
 
@@ -108,21 +109,21 @@ class LeftoverClassRow(t.StoreRow, table="classes"):
 def class_table(judged: Judged) -> t.Table:
     """Leftovers counted by store, class and certainty."""
     checkpoint = judged.checkpoint
-    groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
+    groups: dict[tuple[Any, ...], list[LeftoverCount]] = defaultdict(list)
     for observed in judged.facts.totals:
         fact = observed.fact
-        kind = (fact.leftover_class.value, fact.certainty.value, fact.before_window)
-        groups.setdefault((*observed.store.name, *kind), []).append(fact)
+        kind = fact.leftover_class.value, fact.certainty.value, fact.before_window
+        groups[(*observed.store.name, *kind)].append(fact)
     totals = [(group[:2], LeftoverTotal.of(counts)) for group, counts in sorted(groups.items())]
     row_bytes = sum(ages.total[1] for ages in judged.facts.sums(Ages).values())
     files = state_file_bytes(checkpoint)
     layout = usual_layout(checkpoint, checkpoint.newest_version)
-    has_heap = checkpoint.provider.keeps_maps
 
-    def heap(total: LeftoverTotal) -> int:
+    def heap(total: LeftoverTotal) -> int | None:
         """What removing them saves in the two versions that Spark retains by default."""
-        value_bytes = total.bytes - total.key_bytes
-        return of_rows(total.rows, total.key_bytes, value_bytes, layout, RETAINED).total
+        sizes = total.key_bytes, total.bytes - total.key_bytes
+        heap = of_rows(total.rows, *sizes, layout, RETAINED).total
+        return heap if checkpoint.provider.keeps_maps else None
 
     rows = [
         LeftoverClassRow(
@@ -132,7 +133,7 @@ def class_table(judged: Judged) -> t.Table:
             keys=total.rows,
             row_bytes=total.bytes,
             disk_bytes=round(files * total.bytes / row_bytes) if row_bytes else None,
-            heap_bytes=heap(total) if has_heap else None,
+            heap_bytes=heap(total),
             oldest_expired_batch=None if total.before_window else total.oldest_version - 1,
             **total.by_change,
             fired_max=total.fired or None,
@@ -170,7 +171,7 @@ class UndecidedKeyRow(LeftoverRow, table="undecided_keys"):
 
 _KIND = "--timeout-kind event or --timeout-kind processing, as the query has it"
 _HISTORY = "a longer history, which spark.sql.streaming.minBatchesToRetain keeps"
-_DECIDED_BY: Mapping[str, str] = {
+DECIDED_BY: Mapping[str | None, str] = {
     UNKNOWN_CLOCK: _KIND,
     NEIGHBOURS: _KIND,
     BEFORE: _HISTORY,
@@ -180,19 +181,12 @@ _DECIDED_BY: Mapping[str, str] = {
 }
 
 
-def decided_by(reason: str | None) -> str | None:
-    """What would decide leftovers that are undecided for a reason."""
-    return _DECIDED_BY.get(reason or "")
-
-
 def undecided_tables(judged: Judged) -> list[t.Table]:
     """How many keys are undecided, why, and what would decide them; nothing if none is."""
     groups: dict[tuple[Any, ...], list[Observed[LeftoverCount]]] = group_by(
         judged.facts.undecided_totals,
         lambda total: (*total.store.name, total.fact.leftover_class.value, total.fact.reason),
     )
-    if not groups:
-        return []
     rows = [
         UndecidedRow(
             **store_ids(judged.checkpoint, (operator_id, store)),
@@ -200,21 +194,18 @@ def undecided_tables(judged: Judged) -> list[t.Table]:
             keys=sum(count.fact.rows for count in counts),
             row_bytes=sum(count.fact.row_bytes for count in counts),
             reason=reason,
-            decided_by=decided_by(reason),
+            decided_by=DECIDED_BY.get(reason),
         )
         for (operator_id, store, kind, reason), counts in sorted(groups.items())
     ]
-    return [UndecidedRow.table("possible leftovers, undecided by the files", rows)]
+    return [UndecidedRow.table("possible leftovers, undecided by the files", rows)] if rows else []
 
 
 def undecided_keys(judged: Judged, redact: Redact, limit: int) -> list[t.Table]:
     """The same keys one by one, oldest first."""
-    undecided = judged.facts.undecided
-    listed = undecided[:limit] if limit else undecided
-    if not listed:
-        return []
+    listed = judged.facts.undecided[: limit or None]
     rows = LeftoverWords.of(judged.checkpoint, redact).rows(listed, UndecidedKeyRow)
-    return [UndecidedKeyRow.table("possible leftovers, key by key", rows)]
+    return [UndecidedKeyRow.table("possible leftovers, key by key", rows)] if rows else []
 
 
 def notes(facts: Facts) -> list[str]:
@@ -278,6 +269,7 @@ class LeftoverWords:
     def _row(self, observed: Observed[Leftover], key: Any, kind: type[L]) -> L:
         store, fact = observed.store, observed.fact
         put, expired = fact.last_put_version, fact.expired_version
+        put_ms = None if put is None else self._now.get(put)
         # What expired before the window did so by the batch before it, at the latest.
         before = fact.before_window
         return kind(
@@ -295,8 +287,8 @@ class LeftoverWords:
             first_expired_batch=_batch(fact.first_expired_version),
             margin_ms=_minus(fact.threshold_ms, fact.clock_ms),
             last_put_batch=_batch(put),
-            last_put_ms=_at(self._now, put),
-            age_ms=_minus(self._now.get(observed.version), _at(self._now, put)),
+            last_put_ms=put_ms,
+            age_ms=_minus(self._now.get(observed.version), put_ms),
             unchanged_since=put is None or put <= expired,
         )
 
@@ -307,10 +299,6 @@ def _minus(a: int | None, b: int | None) -> int | None:
 
 def _batch(version: int | None) -> int | None:
     return None if version is None else version - 1
-
-
-def _at(times: Mapping[int, int | None], version: int | None) -> int | None:
-    return None if version is None else times.get(version)
 
 
 _BUCKETS = ((0, "this batch"), (9, "1-9 batches"), (99, "10-99 batches"), (10**18, "100 and more"))
@@ -377,11 +365,11 @@ class RetentionRow(t.StoreRow, table="retention"):
 def proof_window(judged: Judged) -> dict[str, Any]:
     """From which batch on all changes of keys, and the clocks of their batches, are known."""
     checkpoint = judged.checkpoint
-    result = [ages.first_known - 1 for ages in judged.facts.sums(Ages).values()]
-    if not result:
+    firsts = [ages.first_known - 1 for ages in judged.facts.sums(Ages).values()]
+    if not firsts:
         return {}
     times = (batch for batch, c in checkpoint.logs.clocks.items() if c.timestamp_ms)
-    first = max(*result, min(times, default=0))
+    first = max(*firsts, min(times, default=0))
     return {"proof_from_batch": first, "proof_from_ms": _time(checkpoint, first + 1)}
 
 
@@ -425,44 +413,42 @@ def _time(checkpoint: Checkpoint, version: int) -> int | None:
 def leftover_ages(judged: Judged) -> t.Table:
     """Leftovers by class and by how long ago they expired."""
     version = judged.version
-    groups: dict[tuple[Any, ...], list[LeftoverAge]] = {}
+    groups: dict[tuple[Any, ...], list[LeftoverAge]] = defaultdict(list)
     for observation in judged.facts.leftover_ages:
-        expired = BEFORE_ALL if observation.fact.before_window else observation.fact.expired_version
-        group = (*observation.store.name, observation.fact.leftover_class.value)
-        groups.setdefault((*group, _bucket(version, expired)), []).append(observation.fact)
+        age = observation.fact
+        bucket = _bucket(version, BEFORE_ALL if age.before_window else age.expired_version)
+        groups[(*observation.store.name, age.leftover_class.value, bucket)].append(age)
     rows = [
         LeftoverAgeRow(
-            **store_ids(judged.checkpoint, position[:2]),
-            class_=position[2],
-            expired=AGE_WORDS[position[3]],
-            keys=sum(fact.rows for fact in facts),
-            row_bytes=sum(fact.row_bytes for fact in facts),
+            **store_ids(judged.checkpoint, (operator_id, store)),
+            class_=kind,
+            expired=AGE_WORDS[bucket],
+            keys=sum(age.rows for age in ages),
+            row_bytes=sum(age.row_bytes for age in ages),
         )
-        for position, facts in sorted(groups.items())
+        for (operator_id, store, kind, bucket), ages in sorted(groups.items())
     ]
     return LeftoverAgeRow.table("leftovers by age, in batches before the judged one", rows)
 
 
 def retention_tables(judged: Judged) -> list[t.Table]:
     """How far behind the watermark each side of a join, and what is below it, reached."""
-    retention = judged.facts.retention
-    rows = [_retention_row(judged, name) for name in sorted(retention)]
-    below = all(store in VALUE_STORES for _, store in retention)
-    of = "a join's sides" if below else "a join's sides, and of operators below,"
+    rows = [_retention_row(judged, name) for name in sorted(judged.facts.retention)]
+    of_joins = all(row.store_name in VALUE_STORES for row in rows)
+    of = "a join's sides" if of_joins else "a join's sides, and of operators below,"
     title = f"how far behind the watermark the rows of {of} reach"
     return [RetentionRow.table(title, rows)] if rows else []
 
 
 def _retention_row(judged: Judged, name: StoreName) -> RetentionRow:
-    checkpoint, facts = judged.checkpoint, judged.facts
-    reach = retention(checkpoint, facts, name, judged.version)
+    facts, reach = judged.facts, retention(judged.checkpoint, judged.facts, name, judged.version)
     behind, watermarks = reach.behind_ms, reach.watermarks.values()
     timed = facts.sums(RowsTimedByKey).get(name)
     matched, check = facts.sums(MatchedRows).get(name), facts.sums(JoinCheck).get(name)
     return RetentionRow(
         matched_rows=None if matched is None else matched.matched,
         unmatched_rows=None if matched is None else matched.unmatched,
-        **store_ids(checkpoint, name),
+        **store_ids(judged.checkpoint, name),
         versions=len(behind),
         watermark_from_ms=min(watermarks, default=None),
         watermark_to_ms=max(watermarks, default=None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -17,7 +18,7 @@ from inspector.facts.leftover_facts import LeftoverAge
 from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import reasons_of
-from inspector.model import BatchClock, Redact, StoreName, TimeoutKind
+from inspector.model import BatchClock, BatchId, Redact, StoreName, TimeoutKind
 from inspector.operators.inferences import INFERENCES
 from inspector.operators.physical import only_sources_feed
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRule
@@ -112,12 +113,12 @@ class KeyStoryRow(
 
 def explain_class(judged: Judged, kind: str) -> Report:
     """How many keys became leftovers of a class in each batch, and by which clock."""
-    groups: dict[tuple[int, str, int, str], list[LeftoverAge]] = {}
+    groups: dict[tuple[int, str, int, str], list[LeftoverAge]] = defaultdict(list)
     for observation in judged.facts.leftover_ages:
-        if observation.fact.leftover_class.value == kind:
-            expired = 0 if observation.fact.before_window else observation.fact.expired_version
-            group = (*observation.store.name, expired, observation.fact.certainty.value)
-            groups.setdefault(group, []).append(observation.fact)
+        age = observation.fact
+        if age.leftover_class.value == kind:
+            expired = 0 if age.before_window else age.expired_version
+            groups[(*observation.store.name, expired, age.certainty.value)].append(age)
     rows = [_class_row(judged.checkpoint, *group) for group in sorted(groups.items())]
     when = f"in version {judged.version}, by the batch in which they expired"
     table = ClassStoryRow.table(f"{kind}: keys still there {when}", rows)
@@ -128,29 +129,24 @@ def _class_row(
     checkpoint: Checkpoint, group: tuple[int, str, int, str], of_batch: Sequence[LeftoverAge]
 ) -> ClassStoryRow:
     operator_id, store, expired, certainty = group
-    fed = any(
-        only_sources_feed(o.upstream) for o in checkpoint.operators if o.operator_id == operator_id
-    )
-    clock = checkpoint.clock(expired) if expired else None
+    upstream = next(o.upstream for o in checkpoint.operators if o.operator_id == operator_id)
+    clock = checkpoint.clock(expired) or BatchClock(BatchId(expired - 1))
+    proof = "their records lie behind those of new data: their timeout called the function"
+    if of_batch[0].timeout_kind is None:
+        proof = "the batch's watermark or processing time had passed them, and they stayed"
+    elif only_sources_feed(upstream) and clock.has_new_data is False:
+        proof = "no new data could reach the operator: only their timeout called the function"
     return ClassStoryRow(
         batch_id=expired - 1 if expired else None,
         **store_ids(checkpoint, (operator_id, store)),
-        watermark_ms=clock.watermark_ms or None if clock else None,
-        batch_timestamp_ms=clock.timestamp_ms if clock else None,
-        new_data=clock.has_new_data if clock else None,
+        watermark_ms=clock.watermark_ms or None,
+        batch_timestamp_ms=clock.timestamp_ms,
+        new_data=clock.has_new_data,
         certainty=certainty,
         keys=sum(age.rows for age in of_batch),
         row_bytes=sum(age.row_bytes for age in of_batch),
-        what=reasons_of(of_batch) or _proof(clock, of_batch[0].timeout_kind, fed=fed),
+        what=reasons_of(of_batch) or proof,
     )
-
-
-def _proof(clock: BatchClock | None, kind: TimeoutKind | None, *, fed: bool) -> str:
-    if kind is None:
-        return "the batch's watermark or processing time had passed them, and they stayed"
-    if fed and clock is not None and clock.has_new_data is False:
-        return "no new data could reach the operator: only their timeout called the function"
-    return "their records lie behind those of new data: their timeout called the function"
 
 
 def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
@@ -161,13 +157,12 @@ def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
     moves = checkpoint.logs.repartitions
     for group, of_key in _by_key(events, moves).items():
         operator = next(o for o in checkpoint.operators if o.operator_id == group[0])
-        leftovers = [row for row in listed if _place(t.values(row), moves) == group]
         rule = operator.rules[group[1]].by_key_time(facts.key_times.get(group[0]))
         clock = partial(_timer_clock, checkpoint, operator, group[1], facts)
-        fed = only_sources_feed(operator.upstream)
+        leftover = next((row for row in listed if _place(t.values(row), moves) == group), None)
         unsure = partial(facts.resolution.may_have_changed, StoreName(group[0], group[1]))
-        narrator = Narrator(next(iter(leftovers), None), rule, clock, unsure, fed)
-        rows += _story(judged, of_key, narrator)
+        fed = only_sources_feed(operator.upstream)
+        rows += _story(judged, of_key, Narrator(leftover, rule, clock, unsure, fed))
     table = KeyStoryRow.table("what happened, batch by batch", rows)
     return judged.report("leftovers", (table,))
 
@@ -205,19 +200,12 @@ def _story(
 ) -> Iterator[KeyStoryRow]:
     version, first = judged.version, events_of_key[0]
     by_version = group_by(events_of_key, lambda event: int(event["version"]))
-
     names = ("operator_id", "operator_name", "store_name", "partition_id", "key")
     ids = {name: first[name] for name in names}
 
     def line(version: int, event: str, threshold: int | None, meaning: str) -> KeyStoryRow:
-        return KeyStoryRow(
-            batch_id=version - 1,
-            **ids,
-            event=event,
-            clock_ms=narrator.clock_ms,
-            threshold_ms=threshold,
-            what=meaning,
-        )
+        times: dict[str, Any] = {"clock_ms": narrator.clock_ms, "threshold_ms": threshold}
+        return KeyStoryRow(batch_id=version - 1, **ids, event=event, **times, what=meaning)
 
     for at in range(min(by_version, default=version), version + 1):
         clock = judged.checkpoint.clock(at)
@@ -297,20 +285,18 @@ class Narrator:
             return f"{word}; the batch's clock covered it" if self._covered else word
         if clock is not None and clock.appended and event["event"] != "in_snapshot":
             return f"a tool {self._outcome(event)}"
-        result = self.leftover
-        proven = result is not None and result.certainty == "proven"
-        last = result is not None and result.last_put_version == event["version"]
-        cause = self._cause(due, was, threshold, clock, proven=proven and last)
-        return f"{cause} {self._outcome(event)}"
+        leftover = self.leftover
+        last = leftover is not None and leftover.last_put_version == event["version"]
+        proven = last and leftover is not None and leftover.certainty == "proven"
+        return f"{self._cause(due, was, threshold, clock, proven=proven)} {self._outcome(event)}"
 
     def silence(self, threshold: int | None) -> str:
         """What it means that a batch wrote nothing for the key; empty if nothing."""
         if not self.alive or not self._due(threshold):
             return ""
         if self._timed:
-            behind = _before(self.clock_ms, threshold, self._clock_name())
             again = "the function wrote nothing, so it fires again"
-            return f"its timeout lies {behind}: it fires; {again}"
+            return f"its timeout lies {self._before(self.clock_ms, threshold)}: it fires; {again}"
         if self._covered:
             return ""
         self._covered = True
@@ -335,7 +321,7 @@ class Narrator:
             return f"its timeout fired, or new data came ({why}); the call"
         if not due:
             return "a call for new data" if was is None else "before its timeout, a call for data"
-        fired = _before(was, threshold, self._clock_name())
+        fired = self._before(was, threshold)
         if self.only_sources_feed and clock is not None and clock.has_new_data is False:
             return f"its timeout lay {fired} and the batch had no new data: the timeout fired and"
         if proven:
@@ -357,8 +343,9 @@ class Narrator:
         bound = threshold - self._expiry.delay_ms
         return self.clock_ms <= bound if self._expiry.inclusive else self.clock_ms < bound
 
-    def _clock_name(self) -> str:
-        return "the batch's clock" if self._kind is None else _CLOCK_NAMES[self._kind]
+    def _before(self, clock_ms: int | None, threshold: int | None) -> str:
+        name = "the batch's clock" if self._kind is None else _CLOCK_NAMES[self._kind]
+        return f"{long_duration_text((threshold or 0) - (clock_ms or 0))} before {name}"
 
     def _time(self, event: Mapping[str, Any]) -> int | None:
         if self._timed:
@@ -381,8 +368,3 @@ def _field_ms(event: Mapping[str, Any], expiry: ExpiryField) -> int | None:
         return None  # a year beyond 9999
     micros = (moment - _EPOCH) // timedelta(microseconds=1)
     return -(-micros // MICROS_PER_MS)
-
-
-def _before(clock: int | None, threshold: int | None, name: str) -> str:
-    behind = (threshold or 0) - (clock or 0)
-    return f"{long_duration_text(behind)} before {name}"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
 from inspector.analyses.shared.judged import Judged, operator_names
 from inspector.analyses.shared.state_growth import growing_stores, state_growth
 from inspector.analyses.shared.store_heaps import heap_by_store, usual_layout
 from inspector.analyses.shared.words import StoreWords
-from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.restart import Restart
 from inspector.estimates.heap import RETAINED_BY_DEFAULT, of_rows
 from inspector.facts.versions import VersionFacts
@@ -25,13 +24,14 @@ from inspector.findings.verdict import (
     level_of,
     main_finding,
 )
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import NO_FAULT, Problem, Redact, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock
 from inspector.quantities import sentence
 from inspector.sparktypes import StructType
+from inspector.sums import sum_by_key
 
 
 def findings_of(judged: Judged) -> tuple[Finding, ...]:
@@ -71,10 +71,9 @@ _KEY_TEXT = 40  # characters of a key that a finding shows
 
 def verdict_of(judged: Judged, findings: Sequence[Finding]) -> Verdict:
     """The verdict on a version, by its findings."""
-    state = _State(judged.checkpoint, judged.version, judged.facts, heap_by_store(judged))
+    state = _State(judged)
     growth = state_growth(judged, state.size)
-    is_judged = growth is not None and growth.judged
-    growing = growth.growing if growth and is_judged else _gains_rows(judged.facts)
+    growing = growth.growing if growth and growth.judged else _gains_rows(judged.facts)
     cause = _cause(findings, state, growing=growing)
     verdict = counted_verdict(findings, judged.problems, cause, judged.restart)
     return replace(verdict, growth=growth, size=state.size, leftovers=leftover_count(judged))
@@ -82,9 +81,8 @@ def verdict_of(judged: Judged, findings: Sequence[Finding]) -> Verdict:
 
 def _gains_rows(facts: Facts) -> bool:
     """Whether there are more rows than halfway through the versions: of few, no trend is judged."""
-    rows: Counter[int] = Counter()
-    for versions in facts.by_store().values():
-        rows.update({version: of_version.rows for version, of_version in versions.items()})
+    of_stores = facts.by_store().values()
+    rows = sum_by_key((v, of.rows) for versions in of_stores for v, of in versions.items())
     ordered = [rows[version] for version in sorted(rows)]
     return not ordered or ordered[-1] > ordered[len(ordered) // 2]
 
@@ -100,7 +98,7 @@ def leftover_count(judged: Judged) -> int | None:
 
 def verdict_on_files(judged: Judged, findings: Sequence[Finding]) -> Verdict:
     """The verdict of a command that looks at files alone: nothing of growth and size."""
-    state = _State(judged.checkpoint, judged.version, Facts(), {})
+    state = _State(replace(judged, facts=Facts()))
     return counted_verdict(findings, judged.problems, _cause(findings, state), judged.restart)
 
 
@@ -122,33 +120,22 @@ def counted_verdict(
     )
 
 
-@dataclass(frozen=True)
 class _State:
-    checkpoint: Checkpoint
-    version: int
-    facts: Facts
-    heaps: Mapping[StoreName, int]
-
-    @property
-    def stores(self) -> dict[StoreName, VersionFacts]:
-        stores = self.facts.by_store(self.version)
-        return {name: versions[self.version] for name, versions in stores.items()}
-
-    @property
-    def size(self) -> StateSize:
+    def __init__(self, judged: Judged) -> None:
+        self.checkpoint, version = judged.checkpoint, judged.version
+        self.stores = {n: of[version] for n, of in judged.facts.by_store(version).items()}
+        self.heaps = Counter(heap_by_store(judged))
+        self.layout = usual_layout(self.checkpoint, version)
         rows, row_bytes, heap = self._together(self.stores)
-        counting = {name: of for name, of in self.stores.items() if name.store_name in COUNT_STORES}
+        counters = self._together(n for n in self.stores if n.store_name in COUNT_STORES)[0]
         has_heap = self.checkpoint.provider.keeps_maps
-        counters = self._together(counting)[0]
-        return StateSize(rows, row_bytes, heap if has_heap else None, counters)
+        self.size = StateSize(rows, row_bytes, heap if has_heap else None, counters)
 
-    def _together(self, stores: Mapping[StoreName, VersionFacts]) -> tuple[int, int, int]:
-        rows = sum(of_store.rows for of_store in stores.values())
-        size = sum(of_store.row_bytes for of_store in stores.values())
-        return rows, size, sum(map(self.heap_of, stores))
-
-    def heap_of(self, store: StoreName) -> int:
-        return self.heaps.get(store, 0)
+    def _together(self, names: Iterable[StoreName]) -> tuple[int, int, int]:
+        """Rows, row bytes and heap of some stores."""
+        of = [(self.stores[name], self.heaps[name]) for name in names]
+        rows, size = sum(facts.rows for facts, _ in of), sum(facts.row_bytes for facts, _ in of)
+        return rows, size, sum(heap for _, heap in of)
 
     def about(self, finding: Finding) -> tuple[int, int, int] | None:
         """Rows, row bytes and heap of the judged version that a finding is about."""
@@ -160,46 +147,35 @@ class _State:
                 for store, rule in operator.rules.items()
                 if (field := rule.expiry or rule.event_time) and field.clock is Clock.WATERMARK
             }
-            return self._together({n: o for n, o in self.stores.items() if n in by_watermark})
+            return self._together(self.stores.keys() & by_watermark)
         if concerns is Concerns.RECORDS or finding.rows is None or finding.bytes is None:
             return None
-        heap = self._heap(finding, finding.rows, finding.bytes)
-        counters = self._counters_of_all(finding, finding.rows)
-        if counters is None:
-            return finding.rows, finding.bytes, heap
-        counting = self.stores[counters]
-        rows, size = finding.rows + counting.rows, finding.bytes + counting.row_bytes
-        return rows, size, heap + self.heap_of(counters)
+        rows, size, heap = finding.rows, finding.bytes, 0
+        if finding.operator_id is not None and finding.store_name is not None:
+            name = StoreName(finding.operator_id, finding.store_name)
+            heap = self._heap(name, rows, size, rewritten=concerns is Concerns.REWRITTEN_ROWS)
+            if finding.store_name in VALUE_STORES and name in self.stores:
+                # Of all rows of a join's side, with the store that counts them.
+                at = VALUE_STORES.index(finding.store_name)
+                counters = StoreName(finding.operator_id, COUNT_STORES[at])
+                if rows >= self.stores[name].rows and counters in self.stores:
+                    more = self._together([counters])
+                    return rows + more[0], size + more[1], heap + more[2]
+        return rows, size, heap
 
-    def _counters_of_all(self, finding: Finding, rows: int) -> StoreName | None:
-        """The store that counts the rows of a join's side, if the finding is about all of them."""
-        if finding.operator_id is None or finding.store_name not in VALUE_STORES:
-            return None
-        of = StoreName(finding.operator_id, finding.store_name)
-        at = VALUE_STORES.index(finding.store_name)
-        counters = StoreName(finding.operator_id, COUNT_STORES[at])
-        stores = self.stores
-        whole = of in stores and rows >= stores[of].rows
-        return counters if whole and counters in stores else None
-
-    def _heap(self, finding: Finding, rows: int, size: int) -> int:
+    def _heap(self, name: StoreName, rows: int, size: int, *, rewritten: bool) -> int:
         """What these rows take in the versions that Spark retains; all of it, if they are all."""
-        if finding.operator_id is None or finding.store_name is None:
-            return 0
-        name = StoreName(finding.operator_id, finding.store_name)
-        of_store = self.stores.get(name, VersionFacts())
+        of_store, of_all = self.stores.get(name, VersionFacts()), self.heaps[name]
         if rows >= of_store.rows:
-            return self.heap_of(name)
+            return of_all
         # A finding has the bytes of its rows together: as much of them is keys as in all rows.
         keys = round(size * of_store.key_bytes / max(1, of_store.row_bytes))
-        layout = usual_layout(self.checkpoint, self.version)
-        of_these = of_rows(rows, keys, size - keys, layout, RETAINED_BY_DEFAULT).total
-        if finding.kind.concerns is Concerns.REWRITTEN_ROWS:
-            values = of_store.row_bytes - of_store.key_bytes
-            of_all = of_rows(of_store.rows, of_store.key_bytes, values, layout, RETAINED_BY_DEFAULT)
-            twice = max(0, self.heap_of(name) - of_all.total)
-            of_these += round(twice * size / max(1, of_store.row_bytes))
-        return min(of_these, self.heap_of(name))
+        of_these = of_rows(rows, keys, size - keys, self.layout, RETAINED_BY_DEFAULT).total
+        if rewritten:
+            sizes = of_store.key_bytes, of_store.value_bytes
+            once = of_rows(of_store.rows, *sizes, self.layout, RETAINED_BY_DEFAULT).total
+            of_these += round(max(0, of_all - once) * size / max(1, of_store.row_bytes))
+        return min(of_these, of_all)
 
 
 def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) -> Cause | None:

@@ -15,7 +15,6 @@ from inspector.checkpoint.storage import Storage
 from inspector.engines.engine import HADOOP
 from inspector.estimates.price import (
     PRICES_OF,
-    Pace,
     Work,
     dollars,
     measure,
@@ -51,10 +50,17 @@ def estimate_audits(
                 raise work
             problems.append(problem(work, candidate.path))
             continue
-        hours = pace.seconds(work.files, work.bytes) / 3600
-        cost = dollars(work, hours, prices_for(candidate.path, price))
+        seconds = pace.seconds(work.files, work.bytes)
+        cost = dollars(work, seconds / 3600, prices_for(candidate.path, price))
         total, sum_dollars = total + work, sum_dollars + cost
-        rows.append(_row(candidate.path, work, pace, cost))
+        rows.append(
+            EstimateRow(
+                checkpoint=candidate.path,
+                **asdict(work),
+                core_seconds=round(seconds, 3),
+                dollars=f"{cost:.6f}",
+            )
+        )
     return Report(
         "audit",
         paths[0] if len(paths) == 1 else f"{len(result):,} checkpoints",
@@ -97,15 +103,6 @@ def work_of(candidate: Found, options: Options) -> Work:
     version = options.state_version if options.batch is None else options.batch + 1
     storage = Storage.open(root, options.storage_options)
     return work_of_audit(storage, chosen, version, is_root=candidate.is_root)
-
-
-def _row(path: str, work: Work, pace: Pace, cost: float) -> EstimateRow:
-    return EstimateRow(
-        checkpoint=path,
-        **asdict(work),
-        core_seconds=round(pace.seconds(work.files, work.bytes), 3),
-        dollars=f"{cost:.6f}",
-    )
 
 
 def _notes(price: Mapping[str, str]) -> Iterator[str]:

@@ -48,9 +48,6 @@ if TYPE_CHECKING:
     from inspector.render.page.page_model import LineChart
 
 
-_NO_METRICS: Mapping[str, float | int | None] = MappingProxyType({})
-
-
 @dataclass(frozen=True)
 class Subject:
     """A version of a checkpoint, of which an analysis may have read the listing alone."""
@@ -98,9 +95,8 @@ class Subject:
         selection = self.checkpoint.selection
         if selection == Selection() and self.subset is None:
             return None
-        operators, query = self.checkpoint.operators, self.checkpoint.query
-        read = [store for operator in operators for store in operator.layout.stores]
-        stores = [store for operator in query for store in operator.layout.stores]
+        read = self.checkpoint.layout.stores
+        stores = [store for operator in self.checkpoint.query for store in operator.layout.stores]
         relative, subset = self.checkpoint.storage.relative, self.subset
         files_read = _files(read)
         if subset is not None:
@@ -138,7 +134,7 @@ class Subject:
         footnotes: Sequence[str] = (),
         findings: Sequence[Finding] | None = None,
         verdict: Verdict | None = None,
-        metrics: Mapping[str, float | int | None] = _NO_METRICS,
+        metrics: Mapping[str, float | int | None] = MappingProxyType({}),
         rules: Sequence[Kind] = (),
         charts: Sequence[LineChart] = (),
     ) -> Report:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from functools import cached_property
 
 from inspector.analyses.shared.judged import Judged, operator_names
@@ -80,13 +81,11 @@ def heap_by_version(judged: Judged) -> HeapByVersion:
     result: HeapByVersion = {}
     layout = usual_layout(judged.checkpoint, judged.version)
     for store in store_heaps(judged, layout, RETAINED_BY_DEFAULT):
-        of_store = result.setdefault(store.store.name, {})
-        for of_version in store.versions:
-            pair = {
-                v: store.versions[v] for v in (of_version - 1, of_version) if v in store.versions
-            }
+        of_store, versions = result.setdefault(store.store.name, {}), store.versions
+        for version in versions:
+            pair = {v: versions[v] for v in (version - 1, version) if v in versions}
             heap = replace(store, versions=pair).held
-            of_store[of_version] = of_store.get(of_version, 0) + heap.total
+            of_store[version] = of_store.get(version, 0) + heap.total
     return result
 
 
@@ -138,15 +137,14 @@ def store_heaps(judged: Judged, layout: Layout, retain: int) -> list[StoreHeap]:
     if not checkpoint.provider.keeps_maps:
         return []
     names = operator_names(checkpoint)
-    grouped: dict[StoreId, dict[int, VersionFacts]] = {}
-    prefixes: dict[StoreId, dict[int, PrefixFacts]] = {}
-    for (store, of_version), version_facts in facts.versions.items():
-        grouped.setdefault(store, {})[of_version] = version_facts
-    for (store, of_version), prefix_facts in facts.prefixes.items():
-        prefixes.setdefault(store, {})[of_version] = prefix_facts
-    heaps = []
-    for store, versions in sorted(grouped.items()):
-        if judged.version in versions:
-            name, of_store = names.get(store.operator_id, ""), prefixes.get(store, {})
-            heaps.append(StoreHeap(store, name, versions, of_store, layout, retain))
-    return heaps
+    versions: dict[StoreId, dict[int, VersionFacts]] = defaultdict(dict)
+    prefixes: dict[StoreId, dict[int, PrefixFacts]] = defaultdict(dict)
+    for (store, version), version_facts in facts.versions.items():
+        versions[store][version] = version_facts
+    for (store, version), prefix_facts in facts.prefixes.items():
+        prefixes[store][version] = prefix_facts
+    return [
+        StoreHeap(s, names.get(s.operator_id, ""), versions[s], prefixes[s], layout, retain)
+        for s in sorted(versions)
+        if judged.version in versions[s]
+    ]

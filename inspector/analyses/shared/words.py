@@ -61,17 +61,12 @@ class StoreWords:
     """Rows as JSON values, or what redaction leaves of them; None where no schema is known."""
 
     def __init__(self, checkpoint: Checkpoint, redact: Redact = Redact.NONE) -> None:
-        self._unknown = RowWords(None, redact)
-        self.redact = redact
-        self._keys: dict[StoreName, RowWords] = {}
-        self._values: dict[StoreName, RowWords] = {}
-        self._folders = {
-            operator.operator_id: checkpoint.storage.full_path(operator.layout.directory)
-            for operator in checkpoint.operators
-        }
-        for store_name, schema in store_schemas(checkpoint).items():
-            self._keys[store_name] = RowWords(schema.key, redact)
-            self._values[store_name] = RowWords(widen_timeout(schema.value), redact)
+        self._unknown, self.redact = RowWords(None, redact), redact
+        folder = checkpoint.storage.full_path
+        self._folders = {o.operator_id: folder(o.layout.directory) for o in checkpoint.operators}
+        schemas = store_schemas(checkpoint).items()
+        self._keys = {name: RowWords(of.key, redact) for name, of in schemas}
+        self._values = {name: RowWords(widen_timeout(of.value), redact) for name, of in schemas}
 
     def keys(
         self, store: StoreName, rows: Sequence[bytes | None], schema: StructType | None = None
