@@ -9,7 +9,7 @@ from inspector.analyses.shared import options as o
 from inspector.analyses.shared.conclusion import verdict_on_files
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Judged, vouching, vouching_notes
+from inspector.analyses.shared.judged import Judged, vouching_notes
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
@@ -158,7 +158,10 @@ def verify_report(judged: Judged) -> Report:
         "checksum_files": sum(main_path(f) in files for f in sums.values()),
         "checksum_files_that_passed": passed.file_checksums,
         "row_checksums_that_passed": passed.row_checksums,
-        **vouching(checkpoint, facts),
+        "files_without_checksum": facts.checks.unsummed_files,
+        "files_confirmed_by_snapshot": facts.checks.confirmed_files,
+        "small_files": checkpoint.small_files,
+        "small_files_without_checksum": checkpoint.unsummed_small_files,
     }
     if whole:
         summary |= {

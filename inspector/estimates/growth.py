@@ -117,11 +117,8 @@ def _grows(values: _Floats) -> bool:
         return False
     steps = np.diff(values)[half:]
     error = float(steps.std(ddof=1)) / len(steps) ** 0.5
-    return bool(
-        (steps >= 0).all()
-        or newest.max() > _RISE * before.max()
-        or steps.mean() > _STANDARD_ERRORS * error
-    )
+    rises = newest.max() > _RISE * before.max() or steps.mean() > _STANDARD_ERRORS * error
+    return bool(rises or (steps >= 0).all())
 
 
 def _is_full(values: _Floats) -> bool:
@@ -130,11 +127,9 @@ def _is_full(values: _Floats) -> bool:
     # What falls all along is a sawtooth, of which the record says nothing.
     last = int(values.argmax())
     filling, full = np.diff(values[: last + 1]), np.diff(values[last:])
-    fallen = -filling.clip(max=0).sum()
-    falls = int((full < 0).sum())
-    return bool(
-        falls >= _FALLS and (full > 0).any() and fallen <= _FALLEN * filling.clip(min=0).sum()
-    )
+    risen, fallen = filling.clip(min=0).sum(), -filling.clip(max=0).sum()
+    again = (full < 0).sum() >= _FALLS and (full > 0).any()
+    return bool(again and fallen <= _FALLEN * risen)
 
 
 def _last_bottom(values: Sequence[int]) -> int:

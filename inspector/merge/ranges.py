@@ -96,9 +96,8 @@ def _is_contradicted(observation: Observed[JudgedLeftover], clocks: _Clocks) -> 
     if version is None or needs is Needs.BEFORE_WINDOW:
         return False
     # What stands by both clocks is found with the watermark.
-    return clocks.get((observation.store, version)) == frozenset(
-        {observation.fact.timeout_kind or EVENT}
-    )
+    kind = observation.fact.timeout_kind or EVENT
+    return clocks.get((observation.store, version)) == frozenset([kind])
 
 
 _IN_COMMON: Mapping[type[Fact], Callable[[Any], Hashable]] = {
@@ -141,9 +140,8 @@ def _problem(differences: Sequence[SnapshotDiffers], store: StoreId) -> ReadProb
 def _counts(count: LeftoverCount, leftover: LeftoverCount) -> LeftoverCount:
     """The leftovers of two ranges of a partition's keys, of one group of one judgement."""
     names = ("rows", "key_bytes", "value_bytes", "untouched", "changed", "empty")
-    sums: dict[str, Any] = {
-        name: sum_or_none((getattr(count, name), getattr(leftover, name))) for name in names
-    }
+    both = count, leftover
+    sums: Any = {name: sum_or_none(getattr(of, name) for of in both) for name in names}
     return replace(
         count,
         expired_version=min(count.expired_version, leftover.expired_version),

@@ -150,12 +150,8 @@ class Resolution(Message):
         if not opposing or self.user_clock is not None:
             return leftover
         # Between the two nobody knows: what is said holds from the first batch that shows it.
-        same_side = [
-            at
-            for at, votes in shown.items()
-            if at > max(opposing) and votes not in (None, opposite)
-        ]
-        begin = min(last, *same_side) if same_side else last
+        same_side = [at for at, votes in shown.items() if at > max(opposing) and votes is kind]
+        begin = min([last, *same_side])
         if begin <= first:
             return leftover
         # Of a run with gaps it is not known which batches are left: the last one surely.

@@ -33,14 +33,12 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     key, _ = shape.schemas[store]
     if not key.fields:
         return StoreRule(
-            unknown="a global aggregation has one row, which stays for ever",
-            source=SOURCE,
-            needs_none=True,
+            unknown="a global aggregation has one row, which stays for ever", needs_none=True
         )
     expiry = watermark_field(key, RowPart.KEY)
     if expiry is not None:
         advice = "use append or update mode: complete mode keeps every group for ever"
-        return StoreRule(expiry=expiry, advice=advice, source=SOURCE, doubt=COMPLETE)
+        return StoreRule(expiry=expiry, advice=advice, doubt=COMPLETE)
     windowed = any(is_window(field.data_type) for field in key.fields)
     return StoreRule(
         never="no grouping column carries a watermark, so no group is ever removed",
@@ -48,5 +46,4 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         if windowed
         else "group by a window or an event-time column with withWatermark, "
         "or make sure that the groups are few",
-        source=SOURCE,
     )

@@ -21,11 +21,10 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     key, _ = shape.schemas[store]
     expiry = watermark_field(key, RowPart.KEY)
     if expiry is not None:
-        return StoreRule(expiry=expiry, source=SOURCE)
+        return StoreRule(expiry=expiry)
     return StoreRule(
         never="none of the columns of dropDuplicates carries a watermark, so no key is ever "
         "removed",
         advice="use dropDuplicatesWithinWatermark (Spark 3.5), "
         "or put the event time among the columns of dropDuplicates",
-        source=SOURCE,
     )

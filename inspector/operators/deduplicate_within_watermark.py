@@ -26,6 +26,6 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     """The expiry rule of a deduplication within the watermark."""
     _, value = shape.schemas[store]
     if [column.name for column in value.fields] != [FIELD]:
-        return StoreRule(unknown=f"its value schema is not the one field {FIELD}", source=SOURCE)
+        return StoreRule(unknown=f"its value schema is not the one field {FIELD}")
     expiry = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), MICROS_PER_MS, True, FIELD)
-    return StoreRule(expiry=expiry, source=SOURCE)
+    return StoreRule(expiry=expiry)

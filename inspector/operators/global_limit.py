@@ -15,6 +15,4 @@ REWRITES = "a limit has one row, which costs nothing; nothing has to be done"
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:  # noqa: ARG001 - one form for all
     """A limit's one row stays as long as the query."""
-    return StoreRule(
-        unknown="a limit has one row, which stays for ever", source=SOURCE, needs_none=True
-    )
+    return StoreRule(unknown="a limit has one row, which stays for ever", needs_none=True)

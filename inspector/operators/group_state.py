@@ -54,8 +54,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         return StoreRule(
             never="the query has no timeout, so a key goes only when the function removes it",
             advice="give the query a timeout and call remove() when it fires",
-            source=SOURCE,
         )
     expiry = ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (ordinal,), 1, False, TIMEOUT_FIELD)
     advice = "call state.remove() in the branch where state.hasTimedOut"
-    return StoreRule(expiry=expiry, advice=advice, source=SOURCE)
+    return StoreRule(expiry=expiry, advice=advice)

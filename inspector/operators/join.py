@@ -85,7 +85,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             if store in JOIN_INDEX_STORES
             else "a counter goes with the last row of its join key"
         )
-        return StoreRule(unknown=reason, source=SOURCE, needs_none=True)
+        return StoreRule(unknown=reason, needs_none=True)
     sides = {name: shape.schemas.get(name) for name in value_stores(shape.schemas)}
     # Without a schema there is no proof that the watermark is absent.
     if not any(of is None or any(map(event_time_field, of)) for of in sides.values()):
@@ -94,7 +94,6 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             never="no column of either side that is in the state carries a watermark, so no row "
             "is ever removed",
             advice=_ADVICE,
-            source=SOURCE,
         )
     key, value = shape.schemas[store]
     event_time = watermark_field(value, RowPart.VALUE)
@@ -105,13 +104,11 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             never=f"no column of the {bare[0].partition('-')[0]} side that is in the state carries "
             "a watermark and the join key holds no time, so no row of either side is ever removed",
             advice=_ADVICE,
-            source=SOURCE,
         )
     return StoreRule(
         unknown="the time range of the join condition is not in the checkpoint "
         "(--join-retention gives it)",
         advice=_ADVICE,
-        source=SOURCE,
         event_time=event_time,
         key_times=tuple(key_times(key)),
     )

@@ -6,9 +6,10 @@ shape of the stores and their schemas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from types import ModuleType
 
+from inspector.light_dataclasses import replace
 from inspector.operators import (
     aggregation,
     deduplicate,
@@ -32,10 +33,7 @@ _MODULES: tuple[ModuleType, ...] = (
     global_limit,
     transform_with_state,
 )
-_RULES: dict[str, Callable[[OperatorShape, str], StoreRule]] = {
-    name: module.rule for module in _MODULES for name in module.NAMES
-}
-_REWRITES: dict[str, str] = {name: module.REWRITES for module in _MODULES for name in module.NAMES}
+_MODULE_OF = {name: module for module in _MODULES for name in module.NAMES}
 UNKNOWN = "unknown"
 LOOK_AT_REWRITES = (
     "see what inspector sharing says of each version, and which keys inspector top lists"
@@ -44,24 +42,25 @@ LOOK_AT_REWRITES = (
 
 def rewrite_advice(name: str) -> str:
     """What the user of an operator can do about updates that write the value that is there."""
-    return _REWRITES.get(name, LOOK_AT_REWRITES)
+    return getattr(_MODULE_OF.get(name), "REWRITES", LOOK_AT_REWRITES)
 
 
 def rule_for(shape: OperatorShape, store: str) -> StoreRule:
     """The expiry rule of one store of an operator."""
-    rule = _RULES.get(shape.name)
+    module = _MODULE_OF.get(shape.name)
     if shape.name == UNKNOWN:
         return StoreRule(
             unknown="the operator cannot be identified: its name (Spark 4.0 and later) and its "
             "state schema (Spark 3.1 and later) are missing or cannot be read"
         )
-    if rule is None:
+    if module is None:
         return StoreRule(unknown=f"no rule is known for operator {shape.name!r}")
     if store not in shape.schemas:
         return StoreRule(
             unknown="the state schema (Spark 3.1 and later write one) is missing or cannot be read"
         )
-    return _readable(rule(shape, store), *shape.schemas[store])
+    rule = module.rule(shape, store)
+    return _readable(replace(rule, source=rule.source or module.SOURCE), *shape.schemas[store])
 
 
 def _readable(rule: StoreRule, key: StructType, value: StructType) -> StoreRule:

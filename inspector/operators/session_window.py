@@ -26,9 +26,8 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     expiry = watermark_field(value, RowPart.VALUE)
     if expiry is not None:
         advice = "use append mode: complete mode keeps every session for ever"
-        return StoreRule(expiry=expiry, advice=advice, source=SOURCE, doubt=COMPLETE)
+        return StoreRule(expiry=expiry, advice=advice, doubt=COMPLETE)
     return StoreRule(
         never="the session's time carries no watermark, so no session is ever removed",
         advice="add withWatermark on the event-time column",
-        source=SOURCE,
     )

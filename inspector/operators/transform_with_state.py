@@ -197,7 +197,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     if family is Family.TIMERS:
         return _timers(store)
     if family.is_helper:
-        return StoreRule(unknown=_of_helper(family, variable), source=SOURCE, needs_none=True)
+        return StoreRule(unknown=_of_helper(family, variable), needs_none=True)
     if has_ttl(value):
         expiry = ExpiryField(Clock.PROCESSING_TIME, RowPart.VALUE, (1,), 1, True, TTL_FIELD)
         return StoreRule(
@@ -225,7 +225,6 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         unknown="the variable has no TTL, so that it goes when the processor clears it",
         advice=f"declare {variable!r} with a TTL ({TTL_OPTION}; with TimeMode.ProcessingTime), or "
         "clear it in handleExpiredTimer",
-        source=SOURCE,
     )
 
 

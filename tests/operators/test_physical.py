@@ -14,7 +14,7 @@ from inspector.operators.physical import (
     only_sources_feed,
     physical_operator,
 )
-from inspector.operators.registry import _RULES
+from inspector.operators.registry import _MODULE_OF
 
 TRANSFORM = "transformWithStateExec"
 
@@ -24,7 +24,7 @@ def in_mode(mode: str, name: str = TRANSFORM) -> PhysicalOperator:
 
 
 def test_every_operator_with_a_rule_has_a_row_with_its_source() -> None:
-    assert set(PHYSICAL) == set(_RULES)
+    assert set(PHYSICAL) == set(_MODULE_OF)
     for name, operator in PHYSICAL.items():
         assert operator.name == name
         assert operator.source

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inspector.operators.registry import (
-    _RULES,
+    _MODULE_OF,
     LOOK_AT_REWRITES,
     UNKNOWN,
     identify,
@@ -109,7 +109,7 @@ def test_what_is_not_known_is_said() -> None:
     assert "the state schema (Spark 3.1 and later write one) is missing" in without.unknown
 
 
-@pytest.mark.parametrize("name", _RULES)
+@pytest.mark.parametrize("name", _MODULE_OF)
 def test_every_operator_has_its_own_advice_on_rewrites(name: str) -> None:
     assert rewrite_advice(name) != LOOK_AT_REWRITES
     assert ("update()" in rewrite_advice(name)) == (

@@ -55,6 +55,7 @@ from inspector.providers.chain import chain_for
 from inspector.quantities import short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
+from inspector.sums import sum_by_key
 
 FACTS = Request(fit=True)
 
@@ -403,9 +404,7 @@ class _Copy:
         checkpoint = open_checkpoint(place.url, self._options)
         run = Run.at(checkpoint, version, written, self._run.engine)
         read = evicting.copy_facts(run, evicting.copying(run, checked=True).tasks)
-        expected, actual = (
-            {seen.store: seen.fact for seen in of.of(RowPrints)} for of in (done, read)
-        )
+        expected, actual = ({p.store: p.fact for p in of.of(RowPrints)} for of in (done, read))
         for store in sorted({*expected, *actual}):
             if expected.get(store) != actual.get(store):
                 which = f"operator {store.operator_id}, store {store.store_name}, partition"
@@ -554,10 +553,7 @@ def _digest(chunks: Iterable[bytes], digest: blake2b) -> Iterator[bytes]:
 
 
 def _evicted_rows(done: Facts) -> dict[StoreName, int]:
-    return {
-        name: sum(fact.rows for fact in by_class.values())
-        for name, by_class in done.merged(Evicted).items()
-    }
+    return sum_by_key((seen.store.name, seen.fact.rows) for seen in done.of(Evicted))
 
 
 def _damage(run: Run, facts: Facts) -> Iterator[Problem]:
@@ -566,10 +562,8 @@ def _damage(run: Run, facts: Facts) -> Iterator[Problem]:
     Files that no restart needs do not count: the copy leaves them out.
     """
     checkpoint, version = run.checkpoint, run.version
-    having = (
-        of for of in checkpoint.store_files.values() if version in (*of.deltas, *of.snapshots)
-    )
-    needed = {file.path for of in having for file in chain_for(of, version).files}
+    whole = (of for of in checkpoint.store_files.values() if version in (*of.deltas, *of.snapshots))
+    needed = {file.path for of in whole for file in chain_for(of, version).files}
     folders = (folder for operator in checkpoint.operators for folder in operator.layout.folders)
     state = {file.path for folder in folders for file in folder.of_kind(*KINDS_OF_STATE)}
     for problem in run.problems(facts):

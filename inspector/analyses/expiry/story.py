@@ -66,9 +66,8 @@ _INFERRED_BY: Mapping[LeftoverClass, Sequence[str]] = {
 def _inference(name: str) -> str:
     inference, said = INFERENCES[name], docs.entry(name).paragraphs
     often = f"right {inference.right:,} of {inference.of:,} times on random workloads"
-    return (
-        f"inference {name}: {said['']} It was {often}. Made certain by: {said['Made certain by']}."
-    )
+    certain = f"Made certain by: {said['Made certain by']}."
+    return f"inference {name}: {said['']} It was {often}. {certain}"
 
 
 _CLOCK_NAMES = {
@@ -149,7 +148,11 @@ def _class_row(
     )
 
 
-def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
+_Event = Mapping[str, Any]  # a row of ``history``
+_Key = tuple[int, str, int, str]  # operator, store, partition and key
+
+
+def explain_keys(judged: Judged, events: Sequence[_Event]) -> Report:
     """The story of each key that the events are of."""
     checkpoint, facts = judged.checkpoint, judged.facts
     listed = LeftoverWords.of(checkpoint, Redact.NONE).rows(facts.leftovers, LeftoverRow)
@@ -177,18 +180,16 @@ def _timer_clock(
     return None if lags else kind
 
 
-def _place(row: Mapping[str, Any], moves: Collection[int]) -> tuple[int, str, int, str]:
+def _place(row: _Event, moves: Collection[int]) -> _Key:
     """What a key is told by: without its partition, if a repartitioning moved it from another."""
     partition = -1 if moves else row["partition_id"]
     return row["operator_id"], row["store_name"], partition, str(row["key_hex"])
 
 
-def _by_key(
-    events: Sequence[Mapping[str, Any]], moves: Collection[int]
-) -> dict[tuple[int, str, int, str], list[Mapping[str, Any]]]:
-    by_key: dict[tuple[int, str, int, str], list[Mapping[str, Any]]] = {}
+def _by_key(events: Sequence[_Event], moves: Collection[int]) -> dict[_Key, list[_Event]]:
+    by_key: dict[_Key, list[_Event]] = defaultdict(list)
     for event in events:
-        of_key = by_key.setdefault(_place(event, moves), [])
+        of_key = by_key[_place(event, moves)]
         # The snapshot of a repartitioning says nothing new of a key whose history is there.
         if not of_key or event["version"] - 1 not in moves:
             of_key.append(event)
@@ -196,7 +197,7 @@ def _by_key(
 
 
 def _story(
-    judged: Judged, events_of_key: Sequence[Mapping[str, Any]], narrator: Narrator
+    judged: Judged, events_of_key: Sequence[_Event], narrator: Narrator
 ) -> Iterator[KeyStoryRow]:
     version, first = judged.version, events_of_key[0]
     by_version = group_by(events_of_key, lambda event: int(event["version"]))
@@ -270,9 +271,7 @@ class Narrator:
         by_batch = self._expiry.clock is Clock.PROCESSING_TIME
         return clock.timestamp_ms if by_batch else clock.watermark_ms or None
 
-    def event(
-        self, event: Mapping[str, Any], clock: BatchClock | None, threshold: int | None
-    ) -> str:
+    def event(self, event: _Event, clock: BatchClock | None, threshold: int | None) -> str:
         """What a put or removal means."""
         due, was = self._due(threshold), self.clock_ms
         self.alive = event["event"] not in ("removal", "absent_removal")
@@ -328,7 +327,7 @@ class Narrator:
             return f"its timeout lay {fired} and its record behind those of new data: it fired and"
         return f"its timeout lay {fired}: it fired, or new data came; the call"
 
-    def _outcome(self, event: Mapping[str, Any]) -> str:
+    def _outcome(self, event: _Event) -> str:
         if event["event"] == "in_snapshot":
             return "before the window left this"
         if not self.alive:
@@ -347,14 +346,14 @@ class Narrator:
         name = "the batch's clock" if self._kind is None else _CLOCK_NAMES[self._kind]
         return f"{long_duration_text((threshold or 0) - (clock_ms or 0))} before {name}"
 
-    def _time(self, event: Mapping[str, Any]) -> int | None:
+    def _time(self, event: _Event) -> int | None:
         if self._timed:
             timer: int | None = event["timeout_ms"]
             return timer
         return None if self._expiry is None else _field_ms(event, self._expiry)
 
 
-def _field_ms(event: Mapping[str, Any], expiry: ExpiryField) -> int | None:
+def _field_ms(event: _Event, expiry: ExpiryField) -> int | None:
     value: Any = event[expiry.part.value]
     for name in expiry.name.split("."):
         value = value.get(name) if isinstance(value, dict) else None

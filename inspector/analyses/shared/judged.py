@@ -212,16 +212,6 @@ def _files(stores: Iterable[StoreLayout]) -> list[StoreFile]:
     return [file for store in folders.values() for file in store.of_kind(*KINDS_OF_STATE)]
 
 
-def vouching(checkpoint: Checkpoint, facts: Facts) -> dict[str, Any]:
-    """The counts, for the summary of a report that read every file to its end."""
-    return {
-        "files_without_checksum": facts.checks.unsummed_files,
-        "files_confirmed_by_snapshot": facts.checks.confirmed_files,
-        "small_files": checkpoint.small_files,
-        "small_files_without_checksum": checkpoint.unsummed_small_files,
-    }
-
-
 def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
     """One sentence on state files, or none where a checksum vouches for every one.
 
@@ -253,9 +243,8 @@ def appended_notes(checkpoint: Checkpoint) -> Iterator[str]:
     for batch, clock in logs.clocks.items():
         if clock.appended and clock.committed:
             if batch in logs.repartitions:
-                old, new = (
-                    partition_count(checkpoint, n + 1) for n in (logs.repartitions[batch], batch)
-                )
+                batches = logs.repartitions[batch], batch
+                old, new = (partition_count(checkpoint, n + 1) for n in batches)
                 text = f"repartitioned the state from {old} to {new} partitions"
             else:
                 text = "was appended by a tool"

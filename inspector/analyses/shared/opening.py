@@ -12,6 +12,7 @@ which stays longest; where it is faster than these too, that is said, and no dam
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from inspector.analyses.shared.judged import Subject, thresholds_of
@@ -53,7 +54,6 @@ OUTPACED_AGAIN = (
 _LISTED_AGAIN = (
     "files changed while they were being listed; they were listed again, and the report is complete"
 )
-_VERBS = {DENIED_SLUG: "refused"}
 
 
 def fold_problems(problems: Iterable[Problem]) -> tuple[Problem, ...]:
@@ -72,7 +72,8 @@ def _one(alike: list[Problem]) -> Problem:
     if paths == 1:
         return first
     more = short_count_text(paths - 1, "other file or folder", "other files and folders")
-    message = f"{first.message} (and so {_VERBS.get(first.slug, 'failed')} for {more})"
+    verb = "refused" if first.slug == DENIED_SLUG else "failed"
+    message = f"{first.message} (and so {verb} for {more})"
     same_store = all(problem.store == first.store for problem in alike)
     return replace(first, message=message, store=first.store if same_store else None, version=None)
 
@@ -119,8 +120,7 @@ class Listings:
         return new
 
 
-def _identity(problem: Problem) -> object:
-    return problem.slug, problem.path, problem.message
+_identity = attrgetter("slug", "path", "message")
 
 
 def newest_whole(checkpoint: Checkpoint) -> int | None:

@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from enum import Enum
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -79,10 +78,9 @@ class ReportCache:
             inside = self._tree.folders.get("", ())
             self.is_root = bool(kept["is_root"]) and is_root_with(storage, inside)
             return None
-        when = time_ms_text(kept["made_ms"])
         note = (
-            f"No file has changed since {when}, when all of them were read: this report is that of "
-            "then, from the cache."
+            f"No file has changed since {time_ms_text(kept['made_ms'])}, when all of them were "
+            "read: this report is that of then, from the cache."
         )
         report = report_from_json(kept["report"])
         return replace(report, notes=(*report.notes, note))
@@ -110,10 +108,9 @@ class ReportCache:
             "is_root": self.is_root,
             "listing": self._listing,
             "made_ms": time.time_ns() // 1_000_000,
+            "report": report_json(report),
         }
-
-        content = json.dumps(entry | {"report": report_json(report)}).encode()
-        self._attempt(lambda files: files.write(self._name, content))
+        self._attempt(lambda files: files.write(self._name, json.dumps(entry).encode()))
 
     def _entry(self) -> dict[str, Any] | None:
         content = self._attempt(lambda files: files.read(self._name))

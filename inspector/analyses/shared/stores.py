@@ -96,9 +96,7 @@ def table_name(store: StoreName) -> str:
 
 def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
     """Tasks of one store each, by operator and store name."""
-    result = group_by(
-        _each_store(tasks), lambda task: StoreName(task.operator_id, task.stores[0].store_name)
-    )
+    result = group_by(_each_store(tasks), lambda task: task.store_id(task.stores[0]).name)
     return dict(sorted(result.items()))
 
 
@@ -176,12 +174,9 @@ def check_there(run: Opened, paths: Iterable[str]) -> Checkpoint:
 def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
     """The task of one store by a new listing (:func:`check_there`), if that has the store."""
     store = task.stores[0]
-    checkpoint = check_there(run, paths)
-    for again in plan(checkpoint, task.version, history=False):
-        if (again.operator_id, again.partition_id) == (task.operator_id, task.partition_id):
-            files = {listed_store.store_name: listed_store.files for listed_store in again.stores}
-            result = files.get(store.store_name, store.files)
-            return replace(task, stores=(replace(store, files=result),))
+    for again in _each_store(plan(check_there(run, paths), task.version, history=False)):
+        if again.store_id(again.stores[0]) == task.store_id(store):
+            return replace(task, stores=(replace(store, files=again.stores[0].files),))
     return task
 
 
@@ -294,10 +289,9 @@ def store_tasks(
 ) -> dict[StoreName, list[TypedTask]]:
     """The tasks of each store's table."""
     names = operator_names(run.checkpoint)
-    first = table_options.from_batch + 1
-    raw, mode = table_options.raw, table_options.mode
+    of_all = changes, table_options.from_batch + 1, table_options.raw, table_options.mode
     return {
-        store: [TypedTask(task, names[store[0]], changes, first, raw, mode) for task in tasks]
+        store: [TypedTask(task, names[store.operator_id], *of_all) for task in tasks]
         for store, tasks in by_store(_tasks(run)).items()  # executors have other tasks beside each
     }
 
@@ -321,10 +315,10 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
             raise CheckpointError(
                 f"operator {operator_id} has no store {name!r}, it has {names}", run.checkpoint.root
             )
-        tasks = of_stores[result[0]]
+        first, *further = of_stores[result[0]]
         listed = listed_problems(run, table_options.mode, result[:1])
-        tasks = [replace(tasks[0], listed=listed), *tasks[1:]]
-        return TablePlan(typed_schema(tasks[0]), run_typed_rows, work_of(tasks), run)
+        work = work_of([replace(first, listed=listed), *further])
+        return TablePlan(typed_schema(first), run_typed_rows, work, run)
 
     def schema(path: str | Opened, options: Options, table_options: TableOptions) -> pa.Schema:
         return plan(path, options, table_options).schema
