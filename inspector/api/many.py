@@ -17,16 +17,11 @@ import pyarrow as pa
 
 from inspector import analyses
 from inspector.analyses.audit import audit
+from inspector.analyses.shared import report_cache
 from inspector.analyses.shared.estimate import work_of
 from inspector.analyses.shared.fleet_run import Audited, Outcome, Shown, find_all, run_all
 from inspector.analyses.shared.opening import Recalled, begin
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.report_cache import (
-    ReportCache,
-    check_outside,
-    report_from_json,
-    report_json,
-)
 from inspector.checkpoint.cache_files import cache_files
 from inspector.checkpoint.search import Found
 from inspector.engines.choose import LOCAL, EngineOptions
@@ -148,7 +143,7 @@ class _Job:
             options = tuple(sorted(self._options.storage_options.items()))
             with suppress(OSError, InspectorError, TypeError):
                 for place in waiting.values():
-                    check_outside(place.path, folder)
+                    report_cache.check_outside(place.path, folder)
                 cache_files(folder, options).make_secret()
         for answer in self._ask(_audit, whole):
             yield self._place_with(waiting.pop(answer["number"]), answer)
@@ -170,7 +165,7 @@ class _Job:
             if note not in self._said:
                 self._said.add(note)
                 self._options.engine.notify(note)
-        report = report_from_json(zlib.decompress(answer["report"]).decode())
+        report = report_cache.report_from_json(zlib.decompress(answer["report"]).decode())
         recalled = Recalled(report, self._options, is_kept=answer["is_kept"])
         return Audited(place.path, is_root=place.is_root, run=recalled)
 
@@ -197,7 +192,7 @@ def _run(
 def _look(place: Found, options: Options) -> Answer:
     """What a listing says: the report that a cache has, or what is to be read."""
     if options.cache is not None:
-        report = ReportCache(place.path, options, is_root=place.is_root).recall()
+        report = report_cache.ReportCache(place.path, options, is_root=place.is_root).recall()
         if report is not None:
             return _row_of(report, is_kept=True)
     work = work_of(place, options)
@@ -212,4 +207,4 @@ def _audit(place: Found, options: Options) -> Answer:
 
 
 def _row_of(report: Report, *, is_kept: bool) -> Answer:
-    return {"report": zlib.compress(report_json(report).encode()), "is_kept": is_kept}
+    return {"report": zlib.compress(report_cache.report_json(report).encode()), "is_kept": is_kept}

@@ -13,6 +13,7 @@ the heaps of several add.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from inspector.facts.heap_prefixes import PrefixFacts
@@ -140,8 +141,6 @@ def _presize(rows: int) -> int:
     return room if room <= 2 else 2 * room
 
 
-# --- what a store has ---------------------------------------------------------------------------
-
 RETAINED_BY_DEFAULT = 2  # ``spark.sql.streaming.maxBatchesToRetainInMemory`` (Spark 2.4 and later)
 
 READ_AND_WRITE = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
@@ -249,22 +248,15 @@ Prefixes = Mapping[int, PrefixFacts]  # those of a session window; empty for oth
 NO_PREFIXES: Prefixes = {}
 
 
-# --- versions between batches ------------------------------------------------------------------
-
-
 def held(versions: Versions, n: int) -> list[int]:
     """Which versions are counted when ``n`` are retained: the newest, oldest first."""
     # Fewer than n where less history is known. It ends at a version that only a snapshot made,
     # because what that one shares with the version before is not known.
-    versions_there: list[int] = []
-    for version in sorted(versions, reverse=True):
-        unbroken = not versions_there or (
-            version == versions_there[-1] - 1 and not versions[versions_there[-1]].rebased
-        )
-        if len(versions_there) == n or not unbroken:
-            break
-        versions_there.append(version)
-    return versions_there[::-1]
+    newest = sorted(versions, reverse=True)[:n]
+    for i, (later, version) in enumerate(pairwise(newest), 1):
+        if version != later - 1 or versions[later].rebased:
+            return newest[:i][::-1]
+    return newest[::-1]
 
 
 def distinct(versions: Versions, n: int, prefixes: Prefixes = NO_PREFIXES) -> HeapFacts:
@@ -308,9 +300,6 @@ def of_rows(rows: int, key_bytes: int, value_bytes: int, layout: Layout, n: int)
     return HeapFacts(rows, key_bytes, rows, value_bytes).heap(layout) + nodes
 
 
-# --- during a batch ----------------------------------------------------------------------------
-
-
 def peak(
     versions: Versions,
     layout: Layout,
@@ -351,9 +340,6 @@ def previous_rows(facts: VersionFacts) -> int:
 def most_rows(facts: VersionFacts) -> int:
     """Rows at most while the version was made, since new keys come before expired ones go."""
     return facts.rows + facts.removed_rows
-
-
-# --- maps --------------------------------------------------------------------------------------
 
 
 def _maps(versions: Versions, layout: Layout, n: int, prefixes: Prefixes) -> Heap:

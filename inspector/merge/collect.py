@@ -157,7 +157,7 @@ class Facts:
         user_clock = next(iter(kinds)) if len(kinds) == 1 else None
         return Resolution(against, user_clock, habits_of(self.calls))
 
-    def _judged(
+    def _about_keys(
         self, kind: type[LeftoverT], *, undecided: bool = False
     ) -> list[Observed[LeftoverT]]:
         """The facts of a type about leftovers, or about keys that may be some or not."""
@@ -169,22 +169,22 @@ class Facts:
     @cached_property
     def leftovers(self) -> list[Observed[Leftover]]:
         """The listed leftover keys, in :func:`leftover_order`."""
-        return sorted(self._judged(Leftover), key=leftover_order)
+        return sorted(self._about_keys(Leftover), key=leftover_order)
 
     @cached_property
     def undecided(self) -> list[Observed[Leftover]]:
         """The same of keys that may be leftovers or not: the bytes allow both."""
-        return sorted(self._judged(Leftover, undecided=True), key=leftover_order)
+        return sorted(self._about_keys(Leftover, undecided=True), key=leftover_order)
 
     @cached_property
     def totals(self) -> list[Observed[LeftoverCount]]:
         """How many leftovers of each judgement there are, listed or not, store by store."""
-        return self._judged(LeftoverCount)
+        return self._about_keys(LeftoverCount)
 
     @cached_property
     def undecided_totals(self) -> list[Observed[LeftoverCount]]:
         """The same of keys that may be leftovers or not."""
-        return self._judged(LeftoverCount, undecided=True)
+        return self._about_keys(LeftoverCount, undecided=True)
 
     def provable(self, name: StoreName) -> dict[TimeoutKind, int]:
         """How many more keys of a store are proven to be left if the user names its timers' clock.
@@ -203,7 +203,7 @@ class Facts:
     @cached_property
     def leftover_ages(self) -> list[Observed[LeftoverAge]]:
         """How many leftovers of each judgement expired at each version."""
-        return self._judged(LeftoverAge)
+        return self._about_keys(LeftoverAge)
 
 
 def times_with_watermark(

@@ -25,13 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from inspector.model import (
-    JOIN_COUNT_STORES,
-    JOIN_INDEX_STORES,
-    JOIN_ROW_STORES,
-    JOIN_SIDES,
-    JOIN_TIMED_ROW_STORES,
-)
+from inspector import model
 from inspector.operators.rule import (
     MICROS_PER_MS,
     Clock,
@@ -53,11 +47,11 @@ REWRITES = (
 )
 """``SymmetricHashJoinStateManager`` writes the counter of a join key with every row of it."""
 
-VALUE_STORES = (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES)
-COUNT_STORES = (*JOIN_COUNT_STORES, *JOIN_INDEX_STORES)
+VALUE_STORES = (*model.JOIN_ROW_STORES, *model.JOIN_TIMED_ROW_STORES)
+COUNT_STORES = (*model.JOIN_COUNT_STORES, *model.JOIN_INDEX_STORES)
 """For each of the stores of rows the one that counts them; those of state formats 1 to 3 and then
 those of format 4, left before right. A join has the stores of one format."""
-STORE_SIDES = (*JOIN_SIDES, *JOIN_SIDES)
+STORE_SIDES = (*model.JOIN_SIDES, *model.JOIN_SIDES)
 COUNT = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1, True, "value")
 """Where a counter's number lies."""
 
@@ -82,7 +76,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     if store in COUNT_STORES:
         reason = (
             "an entry of the index by time goes with its row"
-            if store in JOIN_INDEX_STORES
+            if store in model.JOIN_INDEX_STORES
             else "a counter goes with the last row of its join key"
         )
         return StoreRule(unknown=reason, needs_none=True)
@@ -116,15 +110,15 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
 
 def value_stores(stores: Collection[str]) -> tuple[str, ...]:
     """The two stores of rows that a join with these stores has, left before right."""
-    timed = not set(JOIN_TIMED_ROW_STORES).isdisjoint(stores)
-    return JOIN_TIMED_ROW_STORES if timed else JOIN_ROW_STORES
+    timed = not set(model.JOIN_TIMED_ROW_STORES).isdisjoint(stores)
+    return model.JOIN_TIMED_ROW_STORES if timed else model.JOIN_ROW_STORES
 
 
 def columns_beside(store: str) -> int:
     """Columns in the keys of a store beside those of the join key: a row's index, its time."""
-    if store in (*JOIN_TIMED_ROW_STORES, *JOIN_INDEX_STORES):
+    if store in (*model.JOIN_TIMED_ROW_STORES, *model.JOIN_INDEX_STORES):
         return 2
-    return int(store in JOIN_ROW_STORES)
+    return int(store in model.JOIN_ROW_STORES)
 
 
 def time_fields(key: StructType) -> list[tuple[int, ...]]:

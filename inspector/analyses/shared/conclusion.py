@@ -14,16 +14,9 @@ from inspector.analyses.shared.words import StoreWords
 from inspector.discovery.restart import Restart
 from inspector.estimates.heap import RETAINED_BY_DEFAULT, of_rows
 from inspector.facts.versions import VersionFacts
+from inspector.findings import verdict as verdicts
 from inspector.findings.finding import Concerns, Finding, Severity
 from inspector.findings.judge import judge
-from inspector.findings.verdict import (
-    Cause,
-    StateSize,
-    Verdict,
-    cause_sentence,
-    level_of,
-    main_finding,
-)
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import NO_FAULT, Problem, Redact, StoreName
@@ -69,7 +62,7 @@ def _column(name: str) -> str:
 _KEY_TEXT = 40  # characters of a key that a finding shows
 
 
-def verdict_of(judged: Judged, findings: Sequence[Finding]) -> Verdict:
+def verdict_of(judged: Judged, findings: Sequence[Finding]) -> verdicts.Verdict:
     """The verdict on a version, by its findings."""
     state = _State(judged)
     growth = state_growth(judged, state.size)
@@ -96,7 +89,7 @@ def leftover_count(judged: Judged) -> int | None:
     return sum(total.fact.rows for total in judged.facts.totals)
 
 
-def verdict_on_files(judged: Judged, findings: Sequence[Finding]) -> Verdict:
+def verdict_on_files(judged: Judged, findings: Sequence[Finding]) -> verdicts.Verdict:
     """The verdict of a command that looks at files alone: nothing of growth and size."""
     state = _State(replace(judged, facts=Facts()))
     return counted_verdict(findings, judged.problems, _cause(findings, state), judged.restart)
@@ -105,14 +98,14 @@ def verdict_on_files(judged: Judged, findings: Sequence[Finding]) -> Verdict:
 def counted_verdict(
     findings: Sequence[Finding],
     problems: Sequence[Problem],
-    cause: Cause | None,
+    cause: verdicts.Cause | None,
     restart: Restart | None = None,
-) -> Verdict:
+) -> verdicts.Verdict:
     """The level of findings and problems, and how many there are of each severity."""
     severities = Counter(finding.severity for finding in findings)
     stopping = [p for p in problems if restart is None or not restart.loads_without(p)]
-    return Verdict(
-        level_of(findings, stopping),
+    return verdicts.Verdict(
+        verdicts.level_of(findings, stopping),
         *(severities[Severity.ERROR], severities[Severity.WARNING], severities[Severity.INFO]),
         len({problem.cause for problem in problems if problem.slug not in NO_FAULT}),
         cause=cause,
@@ -129,7 +122,7 @@ class _State:
         rows, row_bytes, heap = self._together(self.stores)
         counters = self._together(n for n in self.stores if n.store_name in COUNT_STORES)[0]
         has_heap = self.checkpoint.provider.keeps_maps
-        self.size = StateSize(rows, row_bytes, heap if has_heap else None, counters)
+        self.size = verdicts.StateSize(rows, row_bytes, heap if has_heap else None, counters)
 
     def _together(self, names: Iterable[StoreName]) -> tuple[int, int, int]:
         """Rows, row bytes and heap of some stores."""
@@ -178,10 +171,12 @@ class _State:
         return min(of_these, of_all)
 
 
-def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) -> Cause | None:
+def _cause(
+    findings: Sequence[Finding], state: _State, *, growing: bool = True
+) -> verdicts.Cause | None:
     about = {finding: state.about(finding) for finding in findings}
     sizes = {finding: of[1] for finding, of in about.items() if of is not None}
-    finding = main_finding(findings, sizes, state.size.bytes, growing=growing)
+    finding = verdicts.main_finding(findings, sizes, state.size.bytes, growing=growing)
     if finding is None:
         return None
     # To a reader they are one: the same is the matter with stores of a join.
@@ -192,9 +187,9 @@ def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) 
     total, operator = state.size, finding.operator_id
     several = operator is not None and len(state.checkpoint.operators) > 1
     chosen = f" --operator {operator}" if several else ""
-    return Cause(
+    return verdicts.Cause(
         finding=finding,
-        sentence=cause_sentence(findings, finding, sizes, total.bytes),
+        sentence=verdicts.cause_sentence(findings, finding, sizes, total.bytes),
         rows_share=_share(rows, total.rows),
         bytes_share=_share(size, total.bytes),
         heap_share=_share(heap, total.heap_bytes),

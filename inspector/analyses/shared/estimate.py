@@ -13,14 +13,7 @@ from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.search import Found
 from inspector.checkpoint.storage import Storage
 from inspector.engines.engine import HADOOP
-from inspector.estimates.price import (
-    PRICES_OF,
-    Work,
-    dollars,
-    measure,
-    prices_for,
-    work_of_audit,
-)
+from inspector.estimates import price as prices
 from inspector.exceptions import CheckpointError, EngineError
 from inspector.providers.registry import classify
 from inspector.render.plain import EstimateRow
@@ -39,19 +32,19 @@ def estimate_audits(
         raise CheckpointError(wrong)
     if options.engine.io == HADOOP:
         raise EngineError("--estimate lists files by fsspec, got --io hadoop")
-    pace = measure()
+    pace = prices.measure()
     result = list(find_all(paths, options, recursive=recursive))
     works = in_parallel(lambda position: work_of(position, options), result)
     rows, problems = [], []
-    total, sum_dollars = Work(), 0.0
+    total, sum_dollars = prices.Work(), 0.0
     for candidate, work in zip(result, works, strict=True):
-        if not isinstance(work, Work):
+        if not isinstance(work, prices.Work):
             if len(result) == 1:
                 raise work
             problems.append(problem(work, candidate.path))
             continue
         seconds = pace.seconds(work.files, work.bytes)
-        cost = dollars(work, seconds / 3600, prices_for(candidate.path, price))
+        cost = prices.dollars(work, seconds / 3600, prices.prices_for(candidate.path, price))
         total, sum_dollars = total + work, sum_dollars + cost
         rows.append(
             EstimateRow(
@@ -84,13 +77,13 @@ def estimate_audits(
 def wrong_price(price: Mapping[str, str]) -> str | None:
     """What is wrong with prices that a user gives; None if nothing is."""
     try:
-        prices_for("", price)
+        prices.prices_for("", price)
     except ValueError as error:
         return str(error)
     return None
 
 
-def work_of(candidate: Found, options: Options) -> Work:
+def work_of(candidate: Found, options: Options) -> prices.Work:
     """What an audit would request and read; the error of a checkpoint that cannot be listed."""
     if candidate.error is not None:
         raise candidate.error
@@ -102,7 +95,7 @@ def work_of(candidate: Found, options: Options) -> Work:
     chosen = replace(meant, **own)
     version = options.state_version if options.batch is None else options.batch + 1
     storage = Storage.open(root, options.storage_options)
-    return work_of_audit(storage, chosen, version, is_root=candidate.is_root)
+    return prices.work_of_audit(storage, chosen, version, is_root=candidate.is_root)
 
 
 def _notes(price: Mapping[str, str]) -> Iterator[str]:
@@ -111,9 +104,9 @@ def _notes(price: Mapping[str, str]) -> Iterator[str]:
         "is that of this machine for local files of generated rows: other rows compress otherwise, "
         "and the driver of a storage takes time for each request."
     )
-    prices = ", ".join(f"{name}={value}" for name, value in price.items())
+    chosen = ", ".join(f"{name}={value}" for name, value in price.items())
     yield (
-        f"Prices are those of {PRICES_OF} of the cloud that the URL names, for reads within its "
-        f"region{f', except {prices}' if prices else ''}. Requests to any other storage are free "
-        "of charge unless a price is given."
+        f"Prices are those of {prices.PRICES_OF} of the cloud that the URL names, for reads within "
+        f"its region{f', except {chosen}' if chosen else ''}. Requests to any other storage are "
+        "free of charge unless a price is given."
     )

@@ -7,17 +7,7 @@ from functools import cached_property
 
 from inspector.analyses.shared.judged import Judged, operator_names
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.estimates.heap import (
-    READ_AND_WRITE,
-    RETAINED_BY_DEFAULT,
-    Heap,
-    Layout,
-    Prefixes,
-    Versions,
-    peak,
-    retained,
-    without_sharing,
-)
+from inspector.estimates import heap
 from inspector.exceptions import CheckpointError
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.versions import VersionFacts
@@ -50,42 +40,42 @@ class StoreHeap:
 
     store: StoreId
     operator_name: str
-    versions: Versions
-    prefixes: Prefixes
-    layout: Layout
+    versions: heap.Versions
+    prefixes: heap.Prefixes
+    layout: heap.Layout
     retain: int
 
-    def retained(self, n: int) -> Heap:
+    def retained(self, n: int) -> heap.Heap:
         """What ``n`` versions take."""
-        return retained(self.versions, self.layout, n, self.prefixes)
+        return heap.retained(self.versions, self.layout, n, self.prefixes)
 
     @cached_property
-    def held(self) -> Heap:
+    def held(self) -> heap.Heap:
         """What the retained versions take."""
         return self.retained(self.retain)
 
     @cached_property
-    def unshared(self) -> Heap:
+    def unshared(self) -> heap.Heap:
         """The same if every version had rows of its own."""
-        return without_sharing(self.versions, self.layout, self.retain, self.prefixes)
+        return heap.without_sharing(self.versions, self.layout, self.retain, self.prefixes)
 
     @cached_property
-    def peak(self) -> Heap:
+    def peak(self) -> heap.Heap:
         """What they take while a batch updates its working copies."""
-        twice = self.operator_name in READ_AND_WRITE
-        return peak(self.versions, self.layout, self.retain, self.prefixes, read_copy=twice)
+        twice = self.operator_name in heap.READ_AND_WRITE
+        return heap.peak(self.versions, self.layout, self.retain, self.prefixes, read_copy=twice)
 
 
 def heap_by_version(judged: Judged) -> HeapByVersion:
     """The heap of the two versions that Spark retains, by version, of each partition; estimates."""
     result: HeapByVersion = {}
     layout = usual_layout(judged.checkpoint, judged.version)
-    for store in store_heaps(judged, layout, RETAINED_BY_DEFAULT):
+    for store in store_heaps(judged, layout, heap.RETAINED_BY_DEFAULT):
         of_store, versions = result.setdefault(store.store.name, {}), store.versions
         for version in versions:
             pair = {v: versions[v] for v in (version - 1, version) if v in versions}
-            heap = replace(store, versions=pair).held
-            of_store[version] = of_store.get(version, 0) + heap.total
+            held = replace(store, versions=pair).held
+            of_store[version] = of_store.get(version, 0) + held.total
     return result
 
 
@@ -95,11 +85,11 @@ def heap_by_store(judged: Judged) -> dict[StoreName, int]:
     By the facts of each partition: a table's size depends on the rows of its own.
     """
     layout = usual_layout(judged.checkpoint, judged.version)
-    heaps = store_heaps(judged, layout, RETAINED_BY_DEFAULT)
-    return sum_by_key((heap.store.name, heap.held.total) for heap in heaps)
+    heaps = store_heaps(judged, layout, heap.RETAINED_BY_DEFAULT)
+    return sum_by_key((of.store.name, of.held.total) for of in heaps)
 
 
-def usual_layout(checkpoint: Checkpoint, version: int) -> Layout:
+def usual_layout(checkpoint: Checkpoint, version: int) -> heap.Layout:
     """The object layout of a usual executor: less than 32 GiB of heap, Java 17."""
     return object_layout(checkpoint, version, spark_of(checkpoint, version))
 
@@ -110,11 +100,11 @@ def object_layout(
     spark: str | None,
     heap_bytes: int | None = None,
     jdk: int = JDK,
-) -> Layout:
+) -> heap.Layout:
     """How the JVM of the executors lays out objects; CheckpointError for a Spark that is none."""
     checksums = checkpoint.conf(version, _ROW_CHECKSUM) == "true"
     try:
-        return Layout.of(heap_bytes, jdk, spark=spark or NEWEST, row_checksum=checksums)
+        return heap.Layout.of(heap_bytes, jdk, spark=spark or NEWEST, row_checksum=checksums)
     except ValueError as error:
         raise CheckpointError(str(error)) from None
 
@@ -131,7 +121,7 @@ def spark_of(checkpoint: Checkpoint, version: int) -> str | None:
     return next(result, "2.3.0" if confs else None)
 
 
-def store_heaps(judged: Judged, layout: Layout, retain: int) -> list[StoreHeap]:
+def store_heaps(judged: Judged, layout: heap.Layout, retain: int) -> list[StoreHeap]:
     """Every store of every partition that has the version; none if no executor has it as a map."""
     checkpoint, facts = judged.checkpoint, judged.facts
     if not checkpoint.provider.keeps_maps:

@@ -29,17 +29,10 @@ from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError, OutpacedError
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import DEFAULT_STORE, Problem, ProblemMode, StoreName, is_store
+from inspector.passes import typed_rows
 from inspector.passes.key_filter import KeyFilter, check_filter
 from inspector.passes.problem_mode import COLUMN, problems_in, refuse, without_problems
 from inspector.passes.record_effects import ChangesTask, changes_of
-from inspector.passes.typed_rows import (
-    Look,
-    TypedTask,
-    look_again,
-    once,
-    run_typed_rows,
-    typed_schema,
-)
 from inspector.passes.worker import rows_of, tasks_in
 from inspector.schemas import problem_batch
 from inspector.sums import group_by
@@ -128,20 +121,22 @@ def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Iterator[p
     return _stream(run, _each_store(tasks), lambda task: changes_of(ChangesTask(task, **fields)))
 
 
-def looking(run: Run) -> Look[Task]:
+def looking(run: Run) -> typed_rows.Look[Task]:
     """What reads a store, and looks again where its files moved under it."""
     return looking_by((run,), partial(listed_again, run))
 
 
-def looking_by(runs: Sequence[Run], again: Callable[[TaskT, Sequence[str]], TaskT]) -> Look[TaskT]:
+def looking_by(
+    runs: Sequence[Run], again: Callable[[TaskT, Sequence[str]], TaskT]
+) -> typed_rows.Look[TaskT]:
     """What reads a task in this process, and looks again where its files moved under it.
 
     The runs are of the task's checkpoints, on one engine, whose reader, if any, fetches the files
     at each look; ``again`` is that of :func:`inspector.passes.typed_rows.look_again`.
     """
-    look: Look[TaskT] = once
+    look: typed_rows.Look[TaskT] = typed_rows.once
     if all(run.can_look_again for run in runs):
-        look = partial(look_again, again=again, looks=MORE_LOOKS)
+        look = partial(typed_rows.look_again, again=again, looks=MORE_LOOKS)
     reader = runs[0].engine.reader
     if reader is None:
         return look
@@ -286,17 +281,17 @@ def store_tables(
 
 def store_tasks(
     run: Run, table_options: TableOptions, *, changes: bool
-) -> dict[StoreName, list[TypedTask]]:
+) -> dict[StoreName, list[typed_rows.TypedTask]]:
     """The tasks of each store's table."""
     names = operator_names(run.checkpoint)
     of_all = changes, table_options.from_batch + 1, table_options.raw, table_options.mode
     return {
-        store: [TypedTask(task, names[store.operator_id], *of_all) for task in tasks]
+        store: [typed_rows.TypedTask(task, names[store.operator_id], *of_all) for task in tasks]
         for store, tasks in by_store(_tasks(run)).items()  # executors have other tasks beside each
     }
 
 
-def work_of(tasks: Iterable[TypedTask]) -> tuple[Work, ...]:
+def work_of(tasks: Iterable[typed_rows.TypedTask]) -> tuple[Work, ...]:
     """The tasks of a table as an engine takes them."""
     return tuple(table_work(task.task, task.to_json(), task.listed) for task in tasks)
 
@@ -318,7 +313,7 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
         first, *further = of_stores[result[0]]
         listed = listed_problems(run, table_options.mode, result[:1])
         work = work_of([replace(first, listed=listed), *further])
-        return TablePlan(typed_schema(first), run_typed_rows, work, run)
+        return TablePlan(typed_rows.typed_schema(first), typed_rows.run_typed_rows, work, run)
 
     def schema(path: str | Opened, options: Options, table_options: TableOptions) -> pa.Schema:
         return plan(path, options, table_options).schema
@@ -327,14 +322,14 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
     return DataTable(name, doc, (*of_changes, "raw", "mode", "key", "where"), plan, schema)
 
 
-def _table(run: Run, store: StoreName, tasks: list[TypedTask]) -> StoreTable:
-    schema = typed_schema(tasks[0])
+def _table(run: Run, store: StoreName, tasks: list[typed_rows.TypedTask]) -> StoreTable:
+    schema = typed_rows.typed_schema(tasks[0])
     problems: list[Problem] = []
     file_bytes = sum(task.task.file_bytes for task in tasks)
 
     def batches() -> Iterator[pa.RecordBatch]:
         run.check_lasting()
-        read = partial(run_typed_rows, look=looking(run))
+        read = partial(typed_rows.run_typed_rows, look=looking(run))
         for batch in run.stream(read, [task.to_json() for task in tasks], file_bytes):
             rows = batch
             if COLUMN in schema.names:
