@@ -566,7 +566,7 @@ def memory(  # noqa: PLR0913 - each is an option of the command
         str | None, View("Spark version that runs the query.  [default: as the checkpoint shows]")
     ] = None,
     rocksdb_confs: Annotated[
-        Mapping[str, str], View(_HELP["rocksdb_confs"], metavar="CONF=VALUE", flag="--rocksdb-conf")
+        Mapping[str, str], View(_HELP["rocksdb_confs"], metavar="CONF=VALUE")
     ] = MappingProxyType({}),
 ) -> Report:
     """State size from files to heap, how many executors hold it, and what would reduce it.

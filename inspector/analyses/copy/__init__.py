@@ -175,8 +175,7 @@ def copy(  # noqa: PLR0913 - the options of one command
     ] = False,
     stopped: Annotated[bool, Option(_HELP["stopped"])] = False,
     dest_storage_options: Annotated[
-        Mapping[str, str] | None,
-        Option(_HELP["dest_storage_options"], metavar="KEY=VALUE", flag="--dest-storage-option"),
+        Mapping[str, str] | None, Option(_HELP["dest_storage_options"], metavar="KEY=VALUE")
     ] = None,
 ) -> Report:
     """Copy a checkpoint: whole, compacted, as of an earlier batch, or without leftovers.

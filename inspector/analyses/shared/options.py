@@ -23,10 +23,8 @@ class Option:
     minimum: int | None = None
     choices: tuple[str, ...] = ()  # of a text; those of an enum or ``Literal`` follow from the type
     metavar: str | None = None
-    # its spelling on the command line, if not that of the parameter: ``--partition``
-    flag: str | None = None
-    # its name in Spark's data source, if not the parameter's in camel case
-    source: str | None = None
+    flag: str | None = None  # its spelling on the command line, if another: ``--partition``
+    source: str | None = None  # its name in Spark's data source, if not in camel case
     size: bool = False  # a number of bytes, which may be spelled ``8GiB``
     file: bool = False  # a text that may be spelled ``@FILE``
     for_people: int | None = None  # the default of formats that a person reads, if another
@@ -53,8 +51,9 @@ class Parameter:
 
     @property
     def flag(self) -> str:
-        """The spelling on the command line."""
-        return self.option.flag or "--" + self.name.replace("_", "-")
+        """The spelling on the command line; of a repeatable option in the singular."""
+        name = self.name.rpartition(".")[2].replace("_", "-")
+        return self.option.flag or f"--{name.removesuffix('s') if self.many else name}"
 
     @property
     def source(self) -> str:
@@ -119,9 +118,7 @@ _SCHEMA_HELP = (
 
 
 def _schema(side: str) -> Option:
-    return Option(
-        _SCHEMA_HELP.format(side), metavar="[OP[:STORE]=]SCHEMA", flag=f"--{side}-schema", file=True
-    )
+    return Option(_SCHEMA_HELP.format(side), metavar="[OP[:STORE]=]SCHEMA", file=True)
 
 
 _HELP = {  # of options, by their names
@@ -167,8 +164,7 @@ class Options:
     """
 
     storage_options: Annotated[
-        Mapping[str, str],
-        Option(_HELP["storage_options"], metavar="KEY=VALUE", flag="--storage-option"),
+        Mapping[str, str], Option(_HELP["storage_options"], metavar="KEY=VALUE")
     ] = field(default_factory=dict, repr=False)
     batch: Annotated[int | None, View(_HELP["batch"], minimum=0, source="batchId")] = None
     state_version: Annotated[
@@ -188,12 +184,10 @@ class Options:
     engine: EngineOptions = field(default_factory=lambda: EngineOptions(LOCAL))
     timeout_kind: Annotated[TimeoutKind | None, View(_HELP["timeout_kind"])] = None
     event_time_fields: Annotated[
-        tuple[str, ...],
-        View(_HELP["event_time_fields"], metavar="[OP=]FIELD", flag="--event-time-field"),
+        tuple[str, ...], View(_HELP["event_time_fields"], metavar="[OP=]FIELD")
     ] = ()
     operator_rules: Annotated[
-        tuple[str, ...],
-        View(_HELP["operator_rules"], metavar="OP[:STORE]=RULE", flag="--operator-rule"),
+        tuple[str, ...], View(_HELP["operator_rules"], metavar="OP[:STORE]=RULE")
     ] = ()
     join_retention: Annotated[
         tuple[str, ...], View(_HELP["join_retention"], metavar="[OP:]SIDE=DURATION")
@@ -205,8 +199,7 @@ class Options:
     key_schemas: Annotated[tuple[str, ...], _schema("key")] = ()
     value_schemas: Annotated[tuple[str, ...], _schema("value")] = ()
     thresholds: Annotated[
-        Mapping[str, str | float],
-        View(_HELP["thresholds"], metavar="NAME=VALUE", flag="--threshold"),
+        Mapping[str, str | float], View(_HELP["thresholds"], metavar="NAME=VALUE")
     ] = field(default_factory=dict)
 
     cache: Annotated[str | None, Option(_HELP["cache"], metavar="DIR")] = None
@@ -241,17 +234,11 @@ _ENGINE = {
         "Spark master, such as spark://host:7077, yarn, k8s://..., local[4], or "
         "sc://host for Spark Connect.",
         metavar="URL",
-        flag="--master",
     ),
-    "conf": Option(
-        "Configuration of the Spark session to start; repeatable.",
-        metavar="KEY=VALUE",
-        flag="--conf",
-    ),
+    "conf": Option("Configuration of the Spark session to start; repeatable.", metavar="KEY=VALUE"),
     "io": Option(
         "How to read files: with fsspec, or with the file systems and credentials of Spark.",
         choices=IO,
-        flag="--io",
     ),
 }
 ENGINE: Group = (
