@@ -70,8 +70,7 @@ class Trend:
     line: Growth  # the robust line from ``start`` on
     start: int  # index of the first point of the line
     growing: bool  # that the series still goes up, by more than what one step explains
-    # that there are enough points, over enough time, to see a trend; if not, ``growing`` is False
-    judged: bool
+    judged: bool  # enough points over enough time show a trend; else ``growing`` is False
 
     def rate(self, per_hour: float) -> float:
         """The rate of a line over the same points, as reported; 0 for what does not grow."""

@@ -47,24 +47,18 @@ class Layout:
     concurrent_map: int  # ``ConcurrentHashMap`` without table and nodes
     map_wrapper: int  # ``NoPrefixHDFSBackedStateStoreMap`` (Spark 3.2 and later), else 0
     prefix_wrapper: int  # ``PrefixScannableHDFSBackedStateStoreMap``, which session windows have
-    # what each value is wrapped in: ``StateStoreRow``, with row checksums
-    # ``StateStoreRowWithChecksum`` (both Spark 4.2 and later), else 0
+    # ``StateStoreRow`` or ``StateStoreRowWithChecksum`` around a value (4.2 and later), else 0
     wrapper_bytes: int
-    # hash_set, hash_set_node: ``scala.collection.mutable.HashSet`` and its ``Node``
-    hash_set: int
-    hash_set_node: int
+    hash_set: int  # ``scala.collection.mutable.HashSet``
+    hash_set_node: int  # its ``Node``
 
     @classmethod
     def of(
         cls,
-        # its maximal heap (``spark.executor.memory``); None: less than 32 GiB
-        heap_bytes: int | None = None,
-        # its major version; before 15, class pointers were compressed only together with object
-        # pointers
-        jdk: int = 17,
+        heap_bytes: int | None = None,  # ``spark.executor.memory``; None: less than 32 GiB
+        jdk: int = 17,  # before 15, class pointers were compressed only if object pointers were
         *,
-        # the Spark that runs the query; of a checkpoint it is the one that reads it next
-        spark: str = "4.3.0",
+        spark: str = "4.3.0",  # that runs the query; of a checkpoint the one that reads it next
         row_checksum: bool = False,  # ``spark.sql.streaming.stateStore.rowChecksum.enabled``
     ) -> Layout:
         """The layout of an executor's JVM; ValueError if Spark's version is no two numbers."""
@@ -194,14 +188,11 @@ class Heap:
 class HeapFacts(Sums):
     """The row objects that some versions have between them, each counted once. Adds."""
 
-    # keys, key_bytes: key rows, and the bytes in their arrays
-    keys: int = 0
-    key_bytes: int = 0
-    # values, value_bytes: value rows
+    keys: int = 0  # key rows
+    key_bytes: int = 0  # the bytes in their arrays
     values: int = 0
     value_bytes: int = 0
-    # prefixes, prefix_bytes: prefix rows of session windows
-    prefixes: int = 0
+    prefixes: int = 0  # prefix rows of session windows
     prefix_bytes: int = 0
 
     @classmethod

@@ -28,8 +28,7 @@ class Way:
 
     way: str  # :data:`REMOVAL` or :data:`TIMEOUT`
     words: str  # a sentence on the results of the query
-    # whether it is not done, because the results, or the state itself, would be wrong
-    refused: bool = False
+    refused: bool = False  # not done, because the results, or the state itself, would be wrong
 
     @property
     def text(self) -> str:

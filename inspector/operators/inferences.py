@@ -21,9 +21,8 @@ class Inference:
     """A conclusion that the bytes suggest and do not force."""
 
     name: str  # by which code and documentation call it
-    # right, of: how often it was right on random workloads, of how many times it was drawn
-    right: int
-    of: int
+    right: int  # how often it was right on random workloads
+    of: int  # of how many times that it was drawn
 
     @property
     def warns(self) -> bool:

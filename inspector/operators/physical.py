@@ -147,8 +147,7 @@ PHYSICAL: Mapping[str, PhysicalOperator] = {operator.name: operator for operator
 _BY_TIME_MODE: Mapping[str, tuple[Handover, Emission, Asks]] = {
     PROCESSING_TIME: (Handover.NONE, Emission.BY_TIMEOUT, Asks.ALWAYS),
     EVENT_TIME: (Handover.ALL, Emission.BY_TIMEOUT, Asks.BY_WATERMARK),
-    # Timers are refused in it.
-    NO_TIME: _PASSES_ON,
+    NO_TIME: _PASSES_ON,  # timers are refused in it
 }
 
 

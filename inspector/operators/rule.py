@@ -38,12 +38,10 @@ class ExpiryField:
     """The field that says when a row should go."""
 
     clock: Clock
-    # part, path: where it lies: ordinals from the row inwards
     part: RowPart
-    path: tuple[int, ...]
+    path: tuple[int, ...]  # where it lies in that: ordinals from the row inwards
     per_ms: int  # units of the field in one millisecond (1000 for Spark timestamps, else 1)
-    # gone when ``field <= clock`` (watermark predicates) or ``field < clock`` (timeouts)
-    inclusive: bool
+    inclusive: bool  # gone at ``field <= clock`` (watermarks); else at ``field < clock`` (timeouts)
     name: str
     delay_ms: int = 0  # how far behind the clock the rule goes (the retention of a join's side)
     # the batch may evict by the watermark of the batch before it; only what that one covers is sure
@@ -67,18 +65,14 @@ class StoreRule:
     """What is known of the expiry of one store's rows. At most one of the first three is set."""
 
     expiry: ExpiryField | None = None  # the field and comparison by which rows go
-    # why no row can ever go by itself; the operator's own design, proven by the schema
-    never: str | None = None
+    never: str | None = None  # why no row can ever go by itself, by design and proven by the schema
     unknown: str | None = None  # why the checkpoint does not show it
     advice: str = ""  # what its user can do about rows that stay
     source: str = ""  # the Spark class that says so, or the option that gave the rule
-    # why a row that the rule covers may stay lawfully; its leftovers are then inferred
-    doubt: str = ""
-    # where the rows' event time lies, if the rule itself is not known
-    event_time: ExpiryField | None = None
+    doubt: str = ""  # why a row that it covers may lawfully stay; its leftovers are then inferred
+    event_time: ExpiryField | None = None  # where that of the rows lies, if no rule is known
     user_supplied: bool = False
-    # it lacks nothing without a rule: its rows are few, or go with another store's
-    needs_none: bool = False
+    needs_none: bool = False  # lacks no rule: its rows are few, or go with another store's
     # fields of the key one of which may carry the watermark, where nothing but the rows can show
     # which; if one does, no row outlives it, so that it never makes a leftover
     key_times: tuple[ExpiryField, ...] = ()
@@ -153,10 +147,12 @@ class Scenario:
     # the deadline is so long after the clock of the batch that put the row; None for the row's own
     after_put_ms: int | None = None
     premise: str = ""  # what is assumed, in words; empty where the numbers follow from the bytes
-    # a key that would still be there is not put again: what came while it is there is in no file
-    first_put: bool = False
-    # a row takes the key of one that is removed, as those of a join change their index
-    moved: bool = False
+    first_put: bool = (
+        False  # a key that is still there is not put again, and what came is in no file
+    )
+    moved: bool = (
+        False  # a row takes the key of a removed one, as those of a join do by their index
+    )
     # how long before its deadline, as it is, the event of a row is, where that decides whether the
     # row is late; None where its deadline does
     event_before_ms: int | None = None
@@ -164,8 +160,7 @@ class Scenario:
     # put rows
     behind: bool = False
     more_bytes: int = 0  # by which each value grows
-    # with a shorter delay an operator before this one would drop more events as late
-    fed_less: bool = False
+    fed_less: bool = False  # with a shorter delay an operator before drops more events as late
 
 
 class Unknown(str):

@@ -229,13 +229,11 @@ class Narrator:
     rule: StoreRule
     # gives the clock that timers followed in the batch of a version, None where it is not known
     timer_clock: Callable[[int], TimeoutKind | None]
-    # whether it may be the other one, for all that is known
-    may_have_changed: Callable[[int], bool]
+    may_have_changed: Callable[[int], bool]  # whether it may be the other one, for all we know
     only_sources_feed: bool  # a batch without new data calls the function for timeouts only
     clock_ms: int | None = None  # the key's timer or time as it stands; None without one
     alive: bool = False  # it is in the map
-    # a timeout that left it without one, in a batch whose clock is not known
-    may_have_fired: bool = False
+    may_have_fired: bool = False  # a timeout left it without one, in a batch of unknown clock
     _kind: TimeoutKind | None = None
     _other_ms: int | None = None
     _covered: bool = False

@@ -26,12 +26,10 @@ class Point:
 
     version: int
     time_ms: int
-    # rows, bytes: live rows and their row bytes; exact
-    rows: int
-    bytes: int
+    rows: int  # live rows; exact
+    bytes: int  # their row bytes; exact
     heap_bytes: int  # an estimate
-    # new_rows, removed_rows: since the version before; None if that is unknown
-    new_rows: int | None
+    new_rows: int | None  # since the version before; None if that is unknown
     removed_rows: int | None
 
     def plus(self, second: Point) -> Point:

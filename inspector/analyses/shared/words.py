@@ -100,8 +100,7 @@ def decoded_rows(
     kind: type[R],  # of the rows, of whose columns the batch has some as they are
     chunk: Sequence[Mapping[str, Any]],  # of :func:`row_chunks`
     names: Mapping[int, str],  # operator id -> name
-    # what decodes each column of bytes, beside which stands its length
-    words: Mapping[str, StoreWords],
+    words: Mapping[str, StoreWords],  # what decodes each column of bytes; its length goes beside
     *,
     raw: bool,  # and its bytes in hex
 ) -> Iterator[R]:
