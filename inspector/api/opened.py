@@ -107,18 +107,15 @@ class Method:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """The analysis, with its own and shared options by keyword (TypeError, ValueError)."""
-        names = _own(self._analysis)
+        analysis, names = self._analysis, _shared_names(self._analysis)
         _check(f"{self.__name__}()", keywords, tuple(self.__signature__.parameters))
-        shared = {k: v for k, v in keywords.items() if k in _shared_names(self._analysis)}
-        options = _accept(self._analysis, _with(self._checkpoint.options, shared))
+        shared = {name: value for name, value in keywords.items() if name in names}
+        options = _accept(analysis, _with(self._checkpoint.options, shared))
         placed = self.__signature__.bind(*arguments, **keywords).arguments
-        given = {
-            item.name: placed.get(item.name, item.default) for item in self._analysis.arguments
-        }
-        given |= {name: keywords[name] for name in names if name in keywords}
-        values = {name: _value(self._analysis, name, value) for name, value in given.items()}
-        values |= {"path": self._checkpoint.path, "options": options}
-        return self._analysis.function(**values)
+        given = {item.name: placed.get(item.name, item.default) for item in analysis.arguments}
+        given |= {name: keywords[name] for name in _own(analysis) if name in keywords}
+        values = {name: _value(analysis, name, value) for name, value in given.items()}
+        return analysis.function(**values | {"path": self._checkpoint.path, "options": options})
 
 
 def signature_of(analysis: Analysis) -> Signature:

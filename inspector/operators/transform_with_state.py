@@ -126,11 +126,8 @@ class Properties:
                 name, family = item.get("stateName"), _KINDS.get(str(item.get("stateVariableType")))
                 if isinstance(name, str) and family is not None:
                     variables[name] = Variable(name, family, item.get("ttlEnabled") is True)
-        return cls(
-            str(properties.get("timeMode") or ""),
-            str(properties.get("outputMode") or ""),
-            variables if isinstance(listed, list) else None,
-        )
+        time, output = (str(properties.get(name) or "") for name in ("timeMode", "outputMode"))
+        return cls(time, output, variables if isinstance(listed, list) else None)
 
     def declares(self, name: str) -> bool | None:
         """Whether the newest run declares a variable; None if that is not known."""

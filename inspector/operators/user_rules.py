@@ -157,12 +157,8 @@ def _user_rule(text: str, store: str, schemas: tuple[StructType, StructType] | N
     result = find_field(match["field"], schemas)
     if result is None:
         raise CheckpointError(f"store {store!r} has no field {match['field']!r}")
-    expiry = replace(
-        result,
-        clock=clock,
-        inclusive=match["sign"] == "<=",
-        delay_ms=parse_duration(match["delay"]) if match["delay"] else 0,
-    )
+    delay_ms = parse_duration(match["delay"]) if match["delay"] else 0
+    expiry = replace(result, clock=clock, inclusive=match["sign"] == "<=", delay_ms=delay_ms)
     return StoreRule(expiry=expiry, source=source, user_supplied=True)
 
 

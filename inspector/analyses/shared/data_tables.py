@@ -50,10 +50,8 @@ def batch_specs(
 ) -> list[str]:
     """Rows as tasks that need only be opened."""
     listed = list(rows)
-    return [
-        batch_spec(record_batch_of(schema, columns, listed[start : start + _ROWS]))
-        for start in range(0, len(listed), _ROWS)
-    ]
+    chunks = (listed[start : start + _ROWS] for start in range(0, len(listed), _ROWS))
+    return [batch_spec(record_batch_of(schema, columns, chunk)) for chunk in chunks]
 
 
 def batch_spec(batch: pa.RecordBatch) -> str:

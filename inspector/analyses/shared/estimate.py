@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
 from inspector.analyses.shared.fleet_run import find_all
 from inspector.analyses.shared.options import Options
@@ -46,14 +47,8 @@ def estimate_audits(
         seconds = pace.seconds(work.files, work.bytes)
         cost = prices.dollars(work, seconds / 3600, prices.prices_for(candidate.path, price))
         total, sum_dollars = total + work, sum_dollars + cost
-        rows.append(
-            EstimateRow(
-                checkpoint=candidate.path,
-                **asdict(work),
-                core_seconds=round(seconds, 3),
-                dollars=f"{cost:.6f}",
-            )
-        )
+        costs: Any = {"core_seconds": round(seconds, 3), "dollars": f"{cost:.6f}"}
+        rows.append(EstimateRow(checkpoint=candidate.path, **asdict(work), **costs))
     return Report(
         "audit",
         paths[0] if len(paths) == 1 else f"{len(result):,} checkpoints",

@@ -81,10 +81,9 @@ def _batch(
     position = schema.get_field_index(KEY)
     without = schema.remove(position)
     columns = [column for column in table.columns if column.name != KEY]
-    columns_besides = record_batch_of(without, columns, rows).columns
-    return pa.RecordBatch.from_arrays(
-        [*columns_besides[:position], structs.array, *columns_besides[position:]], schema=schema
-    )
+    arrays = record_batch_of(without, columns, rows).columns
+    arrays.insert(position, structs.array)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 RowsOfFacts = Callable[[Facts], Sequence[Mapping[str, Any]]]

@@ -302,11 +302,8 @@ def values_of_fields(facts: object, names: Iterable[str], *, is_known: bool) -> 
 
 def store_schemas(checkpoint: Checkpoint) -> dict[StoreName, StateSchema]:
     """The schema of each store of an operator that has one."""
-    return {
-        StoreName(operator.operator_id, store): schema
-        for operator in checkpoint.operators
-        for store, schema in operator.schemas.items()
-    }
+    pairs = ((o.operator_id, o.schemas.items()) for o in checkpoint.operators)
+    return {StoreName(operator, store): of for operator, stores in pairs for store, of in stores}
 
 
 def operator_names(checkpoint: Checkpoint) -> dict[int, str]:

@@ -108,13 +108,8 @@ class Listings:
         Gives the doubts that no earlier listing had, or of a version that is gone since one.
         """
         self.doubts = doubts(problems)
-        gone = self.whole and not whole
-        new = [
-            doubt
-            for doubt in self.doubts
-            if _identity(doubt) not in self._seen
-            or (gone and doubt.slug == MissingVersionError.slug)
-        ]
+        gone = (MissingVersionError.slug,) if self.whole and not whole else ()
+        new = [d for d in self.doubts if _identity(d) not in self._seen or d.slug in gone]
         self._seen |= set(map(_identity, self.doubts))
         self.whole |= whole
         return new

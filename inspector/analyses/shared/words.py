@@ -106,9 +106,8 @@ def decoded_rows(
 ) -> Iterator[R]:
     """The rows of one store as they are reported."""
     store = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
-    columns: dict[str, list[Any]] = {
-        f.name: [row[f.name] for row in chunk] for f in fields(kind) if f.name in chunk[0]
-    }
+    own = (f.name for f in fields(kind) if f.name in chunk[0])
+    columns: dict[str, list[Any]] = {name: [row[name] for row in chunk] for name in own}
     columns["operator_name"] = [names.get(store.operator_id)] * len(chunk)
     if "version" in columns:
         columns["batch_id"] = [version - 1 for version in columns["version"]]
