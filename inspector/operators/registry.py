@@ -59,12 +59,9 @@ def rule_for(shape: OperatorShape, store: str) -> StoreRule:
         return StoreRule(
             unknown="the state schema (Spark 3.1 and later write one) is missing or cannot be read"
         )
-    rule = module.rule(shape, store)
-    return _readable(replace(rule, source=rule.source or module.SOURCE), *shape.schemas[store])
-
-
-def _readable(rule: StoreRule, key: StructType, value: StructType) -> StoreRule:
-    """The rule, if the schema has a 64-bit number wherever the rule needs one."""
+    rule: StoreRule = module.rule(shape, store)
+    rule = replace(rule, source=rule.source or module.SOURCE)
+    key, value = shape.schemas[store]
     rows = {RowPart.KEY: key, RowPart.VALUE: widen_timeout(value)}
     for field in (rule.expiry, rule.event_time, *rule.key_times):
         if field is not None and not is_int64(field_at(rows[field.part], field.path)):

@@ -193,13 +193,25 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     family, variable = family_of(store, properties, shape.schemas, key)
     if family is Family.TIMERS:
         return _timers(store)
+    if family is Family.UNUSED:
+        return StoreRule(unknown="Spark keeps nothing here", needs_none=True)
     if family.is_helper:
-        return StoreRule(unknown=_of_helper(family, variable), needs_none=True)
+        of = f"the rows of {variable!r}" if variable else "the timers"
+        return StoreRule(unknown=f"{family.value}: its rows go with {of}", needs_none=True)
     if has_ttl(value):
         expiry = ExpiryField(Clock.PROCESSING_TIME, RowPart.VALUE, (1,), 1, True, TTL_FIELD)
+        advice = (
+            "Spark removes them at the end of each batch from every variable that the processor "
+            "declares: look for what else writes to this checkpoint"
+        )
+        if properties.declares(variable) is False:
+            advice = (
+                f"the processor no longer declares {variable!r}, so that Spark does not clean it "
+                f"up: call handle.deleteIfExists({variable!r}) in init, or declare it again"
+            )
         return StoreRule(
             expiry=expiry,
-            advice=_ttl_advice(variable, properties),
+            advice=advice,
             source="TTLState.clearExpiredStateForAllKeys",
             row_kind=RowKind.TTL_VALUE,
         )
@@ -225,13 +237,6 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     )
 
 
-def _of_helper(family: Family, variable: str) -> str:
-    if family is Family.UNUSED:
-        return "Spark keeps nothing here"
-    of = f"the rows of {variable!r}" if variable else "the timers"
-    return f"{family.value}: its rows go with {of}"
-
-
 def _timers(store: str) -> StoreRule:
     clock = Clock.WATERMARK if store.startswith(_EVENT_TIMERS) else Clock.PROCESSING_TIME
     expiry = ExpiryField(clock, RowPart.KEY, (1,), 1, True, TIMER_FIELD, after_put=True)
@@ -241,18 +246,6 @@ def _timers(store: str) -> StoreRule:
         "wrote, or that an earlier run set by another clock: look at the processor's runs",
         source="TransformWithStateExec.processTimers, TimerStateImpl.getExpiredTimers",
         row_kind=RowKind.TIMER,
-    )
-
-
-def _ttl_advice(variable: str, properties: Properties) -> str:
-    if properties.declares(variable) is False:
-        return (
-            f"the processor no longer declares {variable!r}, so that Spark does not clean it up: "
-            f"call handle.deleteIfExists({variable!r}) in init, or declare it again"
-        )
-    return (
-        "Spark removes them at the end of each batch from every variable that the processor "
-        "declares: look for what else writes to this checkpoint"
     )
 
 

@@ -48,14 +48,14 @@ from inspector.model import (
     Redact,
     StoreName,
 )
-from inspector.operators.eviction import REMOVAL, TIMEOUT, Way
+from inspector.operators.eviction import REMOVAL, TIMEOUT
 from inspector.passes.copy_partition import KEYS_SHOWN
 from inspector.passes.key_filter import KeyFilter
 from inspector.providers.chain import chain_for
 from inspector.quantities import short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
-from inspector.sums import sum_by_key
+from inspector.sums import group_by, sum_by_key
 
 FACTS = Request(fit=True)
 
@@ -443,13 +443,10 @@ class _Copy:
         # What the copy needs was read: all else of the source is said, and no failure.
         root, unneeded = self._checkpoint.root, [p for p in listed if p.slug not in READABLE]
         said = [f"{p.path or root}: {p.message}" for p in unneeded]
-        operators: dict[Way, set[int]] = {}
-        for name in by_store:
-            operators.setdefault(self._ways[name], set()).add(name.operator_id)
-        effects = [
-            f"By {way.way} (operator {', '.join(map(str, sorted(ids)))}): {way.text}"
-            for way, ids in operators.items()
-        ]
+        effects = []
+        for way, names in group_by(by_store, self._ways.__getitem__).items():
+            operators = ", ".join(map(str, sorted({name.operator_id for name in names})))
+            effects.append(f"By {way.way} (operator {operators}): {way.text}")
         report = subject.report("copy", tables, summary, notes=[*said, *effects, *notes])
         idle = self._eviction is not None and not evicted
         return replace(report, nothing_done=idle or bool(refused))
