@@ -19,7 +19,7 @@ from inspector.model import Redact, TimeoutKind
 class Option:
     """What the declaration of an option adds to the parameter that it annotates."""
 
-    help: str
+    help: str = ""
     minimum: int | None = None
     choices: tuple[str, ...] = ()  # of a text; those of an enum or ``Literal`` follow from the type
     metavar: str | None = None
@@ -115,17 +115,13 @@ _SCHEMA_HELP = (
     "Schema of a store's {}s, if the checkpoint has none (Spark 3.0 and older) or a "
     "wrong one: Spark DDL, StructType JSON, or @FILE; repeatable."
 )
-
-
-def _schema(side: str) -> Option:
-    return Option(_SCHEMA_HELP.format(side), metavar="[OP[:STORE]=]SCHEMA", file=True)
-
-
 _HELP = {  # of options, by their names
     "storage_options": "Option for the fsspec driver of the storage; repeatable.",
     "batch": "Inspect the state as of this batch.  [default: the last committed batch]",
     "store_name": "Only this store, such as left-keyToNumValues, or left or right for the rows of "
     "one side of a join.",
+    "state_version": "Inspect this state version (batch + 1).",
+    "operator_id": "Only the operator with this id.",
     "partition_id": "Only this partition.",
     "redact": "Redact keys and values: show them (none), their hashes, or nothing (all).",
     "workers": "Number of partitions to read at the same time in this process.  [default: the "
@@ -147,6 +143,8 @@ _HELP = {  # of options, by their names
     "where": "Only rows matching FIELD OP VALUE, where OP is one of = != < <= > >= ~= (regular "
     "expression) contains: a field of the key (user=a) or of the value ('value.count>10', quoted "
     "for the shell). Use a dot for a field of a struct, and null for null; repeatable.",
+    "key_schemas": _SCHEMA_HELP.format("key"),
+    "value_schemas": _SCHEMA_HELP.format("value"),
     "thresholds": "Threshold of a finding, such as skew_ratio=5, heap_bytes=8GiB, or SS202=100 "
     "for at least 100 rows; repeatable. The findings page lists all of them.",
     "cache": "Cache reports in this folder, on any storage. As long as no file of a checkpoint "
@@ -163,46 +161,32 @@ class Options:
     bytes; ``storage_options`` may hold credentials; ``redact`` None is the analysis' own default.
     """
 
-    storage_options: Annotated[
-        Mapping[str, str], Option(_HELP["storage_options"], metavar="KEY=VALUE")
-    ] = field(default_factory=dict, repr=False)
-    batch: Annotated[int | None, View(_HELP["batch"], minimum=0, source="batchId")] = None
-    state_version: Annotated[
-        int | None, View("Inspect this state version (batch + 1).", minimum=0)
-    ] = None
-    operator_id: Annotated[
-        int | None, View("Only the operator with this id.", minimum=0, flag="--operator")
-    ] = None
-    store_name: Annotated[str | None, View(_HELP["store_name"], flag="--store")] = None
+    storage_options: Annotated[Mapping[str, str], Option(metavar="KEY=VALUE")] = field(
+        default_factory=dict, repr=False
+    )
+    batch: Annotated[int | None, View(minimum=0, source="batchId")] = None
+    state_version: Annotated[int | None, View(minimum=0)] = None
+    operator_id: Annotated[int | None, View(minimum=0, flag="--operator")] = None
+    store_name: Annotated[str | None, View(flag="--store")] = None
     partition_id: Annotated[
-        int | None,
-        View(_HELP["partition_id"], minimum=0, flag="--partition", source="snapshotPartitionId"),
+        int | None, View(minimum=0, flag="--partition", source="snapshotPartitionId")
     ] = None
-    redact: Annotated[Redact | None, View(_HELP["redact"])] = None
-    workers: Annotated[int | None, Option(_HELP["workers"], minimum=1)] = None
-    memory_limit: Annotated[int | None, Option(_HELP["memory_limit"], size=True)] = None
+    redact: Annotated[Redact | None, View()] = None
+    workers: Annotated[int | None, Option(minimum=1)] = None
+    memory_limit: Annotated[int | None, Option(size=True)] = None
     engine: EngineOptions = field(default_factory=lambda: EngineOptions(LOCAL))
-    timeout_kind: Annotated[TimeoutKind | None, View(_HELP["timeout_kind"])] = None
-    event_time_fields: Annotated[
-        tuple[str, ...], View(_HELP["event_time_fields"], metavar="[OP=]FIELD")
-    ] = ()
-    operator_rules: Annotated[
-        tuple[str, ...], View(_HELP["operator_rules"], metavar="OP[:STORE]=RULE")
-    ] = ()
-    join_retention: Annotated[
-        tuple[str, ...], View(_HELP["join_retention"], metavar="[OP:]SIDE=DURATION")
-    ] = ()
-    key: Annotated[
-        str | tuple[str, ...], View(_HELP["key"], metavar="VALUE|FIELD=VALUE|JSON|HEX|HASH")
-    ] = ()
-    where: Annotated[tuple[str, ...], View(_HELP["where"], metavar="'FIELD OP VALUE'")] = ()
-    key_schemas: Annotated[tuple[str, ...], _schema("key")] = ()
-    value_schemas: Annotated[tuple[str, ...], _schema("value")] = ()
-    thresholds: Annotated[
-        Mapping[str, str | float], View(_HELP["thresholds"], metavar="NAME=VALUE")
-    ] = field(default_factory=dict)
-
-    cache: Annotated[str | None, Option(_HELP["cache"], metavar="DIR")] = None
+    timeout_kind: Annotated[TimeoutKind | None, View()] = None
+    event_time_fields: Annotated[tuple[str, ...], View(metavar="[OP=]FIELD")] = ()
+    operator_rules: Annotated[tuple[str, ...], View(metavar="OP[:STORE]=RULE")] = ()
+    join_retention: Annotated[tuple[str, ...], View(metavar="[OP:]SIDE=DURATION")] = ()
+    key: Annotated[str | tuple[str, ...], View(metavar="VALUE|FIELD=VALUE|JSON|HEX|HASH")] = ()
+    where: Annotated[tuple[str, ...], View(metavar="'FIELD OP VALUE'")] = ()
+    key_schemas: Annotated[tuple[str, ...], Option(metavar="[OP[:STORE]=]SCHEMA", file=True)] = ()
+    value_schemas: Annotated[tuple[str, ...], Option(metavar="[OP[:STORE]=]SCHEMA", file=True)] = ()
+    thresholds: Annotated[Mapping[str, str | float], View(metavar="NAME=VALUE")] = field(
+        default_factory=dict
+    )
+    cache: Annotated[str | None, Option(metavar="DIR")] = None
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -214,8 +198,12 @@ _HINTS = hints_of(Options)
 
 
 def _group(*names: str) -> Group:
-    group = (parameter(name, _HINTS[name], getattr(Options, name, None)) for name in names)
-    return tuple(item for item in group if item is not None)
+    group = []
+    for name in names:
+        item = parameter(name, _HINTS[name], getattr(Options, name, None))
+        assert item is not None
+        group.append(replace(item, option=replace(item.option, help=_HELP[name])))
+    return tuple(group)
 
 
 STORAGE = _group("storage_options")

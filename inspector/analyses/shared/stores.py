@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -39,6 +39,7 @@ from inspector.sums import group_by
 
 T = TypeVar("T")
 TaskT = TypeVar("TaskT", bound=Message)
+Batches: TypeAlias = Iterator[pa.RecordBatch]
 _LISTED = 5
 
 
@@ -51,7 +52,7 @@ class HashedKeys:
         self._notes = notes
         self._place: dict[str, int] = {}
 
-    def watch(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def watch(self, batches: Iterable[pa.RecordBatch]) -> Batches:
         """Pass on batches that have a column ``key``, of rows that fit what is looked for."""
         for batch in batches:
             if self._found:
@@ -110,13 +111,13 @@ def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
     return [replace(task, key=keys.key, where=keys.where) for task in tasks]
 
 
-def live_batches(run: Run, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
+def live_batches(run: Run, tasks: Iterable[Task]) -> Batches:
     """The live rows of tasks, as :data:`inspector.schemas.ROWS`."""
     present = _each_store(task for task in tasks if task.version)
     return _stream(run, present, rows_of)
 
 
-def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Iterator[pa.RecordBatch]:
+def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Batches:
     """The changes of tasks, as :data:`inspector.schemas.CHANGES`; ``fields`` of their tasks."""
     return _stream(run, _each_store(tasks), lambda task: changes_of(ChangesTask(task, **fields)))
 
@@ -141,10 +142,8 @@ def looking_by(
     if reader is None:
         return look
 
-    def fetch_and_look(
-        task: TaskT, read: Callable[[TaskT], Iterator[pa.RecordBatch]]
-    ) -> Iterator[pa.RecordBatch]:
-        def read_files(task: TaskT) -> Iterator[pa.RecordBatch]:
+    def fetch_and_look(task: TaskT, read: Callable[[TaskT], Batches]) -> Batches:
+        def read_files(task: TaskT) -> Batches:
             with reader.files_of(task.to_json()):
                 yield from read(task)
 
@@ -175,13 +174,11 @@ def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
     return task
 
 
-def _stream(
-    run: Run, tasks: Sequence[Task], read: Callable[[Task], Iterator[pa.RecordBatch]]
-) -> Iterator[pa.RecordBatch]:
+def _stream(run: Run, tasks: Sequence[Task], read: Callable[[Task], Batches]) -> Batches:
     run.check_lasting()
     look = looking(run)
 
-    def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def function(batches: Iterable[pa.RecordBatch]) -> Batches:
         for task in tasks_in(batches):
             yield from look(task, read)
 
@@ -191,10 +188,10 @@ def _stream(
 
 def held_batches(
     schema: pa.Schema,
-    batches_of: Callable[[], Iterator[pa.RecordBatch]],
+    batches_of: Callable[[], Batches],
     begin_anew: Callable[[OutpacedError], None],
     rows: int = 0,
-) -> Iterator[pa.RecordBatch]:
+) -> Batches:
     """Batches of one version: the first of them are read at once, and held back.
 
     As long as none was given away, all begins anew where the query removes the version; from then
@@ -202,7 +199,7 @@ def held_batches(
     OutpacedError: as :func:`of_one_version`.
     """
 
-    def begin() -> tuple[list[pa.RecordBatch], Iterator[pa.RecordBatch]]:
+    def begin() -> tuple[list[pa.RecordBatch], Batches]:
         held, held_rows, held_bytes = list[pa.RecordBatch](), 0, 0
         batches = batches_of()
         for batch in batches:
@@ -229,9 +226,7 @@ def of_one_version(read: Callable[[], T], begin_anew: Callable[[OutpacedError], 
     return read()
 
 
-def _continue(
-    held: list[pa.RecordBatch], batches: Iterator[pa.RecordBatch], schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
+def _continue(held: list[pa.RecordBatch], batches: Batches, schema: pa.Schema) -> Batches:
     held.reverse()
     while held:
         yield held.pop()
@@ -327,7 +322,7 @@ def _table(run: Run, store: StoreName, tasks: list[typed_rows.TypedTask]) -> Sto
     problems: list[Problem] = []
     file_bytes = sum(task.task.file_bytes for task in tasks)
 
-    def batches() -> Iterator[pa.RecordBatch]:
+    def batches() -> Batches:
         run.check_lasting()
         read = partial(typed_rows.run_typed_rows, look=looking(run))
         for batch in run.stream(read, [task.to_json() for task in tasks], file_bytes):
