@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field
 from inspector.operators import (
     aggregation,
     deduplicate,
@@ -29,6 +29,7 @@ class Way:
     way: str  # :data:`REMOVAL` or :data:`TIMEOUT`
     words: str  # a sentence on the results of the query
     refused: bool = False  # not done, because the results, or the state itself, would be wrong
+    timer: int | None = field(default=None, compare=False)  # its ordinal in a value
 
     @property
     def text(self) -> str:
@@ -82,13 +83,6 @@ _UNKNOWN = (
 )
 
 
-def timer_of(name: str, value: StructType | None) -> int | None:
-    """The ordinal of the timer in the values of a group state; None where there is none."""
-    if name not in group_state.NAMES or value is None:
-        return None
-    return timeout_ordinal(value)
-
-
 _REFUSED: Mapping[str, str] = {
     **dict.fromkeys((*aggregation.NAMES, *session_window.NAMES), _EMITTED),
     **dict.fromkeys(join.NAMES, _JOIN),
@@ -102,9 +96,11 @@ def way_of(
     name: str, rule: StoreRule, value: StructType | None, chosen: str | None, *, expired: bool
 ) -> Way:
     """How leftovers (``expired``), or rows that were named, of an operator are evicted."""
-    way = chosen or (REMOVAL if timer_of(name, value) is None else TIMEOUT)
-    if name in group_state.NAMES:
-        return Way(way, _CALLED if way == TIMEOUT else _ANEW)
+    in_group_state = name in group_state.NAMES
+    timer = timeout_ordinal(value) if in_group_state and value is not None else None
+    way = chosen or (REMOVAL if timer is None else TIMEOUT)
+    if in_group_state:
+        return Way(way, _CALLED if way == TIMEOUT else _ANEW, timer=timer)
     if name in (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES):
         gone = _NO_CHANGE if name in deduplicate.NAMES else _FORGOTTEN
         return Way(way, gone if expired else _REPEATED)

@@ -25,7 +25,7 @@ from inspector.light_dataclasses import dataclass, field, replace
 from inspector.merge.collect import Facts, collect
 from inspector.merge.resolution import Resolution
 from inspector.model import Certainty, FileKind, StoreId, StoreName
-from inspector.operators.eviction import TIMEOUT, Way, timer_of, way_of
+from inspector.operators.eviction import TIMEOUT, Way, way_of
 from inspector.passes.binary_columns import records_of
 from inspector.passes.copy_partition import Choice, CopyTask, FolderCopy, copy_partition
 from inspector.passes.key_filter import KeyFilter, check_filter, filter_of
@@ -90,18 +90,18 @@ class Eviction:
                 schema = operator.schemas.get(store)
                 value = None if schema is None else schema.value
                 way = way_of(operator.name, rule, value, self.way, expired=self.expired)
-                if way.way == TIMEOUT and timer_of(operator.name, value) is None:
+                if way.way == TIMEOUT and way.timer is None:
                     words = (
                         f"The state of operator {operator.operator_id} has no timers, so nothing "
                         "can be evicted by timeout; use --by removal."
                     )
-                    way = Way(TIMEOUT, words, refused=True)
+                    way = replace(way, words=words, refused=True)
                 elif encoding.lower() != UNSAFE_ROW and not way.refused:
                     words = (
                         f"Its rows are encoded as {encoding}, which is read here and not written: "
                         "call clear() in the processor."
                     )
-                    way = Way(way.way, words, refused=True)
+                    way = replace(way, words=words, refused=True)
                 found[StoreName(operator.operator_id, store)] = way
         return found
 
@@ -235,21 +235,16 @@ def with_eviction(
     holding = {store for store, _ in eviction.leftovers(facts)}
     known = _known_leftovers(eviction, facts) if run.engine.in_process and classes else None
     ways = eviction.ways(run)
-    operators = {operator.operator_id: operator for operator in run.checkpoint.operators}
 
     def evicting(request: EvictTask) -> EvictTask:
         task = request.copy.task
         stores = [task.store_id(store) for store in task.stores]
         stores = [s for s in stores if s.name in ways and (not classes or s in holding)]
-        operator, timer = operators[task.operator_id], None
-        for store in stores:
-            schema = operator.schemas.get(store.store_name)
-            if ways[store.name].way == TIMEOUT and schema is not None:
-                timer = timer_of(operator.name, schema.value)
+        timers = [ways[s.name].timer for s in stores if ways[s.name].way == TIMEOUT]
         named = replace(task, key=eviction.keys.key, where=eviction.keys.where)
         return replace(
             request,
-            copy=replace(request.copy, task=named, timer=timer),
+            copy=replace(request.copy, task=named, timer=timers[-1] if timers else None),
             stores=tuple(store.store_name for store in stores),
             refused=tuple(s.store_name for s in stores if ways[s.name].refused),
             classes=classes,
