@@ -25,6 +25,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.discovery.tasks import Request, StoreTask, Task
 from inspector.encode.frames import compress_blocks
+from inspector.encode.records import frame_records
 from inspector.facts.registry import facts_in
 from inspector.light_dataclasses import dataclass, fields, replace
 from inspector.model import DEFAULT_STORE, FileKind, StoreFile, Version
@@ -277,20 +278,11 @@ def measure() -> Pace:
 
 def _write(folder: Path, version: int, records: int, random: np.random.Generator) -> StoreFile:
     """A delta of rows of three numbers: keys at random, values that grow."""
-    row = 8 + 8 * 3
-    bytes_of = f"V{row}"
-    names = [("k", ">i4"), ("key", bytes_of), ("v", ">i4"), ("value", bytes_of)]
-    record = np.zeros(records, names)
-    record["k"] = record["v"] = row
-    cells = np.zeros((records, 2, 4), "<i8")
-    cells[:, 0, 1] = random.integers(0, 1 << 40, records)
-    cells[:, 1, 1] = np.arange(records)
-    cells[:, 1, 2] = 1_700_000_000_000_000
-    packed = cells.reshape(records, -1).view(bytes_of).reshape(records, 2)
-    record["key"], record["value"] = packed[:, 0], packed[:, 1]
-    content = record.tobytes() + struct.pack(">i", -1)
+    keys = random.integers(0, 1 << 40, records).tolist()
+    row = struct.Struct("<4q").pack  # no null, and three numbers
+    rows = ((row(0, key, 0, 0), row(0, i, 1_700_000_000_000_000, 0)) for i, key in enumerate(keys))
     path = folder / f"version-{version}"
-    path.write_bytes(b"".join(compress_blocks([content], _CODEC)))
+    path.write_bytes(b"".join(compress_blocks(frame_records(rows), _CODEC)))
     return StoreFile(str(path), FileKind.DELTA, Version(version), path.stat().st_size)
 
 
