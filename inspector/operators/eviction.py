@@ -15,7 +15,6 @@ from inspector.operators import (
     session_window,
     transform_with_state,
 )
-from inspector.operators.group_state import timeout_ordinal
 from inspector.operators.rule import RowKind, StoreRule
 from inspector.sparktypes import StructType
 
@@ -97,7 +96,7 @@ def way_of(
 ) -> Way:
     """How leftovers (``expired``), or rows that were named, of an operator are evicted."""
     in_group_state = name in group_state.NAMES
-    timer = timeout_ordinal(value) if in_group_state and value is not None else None
+    timer = group_state.timeout_ordinal(value) if in_group_state and value is not None else None
     way = chosen or (REMOVAL if timer is None else TIMEOUT)
     if in_group_state:
         return Way(way, _CALLED if way == TIMEOUT else _ANEW, timer=timer)

@@ -31,12 +31,6 @@ from inspector.operators import (
     session_window,
     transform_with_state,
 )
-from inspector.operators.transform_with_state import (
-    EVENT_TIME,
-    NO_TIME,
-    PROCESSING_TIME,
-    Properties,
-)
 
 
 class Handover(enum.Enum):
@@ -145,9 +139,9 @@ PHYSICAL: Mapping[str, PhysicalOperator] = {operator.name: operator for operator
 """Every operator by the name that Spark's metadata gives it."""
 
 _BY_TIME_MODE: Mapping[str, tuple[Handover, Emission, Asks]] = {
-    PROCESSING_TIME: (Handover.NONE, Emission.BY_TIMEOUT, Asks.ALWAYS),
-    EVENT_TIME: (Handover.ALL, Emission.BY_TIMEOUT, Asks.BY_WATERMARK),
-    NO_TIME: _PASSES_ON,  # timers are refused in it
+    transform_with_state.PROCESSING_TIME: (Handover.NONE, Emission.BY_TIMEOUT, Asks.ALWAYS),
+    transform_with_state.EVENT_TIME: (Handover.ALL, Emission.BY_TIMEOUT, Asks.BY_WATERMARK),
+    transform_with_state.NO_TIME: _PASSES_ON,  # timers are refused in it
 }
 
 
@@ -158,7 +152,7 @@ def physical_operator(
     result = PHYSICAL.get(name)
     if result is None:
         return PhysicalOperator(name, Handover.UNKNOWN, Emission.UNKNOWN, Asks.UNKNOWN)
-    mode = Properties.of(properties or {}).time_mode
+    mode = transform_with_state.Properties.of(properties or {}).time_mode
     if name not in transform_with_state.NAMES or mode not in _BY_TIME_MODE:
         return result
     hands_on, emits, asks = _BY_TIME_MODE[mode]

@@ -20,10 +20,7 @@ from collections.abc import Iterable, Mapping
 from inspector.exceptions import CheckpointError
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import JOIN_SIDES
-from inspector.operators.aggregation import COMPLETE
-from inspector.operators.aggregation import NAMES as AGGREGATION
-from inspector.operators.join import NAMES as JOIN
-from inspector.operators.join import STORE_SIDES, VALUE_STORES
+from inspector.operators import aggregation, join
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, RowPart, StoreRule
 from inspector.sparktypes import AtomicType, DataType, StructType, is_window, type_name
 
@@ -77,12 +74,12 @@ class UserRules:
                 changed[store] = _with_event_time(store, name, schemas, changed[store], named)
             if text is not None:
                 changed[store] = _user_rule(text, store, schemas.get(store))
-        if name in JOIN:
+        if name in join.NAMES:
             self._retain(operator_id, changed)
         return changed
 
     def _retain(self, operator_id: int, rules: dict[str, StoreRule]) -> None:
-        for side, store in zip(STORE_SIDES, VALUE_STORES, strict=True):
+        for side, store in zip(join.STORE_SIDES, join.VALUE_STORES, strict=True):
             of_all = self.join_retention.get((None, side))
             kept = self.join_retention.get((operator_id, side), of_all)
             if kept is None or store not in rules:
@@ -166,16 +163,16 @@ def _with_event_time(
     store: str, name: str, schemas: Schemas, rule: StoreRule, named: str
 ) -> StoreRule:
     """A rule with the field that carries the watermark, where the schema does not mark one."""
-    if store not in schemas or (name in JOIN and store not in VALUE_STORES):
+    if store not in schemas or (name in join.NAMES and store not in join.VALUE_STORES):
         return rule
     result = find_field(named, schemas[store])
     if result is None:
         raise CheckpointError(f"--event-time-field: store {store!r} has no field {named!r}")
     source = f"--event-time-field {named}"
-    if name in JOIN and result.part is RowPart.VALUE:
+    if name in join.NAMES and result.part is RowPart.VALUE:
         return replace(rule, never=None, unknown=rule.unknown or rule.never, event_time=result)
-    doubt = COMPLETE if name in AGGREGATION else rule.doubt
-    if name in JOIN:
+    doubt = aggregation.COMPLETE if name in aggregation.NAMES else rule.doubt
+    if name in join.NAMES:
         rule, doubt = replace(rule, event_time=result), IN_JOIN_KEY
     return replace(rule, expiry=result, never=None, unknown=None, source=source, doubt=doubt)
 
