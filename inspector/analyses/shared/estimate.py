@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -49,6 +49,7 @@ def estimate_audits(
         total, sum_dollars = total + work, sum_dollars + cost
         costs: Any = {"core_seconds": round(seconds, 3), "dollars": f"{cost:.6f}"}
         rows.append(EstimateRow(checkpoint=candidate.path, **asdict(work), **costs))
+    chosen = ", ".join(f"{name}={value}" for name, value in price.items())
     return Report(
         "audit",
         paths[0] if len(paths) == 1 else f"{len(result):,} checkpoints",
@@ -65,7 +66,14 @@ def estimate_audits(
         },
         (EstimateRow.table("what an audit would request, read and cost", rows),),
         problems=problems,
-        notes=tuple(_notes(price)),
+        notes=(
+            "All of it is estimated from listings; no file was read. The processor time is that of "
+            "this machine for local files of generated rows: other rows compress otherwise, and "
+            "the driver of a storage takes time for each request.",
+            f"Prices are those of {prices.PRICES_OF} of the cloud that the URL names, for reads "
+            f"within its region{f', except {chosen}' if chosen else ''}. Requests to any other "
+            "storage are free of charge unless a price is given.",
+        ),
     )
 
 
@@ -91,17 +99,3 @@ def work_of(candidate: Found, options: Options) -> prices.Work:
     version = options.state_version if options.batch is None else options.batch + 1
     storage = Storage.open(root, options.storage_options)
     return prices.work_of_audit(storage, chosen, version, is_root=candidate.is_root)
-
-
-def _notes(price: Mapping[str, str]) -> Iterator[str]:
-    yield (
-        "All of it is estimated from listings; no file of the state was read. The processor time "
-        "is that of this machine for local files of generated rows: other rows compress otherwise, "
-        "and the driver of a storage takes time for each request."
-    )
-    chosen = ", ".join(f"{name}={value}" for name, value in price.items())
-    yield (
-        f"Prices are those of {prices.PRICES_OF} of the cloud that the URL names, for reads within "
-        f"its region{f', except {chosen}' if chosen else ''}. Requests to any other storage are "
-        "free of charge unless a price is given."
-    )
