@@ -67,8 +67,8 @@ def estimate_audits(
         (EstimateRow.table("what an audit would request, read and cost", rows),),
         problems=problems,
         notes=(
-            "All of it is estimated from listings; no file of the state was read. The processor time "
-            "is that of this machine for local files of generated rows: other rows compress "
+            "All of it is estimated from listings; no file of the state was read. The processor "
+            "time is that of this machine for local files of generated rows: other rows compress "
             "otherwise, and the driver of a storage takes time for each request.",
             f"Prices are those of {prices.PRICES_OF} of the cloud that the URL names, for reads "
             f"within its region{f', except {chosen}' if chosen else ''}. Requests to any other "

@@ -203,7 +203,7 @@ _CLASSES: Mapping[str, Callable[..., Any]] = {
         *(Finding, Verdict, StateSize, StateGrowth, Cause, Restart, Load, Obstacle, FileNames),
     )
 }
-_ENUMS: Mapping[str, type[Enum]] = {cls.__name__: cls for cls in (Unit, Certainty, Severity, Level)}
+_ENUMS = {cls.__name__: cls for cls in (Unit, Certainty, Severity, Level)}
 _KINDS = {kind.id: kind for kind in CATALOGUE}
 _PLAIN = (str, int, float, bool, type(None))
 
