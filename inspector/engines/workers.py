@@ -161,6 +161,9 @@ def _is_loopback(connection: socket.socket) -> bool:
     return ipaddress.ip_address(host.partition("%")[0]).is_loopback
 
 
+FINDINGS = "docs/reference/findings.md"  # the page that :mod:`inspector.findings.catalogue` reads
+
+
 def package_zip(folder: Path) -> Path:
     """This package as a zip that workers import: pure Python, so on the kernel's Python twin."""
     target = folder / "inspector.zip"
@@ -175,5 +178,5 @@ def _sources(folder: Any, name: str) -> Iterator[tuple[str, bytes]]:
         location = f"{name}/{entry.name}"
         if entry.is_dir():
             yield from _sources(entry, location)
-        elif entry.name.endswith(".py"):
+        elif entry.name.endswith(".py") or location == f"{inspector.__name__}/{FINDINGS}":
             yield location, entry.read_bytes()

@@ -44,8 +44,7 @@ class Concerns(enum.Enum):
 class Explains:
     """Findings that another one is the reason of, and so is named in their place."""
 
-    symptoms: tuple[str, ...]  # their ids
-    reason: str  # how they follow from it
+    symptoms: tuple[str, ...]  # their ids; how they follow from it: ``explanation/judgements``
     same_store: bool = False  # only those of the same operator and store
 
 
@@ -58,7 +57,8 @@ class Kind:
     title: str
     spark: str  # the error class, conf, metric or method to look for in Spark
     to_do: str
-    cause: str  # what is the matter, in one plain sentence, where the finding says nothing narrower
+    # what is the matter, in one plain sentence; none where each finding says something narrower
+    cause: str = ""
     command: str = "timeline"  # the command that shows more, without the program's name and path
     certainties: tuple[Certainty, ...] = (Certainty.PROVEN,)
     explains: Explains | None = None  # the findings that it is the reason of

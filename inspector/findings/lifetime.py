@@ -153,8 +153,10 @@ def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     expiry, rows = life.rule.expiry, life.newest.rows
     if expiry is None or life.watermark_ms or not rows:
         return
-    if life.by_event_time:
-        yield from _no_timeout_fires(life, thresholds)
+    batches = count_text(life.data_batches, "batch", "batches")
+    bare = life.watermark_ms == 0 and life.data_batches >= thresholds.data_batches
+    if life.by_event_time and bare and life.expiring is not None:
+        yield from _no_timeout_fires(life, life.expiring, batches)
     if expiry.clock is not Clock.WATERMARK:
         return
     if life.watermark_ms is None and life.doubt:
@@ -167,38 +169,34 @@ def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
             certainty=Certainty.UNDECIDED,
             next_step="see the problems of the report for the entry of the log",
         )
-    elif life.watermark_ms == 0 and life.data_batches >= thresholds.data_batches:
+    elif bare:
         newest = None if life.ages is None else life.ages.newest_ms
         time = "" if newest is None else f"; the newest {expiry.name} is {time_ms_text(newest)}"
-        pending = f"the {count_text(rows, 'row')}"
         yield catalogue.NO_WATERMARK.of_store(
             life,
             f"rows go when {expiry.name} is at or below the watermark, and the judged batch "
-            f"has none after {count_text(life.data_batches, 'batch', 'batches')} with data",
-            rows,
-            life.newest.row_bytes,
-            f"There is no watermark yet, so none of {pending} can expire{time}.",
+            f"has none after {batches} with data",
+            *life.newest.rows_and_bytes,
+            f"There is no watermark yet, so none of the {count_text(rows, 'row')} can "
+            f"expire{time}.",
         )
 
 
-def _no_timeout_fires(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+def _no_timeout_fires(life: StoreLifetime, far: Expiring, batches: str) -> Iterator[Finding]:
     """Timeouts in event time that wait for a watermark where there is none."""
-    rows = 0 if life.expiring is None else sum(life.expiring.rows.values())
-    if life.watermark_ms != 0 or life.data_batches < thresholds.data_batches or not rows:
-        return
-    timeouts = count_text(rows, "timeout")
-    batches = count_text(life.data_batches, "batch", "batches")
-    yield catalogue.NO_WATERMARK.of_store(
-        life,
-        f"timeouts in event time fire when the watermark has passed them, and the judged batch has "
-        f"none after {batches} with data",
-        rows,
-        sum(life.expiring.bytes.values()) if life.expiring else None,
-        f"There is no watermark after {batches} with data, so none of {timeouts} in event time can "
-        "fire: are all event times null?",
-        next_step="look at how the column of withWatermark is parsed: a text in another format "
-        "than the expected one gives null, and null moves no watermark",
-    )
+    rows = sum(far.rows.values())
+    if rows:
+        yield catalogue.NO_WATERMARK.of_store(
+            life,
+            "timeouts in event time fire when the watermark has passed them, and the judged batch "
+            f"has none after {batches} with data",
+            rows,
+            sum(far.bytes.values()),
+            f"There is no watermark after {batches} with data, so none of "
+            f"{count_text(rows, 'timeout')} in event time can fire: are all event times null?",
+            next_step="look at how the column of withWatermark is parsed: a text in another format "
+            "than the expected one gives null, and null moves no watermark",
+        )
 
 
 def _stay_either_way(life: StoreLifetime, thresholds: Thresholds) -> bool:
@@ -214,16 +212,15 @@ def _stay_either_way(life: StoreLifetime, thresholds: Thresholds) -> bool:
 
 
 def _warning(life: StoreLifetime, finding: Finding) -> Finding:
-    keys = count_text(life.newest.rows, "key")
-    pronoun = "it" if life.newest.rows == 1 else "them"
     return replace(
         finding,
         severity=Severity.WARNING,
         evidence=f"{finding.evidence}; by processing time they are left behind, and by event time "
         f"none can expire, as the judged batch has no watermark after "
         f"{count_text(life.data_batches, 'batch', 'batches')} with data",
-        cause=f"The store holds {keys}, and no timeout removes {pronoun}, whether the timeouts "
-        "follow processing time or event time.",
+        cause=f"The store holds {count_text(life.newest.rows, 'key')}, and no timeout removes "
+        f"{'it' if life.newest.rows == 1 else 'them'}, whether the timeouts follow processing time "
+        "or event time.",
     )
 
 
@@ -235,7 +232,7 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         # A function may remove keys whenever it likes; where it does, there is no leak to claim.
         yield from _partial_removal(life, thresholds)
         return
-    finding = _never_expires(
+    yield _never_expires(
         life,
         thresholds,
         f"{rule.never}; {count_text(newest.rows, 'row')}, none removed in the "
@@ -246,9 +243,8 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"{_mostly_new(life, thresholds)}.",
         next_step=rule.advice,
         certainty=Certainty.INFERRED if life.watermark_possible else Certainty.PROVEN,
+        severity=_info_if(life.watermark_possible and not life.watermark_refuted),
     )
-    unsure = life.watermark_possible and not life.watermark_refuted
-    yield replace(finding, severity=Severity.INFO) if unsure else finding
 
 
 def _differs(life: StoreLifetime) -> str:
@@ -288,16 +284,15 @@ def _partial_removal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Fi
     """Keys that nothing touches, where the function removes few, or others soon or never."""
     few = _small_share(life, thresholds)
     if few:
-        finding = _never_expires(
+        yield _never_expires(
             life,
             thresholds,
             f"{life.rule.never}; {few}, in {count_text(life.window, 'version')}",
             *life.newest.rows_and_bytes,
             f"{capitalise(life.rule.never or '')}: {few}.",
             next_step=life.rule.advice,
-            certainty=Certainty.PROVEN,
+            severity=Severity.INFO,
         )
-        yield replace(finding, severity=Severity.INFO)
         return
     middle = (min(life.versions, default=0) + max(life.versions, default=0)) // 2
     ages = life.ages
@@ -325,6 +320,11 @@ def _partial_removal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Fi
         certainty=Certainty.INFERRED,
         severity=Severity.INFO,
     )
+
+
+def _info_if(is_harmless: object) -> Severity | None:
+    """An information, or what the entry of the catalogue says."""
+    return Severity.INFO if is_harmless else None
 
 
 _FEW_GO = 0.1  # share of the keys that came below which those that a function removed are few
@@ -390,7 +390,8 @@ def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
     if not rows or rows < thresholds.far_share * life.newest.rows:
         return
     sets = ": the totals of cube, rollup or grouping sets" if life.sets else ""
-    finding = catalogue.NEVER_EXPIRES.of_store(
+    warned = new and life.growing is not False and life.window >= thresholds.window_versions
+    yield catalogue.NEVER_EXPIRES.of_store(
         life,
         f"{expiry.name} is null in {rows:,} of {count_text(life.newest.rows, 'row')}, and a row "
         f"goes when it is at or below the watermark; {new:,} of them came in the newer half of "
@@ -404,10 +405,8 @@ def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
         if sets
         else "drop the rows without an event time before the operator, or give them one; look "
         "at how the column is parsed",
-        certainty=Certainty.PROVEN,
+        severity=_info_if(not warned),
     )
-    warned = new and life.growing is not False and life.window >= thresholds.window_versions
-    yield finding if warned else replace(finding, severity=Severity.INFO)
 
 
 def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:

@@ -37,7 +37,7 @@ _TITLES = {
 }
 
 
-_WRITTEN = ("What it means", "How it is proven", "Reported from", "Source")
+_WRITTEN = ("What it means", "How it is proven", "Reported from", "What to do", "Source")
 """The paragraphs of a finding that are written in the page itself."""
 
 
@@ -86,19 +86,14 @@ def _finding(kind: Kind, before: str) -> str:
     said = dict(re.findall(r"^\*\*([\w ]+)\.\*\* (.+)$", paragraphs, re.MULTILINE))
     if missing := [label for label in _WRITTEN if label not in said]:
         raise ValueError(f"{kind.id}: write {missing} into reference/findings.md")
-    said["What to do"] = _sentence(kind.to_do)
     lines = [
         f"\n### {kind.id} · {kind.title}\n",
         f"Severity {kind.severity.word}; {_certainties(kind)}.\n",
-        *(f"**{label}.** {said[label]}\n" for label in (*_WRITTEN[:3], "What to do", "Source")),
+        *(f"**{label}.** {said[label]}\n" for label in _WRITTEN),
     ]
     if slugs:
         lines.append(f"Problems of the slug {', '.join(f'`{s}`' for s in slugs)} make it.\n")
     return "\n".join([*lines, f"In Spark: look for `{kind.spark}`."])
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
 
 
 def restart_rules(before: str) -> str:
@@ -152,8 +147,13 @@ def _error(kind: type[InspectorError]) -> str:
     )
 
 
-def ranks() -> str:
-    """How the main cause is chosen."""
+def ranks(before: str) -> str:
+    """How the main cause is chosen.
+
+    Args:
+        before: the block as it is; why a finding is named in place of others stays.
+    """
+    said = dict(re.findall(r"^\| (SS\d+) \| .+ \| ([^|]+) \|$", before, re.MULTILINE))
     lines = ["| rank | findings | severity | because |", "|---|---|---|---|"]
     for place, rank in enumerate(RANKS, 1):
         groups = " and ".join(group.value for group in rank.groups)
@@ -164,7 +164,9 @@ def ranks() -> str:
         if kind.explains is not None:
             where = ", of the same store" if kind.explains.same_store else ""
             symptoms = ", ".join(kind.explains.symptoms)
-            lines.append(f"| {kind.id} | {symptoms}{where} | {kind.explains.reason} |")
+            if kind.id not in said:
+                raise ValueError(f"{kind.id}: explanation/judgements.md does not say why")
+            lines.append(f"| {kind.id} | {symptoms}{where} | {said[kind.id]} |")
     return "\n".join(lines)
 
 
@@ -206,7 +208,6 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "restarts": restarts,
     "errors": errors,
     "metrics": metrics,
-    "ranks": ranks,
     "commands": command_list,
     "output-options": output_options,
     "layers": layers,
@@ -215,6 +216,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
 
 COMPLETED: Mapping[str, Callable[[str], str]] = {
     "findings": findings,
+    "ranks": ranks,
     "restart-rules": restart_rules,
     "thresholds": thresholds,
     "inferences": inferences,
