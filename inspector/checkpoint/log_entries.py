@@ -146,6 +146,7 @@ NAME_CHARS = 80  # characters kept of a source's name
 _JSON = re.compile(r'\s*(?:-?\d+(?:\.\d+)?|\{.*\}|\[.*\]|".*"|true|false|null)\s*')
 # The first topic of ``{"orders":{"0":23,"1":42}}`` (``KafkaSourceOffset``).
 _KAFKA = re.compile(r'\{"([^"\\]{1,80})":\{"\d+":-?\d+[,}]')
+_LOG_OFFSET = re.compile(r'\{"logOffset":(\d{1,18})\}')  # ``FileStreamSourceOffset``
 # ``RatePerMicroBatchStreamOffset`` (3.3 to 4.3).
 _RATE = re.compile(r'\{"offset":(\d{1,18}),"timestamp":\d+\}')
 MOST_SOURCES = 64  # sources kept of an entry; a query has a few
@@ -171,6 +172,12 @@ class SourceOffset:
         """``source 1``, ``source 1 (Kafka topic orders)``, ``source orders``."""
         kafka = _KAFKA.match(self.offset or "")
         return f"source {self.name}" + (f" (Kafka topic {kafka[1]})" if kafka else "")
+
+    @property
+    def log_entry(self) -> int | None:
+        """Of a source of files, the number of the newest entry of its log that it has read."""
+        offset = _LOG_OFFSET.match(self.offset or "")
+        return None if offset is None else int(offset[1])
 
 
 def like_json(offset: str) -> bool:

@@ -7,7 +7,6 @@ shows in the form of the offset (``FileStreamSourceOffset``, ``KafkaSourceOffset
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import pairwise
@@ -23,8 +22,6 @@ from inspector.light_dataclasses import dataclass
 FILES, KAFKA = "files", "Kafka topics"
 NO_OFFSET = "no offset yet"
 STAND_IN = "rehearsed-"  # begin of folders that :func:`inspector.spark.rehearse` reads for sources
-LOG_OFFSET = re.compile(r'\{"logOffset":(\d{1,18})\}')
-"""Of a source of files: the newest entry of its log (``FileStreamSourceOffset``)."""
 
 _SHOWN = 80
 _LOG_BYTES = 1 << 20  # of an entry that is read for its order; a compact one may be larger
@@ -110,8 +107,8 @@ def times_of_entry(storage: Storage, source: str, entry: int) -> list[int]:
 def newest_first(storage: Storage, sources: Iterable[SourceOffset]) -> Iterator[str]:
     """The sources of files of which each entry is older than the one before (``latestFirst``)."""
     for source in sources:
-        offset = LOG_OFFSET.match(source.offset or "")
-        if offset is not None and (last := int(offset[1])) >= _ENTRIES:
+        last = source.log_entry
+        if last is not None and last >= _ENTRIES:
             entries = range(last - _ENTRIES + 1, last + 1)
             times = [times_of_entry(storage, source.name, entry) for entry in entries]
             if all(times) and all(max(after) < min(before) for before, after in pairwise(times)):

@@ -33,7 +33,6 @@ from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
 from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_repartitioning
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.placement import partition_count, partition_counts, was_left
-from inspector.discovery.query_sources import LOG_OFFSET
 from inspector.exceptions import FrameError, LimitError, NoSchemaError, RowError
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
@@ -336,8 +335,10 @@ def _ends(checkpoint: Checkpoint, batch: int) -> tuple[int, int] | None:
     return (min(newest), max(newest)) if newest and min(newest) < batch else None
 
 
-def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
-    """Of each operator of which some partitions have files of a batch, which have none."""
+def _silent_partitions(
+    checkpoint: Checkpoint, batch: int
+) -> Iterator[tuple[Operator, list[int], int]]:
+    """Of each operator the partitions without files of a batch, and how many it has in all."""
     # A task commits its stores even if it had no rows, so that each has a file then.
     for operator in checkpoint.operators:
         newest: dict[int, int] = {}
@@ -345,10 +346,16 @@ def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
             files, partition = checkpoint.store_files[folder.directory], folder.store.partition_id
             newest[partition] = max(newest.get(partition, 0), files.newest)
         silent = sorted(partition for partition, version in newest.items() if version <= batch)
-        if 0 < len(silent) < len(newest):
+        yield operator, silent, len(newest)
+
+
+def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
+    """Of each operator of which some partitions have files of a batch, which have none."""
+    for operator, silent, partitions in _silent_partitions(checkpoint, batch):
+        if 0 < len(silent) < partitions:
             words = f"Partition {silent[0]}"
             if len(silent) > 1:
-                words = f"{len(silent):,} of {len(newest):,} partitions"
+                words = f"{len(silent):,} of {partitions:,} partitions"
             if 1 < len(silent) <= _NAMED:
                 words = f"Partitions {', '.join(map(str, silent))}"
             several = len(checkpoint.operators) > 1
@@ -359,15 +366,9 @@ def _silent(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
 def _have_written(checkpoint: Checkpoint, batch: int) -> bool:
     """Whether every partition of every operator that was there before has files of a batch."""
     # Of a first batch nobody knows which operators and partitions there are to be.
-    for operator in checkpoint.operators:
-        folders = operator.layout.folders
+    for operator, silent, partitions in _silent_partitions(checkpoint, batch):
         count = 1 if operator.single_partition else partition_count(checkpoint, batch + 1)
-        written = {
-            folder.store.partition_id
-            for folder in folders
-            if checkpoint.store_files[folder.directory].newest > batch
-        }
-        if len(written) < max(count, len({folder.store.partition_id for folder in folders})):
+        if silent or partitions < count:
             return False
     return bool(batch and checkpoint.operators)
 
@@ -377,9 +378,9 @@ def _reads(checkpoint: Checkpoint, batch: int) -> str:
     # Not the files: their names may hold what is nobody's business.
     sources = checkpoint.logs.sources.get(BatchId(batch), ())
     entries = [
-        f"{SOURCES}/{source.name}/{offset[1]}"
+        f"{SOURCES}/{source.name}/{source.log_entry}"
         for source in sources
-        if source.moved and (offset := LOG_OFFSET.match(source.offset or "")) is not None
+        if source.moved and source.log_entry is not None
     ]
     return (
         f"the files that {' and '.join(entries[:_NAMED])} name{'s' * (len(entries) == 1)}"
@@ -517,14 +518,13 @@ def source_log_gaps(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
     # it starts it reads them from the newest compact one on (CompactibleFileStreamLog.allFiles),
     # and with a restart those of the last batch (FileStreamSource.getBatch).
     for source in checkpoint.logs.sources.get(BatchId(batch), ()):
-        newest = LOG_OFFSET.match(source.offset or "")
-        if newest is None:
+        if source.log_entry is None:
             continue
         folder = f"{SOURCES}/{source.name}"
         is_there = SOURCES in checkpoint.layout.root_names
         listed = checkpoint.storage.list(folder, missing_ok=True) if is_there else ()
         names = {entry.name for entry in listed}
-        for number in range(int(newest[1]), -1, -1):
+        for number in range(source.log_entry, -1, -1):
             if f"{number}.compact" in names:
                 break
             if str(number) not in names:

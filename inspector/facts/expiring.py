@@ -19,7 +19,7 @@ from inspector.facts.ages import newer_half
 from inspector.facts.fact import Fact, fact
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
-from inspector.operators.rule import Clock, ExpiryField
+from inspector.operators.rule import ExpiryField
 from inspector.state.replay import NO_CLOCK, StateMap
 from inspector.sums import Sums, counter_of, either, sum_by, sum_by_key
 
@@ -166,9 +166,5 @@ def now_ms(
     expiry: ExpiryField, batch: BatchClock | None, kind: TimeoutKind | None = None
 ) -> int | None:
     """What the rule's clock read in a batch; None if that is not known, or it had not begun."""
-    if batch is None:
-        return None
-    if expiry.clock is Clock.TIMEOUT and kind is not None:
-        return batch.time_ms(kind)
-    by_watermark = expiry.clock is Clock.WATERMARK
-    return (batch.watermark_ms if by_watermark else batch.timestamp_ms) or None
+    now = None if batch is None else expiry.clock.time_ms(batch, kind)
+    return now if kind is not None else now or None

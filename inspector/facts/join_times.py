@@ -16,7 +16,7 @@ from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.facts.join_counters import ROWS_AT_ONCE
 from inspector.light_dataclasses import dataclass
 from inspector.model import BatchClock
-from inspector.operators.rule import Clock, ExpiryField
+from inspector.operators.rule import ExpiryField
 from inspector.sparktypes import StructType
 from inspector.state.change import Change
 from inspector.state.replay import NO_CLOCK, StateMap
@@ -99,7 +99,9 @@ class RemovedRows(StoreSum):
         before: BatchClock | None,
     ) -> RemovedRows:
         """Count those of one version."""
-        now_ms, before_ms = (_time_ms(event_time, clock) for clock in (batch, before))
+        now_ms, before_ms = (
+            None if clock is None else event_time.clock.time_ms(clock) for clock in (batch, before)
+        )
         if change.rebased or now_ms is None:
             return cls()
         touched = state.touched_keys()
@@ -109,11 +111,3 @@ class RemovedRows(StoreSum):
         if before_ms:
             good &= times > before_ms * event_time.per_ms
         return cls(int(good.sum()), int((~good).sum()), int(early.sum()))
-
-
-def _time_ms(field: ExpiryField, batch: BatchClock | None) -> int | None:
-    """The clock of a batch by which rows go."""
-    if batch is None:
-        return None
-    by_watermark = field.clock is Clock.WATERMARK
-    return batch.watermark_ms if by_watermark else batch.timestamp_ms

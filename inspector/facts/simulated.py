@@ -218,13 +218,8 @@ class Simulation:
 
     def _reading(self, version: int) -> int | None:
         batch = self._batches.get(BatchId(version - 1))
-        if batch is None:
-            return None
-        if self._scenario.clock is Clock.PROCESSING_TIME:
-            return batch.timestamp_ms
-        if self._scenario.clock is Clock.WATERMARK:
-            return batch.watermark_ms
-        return batch.time_ms(self._scenario.kind or TimeoutKind.PROCESSING_TIME)
+        scenario = self._scenario
+        return None if batch is None else scenario.clock.time_ms(batch, scenario.kind)
 
     def _rows(self, ids: Int64s, state: StateMap, step: int, *, came: bool) -> Int64s:
         """What is known of rows that a version put; whether they came in its batch."""

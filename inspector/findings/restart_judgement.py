@@ -23,6 +23,7 @@ from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, ru
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import Problem
 from inspector.operators.aggregation import UNNAMED
+from inspector.operators.rule import WATERMARK_KEY
 from inspector.operators.transform_with_state import TTL_FIELD, Properties
 from inspector.sparktypes import ArrayType, DataType, MapType, StructType, storage_type
 from inspector.sparktypes.ddl import to_ddl
@@ -70,7 +71,6 @@ _LOG_FORMATS: Mapping[str, Mapping[int, str]] = {OFFSETS: {2: "4.2"}, COMMITS: {
 _AGGREGATIONS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 """Operators whose values are buffers: their fields are named by the functions, not by users."""
 _DEDUPLICATIONS = ("dedupe", "dedupeWithinWatermark")
-_BUFFER = "buf"
 _BY_STATE = (
     *("key-renamed", "key-expression", "key-case", "key-alike"),
     *("value-renamed", "value-alike", "value-buffer"),
@@ -83,7 +83,7 @@ _DOUBTS = {
 """What another value does not show."""
 _OVERWRITTEN = {"first": "last"}
 """Buffers of which an aggregate of the other name replaces whatever the first one kept."""
-_DELAY = "spark.watermarkDelayMs"
+
 AVRO = "avro"
 
 
@@ -111,25 +111,19 @@ class Side:
 
     @property
     def confs(self) -> Mapping[str, str]:
-        """The confs that the newest entry of the offset log records."""
-        confs = self.checkpoint.logs.confs
-        return confs[max(confs)] if confs else {}
-
-    @property
-    def offset_format(self) -> str:
-        """The format of the newest entry of the offset log."""
-        return str(self.checkpoint.logs.formats.get("offsets", 1))
+        """The confs of the newest entry of the offset log, and the formats that the files have."""
+        logs = self.checkpoint.logs
+        return {
+            **(logs.confs[max(logs.confs)] if logs.confs else {}),
+            OFFSET_FORMAT: str(logs.formats.get(OFFSETS, 1)),
+            CHECKPOINT_FORMAT: "2" if logs.unique_ids else "1",  # commits name the files of 2
+        }
 
     @property
     def watermark_ms(self) -> int:
         """Where the watermark has come to; 0 for nowhere."""
         clocks = self.checkpoint.logs.clocks.values()
         return max((c.next_watermark_ms or c.watermark_ms or 0 for c in clocks), default=0)
-
-    @property
-    def checkpoint_format(self) -> str:
-        """The format of the state's file names: 2 where commits name them."""
-        return "2" if self.checkpoint.logs.unique_ids else "1"
 
 
 @dataclass(frozen=True)
@@ -252,24 +246,22 @@ class Preflight:
         checkpoint = self._old.checkpoint
         restart = restart_of(checkpoint, self._problems)
         # What only some releases mind has lines of its own.
-        stops = [obstacle for obstacle in restart.obstacles if not obstacle.since]
-        for obstacle in stops[:1]:
-            yield self._line(
-                *("files that a restart reads", "not-restorable", obstacle.name),
-                detail=f"Batch {restart.batch} does not run: {obstacle}.",
-            )
-        if not stops:
+        stop = next((obstacle for obstacle in restart.obstacles if not obstacle.since), None)
+        item = "files that a restart reads"
+        if stop is not None:
+            detail = f"Batch {restart.batch} does not run: {stop}."
+            yield self._line(item, "not-restorable", stop.name, detail=detail)
+        else:
             about = "restorable-unknown" if restart.unknown else "restorable"
-            yield self._line("files that a restart reads", about, restart.sentence)
+            yield self._line(item, about, restart.sentence)
         refuses_v2 = RELEASES.index(self._release) >= RELEASES.index("4.1")
         if refuses_v2 and checkpoint.newest_snapshot_format > 1:
             yield self._line("format of snapshots", "snapshot-format", "v2", "v1")
         if restart.again:
             offsets = "; ".join(s.offset or "-" for s in self._old.sources)[:200]
-            yield self._line(
-                *("last batch", "runs-again", f"batch {restart.batch} has no commit"),
-                detail=f"Batch {restart.batch} runs again, up to the offsets {offsets}.",
-            )
+            detail = f"Batch {restart.batch} runs again, up to the offsets {offsets}."
+            without = f"batch {restart.batch} has no commit"
+            yield self._line("last batch", "runs-again", without, detail=detail)
         slugs = {(p.slug, p.path) for p in self._problems}
         if checkpoint.logs.query_id is None:
             yield self._line("metadata of the query", "metadata-lost", "not there")
@@ -291,40 +283,29 @@ class Preflight:
             folder = _path(storage.full_path(operator.layout.directory))
             moved = [p for store in stores for p in store.schema_paths if folder not in _path(p)]
             if moved:
-                subject = (operator.operator_id, None)
-                yield self._line(
-                    "paths of state schemas", "schema-paths", moved[-1], folder, store=subject
-                )
+                item, subject = "paths of state schemas", (operator.operator_id, None)
+                yield self._line(item, "schema-paths", moved[-1], folder, store=subject)
 
     # --- confs -----------------------------------------------------------------------------------
 
     def _confs(self) -> Iterator[Line]:
         """The confs that differ, and how many do not."""
-        old, new = self._old, self._new
-        asked = {**(new.confs if new else {}), **self._conf}
-        if new is not None:
-            asked.setdefault(OFFSET_FORMAT, new.offset_format)
-            asked.setdefault(CHECKPOINT_FORMAT, new.checkpoint_format)
-        has = {
-            **old.confs,
-            OFFSET_FORMAT: old.offset_format,
-            CHECKPOINT_FORMAT: old.checkpoint_format,
-        }
-        matches = sum(has.get(key) == value for key, value in asked.items())
+        recorded = self._old.confs
+        asked = {**(self._new.confs if self._new else {}), **self._conf}
+        matches = sum(recorded.get(key) == value for key, value in asked.items())
         if matches:
             yield self._line("recorded confs", "same-confs", f"{matches} of {len(asked)}")
         for key, value in sorted(asked.items()):
-            recorded = has.get(key)
-            if recorded != value:
-                yield self._of_conf(key, recorded, value)
+            if recorded.get(key) != value:
+                yield self._of_conf(key, recorded.get(key), value)
 
     def _of_conf(self, key: str, recorded: str | None, value: str) -> Line:
         if key == EVOLUTION and (recorded or "false") != value:
             about = "evolution-on" if value == "true" else "evolution-off"
             return self._line(key, about, recorded or "false", value)
+        if key == SCHEMA_CHECK and value == "true":
+            return self._line(key, "free-conf", None, value)
         if key in _OF_CONF and (recorded is not None or key == SCHEMA_CHECK):
-            if key == SCHEMA_CHECK and value == "true":
-                return self._line(key, "free-conf", None, value)
             return self._line(key, _OF_CONF[key], recorded, value)
         if recorded is not None:
             return self._line(key, "recorded-conf", recorded, value)
@@ -340,7 +321,7 @@ class Preflight:
 
     def _sources(self, new: Side) -> Iterator[Line]:
         before, after = pair = self._old.sources, new.sources
-        if self._old.offset_format != "1":
+        if self._old.confs[OFFSET_FORMAT] != "1":
             yield from self._named_sources(before, after)
             return
         if len(before) != len(after):
@@ -351,7 +332,7 @@ class Preflight:
             yield self._line("number of sources", self._about_inputs(after), *map(_list, pair))
             return
         # Whether they read what they read before, each at another place.
-        folders: list[list[str]] = [[s.place or "" for s in side] for side in (before, after)]
+        folders = [[s.place or "" for s in side] for side in pair]
         swapped = folders[0] != folders[1] and sorted(folders[0]) == sorted(folders[1])
         for old_source, new_source in zip(before, after, strict=True):
             kinds = {old_source.kind, new_source.kind}
@@ -364,8 +345,8 @@ class Preflight:
                 about = _PLACED[old_source.kind]
             else:
                 continue
-            item = f"source {old_source.name}"
-            yield self._line(item, about, str(old_source), str(new_source))
+            sides = str(old_source), str(new_source)
+            yield self._line(f"source {old_source.name}", about, *sides)
         if not swapped and _is_ambiguous(before, after):
             yield self._line("order of sources", "sources-alike", *map(_list, pair))
         elif not swapped and [s.kind for s in before] == [s.kind for s in after]:
@@ -389,10 +370,11 @@ class Preflight:
             old, new = olds.get(name), news.get(name)
             if old is None or new is None:
                 about = "source-added" if old is None else "source-removed"
-                sides = [None if source is None else str(source) for source in (old, new)]
-                yield self._line(f"source {name}", about, *sides)
             elif old.kind != new.kind:
-                yield self._line(f"source {name}", "source-kind", str(old), str(new))
+                about = "source-kind"
+            else:
+                continue
+            yield self._line(f"source {name}", about, old and str(old), new and str(new))
         if olds.keys() == news.keys():
             yield self._line("sources", "sources-same", _list(before), _list(after))
 
@@ -438,11 +420,8 @@ class Preflight:
                 doubt = ""
             item, differing = f"state of operator {number} ({before[number]})", keys + values
             about = ("state-unclear" if doubt else "state-other") if differing else "state-same"
-            yield self._line(
-                *(item, about, f"{rows} rows", f"{differing} keys differ"),
-                detail=doubt if differing else "",
-                store=(number, None),
-            )
+            sides, detail = (f"{rows} rows", f"{differing} keys differ"), doubt if differing else ""
+            yield self._line(item, about, *sides, detail=detail, store=(number, None))
 
     # --- operators -------------------------------------------------------------------------------
 
@@ -467,18 +446,17 @@ class Preflight:
         """The state of an operator that both queries have."""
         if old.processor is not None and new.processor is not None:
             yield from self._processor(old, old.processor, new.processor)
-        conf = _FORMATS.get(old.name, "")
+        subject, conf = (old.operator_id, None), _FORMATS.get(old.name, "")
         formats = [part.confs.get(conf) or default_of(conf) for part in (self._old, side)]
         version_1 = conf == _FORMATS["stateStoreSave"] and "1" in formats
         if conf and formats[0] != formats[1] and not version_1:
-            yield self._line(
-                *(f"schemas of operator {old.operator_id}", "other-format", formats[0], formats[1]),
-                detail=f"NEW was made with another {conf}.",
-                store=(old.operator_id, None),
+            item, detail = (
+                f"schemas of operator {old.operator_id}",
+                f"NEW was made with another {conf}.",
             )
+            yield self._line(item, "other-format", *formats, detail=detail, store=subject)
             return
-        stores = sorted(old.schemas.keys() & new.schemas.keys())
-        for store in stores:
+        for store in sorted(old.schemas.keys() & new.schemas.keys()):
             family = old.family(store)
             if family is not None and not family.is_variable:
                 continue
@@ -486,11 +464,10 @@ class Preflight:
             if version_1:
                 pair = (_without_key(pair[0], formats[0]), _without_key(pair[1], formats[1]))
             yield from self._schemas(old, store, pair)
-        if set(old.schemas) != set(new.schemas) and old.processor is None:
+        if old.schemas.keys() != new.schemas.keys() and old.processor is None:
+            names = (", ".join(sorted(operator.schemas)) or "none" for operator in (old, new))
             yield self._line(
-                *(f"stores of operator {old.operator_id}", "stores"),
-                *(", ".join(sorted(operator.schemas)) or "none" for operator in (old, new)),
-                store=(old.operator_id, None),
+                f"stores of operator {old.operator_id}", "stores", *names, store=subject
             )
 
     def _schemas(
@@ -528,7 +505,9 @@ class Preflight:
         if self._old.confs.get(ENCODING) == AVRO and operator.processor is not None:
             return _about_avro(old, new)
         if not _accepts(new, old):
-            if self._nullable_conf_differs and _accepts(new, old, nulls=False):
+            sides = (self._old, self._new or self._old)
+            nullable = {side.confs.get(_NULLABLE, "false") for side in sides}
+            if len(nullable) > 1 and _accepts(new, old, nulls=False):
                 return "nullability"
             ttl = [TTL_FIELD in _names(schema) for schema in (old, new)]
             return "ttl" if ttl[0] != ttl[1] else "value-schema"
@@ -542,35 +521,31 @@ class Preflight:
             if _names(new) == [_OVERWRITTEN.get(name, name) for name in _names(old)]:
                 return "value-overwritten"
             return "value-order" if is_reordered else "value-replaced"
-        if any(field.name == _BUFFER for field in old.fields):
+        if any(field.name == "buf" for field in old.fields):
             return "value-buffer"
         return "value-alike" if alike_fields(old) else "value-same"
-
-    @property
-    def _nullable_conf_differs(self) -> bool:
-        sides = (self._old, self._new or self._old)
-        return len({side.confs.get(_NULLABLE, "false") for side in sides}) > 1
 
     def _processor(self, operator: Operator, old: Properties, new: Properties) -> Iterator[Line]:
         """Modes and variables of transformWithState."""
         subject = operator.operator_id, None
-        for kind, before, after in (
-            ("time", old.time_mode, new.time_mode),
-            ("output", old.output_mode, new.output_mode),
-        ):
-            if before and after:
+        modes = {
+            "time": (old.time_mode, new.time_mode),
+            "output": (old.output_mode, new.output_mode),
+        }
+        for kind, sides in modes.items():
+            if all(sides):
+                about = "mode-same" if sides[0] == sides[1] else f"{kind}-mode"
                 item = f"{kind} mode of transformWithState"
-                about = f"{kind}-mode" if before != after else "mode-same"
-                yield self._line(item, about, before, after, store=subject)
+                yield self._line(item, about, *sides, store=subject)
         olds, news = (processor.variables or {} for processor in (old, new))
         added = {news[name].kind for name in news.keys() - olds.keys()}
         for name in sorted(olds.keys() | news.keys()):
-            sides = [
+            before, after = (
                 f"{variables[name].kind.value}{' with a TTL' if variables[name].has_ttl else ''}"
                 if name in variables
                 else None
                 for variables in (olds, news)
-            ]
+            )
             if name not in olds:
                 about = "variable-added"
             elif name not in news:
@@ -579,7 +554,7 @@ class Preflight:
                 about = "variable-kind"
             else:
                 continue
-            yield self._line(f"state variable {name}", about, *sides, store=subject)
+            yield self._line(f"state variable {name}", about, before, after, store=subject)
 
 
 def worst(lines: Sequence[Line]) -> Restarts:
@@ -657,7 +632,7 @@ def alike_fields(schema: StructType) -> list[list[int]]:
 def _delays(schema: StructType) -> Iterator[int]:
     """The watermark delays, in ms, that columns of the schema carry."""
     for field in schema.fields:
-        delay = field.metadata.get(_DELAY)
+        delay = field.metadata.get(WATERMARK_KEY)
         if isinstance(delay, int):
             yield delay
         inner = storage_type(field.data_type)

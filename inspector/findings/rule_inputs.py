@@ -416,9 +416,7 @@ def _expiring(
     if rule.expiry is None or batch is None or not by_kind:
         return {}
     kinds = [item.timeout_kind for item in by_kind if item.timeout_kind is not None]
-    by_watermark = rule.expiry.clock is Clock.WATERMARK
-    of_rule = batch.watermark_ms if by_watermark else batch.timestamp_ms
-    clocks = [batch.time_ms(kind) for kind in kinds] or [of_rule]
+    clocks = [batch.time_ms(kind) for kind in kinds] or [rule.expiry.clock.time_ms(batch)]
     # Where timers may follow either clock, what is far ahead of the later one is of both.
     # A watermark of 0 is none, which no timer waits for; one that is not known may be any.
     now = None if None in clocks else max(map(int, filter(None, clocks)), default=None)

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Mapping
 
 from inspector.light_dataclasses import dataclass, field, replace
-from inspector.model import TimeoutKind
+from inspector.model import BatchClock, TimeoutKind
 from inspector.sparktypes import StructField, StructType
 
 WATERMARK_KEY = "spark.watermarkDelayMs"
@@ -24,6 +24,12 @@ class Clock(enum.Enum):
     WATERMARK = "watermark"
     PROCESSING_TIME = "processing_time"
     TIMEOUT = "timeout"
+
+    def time_ms(self, batch: BatchClock, kind: TimeoutKind | None = None) -> int | None:
+        """What it read in a batch; of timeouts by a kind of clock. None if it was not recorded."""
+        if self is Clock.TIMEOUT and kind is not None:
+            return batch.time_ms(kind)
+        return batch.watermark_ms if self is Clock.WATERMARK else batch.timestamp_ms
 
 
 class RowPart(enum.Enum):
