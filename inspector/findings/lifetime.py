@@ -9,11 +9,12 @@ from typing import Any
 
 from inspector.facts.ages import Ages
 from inspector.facts.expiring import Expiring
+from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.variable_entries import FiredKeys
 from inspector.facts.versions import VersionFacts
 from inspector.findings import catalogue
-from inspector.findings.expired_rows import LeftoverTotal, Place, judge_leftovers, judge_open
+from inspector.findings.expired_rows import Place, judge_leftovers, judge_open
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.light_dataclasses import dataclass, field, replace
@@ -56,7 +57,7 @@ class StoreLifetime:
     removals: int  # removed rows over the whole window
     puts: int  # put rows over it
     window: int  # versions in it whose change is known
-    leftovers: Sequence[LeftoverTotal]
+    leftovers: Sequence[LeftoverCount]
     # of the judged version's batch, or, as long as that had none, the one that it made for the
     # next; None if not recorded
     watermark_ms: int | None

@@ -24,7 +24,7 @@ from inspector.facts.top_keys import SampledKey, TopBy, TopKey
 from inspector.facts.variable_entries import EntriesPerKey, FiredKeys, TimersWithoutState
 from inspector.facts.versions import VersionFacts
 from inspector.findings.cost_inputs import KeyWords, columns_of, rows_and_records, windows_of
-from inspector.findings.expired_rows import LeftoverTotal
+from inspector.findings.expired_rows import total_of
 from inspector.findings.joins import JoinLifetime, Retention
 from inspector.findings.lifetime import LongSession, StoreLifetime
 from inspector.findings.thresholds import DEFAULTS
@@ -624,7 +624,7 @@ def _calls(facts: Facts, name: StoreName) -> TimerCalls | None:
     return replace(calls[0], lost_rows=sure.lost_rows, lost_bytes=sure.lost_bytes)
 
 
-def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverTotal, ...]:
+def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverCount, ...]:
     merged: dict[tuple[str, str, bool, str], list[LeftoverCount]] = {}
     for total in (*facts.totals, *facts.undecided_totals):
         if total.store.name == name:
@@ -633,4 +633,4 @@ def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverTotal, ...]:
             why = count.reason or "" if count.certainty is Certainty.UNDECIDED else ""
             judged = (count.leftover_class.value, count.certainty.value, count.before_window, why)
             merged.setdefault(judged, []).append(count)
-    return tuple(LeftoverTotal.of(of_class) for _, of_class in sorted(merged.items()))
+    return tuple(total_of(of_class) for _, of_class in sorted(merged.items()))

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from inspector.facts.expired import LeftoverClass
+from inspector.facts.expired import LeftoverClass, Needs
+from inspector.facts.leftover_facts import LeftoverCount
 from inspector.findings.expired_rows import (
     PAST,
-    LeftoverTotal,
     Place,
     judge_leftovers,
     judge_open,
@@ -23,11 +23,11 @@ PROVEN, INFERRED, UNDECIDED = Certainty
 PLACE = Place(2, "default", "call state.remove()")
 
 
-def total(kind: LeftoverClass, certainty: Certainty = PROVEN, rows: int = 3) -> LeftoverTotal:
-    return LeftoverTotal(kind, certainty, rows, 240, 9)
+def total(kind: LeftoverClass, certainty: Certainty = PROVEN, rows: int = 3) -> LeftoverCount:
+    return LeftoverCount(kind, certainty, 9, rows=rows, key_bytes=80, value_bytes=160, fired=1)
 
 
-def judged(*leftovers: LeftoverTotal) -> list[Finding]:
+def judged(*leftovers: LeftoverCount) -> list[Finding]:
     return list(judge_leftovers(PLACE, leftovers))
 
 
@@ -68,14 +68,14 @@ KEPT, IGNORED, REARMED = (
         (total(KEPT, INFERRED), Severity.WARNING),
         (total(IGNORED, INFERRED), Severity.WARNING),
         (total(REARMED), Severity.INFO),
-        (replace(total(REARMED), fired=2, by_change={"changed": 3}), Severity.INFO),
-        (replace(total(REARMED), fired=1, by_change={"untouched": 3}), Severity.INFO),
-        (replace(total(REARMED), fired=2, by_change={"untouched": 3}), Severity.WARNING),
+        (replace(total(REARMED), fired=2, changed=3), Severity.INFO),
+        (replace(total(REARMED), fired=1, untouched=3), Severity.INFO),
+        (replace(total(REARMED), fired=2, untouched=3), Severity.WARNING),
         (total(LeftoverClass.PAST_WATERMARK), Severity.WARNING),
     ],
 )
 def test_only_what_is_proven_to_be_stuck_is_an_error(
-    found: LeftoverTotal, severity: Severity
+    found: LeftoverCount, severity: Severity
 ) -> None:
     (one,) = judged(found)
     assert one.severity is severity
@@ -95,7 +95,7 @@ def test_one_key_is_said_in_the_singular() -> None:
 def test_the_evidence_of_one_row_is_in_the_singular(
     kind: LeftoverClass, before_window: bool
 ) -> None:
-    one = replace(total(kind, rows=1), before_window=before_window)
+    one = replace(total(kind, rows=1), needs=Needs.BEFORE_WINDOW if before_window else None)
     several = replace(one, rows=2)
     (alone,), (together,) = judged(one), judged(several)
     assert not re.search(r"\b(them|they|their)\b", alone.evidence)
@@ -103,18 +103,18 @@ def test_the_evidence_of_one_row_is_in_the_singular(
 
 
 def test_keys_that_were_set_again_are_dated_by_their_first_timeout() -> None:
-    anew = replace(total(REARMED), oldest_version=16, fired=12, first_version=5)
+    anew = replace(total(REARMED), expired_version=16, fired=12, first_expired_version=5)
     (found,) = judged(anew)
     assert found.evidence.endswith("the first of these timeouts fired in batch 4")
     assert "up to 12 times in a row" in found.cause
-    (found,) = judged(replace(anew, first_version=None))
+    (found,) = judged(replace(anew, first_expired_version=None))
     assert found.evidence.endswith("these timeouts fired in batch 15 or later")
-    (found,) = judged(replace(total(KEPT), first_version=5))
+    (found,) = judged(replace(total(KEPT), first_expired_version=5))
     assert found.evidence.endswith("the oldest since batch 8")
 
 
 def test_proven_and_likely_keys_that_were_set_again_are_one_cause() -> None:
-    idle = replace(total(REARMED), fired=4, by_change={"untouched": 3})
+    idle = replace(total(REARMED), fired=4, untouched=3)
     likely = replace(idle, certainty=INFERRED, rows=5, fired=5)
     now_and_then = replace(total(REARMED, INFERRED, rows=9))
     proven, inferred, other = judged(idle, likely, now_and_then)
@@ -143,7 +143,9 @@ def test_what_became_of_the_leftovers_is_said() -> None:
     one = replace(
         total(REARMED),
         fired=4,
-        by_change={"untouched": 2, "changed": 1, "empty": 0},
+        untouched=2,
+        changed=1,
+        empty=0,
         reason="because",
     )
     (found,) = judged(one)
@@ -151,13 +153,13 @@ def test_what_became_of_the_leftovers_is_said() -> None:
         assert words in found.evidence
     assert "up to 4 times in a row" in found.evidence
     assert "no state" not in found.evidence
-    (found,) = judged(replace(one, before_window=True))
+    (found,) = judged(replace(one, needs=Needs.BEFORE_WINDOW))
     assert "since before version 9" in found.evidence
 
 
 @pytest.mark.parametrize("kind", LeftoverClass)
 def test_what_is_undecided_never_warns(kind: LeftoverClass) -> None:
-    open_ = replace(total(kind, UNDECIDED), by_change={"untouched": 3}, reason="because")
+    open_ = replace(total(kind, UNDECIDED), untouched=3, reason="because")
     (found,) = judge_open(PLACE, [open_, replace(open_, rows=1)], said=False)
     assert (found.kind.id, found.severity) == ("SS210", Severity.INFO)
     assert (found.certainty, found.rows, found.bytes) == (UNDECIDED, 4, 480)
@@ -181,7 +183,7 @@ def test_what_an_option_would_prove_is_said_of_undecided_keys() -> None:
 
 def test_what_was_set_again_with_a_changed_state_waits_for_its_timer() -> None:
     """It is the life that a key should have, or is judged again when the timer runs out."""
-    changed = replace(total(REARMED, UNDECIDED), by_change={"changed": 3})
+    changed = replace(total(REARMED, UNDECIDED), changed=3)
     assert not list(judge_open(PLACE, [changed], said=False))
     assert list(judge_open(PLACE, [replace(changed, kind=KEPT)], said=False))
 
@@ -196,15 +198,15 @@ def test_what_was_set_again_with_a_changed_state_waits_for_its_timer() -> None:
 def test_values_with_ttl_and_timers_have_findings_of_their_own(
     row_kind: RowKind, id_: str, cause: str, noun: str
 ) -> None:
-    two = LeftoverTotal(LeftoverClass.PAST_PROCESSING_TIME, PROVEN, 2, 80, 5)
+    two = replace(total(LeftoverClass.PAST_PROCESSING_TIME, PROVEN, 2), expired_version=5)
     (found,) = judge_leftovers(Place(0, "seen", "", row_kind), [two])
-    assert (found.kind.id, found.rows, found.bytes) == (id_, 2, 80)
+    assert (found.kind.id, found.rows, found.bytes) == (id_, 2, 240)
     assert found.cause.startswith(cause)
     assert found.evidence.startswith(noun)
 
 
 def test_timers_that_wait_for_the_next_batch_are_undecided() -> None:
-    one = LeftoverTotal(LeftoverClass.PAST_WATERMARK, UNDECIDED, 1, 40, 5, reason="so")
+    one = replace(total(LeftoverClass.PAST_WATERMARK, UNDECIDED, 1), expired_version=5, reason="so")
     place = Place(0, "$eventTimers_keyToTimestamp", "", RowKind.TIMER)
     (found,) = judge_open(place, [one], said=False)
     assert found.cause == (
@@ -214,7 +216,7 @@ def test_timers_that_wait_for_the_next_batch_are_undecided() -> None:
 
 
 def test_rows_that_the_watermark_has_passed_may_be_where_none_arrives() -> None:
-    two = LeftoverTotal(LeftoverClass.PAST_WATERMARK, UNDECIDED, 2, 80, 5, reason="so")
+    two = replace(total(LeftoverClass.PAST_WATERMARK, UNDECIDED, 2), expired_version=5, reason="so")
     (found,) = judge_open(PLACE, [two], said=False)
     assert found.cause == (
         "The watermark of the query has passed 2 keys, and the files do not show whether it "

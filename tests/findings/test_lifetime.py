@@ -11,10 +11,10 @@ import pytest
 from inspector.facts.ages import Ages
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.expiring import Expiring, Width
+from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.variable_entries import FiredKeys
 from inspector.facts.versions import VersionFacts
-from inspector.findings.expired_rows import LeftoverTotal
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.lifetime import LongSession, StoreLifetime, judge
 from inspector.findings.thresholds import DEFAULTS, Thresholds
@@ -249,8 +249,8 @@ def test_where_rows_are_removed_or_there_are_none_no_leak_is_claimed() -> None:
     assert judged(rule=NEVER, newest=VersionFacts()) == []
 
 
-def total(kind: LeftoverClass, certainty: Certainty = PROVEN, rows: int = 3) -> LeftoverTotal:
-    return LeftoverTotal(kind, certainty, rows, 240, 9)
+def total(kind: LeftoverClass, certainty: Certainty = PROVEN, rows: int = 3) -> LeftoverCount:
+    return LeftoverCount(kind, certainty, 9, rows=rows, key_bytes=80, value_bytes=160, fired=1)
 
 
 def test_keys_that_were_never_armed_are_not_told_twice() -> None:
@@ -1068,7 +1068,7 @@ def test_rows_that_wait_for_the_next_batch_are_information() -> None:
     for change in (
         {"next_ms": None},
         {"next_ms": HOUR},
-        {"leftovers": (LeftoverTotal(LeftoverClass.PAST_WATERMARK, INFERRED, 1, 9, 3),)},
+        {"leftovers": (total(LeftoverClass.PAST_WATERMARK, INFERRED, 1),)},
         {"rule": TIMERS},
         {"newest": VersionFacts(rows=11, key_bytes=100)},
     ):

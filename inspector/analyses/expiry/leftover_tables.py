@@ -19,7 +19,7 @@ from inspector.facts.join_counters import JoinCheck, MatchedRows
 from inspector.facts.join_times import RowsTimedByKey
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount
 from inspector.facts.timed_out import AMONG_DATA, BEFORE, HELD_BACK, NO_LOG_ENTRY
-from inspector.findings.expired_rows import LeftoverTotal
+from inspector.findings.expired_rows import total_of
 from inspector.findings.rule_inputs import retention
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK
@@ -114,30 +114,32 @@ def class_table(judged: Judged) -> t.Table:
         fact = observed.fact
         kind = fact.leftover_class.value, fact.certainty.value, fact.before_window
         groups[(*observed.store.name, *kind)].append(fact)
-    totals = [(group[:2], LeftoverTotal.of(counts)) for group, counts in sorted(groups.items())]
+    totals = [(group[:2], total_of(counts)) for group, counts in sorted(groups.items())]
     row_bytes = sum(ages.total[1] for ages in judged.facts.sums(Ages).values())
     files = state_file_bytes(checkpoint)
     layout = usual_layout(checkpoint, checkpoint.newest_version)
 
-    def heap(total: LeftoverTotal) -> int | None:
+    def heap(total: LeftoverCount) -> int | None:
         """What removing them saves in the two versions that Spark retains by default."""
-        sizes = total.key_bytes, total.bytes - total.key_bytes
+        sizes = total.key_bytes, total.value_bytes
         heap = of_rows(total.rows, *sizes, layout, RETAINED).total
         return heap if checkpoint.provider.keeps_maps else None
 
     rows = [
         LeftoverClassRow(
             **store_ids(checkpoint, store),
-            class_=total.kind.value,
+            class_=total.leftover_class.value,
             certainty=total.certainty.value,
             keys=total.rows,
-            row_bytes=total.bytes,
-            disk_bytes=round(files * total.bytes / row_bytes) if row_bytes else None,
+            row_bytes=total.row_bytes,
+            disk_bytes=round(files * total.row_bytes / row_bytes) if row_bytes else None,
             heap_bytes=heap(total),
-            oldest_expired_batch=None if total.before_window else total.oldest_version - 1,
-            **total.by_change,
+            oldest_expired_batch=None if total.before_window else total.expired_version - 1,
+            untouched=total.untouched,
+            changed=total.changed,
+            empty=total.empty,
             fired_max=total.fired or None,
-            reason=total.reason or None,
+            reason=total.reason,
         )
         for store, total in totals
     ]
