@@ -11,7 +11,7 @@ from inspector.decode.field_sizes import nested_fields
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.expiring import Expiring
 from inspector.facts.size_distributions import SampledSizes
-from inspector.facts.top_keys import SampledKey, TopBy, TopKey, merge_top
+from inspector.facts.top_keys import SampledKey, TopBy, TopKey
 from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.facts.versions import VersionFacts
 from inspector.findings.efficiency import (
@@ -38,6 +38,7 @@ from inspector.operators.rule import RowPart
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import Family
 from inspector.sparktypes import StructField, StructType, is_window, unique_names, widen_timeout
+from inspector.sums import sum_or_none
 
 
 class KeyWords(Protocol):
@@ -90,19 +91,20 @@ def file_costs(checkpoint: Checkpoint, operator: Operator, facts: Facts) -> File
 
 
 def _first(facts: Facts, name: StoreName, by: TopBy) -> TopKey | None:
-    ranked = (key for key in facts.of(TopKey) if key.store.name == name and key.fact.by is by)
-    return next((key.fact for key in merge_top(ranked, 1)), None)
+    """As :func:`inspector.facts.top_keys.merge_top`, of one alone."""
+    ranked = (key for key in facts.of_store(TopKey, name) if key.by is by)
+    return min(ranked, key=lambda key: (-key.amount, key.key), default=None)
 
 
 def _buffer_text(operator: Operator, name: StoreName) -> str:
     """What the values of an aggregation keep: all rows have one buffer for collect_list and set."""
     schema = operator.schemas.get(name.store_name)
-    if operator.name not in (*AGGREGATIONS, *SESSION) or schema is None:
-        return ""
+    fields = () if schema is None else schema.value.fields
     # ``TypedImperativeAggregate`` names its serialized buffer so (2.4 to 4.3).
-    buffers = any(field.name.startswith("buf") for field in schema.value.fields)
-    words = " (collect_list, collect_set, percentile or another buffer of all rows)"
-    return words if buffers else ""
+    buffers = any(field.name.startswith("buf") for field in fields)
+    if not buffers or operator.name not in (*AGGREGATIONS, *SESSION):
+        return ""
+    return " (collect_list, collect_set, percentile or another buffer of all rows)"
 
 
 def _hot(
@@ -110,10 +112,9 @@ def _hot(
 ) -> HotKey | None:
     entries = facts.sums(EntriesPerKey).get(name)
     if entries is not None:
-        found = [key.fact for key in facts.of(KeyEntries) if key.store.name == name]
-        most = max(found, key=lambda key: (key.entries, key.key), default=None)
-        several = most is not None and entries.keys > 1
-        if most is None or not several:
+        listed = facts.of_store(KeyEntries, name)
+        most = max(listed, key=lambda key: (key.entries, key.key), default=None)
+        if most is None or entries.keys < 2:
             return None
         words = key_words(name, most.key, grouping_key(operator, name.store_name))
         noun = "session" if operator.name in SESSION else "entry"
@@ -123,11 +124,11 @@ def _hot(
         return None
     counting = StoreName(name.operator_id, counters)
     counter = _first(facts, counting, TopBy.NUMBER)
-    rows = facts.by_store(version).get(name, {}).get(version)
-    if counter is None or rows is None or rows.rows < counter.amount:
+    rows = facts.of_version(name, version).rows
+    if counter is None or rows < counter.amount:
         return None
     words, join_keys = key_words(counting, counter.key), _join_keys(facts, version, name)
-    return HotKey(words, counter.amount, rows.rows, "row", None, *join_keys)
+    return HotKey(words, counter.amount, rows, "row", None, *join_keys)
 
 
 def grouping_key(operator: Operator, store: str) -> StructType:
@@ -141,14 +142,12 @@ def _join_keys(facts: Facts, version: int, name: StoreName) -> tuple[int, float]
     """Join keys with rows in a side, and how many rows one has in the other side, on average."""
     if name.store_name not in JOIN_ROW_STORES:
         return 0, 0.0  # state format 4 counts no rows of a key
-    of_version, at = facts.by_store(version), JOIN_ROW_STORES.index(name.store_name)
-
-    def rows(store: str) -> int:
-        of_store = of_version.get(StoreName(name.operator_id, store), {})
-        return of_store.get(version, VersionFacts()).rows
-
-    opposite = rows(JOIN_ROW_STORES[1 - at]) / max(1, rows(JOIN_COUNT_STORES[1 - at]))
-    return rows(JOIN_COUNT_STORES[at]), opposite
+    at = JOIN_ROW_STORES.index(name.store_name)
+    keys, other_rows, other_keys = (
+        facts.of_version(StoreName(name.operator_id, store), version).rows
+        for store in (JOIN_COUNT_STORES[at], JOIN_ROW_STORES[1 - at], JOIN_COUNT_STORES[1 - at])
+    )
+    return keys, other_rows / max(1, other_keys)
 
 
 def columns_of(keys: Sequence[bytes], fields: Sequence[StructField]) -> Iterator[list[bytes]]:
@@ -161,21 +160,18 @@ def columns_of(keys: Sequence[bytes], fields: Sequence[StructField]) -> Iterator
         yield column
 
 
-_WINDOW_BYTES = 24
-
-
 def windows_of(operator: Operator, name: StoreName, facts: Facts) -> Windows | None:
     """The windows of an aggregation; without a watermark those of the few known keys."""
     schema = operator.schemas.get(name.store_name)
     if operator.name not in AGGREGATIONS or schema is None:
         return None
     at = [i for i, field in enumerate(schema.key.fields) if is_window(field.data_type)]
-    keys = [key.fact.key for key in facts.of(SampledKey) if key.store.name == name]
+    keys = [sampled.key for sampled in facts.of_store(SampledKey, name)]
     if len(at) != 1 or not keys:
         return None
     windows = [*columns_of(keys, schema.key.fields)][at[0]]
     # Behind the null bits; the totals of cube and rollup have no window.
-    bounds = [unpack_from("<qq", window, 8) for window in windows if len(window) >= _WINDOW_BYTES]
+    bounds = [unpack_from("<qq", window, 8) for window in windows if len(window) >= 8 + 16]
     known = [(start // 1000, end // 1000) for start, end in bounds]
     start, end = min(known, default=(0, 0))
     if end <= start:
@@ -200,14 +196,13 @@ def rows_and_records(
     fields = () if schema is None else schema.key.fields
     if windows is None and any(is_window(field.data_type) for field in fields):
         return written, records  # in how many windows a record is cannot be told
-    each_put = operator.name in AGGREGATIONS
     for version, facts in versions.items():
         sources = checkpoint.logs.sources.get(BatchId(version - 1), ())
-        counts = [source.records for source in sources if source.records is not None]
-        if counts and len(counts) == len(sources) and sum(counts) and not facts.rebased:
+        count = sum_or_none(source.records for source in sources)
+        if count and not facts.rebased:
             # Other operators write a row anew for reasons of their own.
-            written += facts.puts if each_put else facts.inserts
-            records += sum(counts)
+            written += facts.puts if operator.name in AGGREGATIONS else facts.inserts
+            records += count
     return written, records
 
 

@@ -117,9 +117,9 @@ def _burst(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     )
 
 
-def judge_format(operator_id: int, formats: Mapping[str, str]) -> Iterator[Finding]:
+def judge_format(operator_id: int, version: str | None) -> Iterator[Finding]:
     """State format 1 of an aggregation: the value repeats the key's columns."""
-    if formats.get("aggregation") == "1":
+    if version == "1":
         yield catalogue.FORMAT_V1.of(
             "by the offset log the aggregation has state format 1 (as where none is recorded): "
             "each value repeats its key",

@@ -130,3 +130,8 @@ class Finding:
     def command(self) -> str:
         """The command that shows more, without the program's name and path."""
         return self.kind.command
+
+    @property
+    def store(self) -> tuple[int | None, str | None]:
+        """What it is about: the same of two findings of one store."""
+        return self.operator_id, self.store_name

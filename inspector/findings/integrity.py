@@ -16,12 +16,14 @@ from inspector.discovery.listing import STRAY
 from inspector.discovery.lost_files import EXCHANGED
 from inspector.discovery.restart import Restart
 from inspector.exceptions import NoSchemaError, TailError, TruncatedError
+from inspector.facts.join_counters import least_size
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import COMPARED, LEFT, Problem, StoreId, StoreName
 from inspector.quantities import capitalise, count_text, duration_text
+from inspector.sparktypes import StructType
 
 KIND_OF_PROBLEM: dict[str, Kind] = {
     "missing-delta": catalogue.MISSING_DELTA,
@@ -237,12 +239,15 @@ def judge_replay(
 
 
 def judge_widths(
-    subject: StoreName, side: str, sizes: Mapping[int, int], width: int
+    subject: StoreName, side: str, sizes: Mapping[int, int], schema: StructType
 ) -> Iterator[Finding]:
     """Rows of fields of a fixed width that are longer than all of these together.
 
     Spark's own check takes such rows (``UnsafeRowUtils.validateStructuralIntegrity``).
     """
+    if not schema.fields or any(field.data_type.fixed_width is None for field in schema.fields):
+        return
+    width = least_size(schema)
     wider = {size: rows for size, rows in sizes.items() if size > width}
     rows, total = sum(wider.values()), sum(sizes.values())
     if not rows:
@@ -262,9 +267,7 @@ def judge_widths(
     )
 
 
-def judge_placement(
-    operator_id: int, store_name: str, partitions: Mapping[int, MisplacedKeys]
-) -> Iterator[Finding]:
+def judge_placement(store: StoreName, partitions: Mapping[int, MisplacedKeys]) -> Iterator[Finding]:
     """Keys of a store that Spark would look for in another partition, by partition."""
     total = sum(partitions.values(), MisplacedKeys())
     if not total.misplaced:
@@ -275,7 +278,7 @@ def judge_placement(
     subject = f"partition{'s' * (len(where) > 1)} {named}{more}"
     theirs = sum(partitions[number].checked for number in where)
     yield catalogue.WRONG_PARTITION.of_store(
-        StoreName(operator_id, store_name),
+        store,
         f"{total.misplaced:,} of {count_text(total.checked, 'key')} belong to another partition "
         f"than the one that has them: {subject}",
         total.misplaced,

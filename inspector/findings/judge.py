@@ -13,7 +13,6 @@ from inspector.discovery.restart import Restart
 from inspector.discovery.what_if import delays_of
 from inspector.exceptions import MissingVersionError, RowError
 from inspector.facts.misplaced import MisplacedKeys
-from inspector.facts.versions import VersionFacts
 from inspector.findings import catalogue
 from inspector.findings.cost_inputs import KeyWords, file_costs, store_costs
 from inspector.findings.efficiency import judge_costs, judge_files, judge_format, judge_heap
@@ -43,7 +42,6 @@ from inspector.merge.collect import Facts
 from inspector.model import BatchId, Problem, StoreId, StoreName
 from inspector.operators.join import NAMES as JOIN
 from inspector.providers.chain import chain_for
-from inspector.sparktypes import StructType
 
 
 def judge(  # noqa: PLR0913 - what findings rest on
@@ -67,7 +65,7 @@ def judge(  # noqa: PLR0913 - what findings rest on
     unfit = {p.store.name for p in problems if p.slug == RowError.slug and p.store is not None}
     for operator in checkpoint.operators:
         findings += judge_files(file_costs(checkpoint, operator, facts), thresholds)
-        findings += judge_format(operator.operator_id, _formats(checkpoint, version, operator))
+        findings += judge_format(operator.operator_id, _format(checkpoint, version, operator))
         for life in store_lifetimes(checkpoint, operator, version, facts, growing, key_words):
             if StoreName(life.operator_id, life.store_name) in unfit:
                 life = replace(life, expiring=None)  # their times say nothing
@@ -82,11 +80,8 @@ def judge(  # noqa: PLR0913 - what findings rest on
         if costs.windows is not None:
             lengths[StoreName(costs.operator_id, costs.store_name)] = costs.windows.length_ms
     # In windows that overlap much, each event makes many keys by design.
-    many = {(f.operator_id, f.store_name) for f in findings if f.kind is catalogue.FAN_OUT}
-    unique = catalogue.UNIQUE_KEYS
-    findings = [
-        f for f in findings if f.kind is not unique or (f.operator_id, f.store_name) not in many
-    ]
+    many = [f.store for f in findings if f.kind is catalogue.FAN_OUT]
+    findings = [f for f in findings if f.kind is not catalogue.UNIQUE_KEYS or f.store not in many]
     findings += judge_watermark(
         dict(checkpoint.logs.clocks.items()),
         version - 1,
@@ -127,19 +122,15 @@ def judge_integrity(
         findings += judge_replay(operator.operator_id, depths, thresholds, noun, passed)
         for called, schema in operator.schemas.items():
             name = StoreName(operator.operator_id, called)
-            of_version = facts.by_store(version).get(name, {}).get(version, VersionFacts())
-            for side, row, sizes in (
-                ("key", schema.key, of_version.key_sizes),
-                ("value", schema.value, of_version.value_sizes),
-            ):
-                if (width := _width(row)) is not None:
-                    findings += judge_widths(name, side, sizes.counts, width)
+            of_version = facts.of_version(name, version)
+            findings += judge_widths(name, "key", of_version.key_sizes.counts, schema.key)
+            findings += judge_widths(name, "value", of_version.value_sizes.counts, schema.value)
     placements: dict[StoreName, dict[int, MisplacedKeys]] = {}
     for observation in facts.of(MisplacedKeys):
         store = observation.store
         placements.setdefault(store.name, {})[store.partition_id] = observation.fact
     for name, partitions in placements.items():
-        findings += judge_placement(name.operator_id, name.store_name, partitions)
+        findings += judge_placement(name, partitions)
     reported = [f for f in findings if thresholds.reports(f.kind.id, f.rows)]
     relative = checkpoint.storage.relative
     if version < checkpoint.newest_version:
@@ -155,16 +146,7 @@ def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: (-finding.severity, finding.kind.id)))
 
 
-def _formats(checkpoint: Checkpoint, version: int, operator: Operator) -> dict[str, str]:
+def _format(checkpoint: Checkpoint, version: int, operator: Operator) -> str | None:
     if operator.name != "stateStoreSave" or not version:
-        return {}
-    value = checkpoint.conf(version, "aggregation.stateFormatVersion")
-    return {} if value is None else {"aggregation": value}
-
-
-def _width(row: StructType) -> int | None:
-    """Bytes of each UnsafeRow of a schema; None where they differ, as texts have any length."""
-    if not row.fields or any(field.data_type.fixed_width is None for field in row.fields):
         return None
-    count = len(row.fields)
-    return 8 * ((count + 63) // 64 + count)  # null bits, then a word for each
+    return checkpoint.conf(version, "aggregation.stateFormatVersion")

@@ -374,7 +374,8 @@ class Preflight:
                 about = "source-kind"
             else:
                 continue
-            yield self._line(f"source {name}", about, old and str(old), new and str(new))
+            sides = (None if source is None else str(source) for source in (old, new))
+            yield self._line(f"source {name}", about, *sides)
         if olds.keys() == news.keys():
             yield self._line("sources", "sources-same", _list(before), _list(after))
 

@@ -241,16 +241,16 @@ def _longest(
     schema = operator.schemas.get(name.store_name)
     if operator.name not in SESSION or schema is None or not schema.key.fields:
         return None
-    tops = [k.fact for k in facts.of(TopKey) if k.store.name == name and k.fact.by is TopBy.PUTS]
+    tops = [key for key in facts.of_store(TopKey, name) if key.by is TopBy.PUTS]
     *_, slots = columns_of([top.key for top in tops], schema.key.fields)
     times = [int.from_bytes(slot, "little", signed=True) for slot in slots]
     starts = dict(zip(times, tops, strict=True))
     if not starts:
         return None
-    first = min(starts)
-    words = key_words(name, starts[first].key)
+    begin, first = min(starts.items(), key=itemgetter(0))
+    words = key_words(name, first.key)
     said, most = f" ({words})" if words else "", max(top.puts for top in tops)
-    return LongSession(first // MICROS_PER_MS, starts[first].puts, said, most)
+    return LongSession(begin // MICROS_PER_MS, first.puts, said, most)
 
 
 def _reach_ms(operator: Operator, clock: BatchClock | None, facts: Facts) -> int:
@@ -357,8 +357,7 @@ _FEWEST_KEYS = 20  # keys of which a column without equal values is worth a name
 def sampled_keys(facts: Facts, name: StoreName) -> dict[bytes, int]:
     """The keys of a store that were put last, and the version, or 0, that put each."""
     # A partition in two folders has each twice.
-    found = (item.fact for item in facts.of(SampledKey) if item.store.name == name)
-    return {fact.key: fact.version or 0 for fact in found}
+    return {sampled.key: sampled.version or 0 for sampled in facts.of_store(SampledKey, name)}
 
 
 def unique_columns(
@@ -451,36 +450,31 @@ def variable_lives(operator: Operator, version: int, facts: Facts) -> Iterator[V
     merged = facts.by_store()
     for store in operator.layout.store_names:
         name = StoreName(operator.operator_id, store)
-        family = operator.family(store)
-        versions = facts.by_store(version).get(name, {})
-        if family is not None:
-            changes = [change for change in merged.get(name, {}).values() if not change.rebased]
-            schema = operator.schemas.get(store)
-            yield VariableLife(
-                *(operator.operator_id, store, family, operator.processor.declares(store)),
-                versions.get(version, VersionFacts()),
-                _deleted_variable(operator, store, facts.by_store(version), version),
-                *(timers.get(name), entries.get(name), sum(changes, VersionFacts()), len(changes)),
-                None if schema is None else transform_with_state.has_ttl(schema.value),
-            )
-
-
-def _deleted_variable(
-    operator: Operator, store: str, merged: dict[StoreName, dict[int, VersionFacts]], version: int
-) -> str | None:
-    """The variable of an index, if that is neither declared nor has rows."""
-    variable = operator.variable(store)
-    if variable is None or variable == store or operator.processor is None:
-        return None
-    of_variable = merged.get(StoreName(operator.operator_id, variable), {}).get(version)
-    gone = operator.processor.declares(variable) is False
-    return variable if gone and not (of_variable and of_variable.rows) else None
+        family, variable = operator.family(store), operator.variable(store)
+        if family is None:
+            continue
+        changes = [change for change in merged.get(name, {}).values() if not change.rebased]
+        schema = operator.schemas.get(store)
+        # An index outlives its variable, if that is neither declared nor has rows.
+        is_gone = (
+            variable not in (None, store)
+            and operator.processor.declares(variable or "") is False
+            and not facts.of_version(StoreName(name.operator_id, variable or ""), version).rows
+        )
+        yield VariableLife(
+            *(operator.operator_id, store, family, operator.processor.declares(store)),
+            facts.of_version(name, version),
+            variable if is_gone else None,
+            *(timers.get(name), entries.get(name), sum(changes, VersionFacts()), len(changes)),
+            None if schema is None else transform_with_state.has_ttl(schema.value),
+        )
 
 
 def retention(checkpoint: Checkpoint, facts: Facts, name: StoreName, version: int) -> Retention:
     """How far behind the watermark the rows of one side reached."""
     versions = facts.by_store().get(name, {})
     result = [version_facts for version_facts in versions.values() if not version_facts.rebased]
+    newest = facts.of_version(name, version)
     watermarks: dict[int, int] = {}
     behind: dict[int, int] = {}
     for at, oldest in facts.retention.get(name, {}).items():
@@ -490,20 +484,12 @@ def retention(checkpoint: Checkpoint, facts: Facts, name: StoreName, version: in
             behind[at] = clock.watermark_ms - oldest
     # Of a key with several rows the last takes the place of the one that goes
     # (SymmetricHashJoinStateManager), so that a newer row is removed from the store.
-    keys = facts.by_store(version).get(_counters_of(name), {}).get(version, VersionFacts()).rows
-    one_each = (
-        name.store_name == VALUE_STORES[0] and keys == versions.get(version, VersionFacts()).rows
-    )
+    counters = StoreName(name.operator_id, COUNT_STORES[0])
+    keys = facts.of_version(counters, version).rows
+    one_each = name.store_name == VALUE_STORES[0] and keys == newest.rows
     early = facts.sums(RemovedRows).get(name, RemovedRows()).early if one_each else 0
     removed = sum(version_facts.removed_rows for version_facts in result)
-    newest, first = versions.get(version, VersionFacts()), _first(versions)
-    return Retention(behind, watermarks, removed, newest, first, len(result), early)
-
-
-def _counters_of(name: StoreName) -> StoreName:
-    """The store that counts the rows of each key of a join's side."""
-    counters = dict(zip(VALUE_STORES, COUNT_STORES, strict=True))
-    return StoreName(name.operator_id, counters.get(name.store_name, ""))
+    return Retention(behind, watermarks, removed, newest, _first(versions), len(result), early)
 
 
 def _doubt(checkpoint: Checkpoint, version: int) -> str:

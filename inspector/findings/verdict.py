@@ -263,11 +263,7 @@ def _root_of(finding: Finding, findings: Sequence[Finding]) -> Finding:
         for reason in findings
         if (explains := reason.kind.explains) is not None
         and finding.kind.id in explains.symptoms
-        and (not explains.same_store or _place(reason) == _place(finding))
+        and (not explains.same_store or reason.store == finding.store)
     ]
     reason = min(reasons, key=lambda candidate: by_reach(candidate.kind), default=None)
     return finding if reason is None else _root_of(reason, findings)
-
-
-def _place(finding: Finding) -> tuple[int | None, str | None]:
-    return finding.operator_id, finding.store_name

@@ -49,6 +49,10 @@ class Facts:
         """All facts of a type, as they were observed."""
         return self._observed.get(kind, [])
 
+    def of_store(self, kind: type[FactT], name: StoreName) -> list[FactT]:
+        """Those of all partitions of one store."""
+        return [item.fact for item in self.of(kind) if item.store.name == name]
+
     def merged(self, kind: type[FactT]) -> dict[StoreName, dict[Any, FactT]]:
         """The facts of a type that add, over all partitions: by store and merge key."""
         if kind not in self._merged:
@@ -91,6 +95,10 @@ class Facts:
         if version is None:
             return merged
         return {name: {version: of[version]} for name, of in merged.items() if version in of}
+
+    def of_version(self, name: StoreName, version: int) -> VersionFacts:
+        """Of a store at one version, summed over partitions; all 0 where that could not be made."""
+        return self._merged_versions.get(name, {}).get(version, VersionFacts())
 
     def total(self, version: int) -> VersionFacts:
         """A version, summed over all stores and partitions that could be read."""

@@ -60,7 +60,6 @@ CLAIMS: dict[str, dict[str, str]] = {
         ),
         "if that fails, the query goes on without one": FAILS,
         "maintenance errors in the executors' logs": FAILS,
-        "A restart has to replay many deltas": READ,
     },
     "SS104": {
         "Spark loads the snapshot": f"{SPARK}::test_a_snapshot_is_loaded_whatever_the_deltas_say",
@@ -127,7 +126,6 @@ CLAIMS: dict[str, dict[str, str]] = {
         "Spark 4.0 wrote are read by Spark 4.0 alone": (
             f"{SPARK}::test_snapshots_of_format_2_by_spark_4_0_are_read_by_spark_4_0_alone"
         ),
-        "Spark does not start the query": REFUSED,
     },
     "SS121": {
         "A restart does not read it": STRAY,
@@ -147,7 +145,6 @@ CLAIMS: dict[str, dict[str, str]] = {
     "SS210": {"Spark removes those in the same batch": EVICTS},
     "SS211": {
         "The watermark never goes back": EVICTS,
-        "and it never goes back": EVICTS,
     },
     "SS212": {
         "Spark removes such values at the end of every batch": RECORDED,
@@ -193,12 +190,10 @@ CLAIMS: dict[str, dict[str, str]] = {
         "Every batch flushes RocksDB": UPLOADS,
         "With changelogs a batch uploads what it changed": UPLOADS,
         "and restart the query": UPLOADS,
-        "Every batch uploads whole RocksDB files": UPLOADS,
         "it goes on from the zips that are there": UPLOADS,
     },
     "SS226": {
         "Spark runs a batch without new data for them": NO_DATA,
-        "Rows that the watermark has passed wait for the next batch": NO_DATA,
     },
 }
 """By finding, a part of each sentence that says what Spark does, and what shows it."""

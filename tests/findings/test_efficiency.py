@@ -39,10 +39,10 @@ def judged(
 
 
 def test_only_the_first_format_of_an_aggregation_repeats_its_keys() -> None:
-    (found,) = judge_format(2, {"aggregation": "1"})
+    (found,) = judge_format(2, "1")
     assert (found.kind.id, found.operator_id) == ("SS301", 2)
-    assert list(judge_format(2, {"aggregation": "2"})) == []
-    assert list(judge_format(2, {})) == []
+    assert list(judge_format(2, "2")) == []
+    assert list(judge_format(2, None)) == []
 
 
 # --- skew ------------------------------------------------------------------------------------

@@ -185,7 +185,7 @@ def test_what_was_set_again_with_a_changed_state_waits_for_its_timer() -> None:
     """It is the life that a key should have, or is judged again when the timer runs out."""
     changed = replace(total(REARMED, UNDECIDED), changed=3)
     assert not list(judge_open(PLACE, [changed], said=False))
-    assert list(judge_open(PLACE, [replace(changed, kind=KEPT)], said=False))
+    assert list(judge_open(PLACE, [replace(changed, leftover_class=KEPT)], said=False))
 
 
 @pytest.mark.parametrize(
@@ -222,6 +222,6 @@ def test_rows_that_the_watermark_has_passed_may_be_where_none_arrives() -> None:
         "The watermark of the query has passed 2 keys, and the files do not show whether it "
         "reaches the operator."
     )
-    kept = replace(two, kind=KEPT)
+    kept = replace(two, leftover_class=KEPT)
     (mixed,) = judge_open(PLACE, [two, kept], said=False)
     assert "whether a timeout left 4 keys behind" in mixed.cause

@@ -149,11 +149,12 @@ def test_a_chain_is_too_deep_from_a_number_of_deltas_on() -> None:
 
 
 def test_rows_that_are_wider_than_their_schema_are_of_another() -> None:
-    store = StoreName(3, "default")
-    assert list(judge_widths(store, "value", {16: 142}, 16)) == []
-    (found,) = judge_widths(store, "value", {16: 70, 24: 72}, 16)
+    store, schema = StoreName(3, "default"), parse_ddl("a bigint")
+    assert list(judge_widths(store, "value", {16: 142}, schema)) == []
+    assert list(judge_widths(store, "value", {24: 1}, parse_ddl("a string"))) == []
+    (found,) = judge_widths(store, "value", {16: 70, 24: 72}, schema)
     assert (found.kind.id, found.severity, found.rows) == ("SS106", Severity.ERROR, 72)
-    assert list(judge_widths(store, "value", {8: 3, 16: 142}, 16)) == []
+    assert list(judge_widths(store, "value", {8: 3, 16: 142}, schema)) == []
     assert found.cause.startswith("72 of 142 values have 24 bytes where their schema makes 16: ")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inspector.facts.ages import Ages
-from inspector.facts.expired import LeftoverClass
+from inspector.facts.expired import LeftoverClass, Needs
 from inspector.facts.expiring import Expiring, Width
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
@@ -256,7 +256,9 @@ def total(kind: LeftoverClass, certainty: Certainty = PROVEN, rows: int = 3) -> 
 def test_keys_that_were_never_armed_are_not_told_twice() -> None:
     calls = TimerCalls(never_armed_rows=9, never_armed_bytes=90)
     before = replace(
-        total(LeftoverClass.KEPT_WITHOUT_TIMEOUT, UNDECIDED), before_window=True, reason="because"
+        total(LeftoverClass.KEPT_WITHOUT_TIMEOUT, UNDECIDED),
+        needs=Needs.BEFORE_WINDOW,
+        reason="because",
     )
     timers = StoreRule(expiry=TIMER)
     assert [one.kind.id for one in judged(rule=timers, leftovers=(before,))] == ["SS210"]

@@ -18,8 +18,10 @@ from inspector.facts.ages import AHEAD
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.expiring import Expiring
 from inspector.facts.fact import Observed
+from inspector.facts.join_times import RemovedRows
 from inspector.facts.registry import fact_batches
 from inspector.facts.timers import ClockEvidence
+from inspector.facts.versions import VersionFacts
 from inspector.findings.rule_inputs import (
     LateRows,
     _expiring,
@@ -29,6 +31,7 @@ from inspector.findings.rule_inputs import (
     last_of_older,
     late_rows,
     newest_times,
+    retention,
     store_lifetimes,
 )
 from inspector.merge.collect import collect
@@ -49,7 +52,7 @@ def test_a_store_knows_its_window_its_timers_and_its_leftovers() -> None:
     assert life.calls is not None
     assert (life.calls.never_armed_rows, life.calls.unarmed_by_data > 0) == (3, True)
     (total,) = life.leftovers
-    assert (total.rows, total.fired, total.by_change["untouched"]) == (68, 1, 68)
+    assert (total.rows, total.fired, total.untouched) == (68, 1, 68)
     assert newest_times(run.checkpoint, facts) == []
 
 
@@ -148,10 +151,10 @@ def test_the_first_timeout_of_keys_that_were_set_again_is_known() -> None:
     run = Run.start(str(FIXTURES / "fmgws_event_rearm" / "checkpoint"), None)
     facts = run.facts()
     (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], run.version, facts)
-    (total,) = [one for one in life.leftovers if one.kind is LeftoverClass.REARMED]
+    (total,) = [one for one in life.leftovers if one.leftover_class is LeftoverClass.REARMED]
     listed = [one.fact for one in run.facts(Request(leftover_limit=0)).leftovers]
     firsts = [one.first_expired_version for one in listed if one.first_expired_version]
-    assert total.first_version == min(firsts) < total.oldest_version
+    assert total.first_expired_version == min(firsts) < total.expired_version
 
 
 @pytest.mark.parametrize(
@@ -277,3 +280,21 @@ def test_rows_of_a_join_that_went_before_the_watermark_passed_them_are_told() ->
     facts = run.facts()
     sides = join_lifetime(run.checkpoint, run.checkpoint.operators[0], run.version, facts).sides
     assert [(side.removed, side.early) for side in sides.values()] == [(99, 0), (81, 0)]
+
+
+@pytest.mark.parametrize(
+    ("side", "keys", "early"), [("left", 4, 2), ("left", 3, 0), ("right", 4, 0)]
+)
+def test_rows_went_early_where_each_join_key_has_one(side: str, keys: int, early: int) -> None:
+    """Of a key with several rows the last takes the place of the one that goes."""
+    rows, counters = (
+        StoreId(0, f"{side}-{store}", 0) for store in ("keyWithIndexToValue", "keyToNumValues")
+    )
+    found: list[cases.Seen] = [
+        Observed(rows, 2, VersionFacts(stores=1, rows=4, removed_rows=2)),
+        Observed(rows, 2, RemovedRows(off_time=2, early=2)),
+        Observed(counters, 2, VersionFacts(stores=1, rows=keys)),
+    ]
+    run = Run.start(str(FIXTURES / "join_left_outer" / "checkpoint"), None)
+    kept = retention(run.checkpoint, collect(fact_batches(found)), rows.name, 2)
+    assert (kept.removed, kept.early) == (2, early)
