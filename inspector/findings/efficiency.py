@@ -40,6 +40,11 @@ class StoreCosts:
     # its changes lie in files that other stores of the partition write to, too
     shares_files: bool = False
 
+    @property
+    def total(self) -> VersionFacts:
+        """The judged version, all partitions together."""
+        return sum(self.partitions.values(), VersionFacts())
+
 
 @dataclass(frozen=True)
 class HotKey:
@@ -87,8 +92,8 @@ def judge_costs(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _rewrites(costs, thresholds)
     yield from _empty(costs, thresholds)
     most = sum(finding.bytes or 0 for finding in oversized)
-    total = sum(facts.row_bytes for facts in costs.partitions.values())
-    if most < thresholds.hot_share * total or not oversized:  # few keys are no growth of all
+    if most < thresholds.hot_share * costs.total.row_bytes or not oversized:
+        # A few keys are no growth of all.
         growing = list(_growing_values(costs, thresholds))
         yield from growing or (() if oversized else _wide_column(costs, thresholds))
     yield from _fan_out(costs, thresholds)
@@ -105,10 +110,8 @@ def _burst(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     most, usual = written.pop(largest), median(written.values())
     if most < max(thresholds.burst_rows, thresholds.burst_ratio * usual):
         return
-    words = (
-        f"batch {largest - 1} wrote {count_text(most, 'row')}, {most / usual:,.0f} times as many "
-        "as a batch usually does"
-    )
+    times = f"{most / usual:,.0f} times as many as a batch usually does"
+    words = f"batch {largest - 1} wrote {count_text(most, 'row')}, {times}"
     yield catalogue.BURST.of_store(
         costs,
         f"{words}: half of {len(written):,} others wrote {usual:,.0f} or fewer",
@@ -132,11 +135,11 @@ def judge_heap(heap_bytes: int | None, thresholds: Thresholds) -> Iterator[Findi
     limit = thresholds.heap_bytes
     if limit is None or heap_bytes is None or heap_bytes <= limit:
         return
+    heap, most = f"an estimated {bytes_text(heap_bytes)} of heap", bytes_text(limit)
     yield catalogue.HEAP_OVER_LIMIT.of(
-        f"the two versions that Spark retains take an estimated {bytes_text(heap_bytes)} of heap "
-        f"in all executors together; the limit is {bytes_text(limit)}",
-        cause=f"The state takes an estimated {bytes_text(heap_bytes)} of heap, more than the limit "
-        f"of {bytes_text(limit)}.",
+        f"the two versions that Spark retains take {heap} in all executors together; the limit is "
+        f"{most}",
+        cause=f"The state takes {heap}, more than the limit of {most}.",
     )
 
 
@@ -175,16 +178,15 @@ def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
             costs.operator_id,
             cause=f"Attempts that were killed left {number} beside the state; Spark removes none.",
         )
-    if costs.versions >= thresholds.kept_versions or (
-        min(costs.versions, costs.logged) >= thresholds.kept_batches
-    ):
-        share = share_text(costs.old_bytes / max(1, costs.bytes))
+    kept, logged = costs.versions, costs.logged
+    if kept >= thresholds.kept_versions or min(kept, logged) >= thresholds.kept_batches:
+        share, size = share_text(costs.old_bytes / max(1, costs.bytes)), bytes_text(costs.bytes)
+        old = f"are of versions more than {USUAL_VERSIONS}"
         yield catalogue.KEPT_VERSIONS.of(
-            f"{costs.versions:,} versions in a store; {bytes_text(costs.old_bytes)} of "
-            f"{bytes_text(costs.bytes)} are of versions more than {USUAL_VERSIONS} old",
+            f"{kept:,} versions in a store; {bytes_text(costs.old_bytes)} of {size} {old} old",
             costs.operator_id,
-            cause=f"The files of {costs.versions:,} versions are kept: {share} of the "
-            f"{bytes_text(costs.bytes)} are of versions more than {USUAL_VERSIONS} batches old.",
+            cause=f"The files of {kept:,} versions are kept: {share} of the {size} {old} batches "
+            "old.",
         )
 
 
@@ -211,7 +213,7 @@ def _judge_skew(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
 
 
 def _judge_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
-    total = sum(costs.partitions.values(), VersionFacts())
+    total = costs.total
     sizes = total.value_sizes
     largest, median = sizes.max, sizes.quantile(0.5)
     if largest is None or not median or largest < thresholds.value_bytes:
@@ -229,23 +231,20 @@ def _judge_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding
     large = {size: count for size, count in sizes.counts.items() if size >= least}
     rows, size = sum(large.values()), sum(size * count for size, count in large.items())
     where = next(i for i, of in costs.partitions.items() if of.value_sizes.max == largest)
+    times = f"{largest / median:,.0f} times"
     yield catalogue.OVERSIZED_VALUE.of_store(
         costs,
-        f"the largest value has {count_text(largest, 'byte')}, {largest / median:,.0f} times the "
-        f"median of {count_text(median, 'byte')}; it is in partition {where}; "
+        f"the largest value has {count_text(largest, 'byte')}, {times} the median of "
+        f"{count_text(median, 'byte')}; it is in partition {where}; "
         f"{count_text(rows, 'value')} of {total.rows:,} {'is' if rows == 1 else 'are'} as far from "
         "the median",
         rows,
         size,
-        (
-            f"One key holds {share_text(share)} of the bytes{_in_brackets(costs.largest)}: its "
-            f"value has {bytes_text(largest)}, {largest / median:,.0f} times the "
-            f"median{costs.kept}."
-            if hot
-            else f"The state has {count_text(rows, 'value')} far larger than the others: the "
-            f"largest has {bytes_text(largest)}, {largest / median:,.0f} times the "
-            f"median{costs.kept}{_in_brackets(costs.largest)}."
-        ),
+        f"One key holds {share_text(share)} of the bytes{_in_brackets(costs.largest)}: its value "
+        f"has {bytes_text(largest)}, {times} the median{costs.kept}."
+        if hot
+        else f"The state has {count_text(rows, 'value')} far larger than the others: the largest "
+        f"has {bytes_text(largest)}, {times} the median{costs.kept}{_in_brackets(costs.largest)}.",
     )
 
 
@@ -287,15 +286,14 @@ def _few_keys(costs: StoreCosts, hot: HotKey, thresholds: Thresholds) -> Iterato
     """A join by a key so coarse that each row meets very many of the other side."""
     if hot.keys < 2 or min(hot.of / hot.keys, hot.opposite) < thresholds.rows_per_join_key:
         return
-    total = sum(costs.partitions.values(), VersionFacts())
     rows, keys = count_text(hot.of, "row"), count_text(hot.keys, "join key")
+    words = f"{rows} of {_side(costs.store_name)} have {keys}"
     yield catalogue.HOT_KEY.of_store(
         costs,
-        f"{rows} of {_side(costs.store_name)} have {keys}, of which each has "
-        f"~{hot.opposite:,.0f} rows in the other side",
-        *total.rows_and_bytes,
-        f"The join has few keys for its rows: {rows} of {_side(costs.store_name)} have {keys}, and "
-        f"each new one meets ~{hot.opposite:,.0f} rows of the other side.",
+        f"{words}, of which each has ~{hot.opposite:,.0f} rows in the other side",
+        *costs.total.rows_and_bytes,
+        f"The join has few keys for its rows: {words}, and each new one meets "
+        f"~{hot.opposite:,.0f} rows of the other side.",
         next_step="join by a key that tells more events apart, such as an id beside the country or "
         "type, or by a shorter time range; aggregate one side before the join",
     )
@@ -347,12 +345,11 @@ def _fan_out(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         # How many rows there are of a record is more than how many windows it is in.
         yield from _many_rows(costs, thresholds.rows_per_record * each)
         return
-    total = sum(costs.partitions.values(), VersionFacts())
     length, slide = (long_duration_text(ms) for ms in (windows.length_ms, windows.slide_ms))
     yield catalogue.FAN_OUT.of_store(
         costs,
         f"windows are {length} long, and begin every {slide}: {each:,} of them overlap at any time",
-        *total.rows_and_bytes,
+        *costs.total.rows_and_bytes,
         f"Each event is written to {each:,} windows, which are {length} long and begin every "
         f"{slide}.",
     )
@@ -362,12 +359,11 @@ def _many_rows(costs: StoreCosts, fewest: float) -> Iterator[Finding]:
     """At least so many rows for each record of the sources."""
     if costs.written < max(1, fewest * costs.records):
         return
-    total = sum(costs.partitions.values(), VersionFacts())
     yield catalogue.FAN_OUT.of_store(
         costs,
         f"{count_text(costs.written, 'row')} were written for "
         f"{count_text(costs.records, 'record')} that the sources brought",
-        *total.rows_and_bytes,
+        *costs.total.rows_and_bytes,
         f"Each input record is written to ~{costs.written / costs.records:,.0f} rows of the "
         "state: look at explode, flatMap and joins before the operator.",
         next_step="aggregate or deduplicate before the explode or the join, or keep the array in "
@@ -381,8 +377,7 @@ def _wide_column(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]
         return
     if column.row_bytes < (thresholds.mean_value_bytes if column.name else thresholds.value_bytes):
         return
-    total = sum(costs.partitions.values(), VersionFacts())
-    mark = "~" if column.name else ""
+    total, mark = costs.total, "~" if column.name else ""
     share, rows = share_text(column.share, mark), count_text(total.rows, "row")
     subject = f"the column {column.name!r}{column.kept} holds" if column.name else "the values hold"
     size = f"{mark}{bytes_text(column.row_bytes)}"
@@ -404,15 +399,14 @@ def _whole_uploads(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding
     written = sum(map(_put_bytes, costs.changes)) / max(1, len(costs.changes))
     if costs.uploaded < thresholds.zip_ratio * written:
         return
-    puts = sum(version.puts for version in costs.changes)
+    puts, uploaded = sum(version.puts for version in costs.changes), bytes_text(costs.uploaded)
     yield catalogue.WHOLE_UPLOADS.of(
         f"the newest {count_text(costs.zips, 'version')} have a zip and no changelog in every "
-        f"partition; the files are {bytes_text(costs.uploaded)} for each version that is kept, "
-        f"and {puts:,} puts in {count_text(len(costs.changes), 'version')} wrote "
-        f"~{bytes_text(written)} each",
+        f"partition; the files are {uploaded} for each version that is kept, and {puts:,} puts in "
+        f"{count_text(len(costs.changes), 'version')} wrote ~{bytes_text(written)} each",
         costs.operator_id,
-        cause=f"Each batch uploads ~{bytes_text(costs.uploaded)} of RocksDB files to write "
-        f"~{bytes_text(written)} of rows, as changelogs are off.",
+        cause=f"Each batch uploads ~{uploaded} of RocksDB files to write ~{bytes_text(written)} of "
+        "rows, as changelogs are off.",
     )
 
 
@@ -451,20 +445,19 @@ def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         return
     is_known = sum(v.stores - v.rebased for v in costs.versions.values())
     empty = sum(v.empty_deltas for v in costs.versions.values())
-    if empty < thresholds.empty_deltas or empty < thresholds.empty_share * is_known or not empty:
+    if empty < max(1, thresholds.empty_deltas, thresholds.empty_share * is_known):
         return
     whole = sum(v.empty_deltas == v.stores for v in costs.versions.values())
     versions, partitions = len(costs.versions), count_text(len(costs.partitions), "partition")
-    words = f"{empty:,} of {count_text(is_known, 'delta')} change nothing"
-    words += f", in {_span(costs.versions)}"
+    words = f"{empty:,} of {count_text(is_known, 'delta')} change nothing, in "
+    words += _span(costs.versions)
     if whole:
         words += f"; in {whole:,} of {count_text(versions, 'version')} no partition changed"
     few = "Most batches change nothing in the state"
     if whole < versions / 2:
         few = f"Most of the {partitions} have nothing to write in most batches"
-    yield catalogue.EMPTY_DELTAS.of_store(
-        costs, words, cause=f"{few}, and each of them still writes an empty file."
-    )
+    cause = f"{few}, and each of them still writes an empty file."
+    yield catalogue.EMPTY_DELTAS.of_store(costs, words, cause=cause)
 
 
 _STILL = 0.1  # of the growth of values: so much at least they change in the newer half
