@@ -22,6 +22,7 @@ from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from inspector.sums import least, sum_by
 
 BEFORE = 0  # in place of a version: put before the window, at its snapshot's version or earlier
+AHEAD = -1  # in place of a number of digits: the watermark has not passed the row
 
 
 @fact("ages")
@@ -161,9 +162,6 @@ class RowsBehind(VersionSum):
             lengths = np.where(minutes < 0, AHEAD, np.frexp(minutes)[1])
             digits += count_by(*tally(lengths))
         return cls(digits)
-
-
-AHEAD = -1  # in place of a number of digits: the watermark has not passed the row
 
 
 @fact("rewrites")

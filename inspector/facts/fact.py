@@ -17,6 +17,9 @@ from inspector.schemas import STORE_COLUMNS
 from inspector.sums import Sums, sum_of
 
 ALL_PARTITIONS = -1  # the partition of facts that are sums over partitions
+FACT_TYPES: dict[str, type[Fact]] = {}
+"""Every declared fact by its kind; :mod:`inspector.facts.registry` imports all that there are."""
+_TAKEN = ("kind", *(name for name, _ in STORE_COLUMNS))
 
 
 class Fact:
@@ -55,11 +58,6 @@ class VersionSum(Sums, Fact):
 
 FactT = TypeVar("FactT", bound=Fact)
 VersionSumT = TypeVar("VersionSumT", bound=VersionSum)
-
-FACT_TYPES: dict[str, type[Fact]] = {}
-"""Every declared fact by its kind; :mod:`inspector.facts.registry` imports all that there are."""
-
-_TAKEN = ("kind", *(name for name, _ in STORE_COLUMNS))
 
 
 def fact(kind: str) -> Callable[[type[FactT]], type[FactT]]:

@@ -22,6 +22,7 @@ MAYBE = {EVENT: 2, PROCESSING: 4}  # bits of the same: by that clock a timeout m
 
 _KEYS_AT_ONCE = 1 << 16
 _COLUMNS = ("put_step", "born_step", "puts", "record", "put_same_state")
+Ints = Int64s | Int32s
 
 
 class Inherited:
@@ -110,9 +111,6 @@ class Inherited:
             is_same = second.live[theirs] & (second.value_hash[theirs] == state.value_hash[ids])
             is_same &= second.clock[theirs] == state.clock[ids]
             yield ids[is_same], theirs[is_same]
-
-
-Ints = Int64s | Int32s
 
 
 class RecordMakers:

@@ -14,6 +14,7 @@ from inspector.light_dataclasses import dataclass
 from inspector.state.replay import StateMap
 
 KEYS_AT_ONCE = 65_536
+UNKNOWN, HERE, ELSEWHERE = np.arange(3, dtype=np.uint8)  # marks of keys: where they belong
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,6 @@ class Placement:
         offsets, lengths = block.key_offset[rows], block.key_length[rows]
         where, is_known = self.hash.partitions(block.buffer, offsets, lengths, self.partitions)
         return np.where(is_known, np.where(where == self.partition_id, HERE, ELSEWHERE), UNKNOWN)
-
-
-UNKNOWN, HERE, ELSEWHERE = np.arange(3, dtype=np.uint8)  # marks of keys: where they belong
 
 
 @fact("misplaced_keys")

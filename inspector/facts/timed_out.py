@@ -32,6 +32,13 @@ UNSEEN = "no delta shows whether later data had its value put again as it was"
 BY_BOTH = "both the watermark and the processing time had passed its timer, whichever it follows"
 DISPUTED = "a snapshot differs from its deltas, and the query may have gone on from either"
 BEFORE = "no timeout when the window of proof began, in which each call for data set one"
+_SAME_STATE, _KEPT, _KNOWN, _SURE, _AGAIN_BY_OURS, _AGAIN_BY_OTHER, _UNSETTLED, _HIDDEN = (
+    1 << bit for bit in range(8)
+)
+"""What is said of the leftovers of a group: the call left the state, and no timer; the clock is
+known; a timeout surely made it. By our clock alone, or by the other, the timer has run out again;
+that may have been so since, by a clock that is not known; a later put of the same value would not
+be seen."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +77,6 @@ class _Puts(NamedTuple):
     position: Int64s  # of its record
     kept: Bools  # it left no timer
     sure: Bools  # a timeout made it
-
-
-_SAME_STATE, _KEPT, _KNOWN, _SURE, _AGAIN_BY_OURS, _AGAIN_BY_OTHER, _UNSETTLED, _HIDDEN = (
-    1 << bit for bit in range(8)
-)
-"""What is said of the leftovers of a group: the call left the state, and no timer; the clock is
-known; a timeout surely made it. By our clock alone, or by the other, the timer has run out again;
-that may have been so since, by a clock that is not known; a later put of the same value would not
-be seen."""
 
 
 def _proof_of(group: int) -> tuple[Certainty, str]:

@@ -15,6 +15,8 @@ from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from inspector.sums import Sums, either, sum_by
 
+Runs = tuple[Int64s, Int64s]  # how often the timers of some keys fired, and the first step of it
+
 
 @dataclass(frozen=True)
 class TimerCalls(Sums):
@@ -55,9 +57,6 @@ class CallsByClock(Sums, Fact):
     def merge_key(self, _version: int) -> tuple[TimeoutKind | None]:
         """Those under one clock add."""
         return (self.timeout_kind,)
-
-
-Runs = tuple[Int64s, Int64s]  # how often the timers of some keys fired, and the first step of it
 
 
 @dataclass

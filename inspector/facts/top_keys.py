@@ -14,6 +14,9 @@ from inspector.facts.fact import Fact, Observed, fact
 from inspector.light_dataclasses import dataclass, replace
 from inspector.state.replay import BEFORE_WINDOW, StateMap
 
+_SHORT = 1024  # bytes of keys that are given to be compared: of long ones there are none to spell
+_LONG = BEFORE_WINDOW - 1  # in place of the step of one that is longer
+
 
 class TopBy(enum.Enum):
     """What keys are ranked by; oldest: by the last put, those of the base snapshot first."""
@@ -50,10 +53,6 @@ class SampledKey(Fact):
     key: bytes  # its UnsafeRow
     order: int  # its rank
     version: int | None  # that put it; None if that was before the window
-
-
-_SHORT = 1024  # bytes of keys that are given to be compared: of long ones there are none to spell
-_LONG = BEFORE_WINDOW - 1  # in place of the step of one that is longer
 
 
 def newest_keys(state: StateMap, most: int) -> Iterator[SampledKey]:

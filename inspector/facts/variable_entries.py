@@ -28,6 +28,7 @@ from inspector.sums import least, sum_by
 LISTED = 10
 """Keys that a partition lists at most: each has so great a part of its entries, one of ten. Which
 those are does not hang on the order of keys, so that ranges of a partition list the same."""
+NOBODY = -1  # in place of an id: the row is not of its schema
 
 
 @fact("timers_without_state")
@@ -160,9 +161,6 @@ def _largest_keys(
             int(columns["added"][key_id]),
             int(columns["removed"][key_id]),
         )
-
-
-NOBODY = -1  # in place of an id: the row is not of its schema
 
 
 class KeyPlace(enum.Enum):

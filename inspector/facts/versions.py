@@ -14,6 +14,9 @@ from inspector.light_dataclasses import dataclass, field, fields
 from inspector.state.change import Change, Changes
 from inspector.state.replay import StateMap
 
+HISTOGRAMS = ("key_sizes", "value_sizes", "row_sizes")
+_TOTALS = ("rows", "key_bytes", "value_bytes")
+
 
 @fact("version_facts")
 @dataclass(frozen=True)
@@ -83,7 +86,6 @@ class VersionFacts(VersionSum):
         return self.two_versions_unshared_bytes - self.shared_key_bytes - self.shared_value_bytes
 
 
-HISTOGRAMS = ("key_sizes", "value_sizes", "row_sizes")
 COUNTS = tuple(f.name for f in fields(VersionFacts) if f.name not in HISTOGRAMS)
 
 
@@ -121,9 +123,6 @@ def measure_versions(
         **sizes.follow(changes.moves, len(changes.versions)),
         **files,
     }
-
-
-_TOTALS = ("rows", "key_bytes", "value_bytes")
 
 
 def _columns(

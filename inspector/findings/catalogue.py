@@ -26,6 +26,8 @@ _ENTRIES = {
     id_: (title, spark, to_do[0].lower() + to_do[1:])
     for id_, title, to_do, spark in _ENTRY.findall(_PAGE.decode())
 }
+_in_store = partial(Explains, same_store=True)
+_INFO, _WARNING, _ERROR = Severity
 
 
 def _kind(id_: str, severity: Severity, cause: str = "", **more: Any) -> Kind:
@@ -35,7 +37,6 @@ def _kind(id_: str, severity: Severity, cause: str = "", **more: Any) -> Kind:
 _of_files = partial(_kind, command="verify")
 _of_records = partial(_kind, command="files", concerns=Concerns.RECORDS)
 _of_inference = partial(_kind, certainties=(Certainty.INFERRED,))
-_in_store = partial(Explains, same_store=True)
 _of_proof_or_inference = partial(_kind, certainties=(Certainty.PROVEN, Certainty.INFERRED))
 
 
@@ -44,7 +45,6 @@ def _severity(inference: str) -> Severity:
     return Severity.WARNING if INFERENCES[inference].warns else Severity.INFO
 
 
-_INFO, _WARNING, _ERROR = Severity
 LATE_ROWS = _severity("late-rows")
 """Of findings that say which rows are dropped as late."""
 RESTORE_MISSING = "restore what is missing from a backup"

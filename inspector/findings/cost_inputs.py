@@ -40,6 +40,15 @@ from inspector.operators.transform_with_state import Family
 from inspector.sparktypes import StructField, StructType, is_window, unique_names, widen_timeout
 from inspector.sums import sum_or_none
 
+_NUMBERED = re.compile(r"\[\d+\]$")  # of words of ``HyperLogLogPlusPlus``: ``MS[0]``, ``MS[1]``, ..
+_NEARLY = 0.9  # share of the bytes of a struct, for one of its fields to be named in its place
+_KEPT = {
+    "buf": " (a list, a set or a sketch)",
+    "MS": " (approx_count_distinct)",
+    "valueWithExtremumOrdering": " (max_by or min_by)",
+}
+"""Names of buffers that Spark gives -> what they are of."""
+
 
 class KeyWords(Protocol):
     """Words for a key of a store, or what redaction leaves of them; of a part of it its schema."""
@@ -240,16 +249,6 @@ def _wide_column(
     if column in [key.name for key in schema.key.fields]:
         kept = " of the key"
     return WideColumn(column, size, size * newest.rows / newest.row_bytes, kept)
-
-
-_NUMBERED = re.compile(r"\[\d+\]$")  # of words of ``HyperLogLogPlusPlus``: ``MS[0]``, ``MS[1]``, ..
-_NEARLY = 0.9
-_KEPT = {
-    "buf": " (a list, a set or a sketch)",
-    "MS": " (approx_count_distinct)",
-    "valueWithExtremumOrdering": " (max_by or min_by)",
-}
-"""Names of buffers that Spark gives -> what they are of."""
 
 
 def _uploads(checkpoint: Checkpoint, operator: Operator) -> tuple[int, int]:

@@ -17,6 +17,12 @@ from inspector.operators.registry import rewrite_advice
 from inspector.operators.transform_with_state import is_helper
 from inspector.quantities import bytes_text, capitalise, count_text, long_duration_text, share_text
 
+USUAL_VERSIONS = 100  # ``spark.sql.streaming.minBatchesToRetain``, where nobody sets it
+_STILL = 0.1  # of the growth of values: so much at least they change in the newer half
+_HOT_OUTLIER, _TIMES_MEDIAN = 0.2, 20  # share of the bytes that a value so far from usual has
+_FEWEST_ROWS = 10  # rows of a store of which one can be said to hold most
+_FEW_ROWS, _SHARE_OF_FEW = 3, 0.75  # as few rows do, where one has so much of their bytes
+
 
 @dataclass(frozen=True)
 class StoreCosts:
@@ -163,9 +169,6 @@ class FileCosts:
     uploaded: int = 0  # bytes of the files of all stores for each version that is kept
     # facts of each version whose changes are known, all stores together
     changes: Sequence[VersionFacts] = ()
-
-
-USUAL_VERSIONS = 100  # ``spark.sql.streaming.minBatchesToRetain``, where nobody sets it
 
 
 def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
@@ -458,12 +461,6 @@ def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         few = f"Most of the {partitions} have nothing to write in most batches"
     cause = f"{few}, and each of them still writes an empty file."
     yield catalogue.EMPTY_DELTAS.of_store(costs, words, cause=cause)
-
-
-_STILL = 0.1  # of the growth of values: so much at least they change in the newer half
-_HOT_OUTLIER, _TIMES_MEDIAN = 0.2, 20  # share of the bytes that a value so far from usual has
-_FEWEST_ROWS = 10  # rows of a store of which one can be said to hold most
-_FEW_ROWS, _SHARE_OF_FEW = 3, 0.75  # as few rows do, where one has so much of their bytes
 
 
 def _span(versions: Iterable[int]) -> str:

@@ -18,6 +18,44 @@ from inspector.quantities import count_text
 from inspector.sums import sum_known
 
 PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
+_REARMED_ADVICE = (
+    "where a key has had its last timeout, call state.remove() in place of setting another; if a "
+    "timer that comes again and again is meant, nothing has to be done"
+)
+_KINDS = {
+    RowKind.ROW: catalogue.PAST_WATERMARK,
+    RowKind.TTL_VALUE: catalogue.EXPIRED_TTL,
+    RowKind.TIMER: catalogue.DUE_TIMER,
+}
+_NOUNS = {RowKind.ROW: "row", RowKind.TTL_VALUE: "value", RowKind.TIMER: "timer"}
+_WORDS = {
+    LeftoverClass.PAST_WATERMARK: (
+        "a batch ran with a watermark that covered it, and it stayed",
+        "a batch ran with a watermark that covered them, and they stayed",
+    ),
+    LeftoverClass.PAST_PROCESSING_TIME: (
+        "a batch ran after the time at which it should have gone, and it stayed",
+        "a batch ran after the time at which they should have gone, and they stayed",
+    ),
+    LeftoverClass.KEPT_WITHOUT_TIMEOUT: (
+        "its timeout fired and it was kept without one",
+        "their timeout fired and they were kept without one",
+    ),
+    LeftoverClass.IGNORED_TIMEOUT: (
+        "its timeout fired and was not answered",
+        "their timeout fired and was not answered",
+    ),
+    LeftoverClass.REARMED: (
+        "its timeout fired and was set again",
+        "their timeout fired and was set again",
+    ),
+}
+"""What happened to one row, and to several."""
+_CHANGES = {
+    "untouched": "with their state unchanged",
+    "changed": "with their state changed",
+    "empty": "with no state left but the empty row",
+}
 
 
 def total_of(counts: Sequence[LeftoverCount]) -> LeftoverCount:
@@ -127,12 +165,6 @@ def _severity(total: LeftoverCount) -> Severity:
     return Severity.ERROR if total.certainty is Certainty.PROVEN else Severity.WARNING
 
 
-_REARMED_ADVICE = (
-    "where a key has had its last timeout, call state.remove() in place of setting another; if a "
-    "timer that comes again and again is meant, nothing has to be done"
-)
-
-
 def _cause(total: LeftoverCount, subject: Place) -> str:
     keys, pronoun, is_single = count_text(total.rows, "key"), _pronoun(total), total.rows == 1
     rows = count_text(total.rows, _NOUNS[subject.row_kind])
@@ -209,39 +241,3 @@ def _details(total: LeftoverCount) -> str:
     words += [f"up to {total.fired:,} times in a row"] if total.fired > 1 else []
     text = "; ".join(filter(None, (*words, total.reason)))
     return f" ({text})" if text else ""
-
-
-_KINDS = {
-    RowKind.ROW: catalogue.PAST_WATERMARK,
-    RowKind.TTL_VALUE: catalogue.EXPIRED_TTL,
-    RowKind.TIMER: catalogue.DUE_TIMER,
-}
-_NOUNS = {RowKind.ROW: "row", RowKind.TTL_VALUE: "value", RowKind.TIMER: "timer"}
-_WORDS = {
-    LeftoverClass.PAST_WATERMARK: (
-        "a batch ran with a watermark that covered it, and it stayed",
-        "a batch ran with a watermark that covered them, and they stayed",
-    ),
-    LeftoverClass.PAST_PROCESSING_TIME: (
-        "a batch ran after the time at which it should have gone, and it stayed",
-        "a batch ran after the time at which they should have gone, and they stayed",
-    ),
-    LeftoverClass.KEPT_WITHOUT_TIMEOUT: (
-        "its timeout fired and it was kept without one",
-        "their timeout fired and they were kept without one",
-    ),
-    LeftoverClass.IGNORED_TIMEOUT: (
-        "its timeout fired and was not answered",
-        "their timeout fired and was not answered",
-    ),
-    LeftoverClass.REARMED: (
-        "its timeout fired and was set again",
-        "their timeout fired and was set again",
-    ),
-}
-"""What happened to one row, and to several."""
-_CHANGES = {
-    "untouched": "with their state unchanged",
-    "changed": "with their state changed",
-    "empty": "with no state left but the empty row",
-}

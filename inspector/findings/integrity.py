@@ -67,6 +67,20 @@ _FOR_A_ROLLBACK = (
     ", and Spark's cleanup removes the file in time; to roll back to a version that is lost "
     "restore it from a backup"
 )
+_SPARED = (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE, catalogue.LOG_CONTRADICTION)
+"""Findings of files that a restart may do without."""
+_STOPPING = (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE, catalogue.NOT_RESTORABLE)
+"""Findings that a copy as of an earlier batch can be free of."""
+_SHORT = 80
+_BY_PLACE = (
+    catalogue.MISSING_DELTA,
+    catalogue.UNDECODABLE_FILE,
+    catalogue.PARTITION_COUNT,
+    catalogue.LOG_CONTRADICTION,
+    catalogue.STRAY_VERSIONS,
+    catalogue.WRONG_PARTITION,
+)
+"""Findings whose cause names the first place."""
 
 
 def judge_problems(
@@ -167,24 +181,6 @@ def _cause(
     if kind is catalogue.MISSING_DELTA:
         return f"{place}: {message}, so no version that needs it can be loaded."
     return f"{place}: {message}."
-
-
-_SPARED = (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE, catalogue.LOG_CONTRADICTION)
-"""Findings of files that a restart may do without."""
-
-_STOPPING = (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE, catalogue.NOT_RESTORABLE)
-"""Findings that a copy as of an earlier batch can be free of."""
-
-_SHORT = 80
-_BY_PLACE = (
-    catalogue.MISSING_DELTA,
-    catalogue.UNDECODABLE_FILE,
-    catalogue.PARTITION_COUNT,
-    catalogue.LOG_CONTRADICTION,
-    catalogue.STRAY_VERSIONS,
-    catalogue.WRONG_PARTITION,
-)
-"""Findings whose cause names the first place."""
 
 
 def judge_restart(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:

@@ -18,6 +18,25 @@ from inspector.light_dataclasses import dataclass, field
 from inspector.model import StoreName
 from inspector.quantities import count_text, duration_text
 
+_NEITHER = (
+    ", and the other side none either: perhaps the join condition has no time range, or a long one"
+)
+_ONE = ": perhaps the time range is long, or has no bound on this side"
+_BOTH = (
+    "Neither side of the join removes rows, though the watermark has passed some of both: perhaps "
+    "the join condition has no time range, or a long one."
+)
+_BOUND_BOTH = (
+    "bound the times of both sides in the join condition, such as rightTime >= leftTime AND "
+    "rightTime <= leftTime + INTERVAL 1 HOUR (in days or less: Spark takes no months and years); "
+    "if there is a range, longer than the window that can be read, say so with --join-retention"
+)
+_WRONG = {
+    "missing_rows": ("row missing that a counter counts", "rows missing that a counter counts"),
+    "counters_without_rows": ("key with a counter and no row", "keys with a counter and no row"),
+    "dangling_rows": ("row that no counter counts", "rows that no counter counts"),
+}
+
 
 @dataclass(frozen=True)
 class Retention:
@@ -144,23 +163,6 @@ def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention 
     )
 
 
-_NEITHER = (
-    ", and the other side none either: perhaps the join condition has no time range, or a long one"
-)
-_ONE = ": perhaps the time range is long, or has no bound on this side"
-
-
-_BOTH = (
-    "Neither side of the join removes rows, though the watermark has passed some of both: perhaps "
-    "the join condition has no time range, or a long one."
-)
-_BOUND_BOTH = (
-    "bound the times of both sides in the join condition, such as rightTime >= leftTime AND "
-    "rightTime <= leftTime + INTERVAL 1 HOUR (in days or less: Spark takes no months and years); "
-    "if there is a range, longer than the window that can be read, say so with --join-retention"
-)
-
-
 def _judge_copy(life: JoinLifetime, store: str, side: Retention) -> Finding:
     return JOIN_COPY.of_store(
         StoreName(life.operator_id, store),
@@ -189,10 +191,3 @@ def _counters(life: JoinLifetime, store: str, check: JoinCheck) -> Iterator[Find
         cause=f"Rows of the {_side(store)} side of the join and the counters that count them "
         "disagree.",
     )
-
-
-_WRONG = {
-    "missing_rows": ("row missing that a counter counts", "rows missing that a counter counts"),
-    "counters_without_rows": ("key with a counter and no row", "keys with a counter and no row"),
-    "dangling_rows": ("row that no counter counts", "rows that no counter counts"),
-}

@@ -33,6 +33,49 @@ from inspector.quantities import capitalise, count_text, duration_text, go_on_wi
 from inspector.time_text import time_ms_text
 
 _DAY_MS, _HOUR_MS = 86_400_000, 3_600_000
+_FEW_GO = 0.1  # share of the keys that came below which those that a function removed are few
+_FEWEST_GONE = 10  # rows that went, for it to mean something
+_BY_SCHEMA = "; by the schema, which does not show a withWatermark that a restart has added"
+_SETS = "; cube, rollup or grouping sets write each event to a group of every set"
+_FALLS = 0.75  # the most that the share of new keys is of that in the quarter before, if it falls
+_FEWEST_ALIKE = 5  # keys that differ in one column
+_ALWAYS = 0.9  # of the keys that are there, so many at least are written in a batch
+_MANY = 0.2  # share of the sessions
+_GAPS = 4
+"""How many times the gap a session lasts, at least, for one that events prolong again and again."""
+_LONG_GAP_MS = 3 * _HOUR_MS  # shorter ones are usual, whatever the sessions
+_GAPS_LASTING = 20  # times what a session lasts that a gap is, if it is far longer
+_BY_EVENT_TIME = (
+    "set event-time timeouts and timers from the event time or the watermark "
+    "(getCurrentWatermarkMs), or use those of the processing time, which go by the wall clock"
+)
+_USUAL_MS = [60_000 * n for n in (1, 2, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240, 360, 480)]
+"""Usual lengths of a timeout."""
+_NEAR = 0.002  # share of a timeout by which what is read of it may be off: events come late
+_LONGER_TTL = f"declare {{0!r}} with a TTL ({TTL_OPTION}) that is longer than {{1}}"
+_LONGER_DELAY = (
+    "give withWatermark a delay that is longer than the time after which duplicates come: "
+    "dropDuplicatesWithinWatermark keeps a key for that delay after its event"
+)
+_WRITES_ALL = (*AGGREGATIONS, *SESSION, *JOIN, *LIMIT)
+_WRONG_UNIT = ": a wrong unit? Spark takes ms."
+_FAR_ROWS = (
+    "row",
+    "The watermark has to advance by {1} (to {2}) before {0} can go",
+    ": look at the delay of withWatermark, the window, gap or time range, and their units.",
+)
+_FAR_TIMEOUTS = ("timeout", "The expiry of {0} lies {1} ahead ({3} {2})", _WRONG_UNIT)
+_FAR = {
+    RowKind.TTL_VALUE: ("value", "The TTL of {0} ends {1} ahead ({3} {2})", ": a wrong unit?"),
+    RowKind.TIMER: ("timer", *_FAR_TIMEOUTS[1:]),
+}
+_SET_ALWAYS = (
+    "call state.setTimeoutDuration or state.setTimeoutTimestamp in every call that keeps the "
+    "state: each call clears the timer that was set before"
+)
+_MOSTLY = 0.7  # share of puts of new groups from which on they say why an aggregation grows
+_FEW = 0.05
+"""Share of the rows whose growth says nothing of a history that is too short for a trend."""
 
 
 @dataclass(frozen=True)
@@ -328,12 +371,6 @@ def _info_if(is_harmless: object) -> Severity | None:
     return Severity.INFO if is_harmless else None
 
 
-_FEW_GO = 0.1  # share of the keys that came below which those that a function removed are few
-_FEWEST_GONE = 10
-_BY_SCHEMA = "; by the schema, which does not show a withWatermark that a restart has added"
-_SETS = "; cube, rollup or grouping sets write each event to a group of every set"
-
-
 def _never_expires(
     life: StoreLifetime, thresholds: Thresholds, *arguments: Any, **more: Any
 ) -> Finding:
@@ -371,9 +408,6 @@ def _fills_up(life: StoreLifetime, thresholds: Thresholds) -> str:
         return ""
     now, before = share_text(shares[2]), share_text(shares[0])
     return f"ever fewer keys are new ({now} of the newest puts, {before} before)"
-
-
-_FALLS = 0.75
 
 
 def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -468,13 +502,6 @@ def _nearly_equal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     words = f"of the newest {count_text(life.compared, 'key')} {alike:,} differ from another only"
     cause = f"{capitalise(words)} {how}."
     yield catalogue.NEARLY_EQUAL.of_store(life, f"{words} {how}", cause=cause)
-
-
-_FEWEST_ALIKE = 5
-_ALWAYS = 0.9  # of the keys that are there, so many at least are written in a batch
-_MANY = 0.2  # share of the sessions
-_GAPS = 4
-"""How many times the gap a session lasts, at least, for one that events prolong again and again."""
 
 
 def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -700,14 +727,6 @@ def _long_gap(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     )
 
 
-_LONG_GAP_MS = 3 * _HOUR_MS  # shorter ones are usual, whatever the sessions
-_GAPS_LASTING = 20
-_BY_EVENT_TIME = (
-    "set event-time timeouts and timers from the event time or the watermark "
-    "(getCurrentWatermarkMs), or use those of the processing time, which go by the wall clock"
-)
-
-
 def _compare_unit(life: StoreLifetime) -> str:
     if life.rule.row_kind is not RowKind.TTL_VALUE:
         return catalogue.FAR_EXPIRY.to_do
@@ -741,11 +760,6 @@ def _thousandfold(life: StoreLifetime, longest: int) -> str:
     if not near or meant or not in_ms or late:
         return ""
     return f", a thousand times {duration_text(usual)} (a wrong unit?)"
-
-
-_USUAL_MS = [60_000 * n for n in (1, 2, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240, 360, 480)]
-"""Usual lengths of a timeout."""
-_NEAR = 0.002  # share of a timeout by which what is read of it may be off: events come late
 
 
 def _far_beside(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -987,13 +1001,6 @@ def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
     )
 
 
-_LONGER_TTL = f"declare {{0!r}} with a TTL ({TTL_OPTION}) that is longer than {{1}}"
-_LONGER_DELAY = (
-    "give withWatermark a delay that is longer than the time after which duplicates come: "
-    "dropDuplicatesWithinWatermark keeps a key for that delay after its event"
-)
-
-
 def _lasts_no_batch(life: StoreLifetime, thresholds: Thresholds) -> bool:
     """Whether every version has new rows alone, in so many versions with rows."""
     filled = [facts for facts in life.versions.values() if facts.rows and not facts.rebased]
@@ -1046,22 +1053,6 @@ def _no_puts(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     )
 
 
-_WRITES_ALL = (*AGGREGATIONS, *SESSION, *JOIN, *LIMIT)
-
-
-_WRONG_UNIT = ": a wrong unit? Spark takes ms."
-_FAR_ROWS = (
-    "row",
-    "The watermark has to advance by {1} (to {2}) before {0} can go",
-    ": look at the delay of withWatermark, the window, gap or time range, and their units.",
-)
-_FAR_TIMEOUTS = ("timeout", "The expiry of {0} lies {1} ahead ({3} {2})", _WRONG_UNIT)
-_FAR = {
-    RowKind.TTL_VALUE: ("value", "The TTL of {0} ends {1} ahead ({3} {2})", ": a wrong unit?"),
-    RowKind.TIMER: ("timer", *_FAR_TIMEOUTS[1:]),
-}
-
-
 def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Keys of a group state with a timeout that has none for them, and what took it away."""
     calls = life.calls
@@ -1101,12 +1092,6 @@ def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     yield replace(finding, severity=Severity.INFO) if is_info else finding
 
 
-_SET_ALWAYS = (
-    "call state.setTimeoutDuration or state.setTimeoutTimestamp in every call that keeps the "
-    "state: each call clears the timer that was set before"
-)
-
-
 def _loss_by_data(
     life: StoreLifetime, calls: TimerCalls, thresholds: Thresholds
 ) -> Iterator[Finding]:
@@ -1142,12 +1127,6 @@ def _loss_by_data(
     # Where data removes keys too, those without a timeout may wait for it.
     warned = sure and most and 4 * by_data <= life.removals
     yield finding if warned else replace(finding, severity=Severity.INFO)
-
-
-_MOSTLY = 0.7  # share of puts of new groups from which on they say why an aggregation grows
-
-_FEW = 0.05
-"""Share of the rows whose growth says nothing of a history that is too short for a trend."""
 
 
 def _is_quiet(life: StoreLifetime, thresholds: Thresholds) -> bool:

@@ -17,6 +17,10 @@ from inspector.quantities import bytes_text, long_duration_text, number_of
 
 Value = float | int | None
 Values = Mapping[str, Value]  # name of a metric -> its value
+_NO_TREND = (
+    "0 where that is no trend, as in a state that has just filled its window; negative if it "
+    "shrinks; unknown where fewer than 6 batches can be read."
+)
 
 
 class Quantity(enum.Enum):
@@ -94,11 +98,6 @@ class Metric:
             return long_duration_text(round(value * 1000))
         return f"{value:,.0f}"
 
-
-_NO_TREND = (
-    "0 where that is no trend, as in a state that has just filled its window; negative if it "
-    "shrinks; unknown where fewer than 6 batches can be read."
-)
 
 METRICS: tuple[Metric, ...] = (
     Metric("state.rows", Quantity.COUNT, "Live rows of the judged version."),

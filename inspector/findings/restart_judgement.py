@@ -85,6 +85,12 @@ _OVERWRITTEN = {"first": "last"}
 """Buffers of which an aggregate of the other name replaces whatever the first one kept."""
 
 AVRO = "avro"
+_PROMOTIONS: Mapping[str, tuple[str, ...]] = {
+    "integer": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+}
+"""Avro's promotions of numbers, by Spark's names."""
 
 
 @dataclass(frozen=True)
@@ -583,14 +589,6 @@ def _accepts(new: DataType, old: DataType, *, nulls: bool = True) -> bool:
         pairs = ((new.key, old.key), (new.value, old.value))
         return holds and all(_accepts(*pair, nulls=nulls) for pair in pairs)
     return new == old
-
-
-_PROMOTIONS: Mapping[str, tuple[str, ...]] = {
-    "integer": ("long", "float", "double"),
-    "long": ("float", "double"),
-    "float": ("double",),
-}
-"""Avro's promotions of numbers, by Spark's names."""
 
 
 def _about_avro(old: StructType, new: StructType) -> str:

@@ -42,6 +42,11 @@ from inspector.operators.session_window import NAMES as SESSION
 from inspector.sparktypes import DOUBLE, FLOAT, TIMESTAMP, TIMESTAMP_NTZ, StringType, StructField
 from inspector.sums import group_by
 
+_MOST_TRIES = 6  # of an event that is sent again, in all
+_FEWEST_KEYS = 20  # keys of which a column without equal values is worth a name
+EVENT_TIME = "event time"
+_FAR_DIGITS = 4  # binary digits of 8 minutes
+
 
 def store_lifetimes(
     checkpoint: Checkpoint,
@@ -350,10 +355,6 @@ def come_and_go(values: Sequence[Hashable], times: Sequence[int]) -> bool:
     return counts[2] < 2 * again // 3 and 3 * apart <= 2 * by_chance * whole
 
 
-_MOST_TRIES = 6  # of an event that is sent again, in all
-_FEWEST_KEYS = 20  # keys of which a column without equal values is worth a name
-
-
 def sampled_keys(facts: Facts, name: StoreName) -> dict[bytes, int]:
     """The keys of a store that were put last, and the version, or 0, that put each."""
     # A partition in two folders has each twice.
@@ -506,9 +507,6 @@ def _watermark(clock: BatchClock) -> int | None:
     return clock.watermark_ms or clock.next_watermark_ms or clock.watermark_ms
 
 
-EVENT_TIME = "event time"
-
-
 class NewestTime(NamedTuple):
     """The newest time by which the rows of a store go."""
 
@@ -571,9 +569,6 @@ def late_rows(batch: int, digits: Mapping[int, int]) -> LateRows | None:
     late = sum(rows for digit, rows in digits.items() if digit >= far - 1)
     nearest = min(digit for digit in digits if digit >= far - 1)
     return LateRows(batch, late, sum(digits.values()), 60_000 << (nearest - 1))
-
-
-_FAR_DIGITS = 4  # binary digits of 8 minutes
 
 
 def late_batches(facts: Facts) -> list[LateRows]:

@@ -14,6 +14,11 @@ from inspector.model import READABLE, Problem
 from inspector.quantities import go_on_with, short_count_text
 
 SHORT_S = 600  # seconds of history below which a rate per hour says what it was made of
+_INFORMATION = 3  # the first of :data:`RANKS` that is information alone
+_MOST = 0.5  # share of all bytes that few rows have for them to be what is at stake
+_FAR_MORE = 10  # times the bytes of a store that only gains rows, which explain its state better
+_OF_MOST = (catalogue.HOT_KEY, catalogue.SAME_VALUE, catalogue.WHOLE_UPLOADS)
+"""They are about most rows, or most updates, and count no bytes of the judged version."""
 
 
 def too_short(versions: int) -> str:
@@ -181,11 +186,6 @@ RANKS = (
 of two that are as grave the one about more bytes."""
 
 
-_INFORMATION = 3  # the first of them that is information alone
-_MOST = 0.5  # share of all bytes that few rows have for them to be what is at stake
-_FAR_MORE = 10  # times the bytes of a store that only gains rows, which explain its state better
-
-
 def main_finding(
     findings: Sequence[Finding],
     sizes: Mapping[Finding, int],
@@ -245,10 +245,6 @@ def cause_sentence(
     hot = beside.kind is catalogue.HOT_KEY and main.kind is catalogue.JOIN_SIDE
     first, second = (beside, main) if hot else (main, beside)
     return f"{first.cause.removesuffix('.')}; {go_on_with(second.cause)}"
-
-
-_OF_MOST = (catalogue.HOT_KEY, catalogue.SAME_VALUE, catalogue.WHOLE_UPLOADS)
-"""They are about most rows, or most updates, and count no bytes of the judged version."""
 
 
 def by_reach(kind: Kind) -> tuple[bool, int, str]:
