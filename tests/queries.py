@@ -10,8 +10,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.facts.clocks import Clocks
-from inspector.facts.expired import LeftoverClass
+from inspector.facts.expired import Clocks, LeftoverClass
 from inspector.facts.registry import fact_batches
 from inspector.facts.timer_runs import TimerRuns
 from inspector.facts.timers import Calls, TimerPremises, TimerRecords, calls_of

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s, distinct
-from inspector.facts.clocks import Clocks, first_due
-from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
+from inspector.facts.expired import Clocks, LeftoverClass, Leftovers, Needs, StateChange, first_due
 from inspector.facts.inherited import RecordMakers
 from inspector.facts.timer_runs import TimerRuns
 from inspector.facts.timers import EVENT, PROCESSING, Calls, TimerPremises, is_timer

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from inspector.arrays import Bools, Int32s, Int64s, longer
-from inspector.facts.clocks import first_due, running_max
+from inspector.facts.expired import first_due, running_max
 from inspector.facts.fact import Fact, fact
 from inspector.facts.timers import Calls, TimerPremises, TimerRecords, is_timer
 from inspector.light_dataclasses import dataclass, field, replace

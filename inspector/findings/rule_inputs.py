@@ -16,8 +16,13 @@ from inspector.discovery.plan import possible_times
 from inspector.discovery.what_if import delays_of
 from inspector.facts.ages import AHEAD, Ages, RowsBehind
 from inspector.facts.expiring import Expiring
-from inspector.facts.join_counters import JoinCheck, MatchedPuts, MatchedRows
-from inspector.facts.join_times import KeyTimeVotes, RemovedRows
+from inspector.facts.joins import (
+    JoinCheck,
+    KeyTimeVotes,
+    MatchedPuts,
+    MatchedRows,
+    RemovedRows,
+)
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.top_keys import SampledKey, TopBy, TopKey

@@ -9,12 +9,11 @@ from typing import Any
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts import timers
 from inspector.facts.ages import Ages, OldestEventTime, RowsBehind
-from inspector.facts.clocks import Clocks
-from inspector.facts.expired import UNLESS, WAITS, past_clock
+from inspector.facts.expired import UNLESS, WAITS, Clocks, past_clock
 from inspector.facts.expiring import Expiring
 from inspector.facts.fact import FactT, Observed
 from inspector.facts.inherited import Inherited
-from inspector.facts.join_times import RemovedRows
+from inspector.facts.joins import RemovedRows
 from inspector.facts.leftover_facts import observe_leftovers
 from inspector.facts.timed_out import BY_BOTH, DISPUTED, TimerView, timeout_leftovers
 from inspector.facts.timer_runs import TimerRuns

@@ -22,8 +22,14 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts import variable_entries
 from inspector.facts.expiring import now_ms
 from inspector.facts.fact import Observed
-from inspector.facts.join_counters import MatchedRows, compare_index, compare_side
-from inspector.facts.join_times import KeyTimeVotes, RowsTimedByKey, RowsTimedInRange
+from inspector.facts.joins import (
+    KeyTimeVotes,
+    MatchedRows,
+    RowsTimedByKey,
+    RowsTimedInRange,
+    compare_index,
+    compare_side,
+)
 from inspector.facts.size_distributions import FieldSizes
 from inspector.model import JOIN_TIMED_ROW_STORES
 from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times, matched_field

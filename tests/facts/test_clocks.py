@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.facts.clocks import Clocks, first_due, running_max
+from inspector.facts.expired import Clocks, first_due, running_max
 from inspector.state.replay import NO_CLOCK
 from tests.queries import EVENT, PROCESSING, clock, clocks_of
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.facts.clocks import Clocks
-from inspector.facts.expired import LeftoverClass, past_clock
+from inspector.facts.expired import Clocks, LeftoverClass, past_clock
 from inspector.model import BatchClock, Certainty
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import StateMap

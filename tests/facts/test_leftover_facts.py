@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from inspector.discovery.tasks import Request
-from inspector.facts.clocks import Clocks
-from inspector.facts.expired import past_clock
+from inspector.facts.expired import Clocks, past_clock
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount, observe_leftovers
 from inspector.model import Certainty
 from tests import cases

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.facts.clocks import Clocks
-from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
+from inspector.facts.expired import Clocks, LeftoverClass, Leftovers, Needs, StateChange
 from inspector.facts.timed_out import (
     AMONG_DATA,
     BEFORE,
