@@ -22,7 +22,7 @@ _COMMANDS = "reference/commands"
 def _commands() -> list[str]:
     """The pages of the commands: one of each that there is, which nobody lists."""
     folder = files(__name__) / "reference" / "commands"
-    # The package as it is sent to Spark's workers has one page only.
+    # The package as it is sent to Spark's workers has two pages only.
     names = [file.name for file in folder.iterdir()] if folder.is_dir() else []
     return sorted(f"{_COMMANDS}/{name[:-3]}" for name in names if name.endswith(".md"))
 

@@ -161,7 +161,8 @@ def _is_loopback(connection: socket.socket) -> bool:
     return ipaddress.ip_address(host.partition("%")[0]).is_loopback
 
 
-FINDINGS = "docs/reference/findings.md"  # the page that :mod:`inspector.findings.catalogue` reads
+_READ_PAGES = ("findings.md", "metrics.md")
+"""Pages of the reference whose words :mod:`inspector.findings` takes."""
 
 
 def package_zip(folder: Path) -> Path:
@@ -178,5 +179,5 @@ def _sources(folder: Any, name: str) -> Iterator[tuple[str, bytes]]:
         location = f"{name}/{entry.name}"
         if entry.is_dir():
             yield from _sources(entry, location)
-        elif entry.name.endswith(".py") or location == f"{inspector.__name__}/{FINDINGS}":
+        elif entry.name.endswith(".py") or entry.name in _READ_PAGES:
             yield location, entry.read_bytes()

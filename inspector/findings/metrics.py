@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import enum
+import re
 from collections.abc import Mapping, Sequence
+from pkgutil import get_data
 
 from inspector.findings.verdict import StateGrowth, Verdict
 from inspector.light_dataclasses import dataclass
@@ -17,10 +19,9 @@ from inspector.quantities import bytes_text, long_duration_text, number_of
 
 Value = float | int | None
 Values = Mapping[str, Value]  # name of a metric -> its value
-_NO_TREND = (
-    "0 where that is no trend, as in a state that has just filled its window; negative if it "
-    "shrinks; unknown where fewer than 6 batches can be read."
-)
+_PAGE = (get_data("inspector", "docs/reference/metrics.md") or b"").decode()
+_MEANINGS = dict(re.findall(r"^\| `([\w.]+)` \|.+\| (.+?)(?: An estimate\.)? \|$", _PAGE, re.M))
+"""What the documentation's page of metrics says of each."""
 
 
 class Quantity(enum.Enum):
@@ -99,46 +100,25 @@ class Metric:
         return f"{value:,.0f}"
 
 
+def _metric(name: str, quantity: Quantity, *, exact: bool = True) -> Metric:
+    return Metric(name, quantity, _MEANINGS[name], exact)
+
+
 METRICS: tuple[Metric, ...] = (
-    Metric("state.rows", Quantity.COUNT, "Live rows of the judged version."),
-    Metric("state.bytes", Quantity.BYTES, "Key and value bytes (UnsafeRow) of the live rows."),
-    Metric("files.bytes", Quantity.BYTES, "All files in the folders of the stores, as they lie."),
-    Metric(
-        "heap.bytes",
-        Quantity.BYTES,
-        "What the two versions that Spark retains by default take of the executors' heaps, all "
-        "partitions together.",
-        exact=False,
-    ),
-    Metric("leftovers.rows", Quantity.COUNT, "Expired keys that are still there."),
-    Metric("leftovers.bytes", Quantity.BYTES, "Key and value bytes of expired keys."),
-    Metric("leftovers.ratio", Quantity.SHARE, "Share of the live rows that are expired keys."),
-    Metric(
-        "growth.rows_per_hour",
-        Quantity.COUNT_PER_HOUR,
-        "By how many rows the state grows, per hour of batch clock. " + _NO_TREND,
-        exact=False,
-    ),
-    Metric(
-        "growth.bytes_per_hour",
-        Quantity.BYTES_PER_HOUR,
-        "By how many key and value bytes the state grows, per hour of batch clock. " + _NO_TREND,
-        exact=False,
-    ),
-    Metric(
-        "growth.heap_bytes_per_hour",
-        Quantity.BYTES_PER_HOUR,
-        "By how many bytes heap.bytes grows, per hour of batch clock. " + _NO_TREND,
-        exact=False,
-    ),
-    Metric(
-        "watermark.lag_seconds",
-        Quantity.SECONDS,
-        "The clock of the judged batch less its watermark.",
-    ),
-    Metric("findings.errors", Quantity.COUNT, "Findings of severity error."),
-    Metric("findings.warnings", Quantity.COUNT, "Findings of severity warning."),
-    Metric("problems", Quantity.COUNT, "Files that are unreadable or inconsistent."),
+    _metric("state.rows", Quantity.COUNT),
+    _metric("state.bytes", Quantity.BYTES),
+    _metric("files.bytes", Quantity.BYTES),
+    _metric("heap.bytes", Quantity.BYTES, exact=False),
+    _metric("leftovers.rows", Quantity.COUNT),
+    _metric("leftovers.bytes", Quantity.BYTES),
+    _metric("leftovers.ratio", Quantity.SHARE),
+    _metric("growth.rows_per_hour", Quantity.COUNT_PER_HOUR, exact=False),
+    _metric("growth.bytes_per_hour", Quantity.BYTES_PER_HOUR, exact=False),
+    _metric("growth.heap_bytes_per_hour", Quantity.BYTES_PER_HOUR, exact=False),
+    _metric("watermark.lag_seconds", Quantity.SECONDS),
+    _metric("findings.errors", Quantity.COUNT),
+    _metric("findings.warnings", Quantity.COUNT),
+    _metric("problems", Quantity.COUNT),
 )
 BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
 
