@@ -634,14 +634,17 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
             ": by its delay it should be sooner, so their event times lie in the future, and "
             "other data holds the watermark back."
         )
-    variable = f" of {life.store_name!r}" if life.rule.row_kind is RowKind.TTL_VALUE else ""
-    variable_ttl = f"TTL{variable} ({TTL_OPTION})" if variable else ""
-    next_step = _compare_unit(life)
+    variable, setting, next_step = "", "delay, gap or timeout", catalogue.FAR_EXPIRY.to_do
+    if life.rule.row_kind is RowKind.TTL_VALUE:
+        variable = f" of {life.store_name!r}"
+        setting = f"TTL{variable} ({TTL_OPTION})"
+        next_step = f"compare the TTL that {life.store_name!r} is declared with ({TTL_OPTION}), "
+        next_step += "and its unit, with what is meant"
     if alone:
         next_step = (
-            f"shorten the {variable_ttl or 'delay, gap or timeout'} if the query can do with "
-            "less: until the first rows go the state only grows. If it is meant to be so long, "
-            "size the state for it: inspector simulate says what another one would hold"
+            f"shorten the {setting} if the query can do with less: until the first rows go the "
+            "state only grows. If it is meant to be so long, size the state for it: inspector "
+            "simulate says what another one would hold"
         )
     # An expiry that the wall clock set lies near it, however far event times are behind.
     of_clock = not alone and noun in ("timeout", "timer") and life.batch_ms is not None
@@ -653,8 +656,7 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         )
         next_step = _BY_EVENT_TIME
     until, near = time_ms_text(now + ahead), ahead < _DAY_MS
-    warned = ahead >= thresholds.far_warned * _DAY_MS
-    finding = catalogue.FAR_EXPIRY.of_store(
+    yield catalogue.FAR_EXPIRY.of_store(
         life,
         f"{count_text(rows, noun)} of {life.newest.rows:,} can go {duration_text(ahead)} "
         f"after the {'clock' if now == life.batch_ms else 'watermark'} of the judged batch at the "
@@ -669,8 +671,8 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         )
         + (_end_of_cause(life, (max(far.rows) + 1) * far.width - now) if alone else question),
         next_step=next_step,
+        severity=_info_if(ahead < thresholds.far_warned * _DAY_MS),
     )
-    yield finding if warned else replace(finding, severity=Severity.INFO)
 
 
 def _either_clock(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -685,20 +687,22 @@ def _either_clock(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     short = life.window < thresholds.window_versions or rows < life.newest.rows
     if short or fired or life.now_ms != batch or behind < _DAY_MS or 10 * abs(ahead) > behind:
         return
-    older = duration_text(behind)
-    yield catalogue.FAR_EXPIRY.of_store(
+    older, timeouts = duration_text(behind), count_text(rows, "timeout")
+    yield _perhaps_far(
         life,
-        f"{count_text(rows, 'timeout')} lie near the clock of the judged batch, whose watermark is "
-        f"{older} behind it; the files do not show by which of the two they go",
-        rows,
-        life.newest.row_bytes,
-        f"The expiry of {count_text(rows, 'timeout')} is near the batch clock, and the watermark "
-        f"{older} behind it: if the query has EventTimeTimeout, and no such delay, it was set from "
-        "the wall clock, and none fires.",
-        certainty=Certainty.INFERRED,
-        severity=Severity.INFO,
-        next_step=_BY_EVENT_TIME,
+        f"{timeouts} lie near the clock of the judged batch, whose watermark is {older} behind it; "
+        "the files do not show by which of the two they go",
+        f"The expiry of {timeouts} is near the batch clock, and the watermark {older} behind it: "
+        "if the query has EventTimeTimeout, and no such delay, it was set from the wall clock, and "
+        "none fires.",
+        _BY_EVENT_TIME,
     )
+
+
+def _perhaps_far(life: StoreLifetime, evidence: str, cause: str, next_step: str) -> Finding:
+    """That all rows may expire far later than they are meant to."""
+    more: Any = {"certainty": Certainty.INFERRED, "severity": Severity.INFO, "next_step": next_step}
+    return catalogue.FAR_EXPIRY.of_store(life, evidence, *life.newest.rows_and_bytes, cause, **more)
 
 
 def _long_gap(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -712,27 +716,14 @@ def _long_gap(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if not _LONG_GAP_MS <= gap <= history or gap < _GAPS_LASTING * lasting:
         return
     versions = count_text(longest.most, "batch", "batches")
-    yield catalogue.FAR_EXPIRY.of_store(
+    yield _perhaps_far(
         life,
         f"no session was written in more than {versions}; the gap is ~{duration_text(gap)}",
-        life.newest.rows,
-        life.newest.row_bytes,
         f"The gap of session_window is ~{duration_text(gap)}, though no session has events in more "
         f"than {versions} (~{duration_text(round(lasting))}): they all wait for what does not "
         "come.",
-        certainty=Certainty.INFERRED,
-        severity=Severity.INFO,
-        next_step="shorten the gap to somewhat more than the pauses within a session, if no events "
-        "come after longer ones",
-    )
-
-
-def _compare_unit(life: StoreLifetime) -> str:
-    if life.rule.row_kind is not RowKind.TTL_VALUE:
-        return catalogue.FAR_EXPIRY.to_do
-    return (
-        f"compare the TTL that {life.store_name!r} is declared with "
-        f"({TTL_OPTION}), and its unit, with what is meant"
+        "shorten the gap to somewhat more than the pauses within a session, if no events come "
+        "after longer ones",
     )
 
 
@@ -1075,7 +1066,7 @@ def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
         certainty = Certainty.INFERRED
     else:
         return  # reported as kept without a timeout since before the window
-    finding = _never_expires(
+    yield _never_expires(
         life,
         thresholds,
         f"{rows:,} of {count_text(life.newest.rows, 'row')}: {said} "
@@ -1086,10 +1077,9 @@ def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
         f"{count_text(life.window, 'version')}, so {clause}.",
         certainty=certainty,
         next_step=_SET_ALWAYS,
+        # A function that removes keys may remove the others later.
+        severity=_info_if(life.removals and not calls.armed_keys),
     )
-    # A function that removes keys may remove the others later.
-    is_info = life.removals and not calls.armed_keys
-    yield replace(finding, severity=Severity.INFO) if is_info else finding
 
 
 def _loss_by_data(
@@ -1113,7 +1103,7 @@ def _loss_by_data(
     keys = count_text(rows, "key")
     # By one clock, which a restart may have changed: no exact number.
     unset = "" if sure else f"~{calls.unarmed_by_data:,} calls for data set none; "
-    finding = _never_expires(
+    yield _never_expires(
         life,
         thresholds,
         f"{keys} of {life.newest.rows:,} had a timeout in the window and have none; {unset}{gone}",
@@ -1123,10 +1113,9 @@ def _loss_by_data(
         "but more data can have them removed.",
         certainty=Certainty.PROVEN if sure else Certainty.INFERRED,
         next_step=_SET_ALWAYS,
+        # Where data removes keys too, those without a timeout may wait for it.
+        severity=_info_if(not (sure and most and 4 * by_data <= life.removals)),
     )
-    # Where data removes keys too, those without a timeout may wait for it.
-    warned = sure and most and 4 * by_data <= life.removals
-    yield finding if warned else replace(finding, severity=Severity.INFO)
 
 
 def _is_quiet(life: StoreLifetime, thresholds: Thresholds) -> bool:
@@ -1145,25 +1134,21 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         return
     if life.growing is not True and grown <= _FEW * life.newest.rows:
         return
-    evidence = (
-        f"{count_text(grown, 'row')} more than {count_text(life.window, 'version')} before, and "
-        f"none was removed ({rule.unknown})"
-    )
-    change = f"gained {count_text(grown, 'row')} in {count_text(life.window, 'version')}"
-    cause, fired = f"The store {change} and lost none.", life.fired
+    rows, versions = count_text(grown, "row"), count_text(life.window, "version")
+    evidence = f"{rows} more than {versions} before, and none was removed ({rule.unknown})"
+    subject, fired = "The store", life.fired
     if life.operator_name in PROCESSORS and rule.advice:
-        cause = f"The variable {life.store_name!r} has no TTL: it {change} and lost none."
+        subject = f"The variable {life.store_name!r} has no TTL: it"
     if fired is not None and fired.kept:
         keys = count_text(fired.keys, "key")
         kept = "them all" if fired.kept == fired.keys else f"{fired.kept:,} of them"
         evidence += f"; the timers of {keys} were due and are gone: they fired, or were deleted"
-        cause = (
-            f"Timers of {keys} came due and are gone, and the variable {life.store_name!r} kept "
-            f"{kept}: it {change} and lost none."
-        )
+        subject = f"Timers of {keys} came due and are gone, and the variable {life.store_name!r} "
+        subject += f"kept {kept}: it"
+    cause = f"{subject} gained {rows} in {versions} and lost none."
+    step = rule.advice or catalogue.NO_REMOVES.to_do
     yield catalogue.NO_REMOVES.of_store(
-        *(life, evidence, life.newest.rows, life.newest.row_bytes, cause),
-        next_step=rule.advice or catalogue.NO_REMOVES.to_do,
+        life, evidence, *life.newest.rows_and_bytes, cause, next_step=step
     )
 
 
