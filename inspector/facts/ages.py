@@ -16,7 +16,7 @@ import numpy.typing as npt
 from inspector.arrays import Int64s, count_by, longer, rows_of, tally, weigh
 from inspector.facts.fact import StoreSum, VersionSum, fact
 from inspector.facts.size_distributions import SizeCounts
-from inspector.light_dataclasses import dataclass, field
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.state.change import Change
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from inspector.sums import least, sum_by
@@ -57,11 +57,13 @@ class Ages(StoreSum):
         oldest = times[0] if times else None
         versions, counts, sizes = measure_ages(state)
         rows, weights = count_by(versions, counts), count_by(versions, sizes)
-        untimed = (0, 0) if per_ms is None else _timeless_rows(state)
-        return cls(
-            *(rows, weights, base, base + from_snapshot, oldest, times[1:]),
-            *(len(state), state.born, *untimed),
-        )
+        keys = len(state), state.born
+        ages = cls(rows, weights, base, base + from_snapshot, oldest, times[1:], *keys)
+        if per_ms is None:
+            return ages
+        bare = state.where(lambda at: state.live[at] & (state.clock[at] == NO_CLOCK))
+        new = int((state.born_step[bare] >= newer_half(state)).sum())
+        return replace(ages, untimed=len(bare), untimed_new=new)
 
     @property
     def newest_ms(self) -> int | None:
@@ -113,12 +115,6 @@ def _timed_rows(
         timed = state.live[portion] & (state.clock[portion] != NO_CLOCK)
         if timed.any():
             yield rows_of([column[portion] for column in columns], timed)
-
-
-def _timeless_rows(state: StateMap) -> tuple[int, int]:
-    """Live rows without a clock, and those of them that came in the newer half of the window."""
-    bare = state.where(lambda at: state.live[at] & (state.clock[at] == NO_CLOCK))
-    return len(bare), int((state.born_step[bare] >= newer_half(state)).sum())
 
 
 def newer_half(state: StateMap) -> int:

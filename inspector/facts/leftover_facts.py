@@ -196,8 +196,7 @@ class _Observer:
             portion = np.flatnonzero(conditions == condition)
             yield self._count(portion)
             yield from self._ages(portion)
-        listed = self._positions(limit)
-        for portion in chunks(listed, KEYS_AT_ONCE):
+        for portion in chunks(self._positions(limit), KEYS_AT_ONCE):
             keys = self._state.keys(leftovers.ids[portion])
             for i, key in zip(portion.tolist(), keys, strict=True):
                 yield self._leftover(i, key)
@@ -219,7 +218,10 @@ class _Observer:
 
     def _count(self, portion: Int64s) -> LeftoverCount:
         leftovers, state = self._leftovers, self._state
-        ids = leftovers.ids[portion]
+        ids, changes = leftovers.ids[portion], leftovers.change
+        by_change: Any = {}
+        if changes is not None:
+            by_change = {c.word: int((changes[portion] == c).sum()) for c in StateChange}
         return LeftoverCount(
             **self._judgement(int(portion[0])),
             expired_version=int(self._versions[leftovers.expired_step[portion]].min()),
@@ -228,16 +230,17 @@ class _Observer:
             value_bytes=int(state.value_size[ids].sum(dtype=np.int64)),
             fired=int(leftovers.fired[portion].max()),
             first_expired_version=self._first(portion),
-            **_by_change(leftovers, portion),
+            **by_change,
             group=leftovers.group,
         )
 
-    def _first(self, ids: Int64s) -> int | None:
+    def _first(self, positions: Int64s) -> int | None:
+        """The version of the first timeout in a row, of the oldest of some."""
         leftovers = self._leftovers
         if leftovers.before_window:
             return None
         steps = leftovers.expired_step if leftovers.first_step is None else leftovers.first_step
-        return int(self._versions[steps[ids]].min())
+        return int(self._versions[steps[positions]].min())
 
     def _ages(self, ids: Int64s) -> Iterator[LeftoverAge]:
         rows = np.bincount(self._leftovers.expired_step[ids])
@@ -255,18 +258,16 @@ class _Observer:
         leftovers, state, versions = self._leftovers, self._state, self._versions
         key_id = int(leftovers.ids[i])
         put = int(state.put_step[key_id])
-        expired = int(leftovers.expired_step[i])
-        first = expired if leftovers.first_step is None else int(leftovers.first_step[i])
         change = None if leftovers.change is None else StateChange(int(leftovers.change[i]))
         return Leftover(
             **self._judgement(i),
-            expired_version=int(versions[expired]),
+            expired_version=int(versions[leftovers.expired_step[i]]),
             key=key,
             key_bytes=int(state.key_size[key_id]),
             value_bytes=int(state.value_size[key_id]),
             puts=int(state.puts[key_id]),
             last_put_version=None if put < 0 else int(versions[put]),
-            first_expired_version=None if leftovers.before_window else int(versions[first]),
+            first_expired_version=self._first(np.array([i])),
             fired=int(leftovers.fired[i]) or None,
             clock_ms=_clock_or_none(leftovers.clock_ms[i]),
             threshold_ms=_clock_or_none(leftovers.threshold_ms[i]),
@@ -300,19 +301,10 @@ def _oldest_and_largest(expired: Int64s, size: Int64s, appeared: Int64s, limit: 
 
 def list_of_ranges(leftovers: Sequence[Leftover], limit: int) -> list[Leftover]:
     """The leftovers to list of a partition, of those that its ranges list."""
-    columns = [
-        (leftover.expired_version, leftover.row_bytes, leftover.appeared) for leftover in leftovers
-    ]
+    columns = [(item.expired_version, item.row_bytes, item.appeared) for item in leftovers]
     expired, size, appeared = np.array(columns, np.int64).reshape(-1, 3).T
     positions = _oldest_and_largest(expired, size, appeared, limit).tolist()
     return [replace(leftovers[position], appeared=0) for position in positions]
-
-
-def _by_change(leftovers: Leftovers, ids: Int64s) -> dict[str, Any]:
-    if leftovers.change is None:
-        return {}
-    changes = leftovers.change[ids]
-    return {change.word: int((changes == change).sum()) for change in StateChange}
 
 
 def _clock_or_none(value: np.int64) -> int | None:

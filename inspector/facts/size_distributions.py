@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -64,10 +63,12 @@ class LiveSizes:
         """Take one version's change over."""
         if change.rebased:
             self.key, self.value, self.row = Counter(), Counter(), Counter()
-        more = change.sums.more_by_size
-        _add(self.key, more["key"])
-        _add(self.value, more["value"])
-        _add(self.row, more["row"])
+        for name, more in change.sums.more_by_size.items():
+            counter: Counter[int] = getattr(self, name)
+            for size, count in more.items():
+                counter[size] += count
+                if not counter[size]:
+                    del counter[size]
 
     def follow(self, moves: Moves, versions: int) -> dict[str, tuple[Int64s, Int64s]]:
         """Sizes and counts in turns of several versions' changes, and where each version ends."""
@@ -91,15 +92,7 @@ class LiveSizes:
 
     def snapshot(self) -> dict[str, SizeCounts]:
         """Key, value and row sizes as they stand, as facts by the names of their columns."""
-        sizes = {"key_sizes": self.key, "value_sizes": self.value, "row_sizes": self.row}
-        return {name: SizeCounts(counter_of(counts)) for name, counts in sizes.items()}
-
-
-def _add(counter: Counter[int], more: Mapping[int, int]) -> None:
-    for size, count in more.items():
-        counter[size] += count
-        if not counter[size]:
-            del counter[size]
+        return {f"{name}_sizes": SizeCounts(counter_of(of)) for name, of in vars(self).items()}
 
 
 @fact("field_sizes")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -121,18 +121,12 @@ def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[
     grown = entries[_gaining(state, owners, live & in_window, len(keys)) & (removed == 0)]
     powers = tally(np.frexp(grown.astype(np.float64))[1] - 1)
     yield EntriesPerKey(
-        int((entries > 0).sum()),
-        int(entries.sum()),
-        int(entries.max(initial=0)),
-        count_by(*powers),
-        len(state.versions) - state.base_step,
+        *(int((entries > 0).sum()), int(entries.sum()), int(entries.max(initial=0))),
+        *(count_by(*powers), len(state.versions) - state.base_step),
     )
-    sizes = np.bincount(
-        owners[live],
-        (state.key_size[: len(state)].astype(np.float64) + state.value_size[: len(state)])[live],
-        len(keys),
-    )
-    yield from _largest_keys(keys, entries, {"bytes": sizes, "added": added, "removed": removed})
+    rows = state.key_size[: len(state)].astype(np.float64) + state.value_size[: len(state)]
+    sizes = np.bincount(owners[live], rows[live], len(keys))
+    yield from _largest_keys(keys, (entries, sizes, added, removed))
 
 
 def _gaining(state: StateMap, owners: Int64s, added: Bools, keys: int) -> Bools:
@@ -148,19 +142,12 @@ def _gaining(state: StateMap, owners: Int64s, added: Bools, keys: int) -> Bools:
     return gaining
 
 
-def _largest_keys(
-    keys: GroupingKeys, entries: Int64s, columns: Mapping[str, Int64s]
-) -> Iterator[KeyEntries]:
+def _largest_keys(keys: GroupingKeys, columns: Sequence[Int64s]) -> Iterator[KeyEntries]:
+    entries = columns[0]
     ids = np.flatnonzero((entries > 0) & (entries * LISTED >= entries.sum()))
     ids = ids[np.lexsort((ids, -entries[ids]))]
     for key_id, key in zip(ids.tolist(), keys.keys(ids), strict=True):
-        yield KeyEntries(
-            key,
-            int(entries[key_id]),
-            int(columns["bytes"][key_id]),
-            int(columns["added"][key_id]),
-            int(columns["removed"][key_id]),
-        )
+        yield KeyEntries(key, *(int(column[key_id]) for column in columns))
 
 
 class KeyPlace(enum.Enum):
