@@ -157,8 +157,8 @@ def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention 
         *side.newest.rows_and_bytes,
         _BOTH
         if is_mutual and not side.early
-        else f"The {_side(store)} side of the join removes no rows{by_time}, though the watermark "
-        f"has passed some{_NEITHER if is_idle else _ONE}.",
+        else f"The {store.partition('-')[0]} side of the join removes no rows{by_time}, though the "
+        f"watermark has passed some{_NEITHER if is_idle else _ONE}.",
         next_step=_BOUND_BOTH if is_mutual or is_idle else JOIN_SIDE.to_do,
     )
 
@@ -176,18 +176,11 @@ def _judge_copy(life: JoinLifetime, store: str, side: Retention) -> Finding:
     )
 
 
-def _side(store: str) -> str:
-    return store.partition("-")[0]
-
 
 def _counters(life: JoinLifetime, store: str, check: JoinCheck) -> Iterator[Finding]:
     counters = {name: getattr(check, name) for name in _WRONG}
-    words = [f"{count_text(rows, *_WRONG[name])}" for name, rows in counters.items() if rows]
-    if not words:
-        return
-    yield JOIN_COUNTERS.of_store(
-        StoreName(life.operator_id, store),
-        "; ".join(words),
-        cause=f"Rows of the {_side(store)} side of the join and the counters that count them "
-        "disagree.",
-    )
+    words = "; ".join(count_text(rows, *_WRONG[name]) for name, rows in counters.items() if rows)
+    side = f"the {store.partition('-')[0]} side of the join"
+    cause = f"Rows of {side} and the counters that count them disagree."
+    if words:
+        yield JOIN_COUNTERS.of_store(StoreName(life.operator_id, store), words, cause=cause)
