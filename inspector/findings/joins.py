@@ -176,7 +176,6 @@ def _judge_copy(life: JoinLifetime, store: str, side: Retention) -> Finding:
     )
 
 
-
 def _counters(life: JoinLifetime, store: str, check: JoinCheck) -> Iterator[Finding]:
     counters = {name: getattr(check, name) for name in _WRONG}
     words = "; ".join(count_text(rows, *_WRONG[name]) for name, rows in counters.items() if rows)

@@ -956,7 +956,9 @@ def _short_delay(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findin
 def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Keys that went and are put anew, again and again."""
     within = life.operator_name in WITHIN_WATERMARK
-    if within and _lasts_no_batch(life, thresholds):
+    filled = [facts for facts in life.versions.values() if facts.rows and not facts.rebased]
+    none_old = all(facts.new_rows == facts.rows for facts in filled)
+    if within and none_old and len(filled) >= thresholds.window_versions:
         words = "no key outlives the next batch"
         yield catalogue.SHORT_TTL.of_store(
             life,
@@ -990,13 +992,6 @@ def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
         cause=f"Keys come back: {words}: {reason}.",
         next_step=longer,
     )
-
-
-def _lasts_no_batch(life: StoreLifetime, thresholds: Thresholds) -> bool:
-    """Whether every version has new rows alone, in so many versions with rows."""
-    filled = [facts for facts in life.versions.values() if facts.rows and not facts.rebased]
-    none_old = all(facts.new_rows == facts.rows for facts in filled)
-    return none_old and len(filled) >= thresholds.window_versions
 
 
 def _waiting(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:

@@ -36,8 +36,7 @@ class VariableLife:
 def judge_variable(life: VariableLife, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
     """The findings of one store."""
     if life.timers is not None:
-        if life.timers.without:
-            yield _without_state(life, life.timers)
+        yield from _without_state(life, life.timers)
         yield from _timer_growth(life, life.timers, thresholds)
     if life.family.is_variable and life.declared is False and life.newest.rows:
         yield _undeclared_variable(life)
@@ -47,15 +46,14 @@ def judge_variable(life: VariableLife, thresholds: Thresholds = DEFAULTS) -> Ite
         yield from _growing(life, life.entries, thresholds)
 
 
-def _without_state(life: VariableLife, without: TimersWithoutState) -> Finding:
-    timers, keys = count_text(without.without, "timer"), count_text(without.keys, "key")
-    return catalogue.TIMER_WITHOUT_STATE.of_store(
-        life,
-        f"{timers} of {without.timers:,}: {keys} without a value in any state variable",
-        without.without,
-        without.without_bytes,
-        f"Spark will fire {timers} for {keys} without any state.",
-    )
+def _without_state(life: VariableLife, of: TimersWithoutState) -> Iterator[Finding]:
+    timers, keys = count_text(of.without, "timer"), count_text(of.keys, "key")
+    evidence = f"{timers} of {of.timers:,}: {keys} without a value in any state variable"
+    cause = f"Spark will fire {timers} for {keys} without any state."
+    if of.without:
+        yield catalogue.TIMER_WITHOUT_STATE.of_store(
+            life, evidence, of.without, of.without_bytes, cause
+        )
 
 
 def _timer_growth(
@@ -88,13 +86,11 @@ def _timer_growth(
 
 
 def _undeclared_variable(life: VariableLife) -> Finding:
-    rows = life.newest.rows
     return catalogue.UNDECLARED.of_store(
         life,
-        f"{count_text(rows, 'row')} of the {life.family.value} state {life.store_name!r}, which "
-        "the newest metadata of the operator does not list",
-        rows,
-        life.newest.row_bytes,
+        f"{count_text(life.newest.rows, 'row')} of the {life.family.value} state "
+        f"{life.store_name!r}, which the newest metadata of the operator does not list",
+        *life.newest.rows_and_bytes,
         f"The state variable {life.store_name!r} is kept, though the processor no longer declares "
         "it.",
         next_step=f"call handle.deleteIfExists({life.store_name!r}) in the init of the processor, "
@@ -122,21 +118,21 @@ def _growing(
     keys = entries.growing_from(thresholds.entries_per_key)
     if not keys or (entries.versions or 0) < thresholds.window_versions:
         return
-    text = life.family.value
     warned = entries.growing_from(thresholds.entries_warned)
+    without_ttl, step = " and has no TTL", f"give {life.store_name!r} a TTL ({TTL_OPTION}), or "
+    if life.has_ttl:
+        without_ttl = step = ""
+    least = f"{thresholds.entries_per_key:,} entries or more"
     yield catalogue.GROWING_ENTRIES.of_store(
         life,
-        f"{count_text(keys, 'key')} with {thresholds.entries_per_key:,} entries or more, to which "
-        f"entries were added in {count_text(entries.versions or 0, 'version')} and of which none "
-        f"was removed; the most that a key has are {entries.most:,}",
+        f"{count_text(keys, 'key')} with {least}, to which entries were added in "
+        f"{count_text(entries.versions or 0, 'version')} and of which none was removed; the most "
+        f"that a key has are {entries.most:,}",
         keys,
-        None,
-        f"The {text} state {life.store_name!r} only grows"
-        f"{'' if life.has_ttl else ' and has no TTL'}: {count_text(keys, 'key')} "
-        f"{'has' if keys == 1 else 'have'} {thresholds.entries_per_key:,} entries or more, up to "
+        cause=f"The {life.family.value} state {life.store_name!r} only grows{without_ttl}: "
+        f"{count_text(keys, 'key')} {'has' if keys == 1 else 'have'} {least}, up to "
         f"{entries.most:,}.",
-        next_step=("" if life.has_ttl else f"give {life.store_name!r} a TTL ({TTL_OPTION}), or ")
-        + "remove entries that are not needed any more: ListState.put with those that are, "
-        "MapState.removeKey",
-        severity=catalogue.GROWING_ENTRIES.severity if warned else Severity.INFO,
+        next_step=f"{step}remove entries that are not needed any more: ListState.put with those "
+        "that are, MapState.removeKey",
+        severity=None if warned else Severity.INFO,
     )

@@ -369,11 +369,7 @@ def _ahead(
             "move it"
         )
     is_other_unit = is_far and abs(newest // 1000 - last.timestamp_ms) < _NEAR_MS
-    dropped = (
-        "all data with correct times comes too late for it"
-        if stuck
-        else "data with correct times comes too late for it"
-    )
+    dropped = f"{'all ' * stuck}data with correct times comes too late for it"
     # Those that are as far behind are of about the batch clock.
     correct = [rows for rows in late if rows.least_ms <= ahead < 8 * rows.least_ms]
     words += [
@@ -391,18 +387,13 @@ def _ahead(
         f"watermark {duration_text(ahead)} ahead of the batch clock, and it never goes back, so "
         f"{dropped}."
         if not near or not correct
-        else _of_two_clocks(ahead, correct[0]),
+        else "Some event times are in the future, by another time zone or clock, and moved the "
+        f"watermark {duration_text(ahead)} ahead of the batch clock: rows like "
+        f"{correct[0].late:,} of the {correct[0].rows:,} of batch {correct[0].batch}, with correct "
+        "times, are dropped as late since.",
         severity=max(
             Severity(Severity.WARNING + stuck - near), LATE_ROWS if correct else Severity.INFO
         ),
-    )
-
-
-def _of_two_clocks(ahead_ms: int, rows: LateRows) -> str:
-    return (
-        f"Some event times are in the future, by another time zone or clock, and moved the "
-        f"watermark {duration_text(ahead_ms)} ahead of the batch clock: rows like {rows.late:,} of "
-        f"the {rows.rows:,} of batch {rows.batch}, with correct times, are dropped as late since."
     )
 
 
