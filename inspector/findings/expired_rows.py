@@ -29,28 +29,17 @@ _KINDS = {
 }
 _NOUNS = {RowKind.ROW: "row", RowKind.TTL_VALUE: "value", RowKind.TIMER: "timer"}
 _WORDS = {
-    LeftoverClass.PAST_WATERMARK: (
-        "a batch ran with a watermark that covered it, and it stayed",
-        "a batch ran with a watermark that covered them, and they stayed",
-    ),
-    LeftoverClass.PAST_PROCESSING_TIME: (
-        "a batch ran after the time at which it should have gone, and it stayed",
-        "a batch ran after the time at which they should have gone, and they stayed",
-    ),
-    LeftoverClass.KEPT_WITHOUT_TIMEOUT: (
-        "its timeout fired and it was kept without one",
-        "their timeout fired and they were kept without one",
-    ),
-    LeftoverClass.IGNORED_TIMEOUT: (
-        "its timeout fired and was not answered",
-        "their timeout fired and was not answered",
-    ),
-    LeftoverClass.REARMED: (
-        "its timeout fired and was set again",
-        "their timeout fired and was set again",
-    ),
+    LeftoverClass.PAST_WATERMARK: "a batch ran with a watermark that covered {them}, and {they} "
+    "stayed",
+    LeftoverClass.PAST_PROCESSING_TIME: "a batch ran after the time at which {they} should have "
+    "gone, and {they} stayed",
+    LeftoverClass.KEPT_WITHOUT_TIMEOUT: "{their} timeout fired and {they} {were} kept without one",
+    LeftoverClass.IGNORED_TIMEOUT: "{their} timeout fired and was not answered",
+    LeftoverClass.REARMED: "{their} timeout fired and was set again",
 }
-"""What happened to one row, and to several."""
+"""What happened to a row, or to several."""
+_PLURAL = ("they", "them", "their", "were", "have")
+_SINGULAR = ("it", "it", "its", "was", "has")
 _CHANGES = {
     "untouched": "with their state unchanged",
     "changed": "with their state changed",
@@ -166,14 +155,13 @@ def _severity(total: LeftoverCount) -> Severity:
 
 
 def _cause(total: LeftoverCount, subject: Place) -> str:
-    keys, pronoun, is_single = count_text(total.rows, "key"), _pronoun(total), total.rows == 1
+    keys = count_text(total.rows, "key")
+    they, them, _, were, have = _SINGULAR if total.rows == 1 else _PLURAL
     rows = count_text(total.rows, _NOUNS[subject.row_kind])
     if subject.row_kind is RowKind.TTL_VALUE:
-        clause = "it has" if is_single else "they have"
-        return f"The TTL of {rows} has run out, and {clause} not been removed."
+        return f"The TTL of {rows} has run out, and {they} {have} not been removed."
     if subject.row_kind is RowKind.TIMER:
-        clause = "it was" if is_single else "they were"
-        return f"The time of {rows} has come, and {clause} neither fired nor deleted."
+        return f"The time of {rows} has come, and {they} {were} neither fired nor deleted."
     sure = total.certainty is Certainty.PROVEN
     if total.leftover_class is LeftoverClass.PAST_WATERMARK:
         kept = "" if sure else ", as complete output mode keeps every group"
@@ -181,7 +169,7 @@ def _cause(total: LeftoverCount, subject: Place) -> str:
             kept = ", though it removed others"
         return f"The watermark has passed {rows} that the operator still keeps{kept}."
     if total.leftover_class is LeftoverClass.PAST_PROCESSING_TIME:
-        return f"The time to remove {rows} has come and the state still has {pronoun}."
+        return f"The time to remove {rows} has come and the state still has {them}."
     likely = "The timeout of" if sure else "Most likely the timeout of"
     if total.is_ignored:
         return (
@@ -189,8 +177,8 @@ def _cause(total: LeftoverCount, subject: Place) -> str:
             "again in every batch."
         )
     return (
-        f"{likely} {keys} fired and the function kept {pronoun} without a timeout, so nothing but "
-        f"new data can have {pronoun} removed."
+        f"{likely} {keys} fired and the function kept {them} without a timeout, so nothing but "
+        f"new data can have {them} removed."
     )
 
 
@@ -211,22 +199,19 @@ def _rearmed_cause(totals: Sequence[LeftoverCount]) -> str:
 
 def _evidence(subject: Place, total: LeftoverCount) -> str:
     text = _NOUNS[subject.row_kind] if total.leftover_class in PAST else "key"
-    event = _WORDS[total.leftover_class][total.rows != 1]
+    event = _WORDS[total.leftover_class]
     if total.before_window:
-        event = "without a timeout, so that only new data can call the function for "
-        event += _pronoun(total)
-    return f"{count_text(total.rows, text)}: {event}{_details(total)}; {_since(total)}"
-
-
-def _pronoun(total: LeftoverCount) -> str:
-    return "it" if total.rows == 1 else "them"
+        event = "without a timeout, so that only new data can call the function for {them}"
+    words = dict(zip(_PLURAL, _SINGULAR if total.rows == 1 else _PLURAL, strict=True))
+    since = _since(total).format(**words)
+    return f"{count_text(total.rows, text)}: {event.format(**words)}{_details(total)}; {since}"
 
 
 def _since(total: LeftoverCount) -> str:
     if total.before_window:
         return (
             f"since before version {total.expired_version}, the oldest that can be read: what "
-            f"happened to {_pronoun(total)} then is not known"
+            "happened to {them} then is not known"
         )
     if total.leftover_class is LeftoverClass.REARMED:
         if total.first_expired_version is None:
