@@ -12,7 +12,7 @@ from functools import partial
 from pkgutil import get_data
 from typing import Any
 
-from inspector.findings.finding import Concerns, Explains, Kind, Severity
+from inspector.findings.finding import Concerns, Kind, Severity
 from inspector.model import Certainty
 from inspector.operators.inferences import INFERENCES
 
@@ -26,7 +26,6 @@ _ENTRIES = {
     id_: (title, spark, to_do[0].lower() + to_do[1:])
     for id_, title, to_do, spark in _ENTRY.findall(_PAGE.decode())
 }
-_in_store = partial(Explains, same_store=True)
 _INFO, _WARNING, _ERROR = Severity
 
 
@@ -54,10 +53,10 @@ MISSING_DELTA = _of_files(
     _ERROR,
     "A delta file is missing, so no state version from it on can be loaded until the next "
     "snapshot.",
-    explains=Explains(("SS105",)),
+    explains=("SS105",),
 )
 UNDECODABLE_FILE = _of_files(
-    "SS102", _ERROR, "A state, log or metadata file cannot be read.", explains=Explains(("SS105",))
+    "SS102", _ERROR, "A state, log or metadata file cannot be read.", explains=("SS105",)
 )
 REPLAY_DEPTH = _kind("SS103", _WARNING, command="files")
 SNAPSHOT_DIFFERS = _of_files(
@@ -68,7 +67,7 @@ NOT_RESTORABLE = _of_files(
     _ERROR,
     "The newest committed state version cannot be restored in every partition, so the query "
     "cannot restart from this checkpoint.",
-    explains=Explains(("SS104", "SS106", "SS110")),
+    explains=("SS104", "SS106", "SS110"),
 )
 BAD_ROW = _of_files("SS106", _ERROR, "Rows in the state do not fit the schema of their store.")
 WRONG_PARTITION = _of_files(
@@ -125,10 +124,10 @@ REFUSED_RESTART = _kind("SS120", _ERROR, command="info")
 STRAY_VERSIONS = _kind(
     "SS121", _WARNING, "A state file is of a version that no batch has made.", command="files"
 )
-NEVER_EXPIRES = _of_proof_or_inference("SS201", _WARNING, explains=_in_store(("SS204",)))
+NEVER_EXPIRES = _of_proof_or_inference("SS201", _WARNING, explains=("SS204",), in_store=True)
 PAST_WATERMARK = _of_proof_or_inference("SS202", _WARNING, command="leftovers")
 TIMEOUT_KEPT = _of_proof_or_inference(
-    "SS203", _ERROR, command="leftovers", explains=_in_store(("SS204", "SS210"))
+    "SS203", _ERROR, command="leftovers", explains=("SS204", "SS210"), in_store=True
 )
 NO_REMOVES = _of_inference("SS204", _WARNING)
 JOIN_SIDE = _of_inference("SS205", _severity("join-side"))
@@ -136,27 +135,27 @@ WATERMARK_FLAT = _kind(
     "SS206",
     _WARNING,
     concerns=Concerns.BY_WATERMARK,
-    explains=Explains(("SS202", "SS204", "SS205", "SS207", "SS209", "SS218")),
+    explains=("SS202", "SS204", "SS205", "SS207", "SS209", "SS218"),
 )
 NO_WATERMARK = _kind(
     "SS207",
     _WARNING,
     certainties=(Certainty.PROVEN, Certainty.UNDECIDED),
     concerns=Concerns.BY_WATERMARK,
-    explains=Explains(("SS202", "SS204", "SS205", "SS209")),
+    explains=("SS202", "SS204", "SS205", "SS209"),
 )
-WATERMARK_AHEAD = _kind("SS211", _WARNING, explains=Explains(("SS202", "SS206", "SS218")))
+WATERMARK_AHEAD = _kind("SS211", _WARNING, explains=("SS202", "SS206", "SS218"))
 EXPIRED_TTL = _kind("SS212", _WARNING, command="leftovers")
 DUE_TIMER = _of_proof_or_inference("SS213", _WARNING, command="leftovers")
 TIMER_WITHOUT_STATE = _kind("SS214", _INFO, command="rows")
 UNDECLARED = _kind("SS215", _WARNING, command="info")
 GROWING_ENTRIES = _of_inference(
-    "SS216", _WARNING, command="top", explains=_in_store(("SS201", "SS204", "SS210"))
+    "SS216", _WARNING, command="top", explains=("SS201", "SS204", "SS210"), in_store=True
 )
 UNIQUE_KEYS = _of_inference(
-    "SS217", _INFO, command="top", explains=_in_store(("SS201", "SS204", "SS210"))
+    "SS217", _INFO, command="top", explains=("SS201", "SS204", "SS210"), in_store=True
 )
-FAR_EXPIRY = _of_proof_or_inference("SS218", _WARNING, explains=Explains(("SS204", "SS210")))
+FAR_EXPIRY = _of_proof_or_inference("SS218", _WARNING, explains=("SS204", "SS210"))
 UNFED = _of_proof_or_inference("SS220", _INFO)
 TIMERS_GATHER = _of_inference("SS219", _INFO)
 SHORT_TTL = _of_inference("SS221", _INFO)
@@ -169,9 +168,11 @@ NO_MATCH = _of_inference(
     "(spelling, type, unit), or the time range excludes those that are.",
     command="rows",
 )
-NEARLY_EQUAL = _of_inference("SS223", _INFO, command="rows", explains=_in_store(("SS217", "SS218")))
+NEARLY_EQUAL = _of_inference(
+    "SS223", _INFO, command="rows", explains=("SS217", "SS218"), in_store=True
+)
 OPEN_SESSIONS = _of_inference("SS224", _INFO)
-WATERMARK_OF_CLOCK = _of_inference("SS225", _INFO, explains=Explains(("SS217", "SS218")))
+WATERMARK_OF_CLOCK = _of_inference("SS225", _INFO, explains=("SS217", "SS218"))
 WAITING = _of_inference("SS226", _INFO)
 UNDECIDED = _kind("SS210", _INFO, certainties=(Certainty.UNDECIDED,), command="leftovers")
 FORMAT_V1 = _kind(
@@ -179,7 +180,7 @@ FORMAT_V1 = _kind(
 )
 SKEWED = _kind("SS302", _INFO, command="top")
 OVERSIZED_VALUE = _kind("SS303", _INFO, command="top", concerns=Concerns.REWRITTEN_ROWS)
-HOT_KEY = _kind("SS307", _INFO, command="top", explains=Explains(("SS222",)))
+HOT_KEY = _kind("SS307", _INFO, command="top", explains=("SS222",))
 GROWING_VALUES = _of_inference("SS308", _INFO, command="sizes", concerns=Concerns.REWRITTEN_ROWS)
 FAN_OUT = _of_inference("SS309", _INFO, command="rows")
 WIDE_COLUMN = _of_inference("SS313", _INFO, command="sizes")

@@ -41,14 +41,6 @@ class Concerns(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Explains:
-    """Findings that another one is the reason of, and so is named in their place."""
-
-    symptoms: tuple[str, ...]  # their ids; how they follow from it: ``explanation/judgements``
-    same_store: bool = False  # only those of the same operator and store
-
-
-@dataclass(frozen=True)
 class Kind:
     """An entry of the catalogue; the documentation has its proof and its source under this id."""
 
@@ -61,7 +53,10 @@ class Kind:
     cause: str = ""
     command: str = "timeline"  # the command that shows more, without the program's name and path
     certainties: tuple[Certainty, ...] = (Certainty.PROVEN,)
-    explains: Explains | None = None  # the findings that it is the reason of
+    # ids of findings that it is the reason of, and so is named in place of; how they follow from it
+    # stands in ``explanation/judgements``. in_store: only those of the same operator and store
+    explains: tuple[str, ...] = ()
+    in_store: bool = False
     concerns: Concerns = Concerns.ROWS  # what its rows and bytes count
 
     @property

@@ -249,17 +249,15 @@ def cause_sentence(
 
 def by_reach(kind: Kind) -> tuple[bool, int, str]:
     """The order in which reasons are looked for: of the whole query first, then the graver ones."""
-    assert kind.explains is not None
-    return kind.explains.same_store, -kind.severity, kind.id
+    return kind.in_store, -kind.severity, kind.id
 
 
 def _root_of(finding: Finding, findings: Sequence[Finding]) -> Finding:
     reasons = [
         reason
         for reason in findings
-        if (explains := reason.kind.explains) is not None
-        and finding.kind.id in explains.symptoms
-        and (not explains.same_store or reason.store == finding.store)
+        if finding.kind.id in reason.kind.explains
+        and (not reason.kind.in_store or reason.store == finding.store)
     ]
     reason = min(reasons, key=lambda candidate: by_reach(candidate.kind), default=None)
     return finding if reason is None else _root_of(reason, findings)

@@ -161,12 +161,10 @@ def ranks(before: str) -> str:
         lines.append(f"| {place} | {groups} | {least} | {rank.reason} |")
     lines += ["", "| cause | is named in place of | because |", "|---|---|---|"]
     for kind in sorted((kind for kind in CATALOGUE if kind.explains), key=by_reach):
-        if kind.explains is not None:
-            where = ", of the same store" if kind.explains.same_store else ""
-            symptoms = ", ".join(kind.explains.symptoms)
-            if kind.id not in said:
-                raise ValueError(f"{kind.id}: explanation/judgements.md does not say why")
-            lines.append(f"| {kind.id} | {symptoms}{where} | {said[kind.id]} |")
+        if kind.id not in said:
+            raise ValueError(f"{kind.id}: explanation/judgements.md does not say why")
+        where = ", of the same store" if kind.in_store else ""
+        lines.append(f"| {kind.id} | {', '.join(kind.explains)}{where} | {said[kind.id]} |")
     return "\n".join(lines)
 
 

@@ -134,12 +134,7 @@ def test_every_kind_of_finding_has_a_rank() -> None:
 
 def test_causes_and_symptoms_are_in_the_catalogue_and_go_round_in_no_circle() -> None:
     known = {kind.id for kind in CATALOGUE}
-    edges = {
-        (kind.id, symptom)
-        for kind in CATALOGUE
-        if kind.explains is not None
-        for symptom in kind.explains.symptoms
-    }
+    edges = {(kind.id, symptom) for kind in CATALOGUE for symptom in kind.explains}
     assert {one for edge in edges for one in edge} <= known
     above: set[str] = known
     while above:
