@@ -7,7 +7,6 @@ of Spark; ``inspector explain SS203`` prints an entry of it.
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from pkgutil import get_data
 from typing import Any
@@ -16,21 +15,17 @@ from inspector.findings.finding import Concerns, Kind, Severity
 from inspector.model import Certainty
 from inspector.operators.inferences import INFERENCES
 
-_ENTRY = re.compile(
-    r"^### (SS\d+) · (.+?)$.*?^\*\*What to do\.\*\* (.+?)\.$.*?^In Spark: look for `(.+?)`\.$",
-    re.MULTILINE | re.DOTALL,
-)
-"""An entry of the page: its id and title, what to do, and what to look for in Spark."""
 _PAGE = get_data("inspector", "docs/reference/findings.md") or b""
-_ENTRIES = {
-    id_: (title, spark, to_do[0].lower() + to_do[1:])
-    for id_, title, to_do, spark in _ENTRY.findall(_PAGE.decode())
-}
+_ENTRIES = dict(entry.split(" · ", 1) for entry in _PAGE.decode().split("\n### ")[1:])
+"""The entries of the page by id, each from its title on."""
 _INFO, _WARNING, _ERROR = Severity
 
 
 def _kind(id_: str, severity: Severity, cause: str = "", **more: Any) -> Kind:
-    return Kind(id_, severity, *_ENTRIES[id_], cause, **more)
+    title, _, text = _ENTRIES[id_].partition("\n")
+    to_do = text.partition("**What to do.** ")[2].partition(".\n")[0]
+    spark = text.partition("In Spark: look for `")[2].partition("`")[0]
+    return Kind(id_, severity, title, spark, to_do[0].lower() + to_do[1:], cause, **more)
 
 
 _of_files = partial(_kind, command="verify")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import enum
-import re
 from collections.abc import Mapping, Sequence
 from pkgutil import get_data
 
@@ -20,7 +19,8 @@ from inspector.quantities import bytes_text, long_duration_text, number_of
 Value = float | int | None
 Values = Mapping[str, Value]  # name of a metric -> its value
 _PAGE = (get_data("inspector", "docs/reference/metrics.md") or b"").decode()
-_MEANINGS = dict(re.findall(r"^\| `([\w.]+)` \|.+\| (.+?)(?: An estimate\.)? \|$", _PAGE, re.M))
+_ROWS = (line.strip("| ").split(" | ") for line in _PAGE.splitlines() if line.startswith("| `"))
+_MEANINGS = {cells[0].strip("`"): cells[-1].removesuffix(" An estimate.") for cells in _ROWS}
 """What the documentation's page of metrics says of each."""
 
 

@@ -20,7 +20,6 @@ from inspector.facts.joins import (
     JoinCheck,
     KeyTimeVotes,
     MatchedPuts,
-    MatchedRows,
     RemovedRows,
 )
 from inspector.facts.leftover_facts import LeftoverCount
@@ -432,20 +431,17 @@ def join_lifetime(
     checkpoint: Checkpoint, operator: Operator, version: int, facts: Facts
 ) -> JoinLifetime:
     """What is known of the two sides of a join."""
-    sides: dict[str, Retention] = {}
-    checks: dict[str, JoinCheck] = {}
-    covered: dict[str, int] = {}
-    partners: dict[str, MatchedRows] = {}
-    for store in VALUE_STORES:
-        name = StoreName(operator.operator_id, store)
-        if name in facts.sums(MatchedPuts):
-            partners[store] = facts.sums(MatchedPuts)[name]
-        if name in facts.retention:
-            sides[store] = retention(checkpoint, facts, name, version)
-        if name in facts.sums(JoinCheck):
-            checks[store] = facts.sums(JoinCheck)[name]
-        covered[store] = covered_timed_rows(facts.merged(KeyTimeVotes).get(name, {}))
-    return JoinLifetime(operator.operator_id, sides, checks, covered, partners)
+    names = {store: StoreName(operator.operator_id, store) for store in VALUE_STORES}
+    sides = {store: name for store, name in names.items() if name in facts.retention}
+    checks, partners = facts.sums(JoinCheck), facts.sums(MatchedPuts)
+    votes = facts.merged(KeyTimeVotes)
+    return JoinLifetime(
+        operator.operator_id,
+        {store: retention(checkpoint, facts, name, version) for store, name in sides.items()},
+        {store: checks[name] for store, name in names.items() if name in checks},
+        {store: covered_timed_rows(votes.get(name, {})) for store, name in names.items()},
+        {store: partners[name] for store, name in names.items() if name in partners},
+    )
 
 
 def variable_lives(operator: Operator, version: int, facts: Facts) -> Iterator[VariableLife]:
