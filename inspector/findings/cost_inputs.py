@@ -14,14 +14,7 @@ from inspector.facts.size_distributions import SampledSizes
 from inspector.facts.top_keys import SampledKey, TopBy, TopKey
 from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.facts.versions import VersionFacts
-from inspector.findings.efficiency import (
-    USUAL_VERSIONS,
-    FileCosts,
-    HotKey,
-    StoreCosts,
-    WideColumn,
-    Windows,
-)
+from inspector.findings import efficiency
 from inspector.merge.collect import Facts
 from inspector.model import (
     JOIN_COUNT_STORES,
@@ -60,7 +53,7 @@ class KeyWords(Protocol):
 
 def store_costs(
     checkpoint: Checkpoint, version: int, facts: Facts, key_words: KeyWords
-) -> Iterator[StoreCosts]:
+) -> Iterator[efficiency.StoreCosts]:
     """What is known of the costs of each store."""
     operators = {operator.operator_id: operator for operator in checkpoint.operators}
     partitions: dict[StoreName, dict[int, VersionFacts]] = {}
@@ -71,7 +64,7 @@ def store_costs(
         operator = operators[name.operator_id]
         largest = _first(facts, name, TopBy.VALUE_BYTES)
         windows = windows_of(operator, name, facts)
-        yield StoreCosts(
+        yield efficiency.StoreCosts(
             *(name.operator_id, operator.name, name.store_name, partitions.get(name, {}), versions),
             *(operator.single_partition, "" if largest is None else key_words(name, largest.key)),
             *(_buffer_text(operator, name), _hot(operator, facts, version, name, key_words)),
@@ -82,7 +75,7 @@ def store_costs(
         )
 
 
-def file_costs(checkpoint: Checkpoint, operator: Operator, facts: Facts) -> FileCosts:
+def file_costs(checkpoint: Checkpoint, operator: Operator, facts: Facts) -> efficiency.FileCosts:
     """What lies in the folders of an operator; with zips at the end what the versions changed."""
     zips, uploaded = _uploads(checkpoint, operator)
     layouts = operator.layout.folders
@@ -90,11 +83,11 @@ def file_costs(checkpoint: Checkpoint, operator: Operator, facts: Facts) -> File
     left = [f for layout in layouts for f in layout.files if f.kind is FileKind.TEMPORARY]
     newest = max((files.newest for files in folders), default=0)
     stored = [f for of in folders for f in (*of.deltas.values(), *of.snapshots.values())]
-    return FileCosts(
+    return efficiency.FileCosts(
         *(operator.operator_id, len(folders), len(left), sum(file.size for file in left)),
         max((len({*files.deltas, *files.snapshots}) for files in folders), default=0),
         sum(file.size for file in stored),
-        sum(f.size for f in stored if (f.version or 0) < newest - USUAL_VERSIONS),
+        sum(f.size for f in stored if (f.version or 0) < newest - efficiency.USUAL_VERSIONS),
         *(len(checkpoint.logs.sources), zips, uploaded, _changes(operator, facts) if zips else ()),
     )
 
@@ -118,7 +111,7 @@ def _buffer_text(operator: Operator, name: StoreName) -> str:
 
 def _hot(
     operator: Operator, facts: Facts, version: int, name: StoreName, key_words: KeyWords
-) -> HotKey | None:
+) -> efficiency.HotKey | None:
     entries = facts.sums(EntriesPerKey).get(name)
     if entries is not None:
         listed = facts.of_store(KeyEntries, name)
@@ -127,7 +120,7 @@ def _hot(
             return None
         words = key_words(name, most.key, grouping_key(operator, name.store_name))
         noun = "session" if operator.name in SESSION else "entry"
-        return HotKey(words, most.entries, entries.entries, noun, most.row_bytes)
+        return efficiency.HotKey(words, most.entries, entries.entries, noun, most.row_bytes)
     counters = dict(zip(VALUE_STORES, COUNT_STORES, strict=True)).get(name.store_name)
     if counters is None:
         return None
@@ -137,7 +130,7 @@ def _hot(
     if counter is None or rows < counter.amount:
         return None
     words, join_keys = key_words(counting, counter.key), _join_keys(facts, version, name)
-    return HotKey(words, counter.amount, rows, "row", None, *join_keys)
+    return efficiency.HotKey(words, counter.amount, rows, "row", None, *join_keys)
 
 
 def grouping_key(operator: Operator, store: str) -> StructType:
@@ -169,7 +162,7 @@ def columns_of(keys: Sequence[bytes], fields: Sequence[StructField]) -> Iterator
         yield column
 
 
-def windows_of(operator: Operator, name: StoreName, facts: Facts) -> Windows | None:
+def windows_of(operator: Operator, name: StoreName, facts: Facts) -> efficiency.Windows | None:
     """The windows of an aggregation; without a watermark those of the few known keys."""
     schema = operator.schemas.get(name.store_name)
     if operator.name not in AGGREGATIONS or schema is None:
@@ -187,7 +180,7 @@ def windows_of(operator: Operator, name: StoreName, facts: Facts) -> Windows | N
         return None
     expiring = facts.merged(Expiring).get(name, {}).get("", Expiring())
     ends = {bucket * expiring.width for bucket in expiring.rows} or {end for _, end in known}
-    return Windows(end - start, frozenset(ends))
+    return efficiency.Windows(end - start, frozenset(ends))
 
 
 def rows_and_records(
@@ -195,7 +188,7 @@ def rows_and_records(
     operator: Operator,
     name: StoreName,
     versions: Mapping[int, VersionFacts],
-    windows: Windows | None,
+    windows: efficiency.Windows | None,
 ) -> tuple[int, int]:
     """Rows that a store wrote, or gained, in batches whose sources count their records; those."""
     written = records = 0
@@ -217,14 +210,14 @@ def rows_and_records(
 
 def _wide_column(
     operator: Operator, name: StoreName, facts: Facts, newest: VersionFacts | None
-) -> WideColumn | None:
+) -> efficiency.WideColumn | None:
     schema = operator.schemas.get(name.store_name)
     if schema is None or newest is None or not newest.row_bytes:
         return None
     if operator.processor is not None or operator.name in GROUP_STATE:
         # What a function keeps is one column by its nature.
         amount = newest.value_bytes
-        return WideColumn("", amount / newest.rows, amount / newest.row_bytes)
+        return efficiency.WideColumn("", amount / newest.rows, amount / newest.row_bytes)
     totals = {RowPart.KEY: newest.key_bytes, RowPart.VALUE: newest.value_bytes}
     columns: dict[str, float] = {}
     for sample in facts.merged(SampledSizes).get(name, {}).values():
@@ -248,7 +241,7 @@ def _wide_column(
     kept = next((words for start, words in _KEPT.items() if bare.startswith(start)), "")
     if column in [key.name for key in schema.key.fields]:
         kept = " of the key"
-    return WideColumn(column, size, size * newest.rows / newest.row_bytes, kept)
+    return efficiency.WideColumn(column, size, size * newest.rows / newest.row_bytes, kept)
 
 
 def _uploads(checkpoint: Checkpoint, operator: Operator) -> tuple[int, int]:

@@ -238,9 +238,8 @@ def _judge_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding
     yield catalogue.OVERSIZED_VALUE.of_store(
         costs,
         f"the largest value has {count_text(largest, 'byte')}, {times} the median of "
-        f"{count_text(median, 'byte')}; it is in partition {where}; "
-        f"{count_text(rows, 'value')} of {total.rows:,} {'is' if rows == 1 else 'are'} as far from "
-        "the median",
+        f"{count_text(median, 'byte')}; it is in partition {where}; {count_text(rows, 'value')} of "
+        f"{total.rows:,} {'is' if rows == 1 else 'are'} as far from the median",
         rows,
         size,
         f"One key holds {share_text(share)} of the bytes{_in_brackets(costs.largest)}: its value "

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from inspector.checkpoint import logfile
 from inspector.checkpoint.log_checks import LOST_ENTRY
-from inspector.checkpoint.logfile import (
-    DENIED_SLUG,
-    MOVED_SLUG,
-    OUTPACED_SLUG,
-    STORAGE_SLUG,
-    VANISHED_SLUG,
-)
 from inspector.discovery.listing import STRAY
 from inspector.discovery.lost_files import EXCHANGED
 from inspector.discovery.restart import Restart
@@ -35,9 +29,11 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
     "extra-partition": catalogue.PARTITION_COUNT,
     "partition-counts": catalogue.PARTITION_COUNT,
     "foreign-folder": catalogue.FOREIGN_FOLDER,
-    **dict.fromkeys((VANISHED_SLUG, MOVED_SLUG, OUTPACED_SLUG), catalogue.CHANGED_DURING_SCAN),
-    DENIED_SLUG: catalogue.ACCESS_DENIED,
-    STORAGE_SLUG: catalogue.STORAGE_SILENT,
+    logfile.VANISHED_SLUG: catalogue.CHANGED_DURING_SCAN,
+    logfile.MOVED_SLUG: catalogue.CHANGED_DURING_SCAN,
+    logfile.OUTPACED_SLUG: catalogue.CHANGED_DURING_SCAN,
+    logfile.DENIED_SLUG: catalogue.ACCESS_DENIED,
+    logfile.STORAGE_SLUG: catalogue.STORAGE_SILENT,
     "file-checksum": catalogue.BAD_CHECKSUM,
     "log-contradiction": catalogue.LOG_CONTRADICTION,
     LOST_ENTRY: catalogue.LOG_CONTRADICTION,
@@ -97,7 +93,7 @@ def judge_problems(
             continue
         kind = KIND_OF_PROBLEM.get(problem.slug, catalogue.UNDECODABLE_FILE)
         operator = problem.store.operator_id if problem.store else None
-        severity = Severity.INFO if problem.slug == MOVED_SLUG else kind.severity
+        severity = Severity.INFO if problem.slug == logfile.MOVED_SLUG else kind.severity
         is_tail = problem.slug == TailError.slug
         if is_tail or (kind in _SPARED and restart and restart.loads_without(problem)):
             severity = Severity.WARNING
@@ -108,13 +104,13 @@ def judge_problems(
         first, further = of_kind[0], len({problem.cause for problem in of_kind}) - 1
         more = f" (and {further:,} more, see problems)" if further else ""
         path_text = f"{first.path}: " if first.path else ""
+        path, harm = relative(first.path or ""), _harm(of_kind, restart)
+        place = f"At {path} (and {further:,} more)" if further else f"At {path}"
         yield kind.of(
             f"{path_text}{first.message}{more}",
             operator,
-            next_step=_NOTHING_NEEDED
-            if is_tail
-            else _to_do(kind, severity, relative(first.path or ""), restart),
-            cause=_cause(*(kind, severity, first, further), *(relative, _harm(of_kind, restart))),
+            next_step=_NOTHING_NEEDED if is_tail else _to_do(kind, severity, path, restart),
+            cause=_cause(kind, severity, first, place, harm),
             severity=severity,
         )
 
@@ -153,21 +149,13 @@ def _harm(problems: Sequence[Problem], restart: Restart | None) -> str:
     return f", and {lost}"
 
 
-def _cause(
-    kind: Kind,
-    severity: Severity,
-    first: Problem,
-    further: int,
-    relative: Callable[[str], str],
-    harm: str,
-) -> str:
+def _cause(kind: Kind, severity: Severity, first: Problem, place: str, harm: str) -> str:
     """What is the matter, with the place of the first that is: who reads it has to go there."""
     if severity is Severity.INFO and kind is catalogue.CHANGED_DURING_SCAN:
         return MOVED_CAUSE
     if first.path is None or kind not in _BY_PLACE:
         return kind.cause
-    name = f"At {relative(first.path)}"
-    place = f"{name} (and {further:,} more)" if further else name
+
     # A comma begins what was expected instead, which the table of problems has.
     message = first.message.rstrip(".")
     if len(message) > _SHORT:
@@ -223,9 +211,8 @@ def judge_replay(
     where = f"partition {store.partition_id} (of {of_all})" if alone else "a partition"
     made = "no snapshot of it was made" if alone else "no snapshot was made"
     yield catalogue.REPLAY_DEPTH.of(
-        f"{count_text(most, noun)} to replay of store {store.store_name} in "
-        f"partition {store.partition_id}; {count_text(partitions, 'partition')} of "
-        f"{of_all} "
+        f"{count_text(most, noun)} to replay of store {store.store_name} in partition "
+        f"{store.partition_id}; {count_text(partitions, 'partition')} of {of_all} "
         f"{'has' if partitions == 1 else 'have'} {least:,} or more",
         operator_id,
         cause=f"A restart has to replay up to {count_text(most, noun)} in {where}, because "

@@ -13,27 +13,12 @@ from inspector.discovery.restart import Restart
 from inspector.discovery.what_if import delays_of
 from inspector.exceptions import MissingVersionError, RowError
 from inspector.facts.misplaced import MisplacedKeys
-from inspector.findings import catalogue
+from inspector.findings import catalogue, integrity, rule_inputs
 from inspector.findings.cost_inputs import KeyWords, file_costs, store_costs
 from inspector.findings.efficiency import judge_costs, judge_files, judge_format, judge_heap
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.integrity import (
-    judge_placement,
-    judge_problems,
-    judge_replay,
-    judge_restart,
-    judge_widths,
-)
 from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
-from inspector.findings.rule_inputs import (
-    join_lifetime,
-    late_batches,
-    newest_times,
-    span,
-    store_lifetimes,
-    variable_lives,
-)
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.findings.variables import judge_variable
 from inspector.findings.watermarks import judge_watermark
@@ -66,14 +51,15 @@ def judge(  # noqa: PLR0913 - what findings rest on
     for operator in checkpoint.operators:
         findings += judge_files(file_costs(checkpoint, operator, facts), thresholds)
         findings += judge_format(operator.operator_id, _format(checkpoint, version, operator))
-        for life in store_lifetimes(checkpoint, operator, version, facts, growing, key_words):
+        of_run = checkpoint, operator, version, facts
+        for life in rule_inputs.store_lifetimes(*of_run, growing, key_words):
             if StoreName(life.operator_id, life.store_name) in unfit:
                 life = replace(life, expiring=None)  # their times say nothing
             findings += judge_life(life, thresholds)
-        for variable in variable_lives(operator, version, facts):
+        for variable in rule_inputs.variable_lives(operator, version, facts):
             findings += judge_variable(variable, thresholds)
         if operator.name in JOIN:
-            findings += judge_join(join_lifetime(checkpoint, operator, version, facts), thresholds)
+            findings += judge_join(rule_inputs.join_lifetime(*of_run), thresholds)
     lengths = {}
     for costs in store_costs(checkpoint, version, facts, key_words):
         findings += judge_costs(costs, thresholds)
@@ -85,11 +71,11 @@ def judge(  # noqa: PLR0913 - what findings rest on
     findings += judge_watermark(
         dict(checkpoint.logs.clocks.items()),
         version - 1,
-        newest_times(checkpoint, facts, lengths),
+        rule_inputs.newest_times(checkpoint, facts, lengths),
         dict(checkpoint.logs.sources.items()),
         delay_ms=max(delays_of(checkpoint), default=None),
         by_slowest=checkpoint.conf(version, "multipleWatermarkPolicy") != "max",
-        late=late_batches(facts),
+        late=rule_inputs.late_batches(facts),
         newest_first=lambda: [
             *newest_first(checkpoint.storage, checkpoint.logs.sources.get(BatchId(version - 1), ()))
         ],
@@ -118,27 +104,28 @@ def judge_integrity(
                 depths[layout.store] = len(chain.deltas)
         noun = checkpoint.file_names.delta_noun
         oldest = version + 1 - max(depths.values(), default=1)
-        passed = span(checkpoint.clock(oldest), checkpoint.clock(version)) or 0
-        findings += judge_replay(operator.operator_id, depths, thresholds, noun, passed)
+        passed = rule_inputs.span(checkpoint.clock(oldest), checkpoint.clock(version)) or 0
+        findings += integrity.judge_replay(operator.operator_id, depths, thresholds, noun, passed)
         for called, schema in operator.schemas.items():
             name = StoreName(operator.operator_id, called)
             of_version = facts.of_version(name, version)
-            findings += judge_widths(name, "key", of_version.key_sizes.counts, schema.key)
-            findings += judge_widths(name, "value", of_version.value_sizes.counts, schema.value)
+            keys, values = of_version.key_sizes.counts, of_version.value_sizes.counts
+            findings += integrity.judge_widths(name, "key", keys, schema.key)
+            findings += integrity.judge_widths(name, "value", values, schema.value)
     placements: dict[StoreName, dict[int, MisplacedKeys]] = {}
     for observation in facts.of(MisplacedKeys):
         store = observation.store
         placements.setdefault(store.name, {})[store.partition_id] = observation.fact
     for name, partitions in placements.items():
-        findings += judge_placement(name, partitions)
+        findings += integrity.judge_placement(name, partitions)
     reported = [f for f in findings if thresholds.reports(f.kind.id, f.rows)]
     relative = checkpoint.storage.relative
     if version < checkpoint.newest_version:
         # Cleanup has removed an old one, or else the file that is gone has a problem of its own.
         problems = [p for p in problems if p.slug != MissingVersionError.slug]
-    reported += judge_problems(problems, thresholds, restart, relative)
+    reported += integrity.judge_problems(problems, thresholds, restart, relative)
     if restart is not None and all(f.severity is not Severity.ERROR for f in reported):
-        reported += judge_restart(restart, thresholds)
+        reported += integrity.judge_restart(restart, thresholds)
     return _gravest_first(reported)
 
 

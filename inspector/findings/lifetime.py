@@ -658,9 +658,8 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     until, near = time_ms_text(now + ahead), ahead < _DAY_MS
     yield catalogue.FAR_EXPIRY.of_store(
         life,
-        f"{count_text(rows, noun)} of {life.newest.rows:,} can go {duration_text(ahead)} "
-        f"after the {'clock' if now == life.batch_ms else 'watermark'} of the judged batch at the "
-        "earliest",
+        f"{count_text(rows, noun)} of {life.newest.rows:,} can go {duration_text(ahead)} after the "
+        f"{'clock' if now == life.batch_ms else 'watermark'} of the judged batch at the earliest",
         rows,
         size,
         _of_delay(life, ahead if alone else 0, cause).format(
@@ -1034,8 +1033,7 @@ def _no_puts(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"been counted{since}, through {batches}."
         if life.operator_name in LIMIT
         else f"No row{where} was stored{since}, through {batches}: {reason} or they are dropped "
-        "before the operator"
-        f"{', or match at once in a left semi join' if side == 'left' else ''}.",
+        f"before the operator{', or match at once in a left semi join' if side == 'left' else ''}.",
     )
 
 

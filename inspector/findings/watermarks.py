@@ -11,13 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from inspector.checkpoint.log_entries import SourceOffset
-from inspector.findings.catalogue import (
-    LATE_ROWS,
-    UNFED,
-    WATERMARK_AHEAD,
-    WATERMARK_FLAT,
-    WATERMARK_OF_CLOCK,
-)
+from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.rule_inputs import LateRows, NewestTime, span
 from inspector.findings.thresholds import DEFAULTS, Thresholds
@@ -142,7 +136,7 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
     ahead_ms = event_ms - max(watermark or 0, flat.last.next_watermark_ms or 0)
     if watermark and not standing and delay_ms is not None and ahead_ms > delay_ms:
         next_step, cause = _of_longer_delay(ahead_ms, delay_ms, by_slowest)
-    severity = WATERMARK_FLAT.severity
+    severity = catalogue.WATERMARK_FLAT.severity
     if longest := _longest_pause(clocks, flat):
         batches = f"{count_text(longest, 'batch', 'batches')} with new data"
         paused = f"stood before through up to {batches} and went on"
@@ -155,7 +149,9 @@ def judge_watermark(  # noqa: PLR0913 - what findings rest on
             f"{flat.first.batch_id}, and {paused}."
         )
         severity, next_step = Severity.INFO, f"nothing if that is meant to be; else {next_step}"
-    yield WATERMARK_FLAT.of("; ".join(words), next_step=next_step, cause=cause, severity=severity)
+    yield catalogue.WATERMARK_FLAT.of(
+        "; ".join(words), next_step=next_step, cause=cause, severity=severity
+    )
 
 
 def _longest_pause(clocks: Clocks, flat: Flat) -> int:
@@ -201,7 +197,7 @@ def _behind(
     sides = {t.store_name.partition("-")[0] for t in events if (t.event_ms or 0) <= far}
     late = f"the {sides.pop()} side of the join is late" if sides in ({"left"}, {"right"}) else ""
     times = (f"{time_ms_text(time.event_ms or 0)} in {time.store_name}" for time in events)
-    yield WATERMARK_FLAT.of(
+    yield catalogue.WATERMARK_FLAT.of(
         f"the watermark is {time_ms_text(watermark)}, and the newest event times that the state "
         f"shows are {', '.join(times)}; the delay is {duration_text(delay_ms)}",
         next_step="compare the event times, the clocks and the delays of the sources: the "
@@ -217,7 +213,7 @@ def _of_future(newest: NewestTime, last: BatchClock) -> Finding:
     event_ms = newest.event_ms or 0
     ahead = duration_text(event_ms - (last.timestamp_ms or 0))
     of_batch = f" of batch {newest.version - 1}" if newest.version else ""
-    return WATERMARK_AHEAD.of(
+    return catalogue.WATERMARK_AHEAD.of(
         f"the newest event time{of_batch} in {newest.store_name} is {time_ms_text(event_ms)}, "
         f"{ahead} ahead of the batch clock, and the watermark is "
         f"{time_ms_text(last.next_watermark_ms or 0)}",
@@ -303,7 +299,7 @@ def _of_clock(
     if delay_ms is not None and delay_ms not in behind:
         return  # current_timestamp() is the clock itself, and the watermark that less the delay
     lag, batches = duration_text(behind.pop()), count_text(len(fed), "batch", "batches")
-    yield WATERMARK_OF_CLOCK.of(
+    yield catalogue.WATERMARK_OF_CLOCK.of(
         f"each of {batches} with new data made the watermark that is its own clock less {lag}, to "
         "the millisecond",
         cause=f"The watermark is the batch clock less {lag} in each of {batches}: the event time "
@@ -329,7 +325,7 @@ def _ahead(
     newest = watermark + (delay_ms or 0)
     for factor in _TOO_SMALL if is_far else ():
         if abs(newest * factor - last.timestamp_ms) < _NEAR_MS:
-            yield WATERMARK_AHEAD.of(
+            yield catalogue.WATERMARK_AHEAD.of(
                 f"the watermark is {time_ms_text(watermark)}, and {factor:,} times as long after "
                 f"1970 is {time_ms_text(newest * factor)}, near the batch clock "
                 f"{time_ms_text(last.timestamp_ms)}",
@@ -352,7 +348,7 @@ def _ahead(
         went_back = -(span(clocks[jump], clocks.get(jump + 1)) or 0)
         if went_back > noted:
             before = clocks[jump].timestamp_ms or 0
-            yield WATERMARK_AHEAD.of(
+            yield catalogue.WATERMARK_AHEAD.of(
                 f"{words[0]}; that of batch {jump} was {time_ms_text(before)}",
                 next_step="compare the clock of the driver's machine with that of others; "
                 "processing-time timers and TTL follow it",
@@ -377,9 +373,9 @@ def _ahead(
         f"{duration_text(rows.least_ms)} or more ahead of {rows.late:,}"
         for rows in correct
     ]
-    yield WATERMARK_AHEAD.of(
+    yield catalogue.WATERMARK_AHEAD.of(
         "; ".join(words),
-        next_step=_WRONG_UNIT if is_other_unit else WATERMARK_AHEAD.to_do,
+        next_step=_WRONG_UNIT if is_other_unit else catalogue.WATERMARK_AHEAD.to_do,
         cause=f"The watermark is {duration_text(ahead)} ahead of the batch clock: "
         f"{_TOO_LARGE}, so windows and delays last a thousandth."
         if is_other_unit
@@ -392,7 +388,8 @@ def _ahead(
         f"{correct[0].late:,} of the {correct[0].rows:,} of batch {correct[0].batch}, with correct "
         "times, are dropped as late since.",
         severity=max(
-            Severity(Severity.WARNING + stuck - near), LATE_ROWS if correct else Severity.INFO
+            Severity(Severity.WARNING + stuck - near),
+            catalogue.LATE_ROWS if correct else Severity.INFO,
         ),
     )
 
@@ -401,14 +398,14 @@ def _of_fastest(rows: LateRows) -> Finding:
     """Rows that a watermark left behind which is that of the fastest source."""
     behind = duration_text(rows.least_ms)
     words = f"{rows.late:,} of the {rows.rows:,} rows of batch {rows.batch}"
-    return UNFED.of(
+    return catalogue.UNFED.of(
         f"{words} were {behind} or more behind the watermark that the batch made, and none half as "
         "far; spark.sql.streaming.multipleWatermarkPolicy is max",
         next_step="set spark.sql.streaming.multipleWatermarkPolicy to min (a new checkpoint is "
         "needed), or make the delay of withWatermark longer than the slower source is late",
         cause="By multipleWatermarkPolicy=max the fastest source sets the watermark: rows like "
         f"{words}, {behind} or more behind it, are dropped as late since.",
-        severity=LATE_ROWS,
+        severity=catalogue.LATE_ROWS,
         certainty=Certainty.INFERRED,
     )
 
@@ -424,7 +421,7 @@ def _by_fastest(
     if late or not waits:
         return
     delay = "its delay" if delay_ms is None else f"a delay of {duration_text(delay_ms)}"
-    yield UNFED.of(
+    yield catalogue.UNFED.of(
         f"spark.sql.streaming.multipleWatermarkPolicy is max, and the query has {sources} sources",
         next_step="nothing, if no source is later than that (numRowsDroppedByWatermark stays 0); "
         "else set spark.sql.streaming.multipleWatermarkPolicy to min, with a new checkpoint",
