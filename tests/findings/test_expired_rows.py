@@ -9,12 +9,7 @@ import pytest
 
 from inspector.facts.expired import LeftoverClass, Needs
 from inspector.facts.leftover_facts import LeftoverCount
-from inspector.findings.expired_rows import (
-    PAST,
-    Place,
-    judge_leftovers,
-    judge_open,
-)
+from inspector.findings.expired_rows import PAST, Place, judge_leftovers, judge_open
 from inspector.findings.finding import Finding, Severity
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import RowKind
