@@ -33,8 +33,7 @@ class Ages(StoreSum):
     # rows, bytes: by version; BEFORE for those put before the window
     rows: Counter[int] = field(default_factory=Counter)
     bytes: Counter[int] = field(default_factory=Counter)
-    # the newest version of any partition at which its history begins
-    window_version: int = sum_by(max, 0)
+    window_version: int = sum_by(max, 0)  # the newest at which the history of a partition begins
     first_known: int = sum_by(max, 0)  # the newest of the oldest versions whose changes are known
     # of the rule's event-time field over all live rows; None without one
     oldest_ms: int | None = sum_by(least, None)

@@ -156,14 +156,11 @@ class Leftovers:
     # batches in which the timer fired in a row, up to the judged version, at least; 1 for rules
     # without a timer; 0 where it is not known
     fired: Int64s
-    # step of the first of those; None where it is ``expired_step``
-    first_step: Int64s | None = None
-    # a :class:`StateChange` each; None for rules without a timer
-    change: npt.NDArray[np.int8] | None = None
+    first_step: Int64s | None = None  # that of the first of those; None for ``expired_step``
+    change: npt.NDArray[np.int8] | None = None  # a :class:`StateChange` each; None without a timer
     reason: str = ""  # why it is no more than inferred; what the judgement rests on
     needs: Needs | None = None  # what makes an undecided one inferred; None if nothing does
-    # step of the batch whose clock matters; None where there is no timer
-    kind_step: Int64s | None = None
+    kind_step: Int64s | None = None  # that of the batch whose clock matters; None without a timer
     either: Bools | None = None  # it is a leftover of this class by the other clock too
     group: int = 0  # tells them from others of which all but the arrays is the same
 

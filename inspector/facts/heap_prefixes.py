@@ -37,8 +37,7 @@ class PrefixFacts(VersionSum):
     new_prefixes: int = 0
     new_prefix_bytes: int = 0
     gone_prefixes: int = 0  # those that the version before had and this one has not
-    # how many prefixes have each number of keys
-    set_sizes: SizeCounts = field(default_factory=SizeCounts)
+    set_sizes: SizeCounts = field(default_factory=SizeCounts)  # prefixes by how many keys they have
 
 
 class LivePrefixes:

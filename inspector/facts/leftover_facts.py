@@ -32,7 +32,7 @@ class JudgedLeftover(Fact):
     timeout_kind: TimeoutKind | None = None
     reason: str | None = None  # what the judgement rests on; None for a plain proof
     needs: Needs | None = None  # what else has to hold (:mod:`inspector.merge.resolution`)
-    # version whose batch has to have used that clock; None without timers
+    # that whose batch has to have used that clock; None without timers
     clock_version: int | None = None
     by_either_clock: bool = False  # it is a leftover by the other clock too
 

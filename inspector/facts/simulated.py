@@ -49,8 +49,7 @@ class SimulatedRows(Sums, Fact):
     timeout_kind: TimeoutKind | None = sum_by(either, None)
     join_keys: int = 0  # in a store of a join's rows, the keys that a counter would have
     join_key_bytes: int = 0  # their sizes
-    # Rows that the version would have put; those that go at once do not count.
-    put_rows: int = 0
+    put_rows: int = 0  # Rows that the version would have put; those that go at once do not count.
     put_key_bytes: int = 0
     put_value_bytes: int = 0
     # Of a deduplication, in all versions: puts, and those of keys that had been put before.

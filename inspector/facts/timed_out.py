@@ -47,8 +47,7 @@ class TimerView:
     kinds: tuple[TimeoutKind, ...] = (EVENT, PROCESSING)  # the clocks that they may follow
     premises: TimerPremises = field(default_factory=TimerPremises)  # of the operator
     calls: Mapping[int, Calls] = field(default_factory=dict)  # who made the records of each version
-    # how often in a row each timer fired; None if it was not followed
-    runs: TimerRuns | None = None
+    runs: TimerRuns | None = None  # how often in a row timers fired; None if not followed
     empty_size: int = -1  # size of a value whose state is null; -1 where none is known by its size
     # the map began with a snapshot that differs from its deltas, so that the timer that the first
     # put of a key replaced is not known

@@ -32,7 +32,7 @@ class TimerPremises(NamedTuple):
 
     # only new data of the sources can call the function for data (premise ``only-data-calls``)
     only_sources_feed: bool = True
-    # the operator sees the watermark of the query, not one that lags behind it
+    # the operator sees the query's watermark, not one that lags behind
     exact_watermark: bool = True
     # no timer that has run out outlives its batch (premise ``clears-timers``)
     clears_timers: bool = False
@@ -149,8 +149,7 @@ class Calls:
     # under each clock that the timers may follow, the position up to which new data made every
     # record; a timeout may have made those between the two
     last_data: Mapping[TimeoutKind, int] = field(default_factory=dict)
-    # the clocks that the timers of this batch cannot follow
-    against: frozenset[TimeoutKind] = frozenset()
+    against: frozenset[TimeoutKind] = frozenset()  # clocks that the batch's timers cannot follow
     # new data may have put values again as they were, which snapshots alone do not show
     may_rewrite_unseen: bool = False
 

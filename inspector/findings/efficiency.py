@@ -36,15 +36,13 @@ class StoreCosts:
     single: bool = False  # Spark runs its operator in one partition
     largest: str = ""  # words for the key with the largest value; empty if it is not known
     kept: str = ""  # what the values keep, where their operator shows it
-    # the key with most rows of a join's side, or most entries of a list or map
+    # the key with most rows of a join's side, or entries of a list or map
     hot: HotKey | None = None
     windows: Windows | None = None
-    # rows that the store wrote, or gained, in batches whose sources count their records
-    written: int = 0
+    written: int = 0  # rows that it wrote, or gained, in batches whose sources count records
     records: int = 0  # of those sources
     column: WideColumn | None = None  # the column with most of the bytes of large keys or values
-    # its changes lie in files that other stores of the partition write to, too
-    shares_files: bool = False
+    shares_files: bool = False  # its changes lie in files of other stores of the partition, too
 
     @property
     def total(self) -> VersionFacts:

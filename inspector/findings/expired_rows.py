@@ -72,8 +72,7 @@ class Place:
     store_name: str
     advice: str  # what helps against leftovers of its rule; empty if that is not known
     row_kind: RowKind = RowKind.ROW  # what its rows are
-    # whether it removed rows in the history, and in complete output mode would not
-    removes: bool = False
+    removes: bool = False  # whether it removed rows in the history: in complete mode it would not
 
 
 def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverCount]) -> Iterator[Finding]:

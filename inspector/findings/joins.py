@@ -78,8 +78,7 @@ class JoinLifetime:
     """What is known of a join."""
 
     operator_id: int  # which
-    # of each side, by its store of rows
-    sides: Mapping[str, Retention] = field(default_factory=dict)
+    sides: Mapping[str, Retention] = field(default_factory=dict)  # each side, by its store of rows
     # counters held against rows, by store of rows
     checks: Mapping[str, JoinCheck] = field(default_factory=dict)
     # by store of rows, those that would be gone if the time in the join key that equals their event

@@ -101,21 +101,16 @@ class StoreLifetime:
     puts: int  # put rows over it
     window: int  # versions in it whose change is known
     leftovers: Sequence[LeftoverCount]
-    # of the judged version's batch, or, as long as that had none, the one that it made for the
-    # next; None if not recorded
+    # of the judged batch, or, as long as that had none, what it made for the next; None: not known
     watermark_ms: int | None
-    # facts of the oldest version of the window
-    first: VersionFacts = field(default_factory=VersionFacts)
-    # what is known of a group state's timers; None for other operators
-    calls: TimerCalls | None = None
+    first: VersionFacts = field(default_factory=VersionFacts)  # of the window's oldest version
+    calls: TimerCalls | None = None  # of a group state's timers; None for other operators
     ages: Ages | None = None
     data_batches: int = DEFAULTS.data_batches  # batches that brought new data, up to the judged one
     inserts: int = 0  # puts of keys that were not there, over the window
     quiet: int = 0  # versions at its end that put rows, and none of a new key
-    # whether its bytes grow; None where too few versions are there to tell
-    growing: bool | None = None
-    # by the batch clock, from the oldest version that can be read to the judged one; None where an
-    # entry of the log is missing
+    growing: bool | None = None  # whether its bytes do; None where too few versions tell
+    # by the batch clock, from the oldest version that can be read to the judged one; None: unknown
     span_ms: int | None = None
     expiring: Expiring | None = None  # when the rows expire, by the clock that they go by
     now_ms: int | None = None  # what that clock reads
@@ -125,14 +120,12 @@ class StoreLifetime:
     doubt: str = ""
     # keys that naming a clock of a group state's timers would prove to be left
     provable: Mapping[TimeoutKind, int] = field(default_factory=dict)
-    # of a variable of transformWithState, keys of which no timer is left
-    fired: FiredKeys | None = None
+    fired: FiredKeys | None = None  # of transformWithState, keys of which no timer is left
     delays_ms: Sequence[int] = ()  # those of withWatermark that the schemas give, the longest first
     unfed: int = 0  # batches with data of every source, since the last one that put a row
     fed_at: int | None = None  # that batch; None if it was before the history, or never
     by_fastest: bool = False  # of several watermarks the greatest counts
-    # from one batch to the next, in the middle; None where the log has too few
-    gap_ms: int | None = None
+    gap_ms: int | None = None  # the median from one batch to the next; None of too few
     # the batch after which the clock went back, by how much, and how far it had been ahead of that
     # of the judged batch; all 0 where it never was
     set_back: tuple[int, int, int] = (0, 0, 0)
@@ -146,24 +139,18 @@ class StoreLifetime:
     # early, on_time: timers that went before they were due, and when they were
     early: int = 0
     on_time: int = 0
-    # from an event to its row's expiry time: a window's length, a session's gap, about
-    reach_ms: int = 0
+    reach_ms: int = 0  # from an event to its row's expiry time: about a window, a session's gap
     exact: str = ""  # words for columns of its key that events hardly share; empty for none
     # of the keys compared, how many differ from another in a way alone; by its words
     alike: Mapping[str, int] = field(default_factory=dict)
     compared: int = 0  # keys
     unique: str = ""  # words for a column of which no two of them share a value, or none
     watermark_possible: bool = False  # a time of its rows may have a watermark that no schema shows
-    # it would have removed a row by now, or the query most likely has none
-    watermark_refuted: bool = False
-    # puts of keys that were not there, and had been in the window. At least so many.
-    returns: int = 0
-    # those that can be read, with their facts
-    versions: Mapping[int, VersionFacts] = field(default_factory=dict)
-    # through which a window of its rows can get events, by how the watermark moves
-    batches_open: float = 0
-    # the watermark that the judged batch made, if no batch before had no new data
-    next_ms: int | None = None
+    watermark_refuted: bool = False  # it would have removed a row by now, or there likely is none
+    returns: int = 0  # at least so many puts of keys that were not there, and had been before
+    versions: Mapping[int, VersionFacts] = field(default_factory=dict)  # all that can be read
+    batches_open: float = 0  # through which a window can get events, as the watermark moves
+    next_ms: int | None = None  # the watermark that the judged batch made, if all had new data
     by_event_time: bool = False  # the timers of a group state are known to follow event time
 
 

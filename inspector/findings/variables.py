@@ -27,7 +27,7 @@ class VariableLife:
     deleted: str | None = None
     timers: TimersWithoutState | None = None  # of a store of timers, those whose key has no state
     entries: EntriesPerKey | None = None  # of a list or map, by key
-    # what the versions of the window did to it
+    # what the window's versions did to it
     changed: VersionFacts = field(default_factory=VersionFacts)
     window: int = 0  # how many they are
     has_ttl: bool | None = None  # its rows expire; None if that is not known

@@ -55,8 +55,7 @@ class Flat:
     # first, last: of those batches
     first: BatchClock
     last: BatchClock
-    # batches among them, but for the last, that had new data and so could have moved it
-    with_data: int
+    with_data: int  # of these, but for the last, how many had new data and so could move it
 
 
 class Standing(NamedTuple):
