@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s, distinct
 from inspector.light_dataclasses import dataclass
-from inspector.model import BatchClock, Certainty, TimeoutKind
+from inspector.model import BatchClock, BatchId, Certainty, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import NO_CLOCK, StateMap
 
@@ -31,17 +31,12 @@ class Clocks:
     @classmethod
     def of(cls, versions: Sequence[int], batches: Mapping[int, BatchClock]) -> Clocks:
         """The clocks of each version's batch."""
-        result = [batches.get(version - 1) for version in versions]
-
-        def column(values: list[int | None]) -> Int64s:
-            return np.array([NO_CLOCK if v is None else v for v in values], np.int64)
-
-        return cls(
-            np.array(versions, np.int64),
-            column([b.watermark_ms if b else None for b in result]),
-            column([b.timestamp_ms if b else None for b in result]),
-            np.array([b is None or not b.appended for b in result], np.bool_),
-        )
+        clocks = [batches.get(v - 1) or BatchClock(BatchId(v - 1)) for v in versions]
+        pairs = [(clock.watermark_ms, clock.timestamp_ms) for clock in clocks]
+        times = [NO_CLOCK if time is None else time for pair in pairs for time in pair]
+        watermark_ms, timestamp_ms = np.array(times, np.int64).reshape(-1, 2).T
+        ran = np.array([not clock.appended for clock in clocks], np.bool_)
+        return cls(np.array(versions, np.int64), watermark_ms, timestamp_ms, ran)
 
     def threshold_ms(self, kind: TimeoutKind) -> Int64s:
         """What timers are held against, by step."""
@@ -199,9 +194,7 @@ def past_clock(
         return
     most = min(most, -least)
     ids = state.where(
-        lambda portion: (
-            state.live[portion] & (state.clock[portion] >= least) & (state.clock[portion] <= most)
-        )
+        lambda at: state.live[at] & (state.clock[at] >= least) & (state.clock[at] <= most)
     )
     if not len(ids):
         return

@@ -115,11 +115,13 @@ class _TimedOut:
         if last < 0 or self._view.premises.clears_timers or self._excluded[last]:
             return
         ids = state.where(
-            lambda portion: (
-                state.live[portion]
-                & is_timer(state.clock[portion])
-                & (state.clock[portion] < self._due_at[last])
-                & (state.put_step[portion] <= last)  # no batch has run since a later one
+            lambda at: (
+                (
+                    state.live[at]
+                    & is_timer(state.clock[at])
+                    & (state.clock[at] < self._due_at[last])
+                )
+                & (state.put_step[at] <= last)  # no batch has run since a later one
             )
         )
         if not len(ids):
@@ -229,7 +231,6 @@ class _TimedOut:
         return replaced
 
     def _answer(self, ids: Int64s, kind_step: Int64s, mask: Bools, group: int) -> Leftovers:
-        """The leftovers of one group."""
         state, (certainty, reason) = self._state, _proof_of(group)
         step = state.put_step[ids].astype(np.int64)
         fired, first = self._runs_of(ids, step)
@@ -274,9 +275,7 @@ class _TimedOut:
         state, answered = self._state, np.zeros(len(self._state), np.bool_)
         puts = self._puts()
         answered[puts.ids[self._groups(puts)[-1]]] = True
-        ids = state.where(
-            lambda portion: state.live[portion] & (state.puts[portion] <= 1) & ~answered[portion]
-        )
+        ids = state.where(lambda at: state.live[at] & (state.puts[at] <= 1) & ~answered[at])
         timer, stands = state.clock[ids], is_timer(state.clock[ids])
         if self._view.premises.clears_timers or self._excluded[self._last]:
             reported = np.zeros(len(ids), np.bool_)
@@ -308,14 +307,10 @@ class _TimedOut:
             return
         ever_armed = self._view.runs.ever_armed
 
-        def never(portion: slice) -> Bools:
-            before: Bools = state.put_step[portion] == BEFORE_WINDOW
+        def never(at: slice) -> Bools:
+            before: Bools = state.put_step[at] == BEFORE_WINDOW
             if before.any():
-                before &= (
-                    ~ever_armed[portion]
-                    & state.live[portion]
-                    & (state.clock[portion] == NO_TIMEOUT)
-                )
+                before &= ~ever_armed[at] & state.live[at] & (state.clock[at] == NO_TIMEOUT)
             return before
 
         ids = state.where(never)

@@ -139,24 +139,20 @@ class TimerRuns:
     def observe(self, state: StateMap) -> Iterator[CallsByClock]:
         """What the whole history shows, clock by clock; ``state`` is the map at its end."""
         armed = self.ever_armed[: len(state)]
-        bare = state.where(
-            lambda portion: state.live[portion] & (state.clock[portion] == NO_TIMEOUT)
-        )
+        bare = state.where(lambda at: state.live[at] & (state.clock[at] == NO_TIMEOUT))
         never = bare[~armed[bare]]
         for kind, run in self.by_kind.items():
             lost = bare[run.lost[bare]]
-            yield CallsByClock(
-                kind,
-                replace(
-                    run.calls,
-                    armed_keys=_count(armed),
-                    never_armed_rows=len(never),
-                    never_armed_bytes=_row_bytes(state, never),
-                    cleared_rows=len(bare) - len(never),
-                    lost_rows=len(lost),
-                    lost_bytes=_row_bytes(state, lost),
-                ),
+            calls = replace(
+                run.calls,
+                armed_keys=_count(armed),
+                never_armed_rows=len(never),
+                never_armed_bytes=_row_bytes(state, never),
+                cleared_rows=len(bare) - len(never),
+                lost_rows=len(lost),
+                lost_bytes=_row_bytes(state, lost),
             )
+            yield CallsByClock(kind, calls)
 
     def mark_standing_at_end(self, state: StateMap) -> None:
         """Note the timers that stand in the last version."""
@@ -176,9 +172,8 @@ class TimerRuns:
         _lengthen(self, "_put", room, BEFORE_WINDOW)
         _lengthen(self, "ever_armed", room, False)
         for run in self.by_kind.values():
-            _lengthen(run, "fired", room, 0)
-            _lengthen(run, "first", room, 0)
-            _lengthen(run, "lost", room, False)
+            for name in ("fired", "first", "lost"):
+                _lengthen(run, name, room, 0)
 
     def _surely_by_data(self, records: TimerRecords, calls: Calls, kind: TimeoutKind) -> Bools:
         """Records that data made by this clock, where the batch shows it, and else by either."""

@@ -496,7 +496,6 @@ class Preflight:
             yield self._line(f"watermark delay of {title}", about, *texts, store=subject)
 
     def _about_key(self, old: StructType, new: StructType) -> str:
-        """What is to be said of the keys of a store."""
         if not _accepts(new, old):
             return "key-schema"
         if _names(old) != _names(new):
@@ -508,7 +507,6 @@ class Preflight:
         return "key-alike" if alike_fields(old) else "key-same"
 
     def _about_value(self, operator: Operator, old: StructType, new: StructType) -> str:
-        """What is to be said of the values of a store."""
         if self._old.confs.get(ENCODING) == AVRO and operator.processor is not None:
             return _about_avro(old, new)
         if not _accepts(new, old):
