@@ -27,13 +27,6 @@ class RowPrints(StoreSum):
     value_bytes: int = 0
     print: int = sum_by(lambda print_, added: _to_int64(print_ + added), 0)
 
-    def __sub__(self, other: RowPrints) -> RowPrints:
-        return RowPrints(
-            self.rows - other.rows,
-            self.key_bytes - other.key_bytes,
-            self.value_bytes - other.value_bytes,
-            _to_int64(self.print - other.print),
-        )
 
     @classmethod
     def of(cls, block: RecordBlock, rows: Int64s) -> RowPrints:

@@ -47,8 +47,7 @@ class Width(enum.IntEnum):
     @property
     def coarser(self) -> Width:
         """The next one; the last has none and gives itself."""
-        wider = [width for width in Width if width > self]
-        return wider[0] if wider else self
+        return next((width for width in Width if width > self), self)
 
 
 @fact("expiring")
