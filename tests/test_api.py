@@ -14,7 +14,7 @@ from inspector.analyses.shared import stores
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError, NotACheckpointError
-from inspector.facts.joins import MatchedRows
+from inspector.facts.join_rows import MatchedRows
 from inspector.model import Redact
 from inspector.render.renderers import FORMATS, render
 from inspector.render.report import Report

@@ -26,7 +26,7 @@ from inspector.discovery.tasks import Request
 from inspector.discovery.unknown_watermarks import operator_holding_back
 from inspector.estimates.growth import Growth, sparkline
 from inspector.facts.expiring import Expiring, Width
-from inspector.facts.joins import KeyTimeVotes
+from inspector.facts.join_rows import KeyTimeVotes
 from inspector.facts.versions import VersionFacts
 from inspector.findings.verdict import short_history_text, too_short
 from inspector.merge.collect import Facts

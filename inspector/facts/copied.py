@@ -27,7 +27,6 @@ class RowPrints(StoreSum):
     value_bytes: int = 0
     print: int = sum_by(lambda print_, added: _to_int64(print_ + added), 0)
 
-
     @classmethod
     def of(cls, block: RecordBlock, rows: Int64s) -> RowPrints:
         """Those of some records of a block, each a put."""

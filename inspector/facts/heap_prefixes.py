@@ -14,7 +14,7 @@ import numpy as np
 
 from inspector.arrays import Int64s, count_by, longer, tally
 from inspector.facts.fact import Fact, VersionSum, fact
-from inspector.facts.joins import WORD, cut_index, least_size
+from inspector.facts.join_rows import WORD, cut_index, least_size
 from inspector.facts.size_distributions import SizeCounts
 from inspector.facts.variable_entries import NOBODY, GroupingKeys, KeyEntries, entries_of
 from inspector.light_dataclasses import dataclass, field, replace

@@ -15,7 +15,7 @@ import numpy as np
 from inspector.arrays import Bools, Int64s, distinct, weigh
 from inspector.facts.expiring import expiry_ms
 from inspector.facts.fact import Fact, fact
-from inspector.facts.joins import number_rows, without_index
+from inspector.facts.join_rows import number_rows, without_index
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind

@@ -18,7 +18,7 @@ import numpy as np
 
 from inspector.arrays import Bools, Int64s, UInt8s, chunks, concatenate, count_by, distinct, tally
 from inspector.facts.fact import Fact, StoreSum, fact
-from inspector.facts.joins import ROWS_AT_ONCE, WORD, least_size, number_rows, without_index
+from inspector.facts.join_rows import ROWS_AT_ONCE, WORD, least_size, number_rows, without_index
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass, field
 from inspector.sparktypes import StructType

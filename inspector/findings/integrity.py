@@ -10,7 +10,7 @@ from inspector.discovery.listing import STRAY
 from inspector.discovery.lost_files import EXCHANGED
 from inspector.discovery.restart import Restart
 from inspector.exceptions import NoSchemaError, TailError, TruncatedError
-from inspector.facts.joins import least_size
+from inspector.facts.join_rows import least_size
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Kind, Severity

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from inspector.facts.joins import JoinCheck, MatchedRows
+from inspector.facts.join_rows import JoinCheck, MatchedRows
 from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE, NO_MATCH
 from inspector.findings.finding import Finding

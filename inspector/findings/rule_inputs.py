@@ -16,7 +16,7 @@ from inspector.discovery.plan import possible_times
 from inspector.discovery.what_if import delays_of
 from inspector.facts.ages import AHEAD, Ages, RowsBehind
 from inspector.facts.expiring import Expiring
-from inspector.facts.joins import JoinCheck, KeyTimeVotes, MatchedPuts, RemovedRows
+from inspector.facts.join_rows import JoinCheck, KeyTimeVotes, MatchedPuts, RemovedRows
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.top_keys import SampledKey, TopBy, TopKey

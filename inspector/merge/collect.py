@@ -15,7 +15,7 @@ from inspector.facts.checks import ChecksPassed, ReadProblem
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.fact import Fact, FactT, Observed, VersionSumT
 from inspector.facts.heap_prefixes import PrefixFacts
-from inspector.facts.joins import KeyTimeVotes, RemovedRows
+from inspector.facts.join_rows import KeyTimeVotes, RemovedRows
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount, LeftoverT
 from inspector.facts.registry import facts_in
 from inspector.facts.size_distributions import FieldSizes
@@ -220,7 +220,7 @@ def times_with_watermark(
     """Of each join the time in its key that carries the watermark, where all partitions agree.
 
     An explanation of why nothing is left, never the proof of a leftover
-    (:mod:`inspector.facts.joins`).
+    (:mod:`inspector.facts.join_rows`).
 
     It is the event time of all rows of a side that have one; some of those went when it was due,
     none before or after, and no row of either side is there that should be gone. And it is the only

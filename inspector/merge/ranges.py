@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from inspector.facts.checks import SNAPSHOT_DIFFERS, ReadProblem, SnapshotDiffers
 from inspector.facts.expired import Needs
 from inspector.facts.fact import Fact, Observed
-from inspector.facts.joins import RowsTimedByKey, RowsTimedInRange
+from inspector.facts.join_rows import RowsTimedByKey, RowsTimedInRange
 from inspector.facts.leftover_facts import JudgedLeftover, Leftover, LeftoverCount, list_of_ranges
 from inspector.facts.timers import EVENT, ClockEvidence
 from inspector.facts.top_keys import SampledKey, TopKey, first_keys

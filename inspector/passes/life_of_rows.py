@@ -13,7 +13,7 @@ from inspector.facts.expired import UNLESS, WAITS, Clocks, past_clock
 from inspector.facts.expiring import Expiring
 from inspector.facts.fact import FactT, Observed
 from inspector.facts.inherited import Inherited
-from inspector.facts.joins import RemovedRows
+from inspector.facts.join_rows import RemovedRows
 from inspector.facts.leftover_facts import observe_leftovers
 from inspector.facts.timed_out import BY_BOTH, DISPUTED, TimerView, timeout_leftovers
 from inspector.facts.timer_runs import TimerRuns

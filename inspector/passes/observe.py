@@ -25,7 +25,7 @@ from inspector.facts.checks import SNAPSHOT_DIFFERS, SnapshotDiffers
 from inspector.facts.fact import FactColumns, Observed
 from inspector.facts.heap_prefixes import LivePrefixes
 from inspector.facts.inherited import Inherited
-from inspector.facts.joins import MatchedPuts
+from inspector.facts.join_rows import MatchedPuts
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.facts.registry import TOGETHER
 from inspector.facts.simulated import Simulation

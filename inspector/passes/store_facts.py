@@ -22,7 +22,7 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts import variable_entries
 from inspector.facts.expiring import now_ms
 from inspector.facts.fact import Observed
-from inspector.facts.joins import (
+from inspector.facts.join_rows import (
     KeyTimeVotes,
     MatchedRows,
     RowsTimedByKey,

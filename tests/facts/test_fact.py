@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.facts.fact import ALL_PARTITIONS, FACT_TYPES, Fact, Observed, add_up, fact
-from inspector.facts.joins import MatchedRows
+from inspector.facts.join_rows import MatchedRows
 from inspector.facts.top_keys import TopBy, TopKey
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.facts.joins import KeyTimeVotes, RemovedRows
+from inspector.facts.join_rows import KeyTimeVotes, RemovedRows
 from inspector.model import BatchClock, BatchId
 from inspector.operators.join import key_times
 from inspector.operators.rule import Clock, ExpiryField, RowPart

@@ -19,7 +19,7 @@ from inspector.decode.field_sizes import FieldBytes, RowBytes
 from inspector.exceptions import UnknownFactError
 from inspector.facts.ages import Ages
 from inspector.facts.fact import FACT_TYPES, Fact, Observed, fact
-from inspector.facts.joins import MatchedRows
+from inspector.facts.join_rows import MatchedRows
 from inspector.facts.leftover_facts import LeftoverAge
 from inspector.facts.registry import (
     BATCH_BYTES,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from inspector.facts.joins import JoinCheck, MatchedRows
+from inspector.facts.join_rows import JoinCheck, MatchedRows
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Severity
 from inspector.findings.joins import JoinLifetime, Retention, judge_join

@@ -18,7 +18,7 @@ from inspector.facts.ages import AHEAD
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.expiring import Expiring
 from inspector.facts.fact import Observed
-from inspector.facts.joins import RemovedRows
+from inspector.facts.join_rows import RemovedRows
 from inspector.facts.registry import fact_batches
 from inspector.facts.timers import ClockEvidence
 from inspector.facts.versions import VersionFacts

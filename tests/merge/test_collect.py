@@ -15,7 +15,7 @@ from inspector.facts.ages import OldestEventTime
 from inspector.facts.checks import ReadProblem
 from inspector.facts.expired import LeftoverClass, Needs
 from inspector.facts.fact import Fact, Observed
-from inspector.facts.joins import MatchedRows
+from inspector.facts.join_rows import MatchedRows
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount
 from inspector.facts.registry import fact_batches
 from inspector.facts.size_distributions import FieldSizes

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from inspector.discovery.checkpoint import open_checkpoint, with_rules
 from inspector.discovery.plan import plan
-from inspector.facts.joins import KeyTimeVotes, RemovedRows, RowsTimedByKey
+from inspector.facts.join_rows import KeyTimeVotes, RemovedRows, RowsTimedByKey
 from inspector.merge.collect import Facts, collect, covered_timed_rows, times_with_watermark
 from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES, Certainty, StoreName
 from inspector.operators.user_rules import IN_JOIN_KEY, UserRules

@@ -18,7 +18,7 @@ from inspector.discovery.tasks import ALL_LEFTOVERS, Task, split_task
 from inspector.engines.engine import BatchFunction
 from inspector.facts.checks import ReadProblem, SnapshotDiffers
 from inspector.facts.fact import Observed
-from inspector.facts.joins import RowsTimedByKey, RowsTimedInRange
+from inspector.facts.join_rows import RowsTimedByKey, RowsTimedInRange
 from inspector.facts.registry import facts_in, struct_of
 from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.merge.ranges import Listed, fold_ranges

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.facts.joins import JoinCheck
+from inspector.facts.join_rows import JoinCheck
 from inspector.merge.collect import Facts
 from inspector.model import JOIN_ROW_STORES, JOIN_TIMED_ROW_STORES, StoreName
 from tests.cases import FIXTURES, observed_in

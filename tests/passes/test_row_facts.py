@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from inspector.decode.field_sizes import RowBytes, measure_rows
 from inspector.discovery.tasks import Task
-from inspector.facts.joins import MatchedRows
+from inspector.facts.join_rows import MatchedRows
 from inspector.facts.size_distributions import FieldSizes
 from inspector.merge.collect import Facts, collect
 from inspector.model import JOIN_ROW_STORES, StoreName

@@ -15,7 +15,7 @@ from inspector.estimates.heap import of_rows
 from inspector.facts.ages import BEFORE as BEFORE_ALL
 from inspector.facts.ages import Ages
 from inspector.facts.fact import Observed
-from inspector.facts.joins import JoinCheck, MatchedRows, RowsTimedByKey
+from inspector.facts.join_rows import JoinCheck, MatchedRows, RowsTimedByKey
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount
 from inspector.facts.timed_out import AMONG_DATA, BEFORE, HELD_BACK, NO_LOG_ENTRY
 from inspector.findings.expired_rows import total_of

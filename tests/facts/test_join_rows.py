@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.facts.joins import JoinCheck, compare_index, compare_side
+from inspector.facts.join_rows import JoinCheck, compare_index, compare_side
 from inspector.operators.join import COUNT
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.sparktypes import StructType
