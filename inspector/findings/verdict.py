@@ -160,30 +160,17 @@ class Rank:
 
     groups: tuple[Group, ...]  # what the findings are about
     least: Severity  # their severity, at the least
-    reason: str
 
 
 RANKS = (
-    Rank(
-        (Group.INTEGRITY,),
-        Severity.ERROR,
-        "state that cannot be restored or trusted: all else is judged by what is left of it",
-    ),
-    Rank(
-        (Group.LIFETIME,),
-        Severity.WARNING,
-        "rows that outlive their rule are why state grows, and do harm each day",
-    ),
-    Rank(
-        (Group.EFFICIENCY, Group.INTEGRITY),
-        Severity.WARNING,
-        "state that is as large as it has to be, and costs more than it has to",
-    ),
-    Rank((Group.LIFETIME,), Severity.INFO, "rows that may outlive their rule"),
-    Rank((Group.EFFICIENCY, Group.INTEGRITY), Severity.INFO, "worth knowing"),
+    Rank((Group.INTEGRITY,), Severity.ERROR),
+    Rank((Group.LIFETIME,), Severity.WARNING),
+    Rank((Group.EFFICIENCY, Group.INTEGRITY), Severity.WARNING),
+    Rank((Group.LIFETIME,), Severity.INFO),
+    Rank((Group.EFFICIENCY, Group.INTEGRITY), Severity.INFO),
 )
-"""From what explains most to what explains least. Within a rank the graver finding comes first, and
-of two that are as grave the one about more bytes."""
+"""From what explains most to what explains least; why, ``explanation/judgements`` says. Within a
+rank the graver finding comes first, and of two that are as grave the one about more bytes."""
 
 
 def main_finding(

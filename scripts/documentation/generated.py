@@ -151,18 +151,20 @@ def ranks(before: str) -> str:
     """How the main cause is chosen.
 
     Args:
-        before: the block as it is; why a finding is named in place of others stays.
+        before: the block as it is; why a rank is before others, and a finding named in their place,
+            stays.
     """
-    said = dict(re.findall(r"^\| (SS\d+) \| .+ \| ([^|]+) \|$", before, re.MULTILINE))
+    said = dict(re.findall(r"^\| (SS\d+|\d) \| .+ \| ([^|]+) \|$", before, re.MULTILINE))
+    reasons = [*map(str, range(1, len(RANKS) + 1)), *(k.id for k in CATALOGUE if k.explains)]
+    if missing := [name for name in reasons if name not in said]:
+        raise ValueError(f"explanation/judgements.md does not say why: {missing}")
     lines = ["| rank | findings | severity | because |", "|---|---|---|---|"]
     for place, rank in enumerate(RANKS, 1):
         groups = " and ".join(group.value for group in rank.groups)
         least = f"{rank.least.word} and graver" if rank.least < Severity.ERROR else rank.least.word
-        lines.append(f"| {place} | {groups} | {least} | {rank.reason} |")
+        lines.append(f"| {place} | {groups} | {least} | {said[str(place)]} |")
     lines += ["", "| cause | is named in place of | because |", "|---|---|---|"]
     for kind in sorted((kind for kind in CATALOGUE if kind.explains), key=by_reach):
-        if kind.id not in said:
-            raise ValueError(f"{kind.id}: explanation/judgements.md does not say why")
         where = ", of the same store" if kind.in_store else ""
         lines.append(f"| {kind.id} | {', '.join(kind.explains)}{where} | {said[kind.id]} |")
     return "\n".join(lines)
