@@ -270,28 +270,26 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"{count_text(life.window, 'version')} whose changes can be read"
         f"{_BY_SCHEMA if life.watermark_possible else ''}",
         *newest.rows_and_bytes,
-        f"{capitalise(rule.never)}{_SETS if life.sets else _differs(life)}{_elsewhere(life)}"
-        f"{_mostly_new(life, thresholds)}.",
+        f"{capitalise(rule.never)}{_why_more(life, thresholds)}.",
         next_step=rule.advice,
         certainty=Certainty.INFERRED if life.watermark_possible else Certainty.PROVEN,
         severity=_info_if(life.watermark_possible and not life.watermark_refuted),
     )
 
 
-def _differs(life: StoreLifetime) -> str:
-    """The column by which each key of a deduplication is another one."""
-    if not life.unique or life.operator_name not in DEDUPLICATE:
-        return ""
-    return f"; {life.unique} differs in each of {count_text(life.compared, 'key')}"
-
-
-def _mostly_new(life: StoreLifetime, thresholds: Thresholds) -> str:
-    """How many puts of an aggregation make a group that was not there, where most do."""
+def _why_more(life: StoreLifetime, thresholds: Thresholds) -> str:
+    """What makes the rows that never expire, and where the watermark of the query is."""
+    words = _SETS if life.sets else ""
+    if life.operator_name in DEDUPLICATE and life.unique and not life.sets:
+        words = f"; {life.unique} differs in each of {count_text(life.compared, 'key')}"
+    if life.operator_name not in AGGREGATIONS:
+        return words
+    if life.watermark_ms and not (life.watermark_possible and not life.watermark_refuted):
+        words += f"; that of the query ({time_ms_text(life.watermark_ms)}) is on another column"
     share = life.inserts / max(1, life.puts)
-    most = _MOSTLY <= share < thresholds.unique_share  # of more SS217 says it
-    if life.operator_name not in AGGREGATIONS or life.inserts < thresholds.unique_puts or not most:
-        return ""
-    return f"; {share_text(share)} of the puts made a new group"
+    if life.inserts >= thresholds.unique_puts and _MOSTLY <= share < thresholds.unique_share:
+        words += f"; {share_text(share)} of the puts made a new group"  # of more SS217 says it
+    return words
 
 
 def _small_share(life: StoreLifetime, thresholds: Thresholds) -> str:
@@ -301,14 +299,6 @@ def _small_share(life: StoreLifetime, thresholds: Thresholds) -> str:
         return ""
     share = share_text(life.removals / life.inserts)
     return f"it removed {life.removals:,} of {count_text(life.inserts, 'key')} that came ({share})"
-
-
-def _elsewhere(life: StoreLifetime) -> str:
-    """The watermark of the query, where no column in the key of an aggregation carries it."""
-    unsure = life.watermark_possible and not life.watermark_refuted
-    if not life.watermark_ms or unsure or life.operator_name not in AGGREGATIONS:
-        return ""
-    return f"; that of the query ({time_ms_text(life.watermark_ms)}) is on another column"
 
 
 def _partial_removal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
