@@ -156,13 +156,13 @@ class Simulation:
         # clock that is known is not before it.
         first = next(filter(None, self._clocks), 0)
         later = self._scenario.after_put_ms or max(0, self._scenario.field_shift_ms)
-        clocked = self._from_empty and all(map(self._has_clock, self._versions))
+        clocked = self._from_empty and None not in map(self._reading, self._versions)
         if self._scenario.after_put_ms is not None:
             self._from_empty = clocked
         # Of rows that came before, it is not known whether they would have been late.
         not_late = clocked or shift <= 0 or self._scenario.event_before_ms is None
         for step, (version, total) in enumerate(zip(self._versions, totals, strict=True)):
-            if not self._has_clock(version):
+            if self._reading(version) is None:
                 continue
             reached = first > 0 and self._clocks[step] + shift >= first + later
             whole = self._from_empty or (shift >= 0 and not later) or reached
@@ -207,9 +207,6 @@ class Simulation:
                 size = words.shape[1] * words.itemsize
                 self._sizes |= dict.fromkeys(distinct(of_words).tolist(), size)
         return numbers
-
-    def _has_clock(self, version: int) -> bool:
-        return self._reading(version) is not None
 
     def _clock(self, version: int) -> int:
         """What the clock read in the batch of a version; that before it where it is not known."""

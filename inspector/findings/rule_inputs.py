@@ -93,7 +93,7 @@ def store_lifetimes(
             provable=facts.provable(name),
             watermark_ms=None if clock is None else _watermark(clock),
             batch_ms=None if clock is None else clock.timestamp_ms,
-            first=_first(versions),
+            first=next(iter(versions.values()), VersionFacts()),
             calls=_calls(facts, name),
             ages=facts.sums(Ages).get(name),
             data_batches=data_batches,
@@ -486,7 +486,8 @@ def retention(checkpoint: Checkpoint, facts: Facts, name: StoreName, version: in
     one_each = name.store_name == VALUE_STORES[0] and keys == newest.rows
     early = facts.sums(RemovedRows).get(name, RemovedRows()).early if one_each else 0
     removed = sum(version_facts.removed_rows for version_facts in result)
-    return Retention(behind, watermarks, removed, newest, _first(versions), len(result), early)
+    first = next(iter(versions.values()), VersionFacts())
+    return Retention(behind, watermarks, removed, newest, first, len(result), early)
 
 
 def _doubt(checkpoint: Checkpoint, version: int) -> str:
@@ -584,10 +585,6 @@ def _what(field_name: str) -> str:
     if field_name == deduplicate_within_watermark.FIELD:
         return "expiry time (event time and delay)"
     return "window end" if field_name.endswith(".end") else EVENT_TIME
-
-
-def _first(versions: dict[int, VersionFacts]) -> VersionFacts:
-    return versions[min(versions)] if versions else VersionFacts()
 
 
 def _calls(facts: Facts, name: StoreName) -> TimerCalls | None:
