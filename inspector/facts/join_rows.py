@@ -32,7 +32,6 @@ from inspector.sums import Sums, either, sum_by
 if TYPE_CHECKING:
     from inspector.kernel.loader import Interner
 
-
 WORD = 8
 ROWS_AT_ONCE = 1 << 16
 

@@ -96,8 +96,7 @@ def timers_without_state(
     live = np.flatnonzero(timers.live[: len(timers)])
     bare = live[(owners[live] >= 0) & ~np.isin(owners[live], with_state)]
     sizes = timers.key_size[bare].astype(np.int64) + timers.value_size[bare]
-    keys = len(distinct(owners[live]))
-    without = len(distinct(owners[bare]))
+    keys, without = (len(distinct(owners[rows])) for rows in (live, bare))
     return TimersWithoutState(len(live), len(bare), int(sizes.sum()), without, keys)
 
 

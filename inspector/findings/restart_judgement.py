@@ -245,8 +245,6 @@ class Preflight:
             if RELEASES.index(formats.get(version, RELEASES[0])) > newest:
                 yield self._line(f"format of {log}", "log-format", f"v{version}")
 
-    # --- the old checkpoint itself ---------------------------------------------------------------
-
     def _own(self) -> Iterator[Line]:
         """What is wrong with the checkpoint that the query goes on from."""
         checkpoint = self._old.checkpoint
@@ -292,8 +290,6 @@ class Preflight:
                 item, subject = "paths of state schemas", (operator.operator_id, None)
                 yield self._line(item, "schema-paths", moved[-1], folder, store=subject)
 
-    # --- confs -----------------------------------------------------------------------------------
-
     def _confs(self) -> Iterator[Line]:
         """The confs that differ, and how many do not."""
         recorded = self._old.confs
@@ -322,8 +318,6 @@ class Preflight:
         free = taken is not None or (self._new is not None and key in self._new.confs)
         free |= key.startswith(STREAMING) and name.startswith(_FREE)
         return self._line(key, "free-conf" if free else "unknown-conf", taken, value)
-
-    # --- sources ---------------------------------------------------------------------------------
 
     def _sources(self, new: Side) -> Iterator[Line]:
         before, after = pair = self._old.sources, new.sources
@@ -385,8 +379,6 @@ class Preflight:
         if olds.keys() == news.keys():
             yield self._line("sources", "sources-same", _list(before), _list(after))
 
-    # --- what leaves no trace --------------------------------------------------------------------
-
     def _logic(self, new: Side, lines: Sequence[Line]) -> Iterator[Line]:
         """Whether both queries make the same state of the same rows."""
         before, after = (
@@ -429,8 +421,6 @@ class Preflight:
             about = ("state-unclear" if doubt else "state-other") if differing else "state-same"
             sides, detail = (f"{rows} rows", f"{differing} keys differ"), doubt if differing else ""
             yield self._line(item, about, *sides, detail=detail, store=(number, None))
-
-    # --- operators -------------------------------------------------------------------------------
 
     def _operators(self, new: Side) -> Iterator[Line]:
         before, after = (
@@ -567,9 +557,6 @@ def worst(lines: Sequence[Line]) -> Restarts:
     return max((line.rule.verdict for line in lines), key=lambda v: v.rank, default=Restarts.OK)
 
 
-# --- schemas -----------------------------------------------------------------------------------
-
-
 def _accepts(new: DataType, old: DataType, *, nulls: bool = True) -> bool:
     """``DataType.equalsIgnoreNameAndCompatibleNullability(new, old)``."""
     new, old = storage_type(new), storage_type(old)
@@ -635,9 +622,6 @@ def _delays(schema: StructType) -> Iterator[int]:
         inner = storage_type(field.data_type)
         if isinstance(inner, StructType):
             yield from _delays(inner)
-
-
-# --- texts -------------------------------------------------------------------------------------
 
 
 def _list(sources: Sequence[QuerySource]) -> str:

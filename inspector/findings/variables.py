@@ -50,10 +50,9 @@ def _without_state(life: VariableLife, of: TimersWithoutState) -> Iterator[Findi
     timers, keys = count_text(of.without, "timer"), count_text(of.keys, "key")
     evidence = f"{timers} of {of.timers:,}: {keys} without a value in any state variable"
     cause = f"Spark will fire {timers} for {keys} without any state."
+    counts = of.without, of.without_bytes
     if of.without:
-        yield catalogue.TIMER_WITHOUT_STATE.of_store(
-            life, evidence, of.without, of.without_bytes, cause
-        )
+        yield catalogue.TIMER_WITHOUT_STATE.of_store(life, evidence, *counts, cause)
 
 
 def _timer_growth(

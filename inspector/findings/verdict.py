@@ -151,9 +151,6 @@ def level_of(findings: Sequence[Finding], problems: Sequence[Problem]) -> Level:
     return Level.OK if worst is None else Level(worst.word)
 
 
-# --- which finding explains most ---------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Rank:
     """A class of findings that explain more than those of the ranks after it."""
