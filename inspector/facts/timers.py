@@ -12,6 +12,7 @@ from operator import or_
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s
 from inspector.facts.fact import VersionSum, fact
@@ -118,7 +119,7 @@ class CallBounds(VersionSum):
         clock = clock or BatchClock(BatchId(records.change.version - 1))
         event, processing = (due_before(records, clock, kind) for kind in (EVENT, PROCESSING))
         by_any, by_event, by_processing = (
-            int(records.positions[records.fresh | (records.timed & ~due)].max(initial=-1))
+            _last(records.positions, records.fresh | (records.timed & ~due))
             for due in (event | processing, event, processing)
         )
         if not records.change.ordered:
@@ -203,3 +204,7 @@ def is_timer(clocks: Int64s) -> Bools:
     """Which of some clocks are timers."""
     timers: Bools = (clocks != NO_TIMEOUT) & (clocks != NO_CLOCK)
     return timers
+
+
+def _last(positions: npt.NDArray[np.int64], mask: Bools) -> int:
+    return int(positions[mask].max(initial=-1))
