@@ -15,7 +15,7 @@ from tests.render.samples import PROBLEM, finding, report
 
 
 def test_a_finding_has_all_its_columns() -> None:
-    row = values(finding_row(finding(evidence="e", next_step="n")))
+    row = values(finding_row(finding(evidence="e", next_step="n", cause="A timeout fired.")))
     assert list(row) == [column.name for column in FindingRow.columns()]
     assert row == {
         "id": "SS203",
@@ -27,7 +27,7 @@ def test_a_finding_has_all_its_columns() -> None:
         "store_name": "left-keyToNumValues",
         "rows": 3,
         "bytes": 5000,
-        "cause": "The timeout of keys fired, and the function kept them.",
+        "cause": "A timeout fired.",
         "evidence": "e",
         "next_step": "n",
         "command": "leftovers",
