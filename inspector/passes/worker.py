@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, groupby
@@ -27,6 +27,7 @@ from inspector.providers.common_names import main_path
 from inspector.providers.registry import provider_by_name
 from inspector.schemas import ROWS, problem_batch, specs_in
 from inspector.state.replay import StateMap
+from inspector.sums import group_by
 
 
 def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -93,9 +94,7 @@ def files_ahead(tasks: Iterable[Task]) -> Iterator[StoreFile]:
     for task in tasks:
         provider = provider_by_name(task.provider)
         for store in task.stores if provider.reads_each_file_whole else ():
-            sides: dict[str, list[StoreFile]] = {}
-            for side in store.side_files:
-                sides.setdefault(main_path(side), []).append(side)
+            sides = group_by(store.side_files, main_path)
             steps = replay_steps(provider.files_of(store.files), task.version)
             in_order = [file for step in steps for file in step.files]
             for file in _of_subset(task, store) if task.request.subset else in_order:
@@ -105,10 +104,6 @@ def files_ahead(tasks: Iterable[Task]) -> Iterator[StoreFile]:
 
 class _DoubtError(Exception):
     """A task met what a query that runs may have caused: nothing else of it counts."""
-
-    def __init__(self, problems: Sequence[Observed[Any]] = ()) -> None:
-        super().__init__()
-        self.found = problems
 
 
 def _look_at(
@@ -120,7 +115,7 @@ def _look_at(
     try:
         return list(observe(task))
     except _DoubtError as doubt:
-        return doubt.found
+        return doubt.args
 
 
 def _each_store(task: Task) -> Iterator[Observed[Any] | FactColumns]:
@@ -220,7 +215,7 @@ def _each_field(task: Task) -> Iterator[Observed[Any]]:
 
 def _check_doubts(task: Task, reader: StoreReader) -> None:
     if task.look_again and any(problem.slug in DOUBTFUL for problem in reader.problems):
-        raise _DoubtError(tuple(_problems(task, reader)))
+        raise _DoubtError(*_problems(task, reader))
 
 
 def _problems(task: Task, reader: StoreReader, first: int = 0) -> Iterator[Observed[Any]]:

@@ -57,15 +57,13 @@ class KeyEncoder:
         # That is no error here: the other column families of the store can be read.
         name = str(fields.get(_TYPE, ""))[:80]
         kind = _KINDS.get(name, KeyEncoding.UNKNOWN)
-        columns = 0
-        ordinals: tuple[int, ...] = ()
+        columns = _column(fields.get("numColsPrefixKey")) or 0
+        ordinals = _ordinals(fields.get("orderingOrdinals"))
         if kind is KeyEncoding.PREFIX:
-            columns = _column(fields.get("numColsPrefixKey")) or 0
-            kind = kind if columns else KeyEncoding.UNKNOWN
+            return cls(kind if columns else KeyEncoding.UNKNOWN, columns, name=name)
         if kind is KeyEncoding.RANGE:
-            ordinals = _ordinals(fields.get("orderingOrdinals"))
-            kind = kind if ordinals else KeyEncoding.UNKNOWN
-        return cls(kind, columns, ordinals, name)
+            return cls(kind if ordinals else KeyEncoding.UNKNOWN, ordinals=ordinals, name=name)
+        return cls(kind, name=name)
 
     @classmethod
     def of_prefix(cls, columns: int) -> KeyEncoder:
@@ -74,8 +72,7 @@ class KeyEncoder:
 
 
 def _column(value: object) -> int | None:
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and isinstance(value, int) and 0 <= value < _MOST_COLUMNS else None
+    return value if type(value) is int and 0 <= value < _MOST_COLUMNS else None
 
 
 def _ordinals(value: object) -> tuple[int, ...]:

@@ -19,25 +19,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from inspector.arrays import Int64s
-from inspector.decode.sst.footer import (
-    NO_CHECKSUM,
-    TRAILER,
-    Footer,
-    Handle,
-    Handles,
-    Source,
-    Varints,
-    checksum,
-    context,
-    read_exactly,
-)
+from inspector.decode.sst import footer
 from inspector.exceptions import DecodeError, FrameError, LimitError, RecordError
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 from inspector.model import Limits, above_limit
 
-_SUM = np.arange(1, TRAILER)  # behind the byte of the type
-_BYTES = 1 << 8 * np.arange(TRAILER - 1)
+_SUM = np.arange(1, footer.TRAILER)  # behind the byte of the type
+_BYTES = 1 << 8 * np.arange(footer.TRAILER - 1)
 _MASK = 0xFFFFFFFF
 
 
@@ -67,17 +56,17 @@ class _Packed:
 class Blocks:
     """Reads the blocks of one file, none larger than ``frame_bytes`` packed or decompressed."""
 
-    def __init__(self, source: Source, footer: Footer, limits: Limits) -> None:
-        self._source, self._footer, self._limits = source, footer, limits
+    def __init__(self, source: footer.Source, end: footer.Footer, limits: Limits) -> None:
+        self._source, self._footer, self._limits = source, end, limits
 
     @property
     def most(self) -> int:
         """How many blocks a file of this size can have."""
-        return self._source.size // TRAILER
+        return self._source.size // footer.TRAILER
 
-    def read(self, handle: Handle, noun: str, most_bytes: int | None = None) -> bytes:
+    def read(self, handle: footer.Handle, noun: str, most_bytes: int | None = None) -> bytes:
         """One block, of at most ``most_bytes``, as ``noun`` in messages (DecodeError, OSError)."""
-        for blocks in self.stretch(iter((Handles.of(handle),)), 1, 1, noun):
+        for blocks in self.stretch(iter((footer.Handles.of(handle),)), 1, 1, noun):
             length = int(blocks.length[0])
             if most_bytes is not None and length > most_bytes:
                 message = f"{noun} of {length:,} bytes, at most {most_bytes:,} are read"
@@ -85,17 +74,17 @@ class Blocks:
             return bytes(blocks.buffer[:length])
         raise AssertionError("a handle is a block")
 
-    def read_opening(self, handle: Handle, noun: str, most_bytes: int | None = None) -> bytes:
+    def read_opening(self, handle: footer.Handle, noun: str, most: int | None = None) -> bytes:
         """One block without which RocksDB does not open the table (``BlockBasedTable::Open``)."""
         # A corrupt one is a RecordError: a block of rows is a FrameError.
         try:
-            return self.read(handle, noun, most_bytes)
+            return self.read(handle, noun, most)
         except FrameError as error:
             raise RecordError(f"{noun}: {error.message}", offset=error.offset) from None
 
     def stretch(
         self,
-        handles: Iterator[Handles],  # ascending, without overlap
+        handles: Iterator[footer.Handles],  # ascending, without overlap
         piece_bytes: int,  # bytes of the file that are read at once, but for a block that has more
         raw_bytes: int,  # decompressed bytes that are held at once, but for a block that has more
         noun: str = "data blocks",  # they are, for messages
@@ -104,20 +93,20 @@ class Blocks:
         for handle in handles:
             for piece in self._pieces(handle, piece_bytes):
                 start = int(piece.offset[0])
-                length = int(piece.offset[-1] + piece.size[-1]) + TRAILER - start
-                data = read_exactly(self._source, start, length, noun)
+                length = int(piece.offset[-1] + piece.size[-1]) + footer.TRAILER - start
+                data = footer.read_exactly(self._source, start, length, noun)
                 packed = self._pack(data, piece, start)
                 for first, end in _groups(np.cumsum(packed.size), raw_bytes):
                     yield _unpack(data, packed.rows(first, end))
 
-    def _pieces(self, handles: Handles, most: int) -> Iterator[Handles]:
+    def _pieces(self, handles: footer.Handles, most: int) -> Iterator[footer.Handles]:
         self._check_sizes(handles.size, handles.offset)
-        ends = handles.offset + handles.size + TRAILER
+        ends = handles.offset + handles.size + footer.TRAILER
         # A gap between blocks (aligned ones have some) counts as read.
         for first, end in _groups(ends - (handles.offset[0] if len(ends) else 0), most):
             yield handles.part(first, end)
 
-    def _pack(self, data: bytes, handles: Handles, start: int) -> _Packed:
+    def _pack(self, data: bytes, handles: footer.Handles, start: int) -> _Packed:
         octets = np.frombuffer(data, np.uint8)
         at = handles.offset - start
         end = at + handles.size
@@ -125,9 +114,9 @@ class Blocks:
         trailers = octets[end[:, None] + _SUM].astype(np.int64)
         summed, base, view = self._footer.checksum_type, self._footer.base, memoryview(data)
         pairs = zip(at.tolist(), end.tolist(), (trailers @ _BYTES).tolist(), strict=True)
-        for first, last, expected in pairs if summed != NO_CHECKSUM else ():
-            result = checksum(summed, view[first:last], data[last])
-            if (result + context(base, start + first)) & _MASK != expected:
+        for first, last, expected in pairs if summed != footer.NO_CHECKSUM else ():
+            result = footer.checksum(summed, view[first:last], data[last])
+            if (result + footer.context(base, start + first)) & _MASK != expected:
                 raise FrameError("a block does not match its checksum", offset=start + first)
         size, skipped = raw_sizes(octets, at, end, kind, start)
         self._check_sizes(size, handles.offset)
@@ -231,7 +220,9 @@ def _deflate(block: bytes, size: int) -> bytes:
 
 
 def _snappy(block: bytes, size: int) -> bytes:
-    if Varints(block, 0).next("size") != size:  # pyarrow does not hold them against each other
+    if (
+        footer.Varints(block, 0).next("size") != size
+    ):  # pyarrow does not hold them against each other
         raise ValueError("it says another size")
     return bytes(_codec("snappy").decompress(block, size, asbytes=True))
 
