@@ -39,9 +39,12 @@ class StoreReader:
         self._begun: set[str] = set()
         self._confirmed: set[str] = set()
         self.provider = provider_by_name(task.provider)
+        key = None if store.key_schema is None else parse_schema_json(store.key_schema)
+        if key is not None and store.several_values:
+            key = StructType(key.fields[:-1])  # operators put no place of a row in its list
         form = StoreForm(
             store.column_family,
-            _key_put(store),
+            key,
             store.key_encoder,
             store.several_values,
             None if store.value_schema is None else parse_schema_json(store.value_schema),
@@ -151,14 +154,6 @@ class StoreReader:
     def row(self, kind: str, version: int | None) -> dict[str, Any]:
         """The columns that every row about this store has."""
         return {"kind": kind, **vars(self.store), "version": version}
-
-
-def _key_put(store: StoreTask) -> StructType | None:
-    """The schema of the keys as operators put them: without the place of a row in its list."""
-    if store.key_schema is None:
-        return None
-    key = parse_schema_json(store.key_schema)
-    return StructType(key.fields[:-1]) if store.several_values else key
 
 
 def open_stores(task: Task) -> Iterator[tuple[StoreTask, StoreReader]]:

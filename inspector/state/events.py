@@ -81,7 +81,7 @@ class Presence:
     def load(self, block: RecordBlock) -> None:
         """Take over a block of a snapshot."""
         ids = self._ids(block)
-        hashes, sizes = _values(block)
+        hashes, sizes = hash_values(block)
         self._state[ids] = _LIVE
         self._size[ids], self._hash[ids] = sizes, hashes
         self._replace(block, ids)
@@ -90,7 +90,7 @@ class Presence:
         """Apply a block of a delta and return what each record did."""
         ids = self._ids(block)
         replaced = self._replace(block, ids)
-        hashes, sizes = _values(block)
+        hashes, sizes = hash_values(block)
         is_put: Bools = block.value_length >= 0
         order = np.argsort(ids, kind="stable")
         ids, hashes, sizes, is_put = ids[order], hashes[order], sizes[order], is_put[order]
@@ -149,12 +149,8 @@ class Presence:
         return ids
 
 
-def value_hashes(block: RecordBlock) -> UInt64s:
-    """A 64-bit hash of each record's value; of a removal, that of no bytes."""
-    return _values(block)[0]
-
-
-def _values(block: RecordBlock) -> tuple[UInt64s, Int64s]:
+def hash_values(block: RecordBlock) -> tuple[UInt64s, Int64s]:
+    """A 64-bit hash of each record's value, and its bytes; of a removal, those of no bytes."""
     sizes = np.maximum(block.value_length, 0)
     offsets = np.where(block.value_length >= 0, block.value_offset, 0)
     hashes = np.zeros(block.count, np.uint64)

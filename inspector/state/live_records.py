@@ -19,7 +19,7 @@ from inspector.arrays import Int32s, Int64s, longer
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
-from inspector.state.events import value_hashes
+from inspector.state.events import hash_values
 
 _NEVER = -2  # before every place, and even as that of a removal
 _FILE_SHIFT = 40
@@ -148,8 +148,8 @@ class TwoVersions:
         position = positions_of(file_number, ordinals) << 1 | (block.value_length >= 0)
         np.maximum.at(self._last[side], ids, position)
         final = self._last[side][ids] == position
-        self._hash[side][ids[final]] = value_hashes(block)[final]
-        self._size[side][ids[final]] = np.maximum(block.value_length, 0)[final]
+        hashes, sizes = hash_values(block)
+        self._hash[side][ids[final]], self._size[side][ids[final]] = hashes[final], sizes[final]
 
     def start_from_old(self) -> None:
         """Let the new version begin with the files of the old one, which are not read again."""
