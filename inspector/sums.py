@@ -43,12 +43,8 @@ def _functions(kind: Any) -> tuple[Callable[[Any, Any], Any], ...]:
 
 def sum_or_none(numbers: Iterable[int | None]) -> int | None:
     """The sum, if all are known."""
-    total = 0
-    for number in numbers:
-        if number is None:
-            return None
-        total += number
-    return total
+    amounts = list(numbers)
+    return None if None in amounts else sum(filter(None, amounts))
 
 
 def sum_known(numbers: Iterable[int | None]) -> int | None:

@@ -113,10 +113,11 @@ class Term:
         if self.compare == "=":
             yield from _conditions_of(data_type, given, path, self.name)
             return
-        condition = Condition(path, _scalar(data_type, given, self.name), compare=self.compare)
-        if self.compare in _ORDER:
-            self._check_order(condition)
-        yield condition
+        value = _scalar(data_type, given, self.name)
+        no_order = value is None or pa.types.is_nested(value.type) or _is_nan(value)
+        if self.compare in _ORDER and no_order:
+            raise _misfit(self.name, self.text, f"which {self.compare} cannot compare with")
+        yield Condition(path, value, compare=self.compare)
 
     def _of_text(self, data_type: DataType, path: tuple[int, ...]) -> Condition:
         if arrow_type(data_type) not in (pa.string(), pa.large_string()):
@@ -127,11 +128,6 @@ class Term:
         except pa.ArrowInvalid as error:
             raise _misfit(self.name, self.text, str(error)) from None
         return Condition(path, pa.scalar(self.text), compare=self.compare)
-
-    def _check_order(self, condition: Condition) -> None:
-        value = condition.value
-        if value is None or pa.types.is_nested(value.type) or _is_nan(value):
-            raise _misfit(self.name, self.text, f"which {self.compare} cannot compare with")
 
 
 def condition_of(
