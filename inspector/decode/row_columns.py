@@ -281,19 +281,15 @@ def values(page: Page, data_type: types.DataType, cells: Cells, arrow: ArrowType
     page.spend(len(cells))
     data_type = types.storage_type(data_type)
     if isinstance(data_type, types.StructType):
-        return _structs(page, data_type, regions(page, cells), arrow)
+        spans, fixed = regions(page, cells), fixed_bytes(len(data_type.fields))
+        fits = (spans.size >= fixed) & (spans.size % WORD == 0)
+        spans = spans.require(page, fits, "too short for its fields, or not whole words")
+        return struct_fields(page, data_type, spans, spans.present, arrow)
     if isinstance(data_type, types.ArrayType):
         return _lists(page, data_type, regions(page, cells), arrow)
     if isinstance(data_type, types.MapType):
         return _maps(page, data_type, regions(page, cells), arrow)
     return column(page, data_type, cells, arrow)
-
-
-def _structs(page: Page, schema: types.StructType, spans: Regions, arrow: ArrowType) -> Array:
-    fixed = fixed_bytes(len(schema.fields))
-    fits = (spans.size >= fixed) & (spans.size % WORD == 0)
-    spans = spans.require(page, fits, "too short for its fields, or not whole words")
-    return struct_fields(page, schema, spans, spans.present, arrow)
 
 
 def struct_fields(

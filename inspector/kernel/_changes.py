@@ -70,14 +70,10 @@ def change_columns(  # noqa: PLR0913 - the tables, the version, and two results
 def tally(table: Any, touched: Any, step: int, flags: int, sums: Any, by_size: Any) -> int:
     """Add up what a version did to the keys that it touched. Sums that overflow wrap.
 
-    Args:
-        table: one :data:`ROW` per key, after the version.
-        touched: one :data:`TOUCH` per key that it touched.
-        step: number of the version.
-        flags: of the version, as :func:`apply` takes them.
-        sums: one number per name in :data:`SUMS`, which are added to.
-        by_size: for each of :data:`SIZES` how many live rows there are more than before, by bytes;
-            they are added to. Sizes for which there is no room are left out.
+    ``table`` has a :data:`ROW` per key, after the version, and ``touched`` a :data:`TOUCH` per key
+    that it touched; ``step`` and ``flags`` are as :func:`apply` takes them. What is added to: in
+    ``sums`` one number per name in :data:`SUMS`; in ``by_size``, for each of :data:`SIZES`, by how
+    many live rows there are more than before, by bytes, as far as there is room.
 
     Returns:
         The largest size of any row that came, went or changed its size: if it is one for which

@@ -28,12 +28,9 @@ def _busy(lock: threading.Lock) -> Iterator[None]:
 class Interner:
     """Numbers byte strings in order of first appearance: equal bytes, equal number.
 
-    One thread at a time: a second one gets ``RuntimeError``.
-
-    Args:
-        hashed: keep no byte string but 12 bytes of a hash of 16, under a secret that is drawn for
-            each interner. That two of ``n`` strings are taken for one then has a chance of at
-            most ``n * n / 2**96``, whoever chose them.
+    One thread at a time: a second one gets ``RuntimeError``. With ``hashed`` no byte string is kept
+    but 12 bytes of a hash of 16, under a secret that is drawn for each interner. That two of ``n``
+    strings are taken for one then has a chance of at most ``n * n / 2**96``, whoever chose them.
     """
 
     def __init__(self, hashed: bool = False) -> None:
@@ -44,12 +41,7 @@ class Interner:
         self._busy = threading.Lock()
 
     def intern(self, buffer: Any, offsets: Any, lengths: Any, out: Any) -> None:
-        """Give every span its number in ``out``, a new one if its bytes are new.
-
-        Raises:
-            ValueError: a span outside of the buffer, or arrays of different length.
-            RuntimeError: another thread is at work on this interner.
-        """
+        """Give every span its number in ``out``, a new one if its bytes are new."""
         with _busy(self._busy):
             view, starts, sizes = checked_spans(buffer, offsets, lengths)
             numbers = writable(out, np.int64)
@@ -83,14 +75,8 @@ class Interner:
     def gather(self, ids: Any, offsets: Any) -> bytes:
         """The byte strings of some numbers, one after the other.
 
-        Args:
-            ids: the numbers.
-            offsets: filled with one place more than there are numbers: string ``i`` lies at
-                ``offsets[i]:offsets[i + 1]`` of the result.
-
-        Raises:
-            ValueError: a number that was never given, ``offsets`` of another length, or the byte
-                strings are not kept.
+        String ``i`` lies at ``offsets[i]:offsets[i + 1]``: ``offsets`` takes a place more than
+        there are numbers. Raises ValueError where the byte strings are not kept, too.
         """
         with _busy(self._busy):
             if self._secret is not None:

@@ -41,10 +41,6 @@ def scan(
         A status, the number of records found, and the offset of the first byte not consumed (of
         the offending length for ``BAD_KEY_LENGTH`` and ``OVER_LIMIT``, of the record for
         ``BAD_KIND``).
-
-    Raises:
-        ValueError: ``start`` lies outside of the buffer, or there is less room for kinds than for
-            spans.
     """
     start, max_length = number(start), number(max_length)
     view = octets(buffer)

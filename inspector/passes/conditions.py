@@ -135,12 +135,8 @@ def condition_of(
 ) -> tuple[str, tuple[Condition, ...]]:
     """The side of a row that a term is about, and what it says of it.
 
-    Args:
-        term: what was typed.
-        sides: the schemas of key and value as far as they are known; those that may be named.
-
-    Raises:
-        CheckpointError: no such field, or no value of its type.
+    ``sides`` are those that may be named, with their schemas as far as they are known. Raises
+    CheckpointError for a field that is not there, or no value of its type.
     """
     first, _, remainder = term.name.partition(".")
     named = [(first, remainder)] if remainder else []

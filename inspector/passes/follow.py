@@ -69,11 +69,9 @@ class Followed:
         self._stores: dict[StoreId, _Kept] = {}
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The facts of some tasks.
+        """The facts of some tasks, as of :func:`inspector.passes.worker.run_tasks`.
 
-        Args:
-            batches: as :func:`inspector.passes.worker.run_tasks` takes them. Tasks of one partition
-                come one after the other; a version that is not newer is replayed from its files.
+        Those of one partition come one after the other; what is not newer is replayed from files.
         """
         for task in tasks_in(batches):
             yield from fact_batches(self._each_store(task))

@@ -77,8 +77,7 @@ class KeyFilter:
     def bind(self, key: StructType | None, value: StructType | None = None) -> BoundFilter:
         """The filter for one store; without a key schema only keys in hex and hashes mean anything.
 
-        Raises:
-            CheckpointError: not one of the forms, no such field, or no value of the field's type.
+        CheckpointError: not one of the forms, no such field, or no value of the field's type.
         """
         rows: set[bytes] = set()
         hashes: set[str] = set()

@@ -80,10 +80,7 @@ class StoreReader:
         """The records of a file, block by block; the last block only after its end was verified.
 
         A thread of its own makes them where the task has a core for it, unless stores take turns.
-
-        Raises:
-            DecodeError: the file is not what its format says; carries path and offset.
-            OSError: it cannot be read.
+        Raises DecodeError, with path and offset, and OSError.
         """
         ahead = self._decode_ahead and self.storage.turns is None and is_large(file)
         blocks = self.blocks_here(file, check)

@@ -78,16 +78,9 @@ def run_typed_rows(
 ) -> Iterator[pa.RecordBatch]:
     """Rows or changes of some tasks with their types; the form of :func:`inspector.passes.worker`.
 
-    Args:
-        batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is a :class:`TypedTask`. All
-            tasks are of one store.
-        look: reads what the types are made of.
-
-    Yields:
-        Batches of :func:`typed_schema`.
-
-    Raises:
-        InspectorError: something cannot be read, and ``mode`` is ``failfast``.
+    The tasks are :class:`TypedTask`, all of one store; ``look`` reads what the types are made of.
+    Batches are of :func:`typed_schema`. Raises InspectorError where something cannot be read, and
+    ``mode`` is ``failfast``.
     """
     for spec in specs_in(batches):
         yield from _Typed(TypedTask.from_json(spec), look).read()
@@ -189,15 +182,11 @@ def look_again(
     read: Callable[[T], Iterator[pa.RecordBatch]],  # emits batches with the column ``kind``
     *,
     # the same by a new listing, which confirms that files are still there whose paths are given;
-    # raises where they are not
+    # raises OutpacedError where they are not
     again: Callable[[T, Sequence[str]], T],
     looks: int,  # how often; once more if a listing shows nothing new
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of a task, by a later look where files moved before the first row.
-
-    Raises:
-        OutpacedError: as of ``again``.
-    """
+    """Batches of a task, by a later look where files moved before the first row; as ``again``."""
     given = False
     for batch in read(task):
         # Problems, of which a second look may not confirm some.

@@ -33,9 +33,8 @@ from inspector.sums import group_by
 def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Read the partitions of some tasks and emit the facts; signature of ``mapInArrow``.
 
-    Yields:
-        Batches of :func:`inspector.facts.registry.facts_schema`, in an order that depends on
-        these tasks alone.
+    Batches are of :func:`inspector.facts.registry.facts_schema`, in an order that depends on these
+    tasks alone.
     """
     return fact_batches(observe_tasks(batches))
 
@@ -50,10 +49,7 @@ def run_bounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Find out what the records of some tasks' keys show about who made them.
 
     Tasks that have a range of the keys of a group state are told what all ranges show
-    (:attr:`inspector.discovery.tasks.StoreTask.call_bounds`).
-
-    Yields:
-        Batches of :func:`inspector.facts.registry.facts_schema`.
+    (:attr:`inspector.discovery.tasks.StoreTask.call_bounds`). Batches are as of :func:`run_tasks`.
     """
     return fact_batches(chain.from_iterable(map(_bounds, tasks_in(batches))))
 
@@ -65,11 +61,7 @@ def _bounds(task: Task) -> Iterator[Observed[Any]]:
 
 
 def run_fields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Measure what each field takes in the live rows of some tasks' version, without a replay.
-
-    Yields:
-        Batches of :func:`inspector.facts.registry.facts_schema`: field sizes, and problems.
-    """
+    """Measure what each field takes in the live rows of some tasks' version, without a replay."""
     return fact_batches(fact for task in tasks_in(batches) for fact in _look_at(task, _each_field))
 
 

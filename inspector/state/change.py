@@ -150,11 +150,7 @@ class Adder:
         self._largest = max(self._largest, size)
 
     def finish(self, keys: Callable[[], TouchedKeys]) -> ChangeSums:
-        """The sums of the version.
-
-        Args:
-            keys: gives those that it touched; asked if rows are too large for the kernel's counts.
-        """
+        """The sums of a version; ``keys`` gives those that it touched, where rows are too large."""
         more: list[dict[int, int]] = [{} for _ in layout.SIZES]
         used = self.by_size[:, : self._largest + 1]
         of, sizes = used.nonzero()

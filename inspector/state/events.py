@@ -58,10 +58,9 @@ class BlockEvents:
 class Presence:
     """Which keys are there, on the way through the versions of one store.
 
-    Args:
-        known: whether a key that was never seen is absent; else nothing is known of it.
-        values: keep the values of live keys, to show what a record replaced. They then are most of
-            the memory: their bytes, and some 40 bytes each.
+    If ``known``, a key that was never seen is absent; else nothing is known of it. With ``values``
+    those of live keys are kept, to show what a record replaced. They then are most of the memory:
+    their bytes, and some 40 bytes each.
     """
 
     def __init__(self, *, known: bool = True, values: bool = False) -> None:

@@ -62,11 +62,9 @@ def shared_part(shared_fields: list[bool], fields: int) -> Int64s:
     """Masks by which keys are in one range whose first fields and variable parts are equal.
 
     Null bits do not count, nor where variable parts lie: a row of fewer fields has them elsewhere
-    (``keyWithIndexToValue`` of a join has the join key's fields and one more).
-
-    Args:
-        shared_fields: of each field that is shared, whether its word is its value.
-        fields: how many fields the key has; those behind the shared ones do not count.
+    (``keyWithIndexToValue`` of a join has the join key's fields and one more). ``shared_fields``
+    says of each field that is shared whether its word is its value; of ``fields`` those behind them
+    do not count.
     """
     bits = (fields + 63) // 64
     words = [0] * bits + [-1 if fixed else 0 for fixed in shared_fields]  # all bits

@@ -190,11 +190,7 @@ class StateMap:
         # numbers
         follow: Callable[[Change], None] | None = None,
     ) -> Changes:
-        """Apply the records of several versions to come, and close each of these.
-
-        Returns:
-            What they changed.
-        """
+        """Apply the records of several versions to come, and close each: what they changed."""
         ids, hashes, clocks = self._read(block)
         at = of_record = ends.searchsorted(np.arange(len(ids)), "right")
         touched = np.empty(len(ids), layout.TOUCH)
@@ -454,13 +450,9 @@ class StateMap:
         return clocks
 
     def _note_again(self, ids: Int64s, clocks: Int64s, earlier: Int64s | None) -> None:
-        """Note of the keys that had a record of the version before what the last one replaced.
-
-        Args:
-            ids: of the keys of a block's records.
-            clocks: that each puts; NO_CLOCK for a removal.
-            earlier: what :meth:`_clocks_put` gave before the block; None for the first one.
-        """
+        """Note of the keys that had a record of the version before what the last one replaced."""
+        # Of a block's records the keys and the clocks that they put, and what `_clocks_put` gave
+        # before the block; None for the first one.
         if earlier is not None:
             before = np.flatnonzero(earlier != NO_CLOCK)
             self._again |= zip(ids[before].tolist(), earlier[before].tolist(), strict=True)
