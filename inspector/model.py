@@ -155,14 +155,10 @@ class Limits:
 LIMITS_VARIABLE = "INSPECTOR_LIMITS"
 
 
-def _limits() -> tuple[Limits, str]:
-    try:
-        return Limits.parse(os.environ.get(LIMITS_VARIABLE, "")), ""
-    except ValueError as error:
-        return Limits(), f"{LIMITS_VARIABLE}: {error}"
-
-
-LIMITS, LIMITS_FAULT = _limits()
+try:
+    LIMITS, LIMITS_FAULT = Limits.parse(os.environ.get(LIMITS_VARIABLE, "")), ""
+except ValueError as error:
+    LIMITS, LIMITS_FAULT = Limits(), f"{LIMITS_VARIABLE}: {error}"
 """The limits of this process; and what is wrong with the variable that sets them, or no text."""
 
 
@@ -226,8 +222,8 @@ class TimeoutKind(enum.Enum):
     @property
     def other(self) -> TimeoutKind:
         """The one that it is not."""
-        event = TimeoutKind.EVENT_TIME
-        return TimeoutKind.PROCESSING_TIME if self is event else event
+        event, processing = TimeoutKind
+        return processing if self is event else event
 
 
 class ProblemMode(enum.Enum):
@@ -309,12 +305,10 @@ class Subset:
         number, _, count = text.partition("/")
         if not (number.isdecimal() and count.isdecimal()):
             raise ValueError(f"got the subset {text!r}, expected one such as 1/24")
-        key_range = cls(int(number), int(count))
-        if not 1 <= key_range.number <= key_range.count <= MOST_SUBSETS:
-            raise ValueError(
-                f"got the subset {text!r}, expected a part from 1 on of at most {MOST_SUBSETS:,}"
-            )
-        return key_range
+        if not 1 <= int(number) <= int(count) <= MOST_SUBSETS:
+            expected = f"a part from 1 on of at most {MOST_SUBSETS:,}"
+            raise ValueError(f"got the subset {text!r}, expected {expected}")
+        return cls(int(number), int(count))
 
     def has(self, path: str) -> bool:
         """Whether a file is in the part, by its path below the checkpoint's root."""

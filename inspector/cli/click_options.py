@@ -62,12 +62,8 @@ def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
         help="Output format; ndjson and csv contain the main table only.  [default: by the "
         "suffix of the output file, else table]",
     )
-    yield click.Option(
-        ["-O", "--output-file"],
-        type=click.Path(),
-        help="Write the report to this file. The file is replaced only when the report is "
-        "complete.",
-    )
+    file = "Write the report to this file. The file is replaced only when the report is complete."
+    yield click.Option(["-O", "--output-file"], type=click.Path(), help=file)
     yield click.Option(["--force"], is_flag=True, help="Overwrite the output file.")
     yield from display_options()
     yield from message_options()
@@ -80,9 +76,8 @@ def many_options() -> Iterator[click.Option]:
     )
     at_once = "Number of checkpoints to read at the same time.  [default: 4, or 64 on Spark]"
     yield click.Option(["--at-once"], type=click.IntRange(1), metavar="N", help=at_once)
-    yield ViewOption(
-        ["--details"], is_flag=True, help="With several checkpoints, show the whole report of each."
-    )
+    details = "With several checkpoints, show the whole report of each."
+    yield ViewOption(["--details"], is_flag=True, help=details)
 
 
 def shown_options() -> Iterator[click.Option]:
@@ -126,11 +121,8 @@ def output_format(parsed: Mapping[str, Any], formats: tuple[str, ...]) -> str:
 def message_options() -> Iterator[click.Option]:
     """What is said on stderr."""
     yield ViewOption(["-q", "--quiet"], is_flag=True, help="Print only errors on stderr.")
-    yield ViewOption(
-        ["--no-progress"],
-        is_flag=True,
-        help="Do not show progress. It is shown only if stderr is a terminal.",
-    )
+    no_progress = "Do not show progress. It is shown only if stderr is a terminal."
+    yield ViewOption(["--no-progress"], is_flag=True, help=no_progress)
 
 
 def own_options(analysis: Analysis, parsed: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,21 +144,20 @@ def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED)
     if parsed.get("batch") is not None and parsed.get("state_version") is not None:
         raise click.UsageError("--batch and --state-version exclude each other")
     values: dict[str, Any] = {}
+    engine: dict[str, Any] = {}
     for item in shared:
         if _name(item) in parsed:
             value = parsed[_name(item)]
             is_word = issubclass(item.kind, enum.Enum) and value is not None
-            values[item.name] = item.kind(value) if is_word else value
-    names = [name for name in values if name.startswith("engine.")]
-    engine = {name.removeprefix("engine."): values.pop(name) for name in names}
+            target = engine if item.name.startswith("engine.") else values
+            target[item.name.removeprefix("engine.")] = item.kind(value) if is_word else value
     try:  # once, and not for each of many checkpoints
         Thresholds.parse(values.get("thresholds", {}))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     if engine:
-        notify, watch = _messages(parsed), watch_of(parsed)
-        verbose = bool(parsed.get("verbose"))
-        values["engine"] = EngineOptions(**engine, notify=notify, watch=watch, verbose=verbose)
+        engine |= {"notify": _messages(parsed), "watch": watch_of(parsed)}
+        values["engine"] = EngineOptions(**engine, verbose=bool(parsed.get("verbose")))
     return Options(**values)
 
 
@@ -188,13 +179,13 @@ def _name(declared: Parameter) -> str:
 
 
 def _argument(declared: Parameter, *, many: bool) -> click.Argument:
+    name, metavar, required = declared.name, declared.option.metavar, declared.required
     if many:
-        return click.Argument([f"{declared.name}s"], metavar="PATH...", nargs=-1, required=True)
-    metavar = declared.option.metavar
-    if metavar is not None and not declared.required:
+        return click.Argument([f"{name}s"], metavar="PATH...", nargs=-1, required=True)
+    if metavar is not None and not required:
         metavar = f"[{metavar}]"
     kind = click.Choice(declared.choices) if declared.choices else None
-    return click.Argument([declared.name], type=kind, metavar=metavar, required=declared.required)
+    return click.Argument([name], type=kind, metavar=metavar, required=required)
 
 
 def _option(declared: Parameter) -> click.Option:
@@ -220,11 +211,9 @@ def _option(declared: Parameter) -> click.Option:
 def _type(declared: Parameter) -> click.ParamType[Any] | None:
     if declared.choices:
         return click.Choice(declared.choices)
-    if declared.option.size:
-        return ByteSize()
-    if declared.many and declared.kind is str:
-        return _Lines()
-    return click.IntRange(declared.option.minimum) if declared.kind is int else None
+    if declared.kind is int:
+        return ByteSize() if declared.option.size else click.IntRange(declared.option.minimum)
+    return _Lines() if declared.many and declared.kind is str else None
 
 
 class _Lines(click.types.StringParamType):
@@ -271,7 +260,6 @@ class ByteSize(click.ParamType[int]):
         return size
 
 
-PATIENCE_SECONDS = 1.0  # what takes less shows nothing
 REFRESH_SECONDS = 0.2
 ROOM_FOR_BAR = 60  # a narrower terminal has room for the numbers alone
 
@@ -291,7 +279,7 @@ def watch_of(parsed: Mapping[str, Any]) -> Watch:
 @contextmanager
 def shown(
     measure: Callable[[], Measure],
-    patience: float = PATIENCE_SECONDS,
+    patience: float = 1.0,
     console: Console | None = None,
     *,
     color: bool = False,

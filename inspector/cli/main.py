@@ -33,7 +33,6 @@ HELP_ORDER = (
 """The order of the help: from the whole to the single key. Others follow by their names."""
 
 _BUG = "\nThis is a bug in the inspector; INSPECTOR_DEBUG=1 shows where it happened."
-SIMILAR = 0.6  # how alike a command must be to what was typed to be proposed, by difflib
 
 
 def commands() -> list[str]:
@@ -78,9 +77,8 @@ class _Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            near = difflib.get_close_matches(name, commands(), cutoff=SIMILAR)
-            shown = "inspector -h lists all commands"
-            hint = f"Did you mean {' or '.join(near)}?" if near else shown
+            near = " or ".join(difflib.get_close_matches(name, commands()))
+            hint = f"Did you mean {near}?" if near else "inspector -h lists all commands"
             ctx.fail(f"Unknown command {name!r}. {hint}")
         return super().resolve_command(ctx, args)
 
@@ -126,10 +124,8 @@ def run() -> None:
             sys.exit(Exit.INTERRUPTED)
         except Exception as error:  # noqa: BLE001 - so that no fault ends without a word
             code, message = exit_of(error), escape(message_of(error))
-            if code is Exit.INTERNAL:
-                click.echo(message + _BUG, err=True)
-                if os.environ.get("INSPECTOR_DEBUG"):
-                    click.echo(escape_lines(redact(traceback.format_exc())), err=True)
-            else:
-                click.echo(f"error: {message}", err=True)
+            is_bug = code is Exit.INTERNAL
+            click.echo(message + _BUG if is_bug else f"error: {message}", err=True)
+            if is_bug and os.environ.get("INSPECTOR_DEBUG"):
+                click.echo(escape_lines(redact(traceback.format_exc())), err=True)
             sys.exit(code)

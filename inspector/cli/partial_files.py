@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import stat
 import sys
 import threading
 from collections.abc import Iterator
@@ -18,8 +17,6 @@ import click
 _PARTIAL: set[Path] = set()  # files under way, and folders that were made for them, in this process
 _CREATING = threading.RLock()  # held while a file is created, and for good by who ends the process
 _CREATION_SECONDS = 0.5  # a storage that takes longer to create a file keeps no process from ending
-
-_REMOVALS = 20
 
 
 @contextmanager
@@ -60,7 +57,7 @@ def remove_all() -> None:
     # Of commands only copy loads it.
     destination = sys.modules.get("inspector.checkpoint.destination")
     for folder in tuple(getattr(destination, "UNFINISHED", ())):
-        for _ in range(_REMOVALS):  # other threads still write into it
+        for _ in range(20):  # other threads still write into it
             shutil.rmtree(folder, ignore_errors=True)
             if not os.path.exists(folder):
                 break
@@ -75,14 +72,11 @@ def remove(path: Path) -> None:
 
 def is_written_through(target: Path) -> bool:
     """Whether a target is a device or a pipe, which keeps its place (UsageError: a folder)."""
-    if not target.exists():
-        return False
-    mode = target.stat().st_mode
-    if stat.S_ISDIR(mode):
+    if target.is_dir():
         raise click.UsageError(f"{target} is a folder, expected a file")
-    if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):
+    if target.is_char_device() or target.is_fifo():
         return True
-    if not stat.S_ISREG(mode):
+    if target.exists() and not target.is_file():
         raise click.UsageError(f"{target} is not a regular file and is not overwritten")
     return False
 
@@ -95,7 +89,6 @@ def real_target(path: str) -> Path:
 _ENDING = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
-_SHOW_CURSOR = "\x1b[?25h\n"
 
 
 @contextmanager
@@ -143,5 +136,5 @@ def _end(number: int, _frame: FrameType | None) -> None:
     with suppress(Exception):
         # A progress bar hides the cursor.
         if sys.stderr.isatty():
-            os.write(sys.stderr.fileno(), _SHOW_CURSOR.encode())
+            os.write(sys.stderr.fileno(), b"\x1b[?25h\n")
     os._exit(128 + number)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from inspector.plain_text import escape
@@ -31,7 +30,7 @@ _WORDS: dict[Unit, Callable[[Any], str]] = {
 }
 
 
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_NOTHING: Mapping[str, Any] = {}
 
 
 def cell_text(column: Column, value: Any) -> str:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
+from textwrap import wrap
 from typing import Any
 
 from rich.cells import cell_len
@@ -66,11 +67,10 @@ def _measure(column: Column, rows: Sequence[Mapping[str, object]], display: Disp
     if is_cut:
         cells = [c if len(c) <= LONGEST_VALUE else f"{c[:LONGEST_VALUE]}..." for c in cells]
     widest = max(map(cell_len, cells))
+    head = wrap(column.head.upper(), max(widest, 1), break_long_words=False, break_on_hyphens=False)
     if display.width is None:
         # One line and one word for each column: what is piped is searched and cut.
-        head: Sequence[str] = [column.head.upper().replace(" ", "_")]
-    else:
-        head = wrapped_head(column.head.upper(), widest)
+        head = [column.head.upper().replace(" ", "_")]
     natural = max(widest, *map(cell_len, head))
     folded = max((display.width or 0) // WORDS, *map(cell_len, head))
     if column.unit is Unit.TEXT and display.width:
@@ -79,17 +79,6 @@ def _measure(column: Column, rows: Sequence[Mapping[str, object]], display: Disp
         folded = max([folded, *(word for word in words if word <= display.width // 2)])
     least = min(natural, folded) if column.unit in FOLDED else natural
     return Drawn(column, head, cells, natural, least, is_cut)
-
-
-def wrapped_head(head: str, width: int) -> Sequence[str]:
-    """The words of a head on as few lines as a width allows."""
-    lines: list[str] = []
-    for word in head.split(" "):
-        if lines and len(lines[-1]) + 1 + len(word) <= width:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return lines
 
 
 def _fitting(measured: Sequence[Drawn], width: int) -> list[Drawn]:

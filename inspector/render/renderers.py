@@ -11,30 +11,11 @@ from inspector.render.plain import render_csv, render_ndjson
 from inspector.render.report_data import ReportData
 from inspector.render.text import render_markdown, render_text
 
-
-def _html(report: ReportData, _display: Display) -> Iterator[str]:
-    from inspector.render.page.document import render_page  # noqa: PLC0415 - few are pages
-
-    return render_page(report)
-
-
-def _junit(report: ReportData) -> Iterator[str]:
-    from inspector.render.as_junit import render_junit  # noqa: PLC0415 - loads an XML library
-
-    return render_junit(report)
-
-
 _MACHINE: dict[str, Callable[[ReportData], Iterator[str]]] = {
     "json": render_json,
     "ndjson": render_ndjson,
     "csv": render_csv,
-    "junit": _junit,
     "prometheus": render_prometheus,
-}
-_PEOPLE: dict[str, Callable[[ReportData, Display], Iterator[str]]] = {
-    "table": render_text,
-    "markdown": render_markdown,
-    "html": _html,
 }
 FORMATS = ("table", "json", "ndjson", "csv", "markdown", "html")  # the formats of every report
 OF_VERDICTS = ("junit", "prometheus")  # formats of reports with a verdict
@@ -55,6 +36,15 @@ def render(
     report: ReportData, output: str = "table", display: Display | None = None
 ) -> Iterator[str]:
     """The report as text, piece by piece, in one of :data:`FORMATS`; without limits by default."""
+    if output == "html":
+        from inspector.render.page.document import render_page  # noqa: PLC0415 - few are pages
+
+        return render_page(report)
+    if output == "junit":
+        from inspector.render.as_junit import render_junit  # noqa: PLC0415 - loads an XML library
+
+        return render_junit(report)
     if output in _MACHINE:
         return _MACHINE[output](report)
-    return _PEOPLE[output](report, display or Display())
+    for_people = {"table": render_text, "markdown": render_markdown}[output]
+    return for_people(report, display or Display())

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from inspector.render.display import Display
-from inspector.render.fitting import LONGEST_VALUE, drawn_table, wrapped_head
+from inspector.render.fitting import LONGEST_VALUE, drawn_table
 from inspector.render.tabular import Column, Table, Unit
 from tests.render.samples import table as hostile_table
 
@@ -93,9 +93,13 @@ def test_what_is_hostile_is_escaped_at_any_width(width: int | None) -> None:
     assert all(c == "\n" or c.isprintable() for c in text)
 
 
-def test_a_head_takes_as_few_lines_as_it_can() -> None:
-    assert wrapped_head("SAME VALUE PUTS", 10) == ["SAME VALUE", "PUTS"]
-    assert wrapped_head("SAME VALUE PUTS", 1) == ["SAME", "VALUE", "PUTS"]
+@pytest.mark.parametrize(
+    ("cell", "lines"), [("x" * 10, ["SAME VALUE", "PUTS"]), ("x", ["SAME", "VALUE", "PUTS"])]
+)
+def test_a_head_takes_as_few_lines_as_it_can(cell: str, lines: list[str]) -> None:
+    made = Table("t", "title", (Column("same_value_puts"),), [{"same_value_puts": cell}])
+    _, *head, _ = "".join(drawn_table(made, Display(80))).splitlines()
+    assert [line.strip() for line in head] == lines
 
 
 def test_a_long_value_is_cut_where_not_every_column_is_shown() -> None:
