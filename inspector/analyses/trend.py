@@ -13,10 +13,9 @@ from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.options import ENGINE, LIMIT, STORAGE, Option, Options, View
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.exceptions import CheckpointError
-from inspector.render import audit_history
+from inspector.render import audit_history, page
 from inspector.render import tabular as t
 from inspector.render.fleet_rows import short_names
-from inspector.render.page import page_model as page
 from inspector.render.report import Report
 
 DAYS = 30

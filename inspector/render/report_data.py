@@ -16,7 +16,7 @@ from inspector.render.tabular import Table
 
 if TYPE_CHECKING:
     from inspector.checkpoint.state_schema import StateSchema
-    from inspector.render.page.page_model import LineChart, Section
+    from inspector.render.page import LineChart, Section
 
 _LONGEST_PATH = 120
 

@@ -19,12 +19,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin
 
 from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import dataclass, field, fields, hints_of, replace
-from inspector.quantities import go_on_with
+from inspector.quantities import count_text, go_on_with
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -106,7 +106,7 @@ class Table:
         """Its name and size: rows are many, and may be personal data."""
         rows = self.rows
         count = len(rows) if isinstance(rows, Sized) else getattr(rows, "count", None)
-        words = "" if count is None else f", {count:,} {'row' if count == 1 else 'rows'}"
+        words = "" if count is None else f", {count_text(count, 'row')}"
         return f"<Table {self.name}: {len(self.columns)} columns{words}>"
 
 
@@ -173,7 +173,7 @@ class Row:
         place of the declared one.
         """
         chosen = cls.columns() if columns is None else tuple(columns)
-        listed = [values(row) for row in rows] if isinstance(rows, list) else map(values, rows)
+        listed = list(map(values, rows)) if isinstance(rows, list) else map(values, rows)
         words = cls.when_empty if empty is None else empty
         return Table(cls.table_name, title, chosen, listed, words, shown)
 
@@ -336,7 +336,7 @@ class StreamedRows:
                 "analysis again, or to_arrow(), to_pandas() or to_dict() before anything else"
             )
         self._given = True
-        return self._rest()
+        return chain(self._ahead, self._source)
 
     def __repr__(self) -> str:
         kept = "read when they are needed" if self._kept is None else f"{len(self._kept):,} kept"
@@ -365,8 +365,3 @@ class StreamedRows:
         """Read all rows and hold them; InspectorError if they have been read before."""
         if self._kept is None:
             self._kept = list(self)
-
-    def _rest(self) -> Iterator[Mapping[str, Any]]:
-        ahead, self._ahead = self._ahead, []
-        yield from ahead
-        yield from self._source

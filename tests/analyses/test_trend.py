@@ -11,7 +11,7 @@ import pytest
 import inspector.api as api
 from inspector.exceptions import CheckpointError
 from inspector.render import audit_history
-from inspector.render.page.page_model import BarChart, LineChart
+from inspector.render.page import BarChart, LineChart
 
 NOW = datetime(2026, 5, 31, 12, tzinfo=timezone.utc)
 

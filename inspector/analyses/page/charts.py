@@ -14,7 +14,7 @@ from inspector.merge.collect import Facts
 from inspector.model import DEFAULT_STORE, StoreId, StoreName
 from inspector.operators.rule import RowPart
 from inspector.quantities import share_text
-from inspector.render.page.page_model import Bar, BarChart, LineChart, Series
+from inspector.render.page import Bar, BarChart, LineChart, Series
 from inspector.render.tabular import Table, Unit
 from inspector.sparktypes import unique_names, widen_timeout
 from inspector.sums import sum_by_key, sum_or_none

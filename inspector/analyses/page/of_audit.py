@@ -26,7 +26,7 @@ from inspector.facts.leftover_facts import Leftover
 from inspector.model import Redact
 from inspector.quantities import capitalise
 from inspector.render import tabular as t
-from inspector.render.page.page_model import Block, Section, Text
+from inspector.render.page import Block, Section, Text
 from inspector.render.report import Report
 
 _HIDDEN = {

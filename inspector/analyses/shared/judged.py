@@ -45,7 +45,7 @@ from inspector.sums import sum_by_key
 if TYPE_CHECKING:
     from inspector.facts.versions import VersionFacts
     from inspector.merge.collect import Facts
-    from inspector.render.page.page_model import LineChart
+    from inspector.render.page import LineChart
 
 
 @dataclass(frozen=True)

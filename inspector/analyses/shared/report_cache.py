@@ -35,7 +35,7 @@ from inspector.kernel.loader import kernel_name
 from inspector.model import LIMITS, Certainty, Problem, Redact, StoreId
 from inspector.providers.chain import FileNames
 from inspector.providers.registry import classify
-from inspector.render.page.page_model import LineChart, Series
+from inspector.render.page import LineChart, Series
 from inspector.render.report import Report
 from inspector.render.report_data import Part
 from inspector.render.tabular import Column, Estimate, Rank, Table, Title, Unit

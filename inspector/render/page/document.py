@@ -41,7 +41,7 @@ from inspector.render.cells import (
 )
 from inspector.render.first_screen import Line, command_line, first_screen
 from inspector.render.fleet_rows import cause_text, groups_of, short_history, short_names
-from inspector.render.page.page_model import MOST_ROWS, BarChart, Block, LineChart, Section, Text
+from inspector.render.page import MOST_ROWS, BarChart, Block, LineChart, Section, Text
 from inspector.render.plain import ProblemRow, problem_row
 from inspector.render.report_data import ReportData
 from inspector.render.tabular import Column, Table, Unit

@@ -21,7 +21,7 @@ from inspector.analyses.page.of_audit import page_request
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.merge.collect import Facts
-from inspector.render.page.page_model import LineChart
+from inspector.render.page import LineChart
 from inspector.sums import sum_or_none
 from tests.cli.support import checkpoint_of, copy_of
 

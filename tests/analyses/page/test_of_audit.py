@@ -16,7 +16,7 @@ from inspector.discovery.tasks import Request
 from inspector.merge.collect import Facts
 from inspector.model import Redact
 from inspector.render.cells import summary_name
-from inspector.render.page.page_model import Section, Text
+from inspector.render.page import Section, Text
 from inspector.render.renderers import render
 from inspector.render.tabular import Table
 from tests.cli.support import checkpoint_of, copy_of

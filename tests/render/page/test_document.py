@@ -12,17 +12,17 @@ from dataclasses import replace
 import pytest
 
 from inspector.render.as_json import render_json
-from inspector.render.page import document
-from inspector.render.page.document import (
-    json_for_html,
-    render_fleet_page,
-    render_page,
-)
-from inspector.render.page.page_model import (
+from inspector.render.page import (
     LineChart,
     Section,
     Series,
     Text,
+    document,
+)
+from inspector.render.page.document import (
+    json_for_html,
+    render_fleet_page,
+    render_page,
 )
 from inspector.render.report import Report
 from inspector.render.tabular import Unit

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from inspector.render.page.document import (
-    bars_view,
-    chart_view,
-    growth_of,
-    table_view,
-    views_of,
-)
-from inspector.render.page.page_model import (
+from inspector.render.page import (
     MOST_ROWS,
     Bar,
     BarChart,
     LineChart,
     Series,
     Text,
+)
+from inspector.render.page.document import (
+    bars_view,
+    chart_view,
+    growth_of,
+    table_view,
+    views_of,
 )
 from inspector.render.tabular import Column, Table, Unit
 from tests.render.samples import EMPTY, table
