@@ -130,14 +130,10 @@ def _of_url(url: str) -> Iterator[str]:
 
 
 def _of_options(options: Mapping[str, str]) -> set[str]:
-    leaves = {leaf for name, value in options.items() for leaf in _leaves(name, value)}
-    urls = {
-        secret
-        for value in options.values()
-        for url in _URL.findall(str(value))
-        for secret in _of_url(url)
-    }
-    return {text for text in leaves | urls if len(text) >= SHORTEST}
+    secrets: set[str] = set()
+    for name, value in options.items():
+        secrets.update(_leaves(name, value), *map(_of_url, _URL.findall(str(value))))
+    return {text for text in secrets if len(text) >= SHORTEST}
 
 
 def _leaves(name: str, value: object) -> Iterator[str]:

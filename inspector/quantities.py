@@ -109,12 +109,10 @@ def long_duration_text(millis: int) -> str:
     if millis < 0:
         return f"-{long_duration_text(-millis)}"
     words: list[str] = []
-    for unit, size in _MILLIS:
+    for unit, size in (*_MILLIS, ("ms", 1)):
         amount, millis = divmod(millis, size)
         if amount:
             words.append(f"{amount} {unit}")
-    if millis:
-        words.append(f"{millis} ms")
     return " ".join(words[:2]) or "0 s"
 
 

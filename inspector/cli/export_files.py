@@ -147,17 +147,15 @@ _NO_FIELDS = pa.struct([("__dummy__", pa.null())])
 
 def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
     """Where tables go: one into a file, several into a folder, or a click.UsageError."""
-    folder = Path(output)
-    if folder.is_dir() or output.endswith(("/", os.sep)) or len(names) > 1:
-        if folder.exists() and not folder.is_dir():
-            raise click.UsageError(f"{output} is a file, and {len(names)} stores need a folder")
-        if not folder.exists() and not output.endswith(("/", os.sep)) and folder.suffix == suffix:
-            raise click.UsageError(
-                f"{output} names a file, and there are {len(names)} stores: name a folder, or one "
-                "store with --operator and --store"
-            )
-        return [folder / f"{name}{suffix}" for name in names]
-    return [folder]
+    folder, is_named = Path(output), output.endswith(("/", os.sep))
+    if not (folder.is_dir() or is_named or len(names) > 1):
+        return [folder]
+    if folder.exists() and not folder.is_dir():
+        raise click.UsageError(f"{output} is a file, and {len(names)} stores need a folder")
+    if not folder.exists() and not is_named and folder.suffix == suffix:
+        hint = "name a folder, or one store with --operator and --store"
+        raise click.UsageError(f"{output} names a file, and there are {len(names)} stores: {hint}")
+    return [folder / f"{name}{suffix}" for name in names]
 
 
 @contextmanager
