@@ -113,7 +113,8 @@ class Form:
             yield junit_suite(report)
 
     def paragraph(self, text: str) -> Iterator[str]:
-        """Text for people."""
+        """Text for people, below an empty line."""
+        yield "\n"
         if self.output == "markdown":
             yield f"{markdown_text(text)}\n\n"
         else:
@@ -224,11 +225,9 @@ def _for_people(
             title = f"{table.title}. {around}".strip()
             yield from drawn_table(replace(table, title=title, rows=rows), form.display)
     if left_out:
-        yield "\n"
         hidden = short_count_text(left_out, "checkpoint")
         yield from form.paragraph(f"{hidden} not shown, by --level and --finding.")
     for path in gone:
-        yield "\n"
         yield from form.paragraph(f"{path} is in the baseline, but was not found.")
     yield from _actions(form, members)
     for member in members if form.details else ():
@@ -240,8 +239,10 @@ def _for_people(
             yield from form.display.text(escape(path), "heading")
         yield from member.text()
     if not form.details:
-        yield "\n"
-        yield from form.paragraph(HINT)
+        yield from form.paragraph(
+            "Use --details for the whole report of each checkpoint, --wide for a row with all "
+            "numbers, --level and --finding for some of them."
+        )
 
 
 def _cause_list(
@@ -272,7 +273,6 @@ def _actions(form: Form, members: Sequence[Member]) -> Iterator[str]:
     """What to change, once for each finding that is the cause of some; the notes only by name."""
     counts = Counter(m.to_do for m in members if m.to_do and m.level is not Level.INFO)
     if counts:
-        yield "\n"
         yield from form.paragraph("Recommended actions, by finding:")
     for (name, to_do), number in counts.items():
         of = f" ({short_count_text(number, 'checkpoint')})" if number > 1 else ""
@@ -282,12 +282,5 @@ def _actions(form: Form, members: Sequence[Member]) -> Iterator[str]:
             yield from form.display.text(f"{to_do}{of}", before=f"{name}  ")
     notes = sorted({m.to_do[0] for m in members if m.to_do and m.level is Level.INFO})
     if notes:
-        yield "\n"
         listed = " ".join(notes)
         yield from form.paragraph(f"The findings of level info: inspector explain {listed}")
-
-
-HINT = (
-    "Use --details for the whole report of each checkpoint, --wide for a row with all numbers, "
-    "--level and --finding for some of them."
-)
