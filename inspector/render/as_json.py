@@ -41,10 +41,9 @@ def render_json(report: ReportData) -> Iterator[str]:
     before = dumps(head)[:-1] + ", "
     if primary.name not in LISTED:
         yield before + '"rows": ['
-        comma, before = "\n", "\n], "
-        for row in primary.rows:
-            yield comma + dumps(plain_row(primary, row))
-            comma = ",\n"
+        before = "\n], "
+        for number, row in enumerate(primary.rows):
+            yield (",\n" if number else "\n") + dumps(plain_row(primary, row))
     tail = {
         "tables": {
             table.name: [plain_row(table, row) for row in table.rows]
