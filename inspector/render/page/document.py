@@ -427,29 +427,27 @@ def growth_of(charts: Sequence[LineChart]) -> Iterator[View]:
             (first, begin), (last, end) = points[0], points[-1]
             start, now = (number_text(chart.scale, value) for value in (begin, end))
             text = f"{start} after {chart.over[0]} {first}, {now} after {chart.over[0]} {last}"
-            yield View(title=chart.title, text=text, svg=Markup(_svg(chart.batches, values)))
+            drawing = (
+                environment()
+                .get_template("growth.svg.j2")
+                .render(width=WIDTH, height=HEIGHT, lines=list(_polylines(chart.batches, values)))
+            )
+            yield View(title=chart.title, text=text, svg=Markup(drawing))
 
 
-def _svg(batches: Sequence[int], values: Sequence[int | None]) -> str:
+def _polylines(batches: Sequence[int], values: Sequence[int | None]) -> Iterator[str]:
+    """The points of each line between batches without a value."""
     step = -(-len(values) // MOST_POINTS)
     sampled = list(zip(batches, values, strict=True))[::-step][::-1]
     first, last = sampled[0][0], sampled[-1][0]
     across = WIDTH / max(last - first, 1)
     up = (HEIGHT - 4) / (max(value for _, value in sampled if value is not None) or 1)
-    lines = []
     for is_known, points in groupby(sampled, lambda point: point[1] is not None):
         if is_known:
-            line = " ".join(
+            yield " ".join(
                 f"{(batch - first) * across:.0f},{HEIGHT - 2 - (value or 0) * up:.1f}"
                 for batch, value in points
             )
-            lines.append(f'<polyline vector-effect="non-scaling-stroke" points="{line}"/>')
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" fill="none" '
-        'stroke="currentColor" stroke-width="2" preserveAspectRatio="none" aria-hidden="true" '
-        f'focusable="false"><path d="M0 {HEIGHT - 1}H{WIDTH}" stroke-width="1" opacity=".35"/>'
-        f"{''.join(lines)}</svg>"
-    )
 
 
 @dataclass(frozen=True)
