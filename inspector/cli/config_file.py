@@ -87,11 +87,7 @@ def _contents(
     folder = Path.cwd()
     files = (candidate / PROJECT for candidate in (folder, *folder.parents))
     project = next((file for file in files if file.is_file()), None)
-    try:
-        is_same = project is not None and value is not None and project.samefile(value)
-    except OSError:
-        is_same = False
-    if project is not None and not is_same:
+    if project is not None and os.path.realpath(project) != os.path.realpath(value or ""):
         try:
             data, fault = _read_project(project)
             if fault is None:
