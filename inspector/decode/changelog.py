@@ -28,7 +28,7 @@ WITH_LINEAGE = (3, 4)  # versions of changelogs that say what they are based on
 _LENGTH_BYTES = 2
 _VERSION = re.compile(rb"v([0-9]{1,5})")
 _LONGEST_VERSION = 6
-_MAX_VERSION = (1 << 62) - 1
+_VERSIONS = range(1 << 62)
 
 
 @dataclass(frozen=True)
@@ -122,15 +122,7 @@ def _lineage(text: bytes, offset: int) -> Iterator[LineageItem]:
     for item in items:
         fields = item if isinstance(item, dict) else {}
         version, unique_id = fields.get("version"), fields.get("checkpointUniqueId")
-        if (
-            isinstance(version, bool)
-            or not isinstance(version, int)
-            or not 0 <= version <= _MAX_VERSION
-            or not isinstance(unique_id, str)
-        ):
-            raise DecodeError(
-                f"got {str(item)[:80]!r} in the lineage, expected version and checkpointUniqueId "
-                "(raw offset)",
-                offset=offset,
-            )
+        if type(version) is not int or version not in _VERSIONS or not isinstance(unique_id, str):
+            got, names = f"got {str(item)[:80]!r} in the lineage", "version and checkpointUniqueId"
+            raise DecodeError(f"{got}, expected {names} (raw offset)", offset=offset)
         yield LineageItem(version, unique_id)

@@ -22,7 +22,6 @@ MAGIC = b"\x82SNAPPY\x00"
 _INT32 = struct.Struct(">i")
 _VERSIONS = struct.Struct(">ii")
 _VERSION = 1  # SnappyCodec.currentHeader; a reader needs to know the lowest compatible one
-_VARINT_BYTES = 5  # of a 32-bit number
 
 
 def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
@@ -62,7 +61,7 @@ def _versions(source: Source) -> None:
 def _decompressed_length(block: memoryview, start: int) -> int:
     """The number at the start of a raw Snappy block: 7 bits to a byte, lowest first."""
     size = 0
-    for i, byte in enumerate(block[:_VARINT_BYTES]):
+    for i, byte in enumerate(block[:5]):  # of a 32-bit number
         size |= (byte & 0x7F) << 7 * i
         if byte < 0x80:
             return size

@@ -93,10 +93,8 @@ def _struct(schema: types.StructType, value: Mapping[str, Any]) -> dict[str, Any
     names = types.unique_names(schema.fields)
     if set(value) != set(names):
         raise ValueError(f"expected an object with the fields {', '.join(names)}")
-    return {
-        name: plain_value(field.data_type, value[name])
-        for name, field in zip(names, schema.fields, strict=True)
-    }
+    pairs = zip(names, schema.fields, strict=True)
+    return {name: plain_value(field.data_type, value[name]) for name, field in pairs}
 
 
 def _decimal(data_type: types.DecimalType, value: Any) -> Decimal:

@@ -69,8 +69,7 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
         if store.store_name in read and store.family in (Family.LIST, Family.MAP):
             for item in variable_entries.entries_of(*read[store.store_name], keys):
                 yield Observed(task.store_id(store), task.version, item)
-    timers = [store for store in stores if store.family is Family.TIMERS]
-    timers = [store for store in timers if store.store_name in read]
+    timers = [s for s in stores if s.family is Family.TIMERS and s.store_name in read]
     variables = [store for store in stores if store.family is not Family.TIMERS]
     if not timers or not all(store.store_name in read for store in variables):
         return  # that a key has no state is known only if every variable is

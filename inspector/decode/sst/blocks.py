@@ -164,7 +164,6 @@ def _unpack(data: bytes, blocks: _Packed) -> RawBlocks:
 NONE = 0
 LZ4 = (4, 5)
 _SNAPPY = 1
-_VARINT = 5  # bytes of a varint of 32 bits
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_KNOWN = 0xC0
 _ZSTD_SINGLE = 0x20
@@ -180,7 +179,7 @@ def raw_sizes(
     size, skipped = end - start, np.zeros(len(start), np.int64)
     left = np.flatnonzero(kind != NONE)
     size[left] = 0
-    for number in range(_VARINT):
+    for number in range(5):  # bytes of a varint of 32 bits
         cut = left[start[left] + number >= end[left]]
         if len(cut):
             left = cut
