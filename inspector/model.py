@@ -66,7 +66,9 @@ class FileKind(enum.Enum):
     OTHER = "other"
 
 
-KINDS_OF_STATE = (FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE)  # the files that state lies in
+KINDS_OF_VERSION = (FileKind.DELTA, FileKind.SNAPSHOT)  # the files that a version is made of
+KINDS_OF_SUMS = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)  # checksum files
+KINDS_OF_STATE = (*KINDS_OF_VERSION, FileKind.TABLE)  # the files that state lies in
 
 
 class StoreName(NamedTuple):

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.engines.engine import Work
+from inspector.engines.engine import Job, Work
 from inspector.engines.local import LocalEngine
 from inspector.estimates.heap import (
     COMPRESSED_UP_TO,
@@ -220,9 +220,8 @@ def model(case: Case, checkpoint: Path, layout: Layout) -> Heap:
     found = open_checkpoint(str(checkpoint))
     # Not the recorded codecs: the cases `working` have one of their own, which writes plain LZ4.
     tasks = [replace(t, codecs={}) for t in plan(found, found.newest_version)]
-    facts = collect(
-        LocalEngine().map(run_tasks, facts_schema(), [Work(task.to_json()) for task in tasks])
-    )
+    work = [Work(task.to_json()) for task in tasks]
+    facts = collect(LocalEngine().run(Job(run_tasks, facts_schema(), work)))
     if facts.problems:
         sys.exit(f"{case.name}: {facts.problems[0]}")
     prefixes = dict(_prefixes(found, tasks)) if case.query == "session" else {}

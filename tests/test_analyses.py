@@ -18,6 +18,7 @@ from inspector.analyses.shared.data_tables import plan_table
 from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
+from inspector.engines.engine import Job
 from inspector.engines.local import LocalEngine
 from inspector.merge.collect import Facts
 from inspector.render import audit_history
@@ -117,7 +118,7 @@ def test_a_file_is_a_call() -> None:
 @pytest.mark.usefixtures("_toy")
 def test_a_file_is_a_table_of_data() -> None:
     plan = plan_table(str(JOIN), "toys", None, TableOptions())
-    batches = list(LocalEngine(1).map(plan.function, plan.schema, plan.work))
+    batches = list(LocalEngine(1).run(Job(plan.function, plan.schema, plan.work)))
     assert [row["store_name"] for b in batches for row in b.to_pylist()] == [
         row["store_name"]
         for row in api.toy(str(JOIN)).primary.rows  # type: ignore[attr-defined]

@@ -83,7 +83,7 @@ PLANTED = {
     "state-files": [
         ("discovery.plan", "inspector.providers.hdfs"),
         ("passes.store_reader", "inspector.providers.hdfs"),
-        ("analyses.files", "inspector.providers.rocksdb.file_names"),
+        ("analyses.files", "inspector.providers.rocksdb.snapshot"),
     ],
     "fsspec": [("decode.frames", "fsspec"), ("cli.main", "fsspec"), ("passes.worker", "fsspec")],
 }

@@ -10,10 +10,11 @@ from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject, appended_notes, expiry_text, vouching_notes
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import STATE, Options
+from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.decode.frames import codec_of
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator, state_file_bytes
 from inspector.discovery.copy_contents import read_record
-from inspector.discovery.formats import SeenBytes, needs_rocksdb, see_bytes
+from inspector.discovery.formats import codec_in_use, needs_rocksdb
 from inspector.discovery.lost_files import SINCE_4_0
 from inspector.discovery.placement import was_left
 from inspector.discovery.user_schemas import GIVEN
@@ -117,10 +118,10 @@ class ConfRow(t.Row, table="confs"):
 def info(path: str | Opened, options: Options | None = None) -> Report:
     """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration."""
     run = Opened.start(path, options, whole_logs=False)
-    return info_report(run.subject(), see_bytes(run.checkpoint))
+    return info_report(run.subject())
 
 
-def info_report(subject: Subject, seen: SeenBytes) -> Report:
+def info_report(subject: Subject) -> Report:
     """Identity, operators, stores, schemas, rules, formats and the confs that matter."""
     checkpoint, version = subject.checkpoint, subject.version
     logs = checkpoint.logs
@@ -138,7 +139,7 @@ def info_report(subject: Subject, seen: SeenBytes) -> Report:
     held = [row for operator in checkpoint.operators for row in _variable_rows(operator)]
     variables = [VariableRow.table("state variables", held)] if held else []
     confs = ConfRow.table("Spark confs of the judged batch", list(_conf_rows(checkpoint, version)))
-    formats = FormatRow.table("formats", list(_format_rows(checkpoint, seen)))
+    formats = FormatRow.table("formats", list(_format_rows(checkpoint)))
     notes = [*_notes(checkpoint), *_copy_notes(checkpoint), *appended_notes(checkpoint)]
     tables = (stores, *variables, formats, confs)
     return subject.report("info", tables, summary, notes=[*notes, *vouching_notes(subject)])
@@ -164,16 +165,19 @@ def _variable_rows(operator: Operator) -> Iterator[VariableRow]:
         )
 
 
-def _format_rows(checkpoint: Checkpoint, seen: SeenBytes) -> Iterator[FormatRow]:
+def _format_rows(checkpoint: Checkpoint) -> Iterator[FormatRow]:
     logs = checkpoint.logs
-    for name, number, batch in (
-        ("offset log", seen.offset_log_format, logs.last_offset),
-        ("commit log", seen.commit_log_format, logs.last_committed),
+    for name, log, batch in (
+        ("offset log", OFFSETS, logs.last_offset),
+        ("commit log", COMMITS, logs.last_committed),
     ):
-        entry = None if batch is None else f"entry {batch}"
+        number, entry = logs.formats.get(log), None if batch is None else f"entry {batch}"
         yield FormatRow(what=name, format=None if number is None else f"v{number}", from_=entry)
+    codec, newest = codec_in_use(checkpoint)
     yield FormatRow(
-        what="codec of state files", format=_codec_text(checkpoint, seen), from_=seen.codec_file
+        what="codec of state files",
+        format=_codec_text(checkpoint, codec, newest.version or 0) if newest else None,
+        from_=checkpoint.storage.relative(newest.path) if newest else None,
     )
     for operator in checkpoint.operators:
         metadata = operator.metadata
@@ -192,16 +196,16 @@ def _no_metadata(checkpoint: Checkpoint) -> str:
     return "none (Spark 3.5 and older)"
 
 
-def _codec_text(checkpoint: Checkpoint, seen: SeenBytes) -> str | None:
+def _codec_text(checkpoint: Checkpoint, codec: str | None, version: int) -> str | None:
     """The codec of the bytes; and that of the offset log, where it is another."""
-    recorded = checkpoint.conf(seen.codec_version, "stateStore.compression.codec") or seen.codec
-    if seen.codec is None or recorded is None:
-        return seen.codec
+    if codec is None:
+        return None
+    recorded = checkpoint.conf(version, "stateStore.compression.codec") or codec
     try:
-        is_same = codec_of(recorded) == seen.codec
+        is_same = codec_of(recorded) == codec
     except DecodeError:
         is_same = False
-    return seen.codec if is_same else f"{seen.codec}, though the offset log records {recorded}"
+    return codec if is_same else f"{codec}, though the offset log records {recorded}"
 
 
 def _notes(checkpoint: Checkpoint) -> Iterator[str]:

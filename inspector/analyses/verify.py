@@ -20,7 +20,7 @@ from inspector.facts.checks import ChecksPassed
 from inspector.findings.judge import judge_integrity
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
-from inspector.model import FileKind, Subset
+from inspector.model import KINDS_OF_SUMS, Subset
 from inspector.providers.common_names import main_path
 from inspector.render import tabular as t
 from inspector.render.audit_history import Proofs
@@ -146,8 +146,7 @@ def verify_report(judged: Judged) -> Report:
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.stores]
     passed = facts.checks
     files = {f.path for layout in layouts for f in layout.files if is_state(f, version)}
-    kinds = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
-    sums = {f.path: f for layout in layouts for f in layout.files if f.kind in kinds}
+    sums = {f.path: f for layout in layouts for f in layout.files if f.kind in KINDS_OF_SUMS}
     whole = judged.subset is None
     summary = (judged.coverage if whole else {}) | {
         "operators": len(checkpoint.operators),

@@ -16,6 +16,7 @@ from inspector.analyses.shared.run import Run, work_of
 from inspector.checkpoint.logfile import STORAGE_SLUG
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
+from inspector.engines.engine import Job
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import NotACheckpointError, OutpacedError
 from inspector.facts.registry import facts_schema
@@ -213,7 +214,7 @@ class Following:
         if self._read:
             # A few deltas: how many bytes all files have would say nothing of the progress.
             work = [work_of(task) for task in tasks]
-            result = self._engine.map(self._followed, facts_schema(), work)
+            result = self._engine.run(Job(self._followed, facts_schema(), work))
         else:
             result = run.map(self._followed, tasks)
         facts, self._read = collect(result), True

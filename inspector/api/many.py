@@ -25,7 +25,7 @@ from inspector.analyses.shared.options import Options
 from inspector.checkpoint.cache_files import cache_files
 from inspector.checkpoint.search import Found
 from inspector.engines.choose import LOCAL, EngineOptions
-from inspector.engines.engine import Engine, Work
+from inspector.engines.engine import Engine, Job, Work
 from inspector.exceptions import EngineError, InspectorError
 from inspector.render.report import Report
 from inspector.schemas import batch_of, specs_in
@@ -144,7 +144,7 @@ class _Job:
             with suppress(OSError, InspectorError, TypeError):
                 for place in waiting.values():
                     report_cache.check_outside(place.path, folder)
-                cache_files(folder, options).make_secret()
+                cache_files(folder, options).secret(new=True)
         for answer in self._ask(_audit, whole):
             yield self._place_with(waiting.pop(answer["number"]), answer)
         yield from waiting.values()
@@ -153,7 +153,7 @@ class _Job:
         """What the executors answer; nothing if the job fails."""
         remote = replace(self._options, engine=EngineOptions(LOCAL), workers=1)
         try:
-            answers = list(self._engine.map(partial(_run, make, remote), ANSWERS, work))
+            answers = list(self._engine.run(Job(partial(_run, make, remote), ANSWERS, work)))
         except EngineError as error:
             self._options.engine.notify(f"engine: done again by the driver: {error}")
             return

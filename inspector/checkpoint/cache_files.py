@@ -41,7 +41,7 @@ class CacheFiles:
 
     def read(self, name: str) -> bytes | None:
         """What was kept under a name; None if nothing, or something else. OSError: no answer."""
-        secret = self._known_secret()
+        secret = self.secret()
         content = None if secret is None else self._read(_file_of(secret, name))
         if secret is None or content is None:
             return None
@@ -53,7 +53,7 @@ class CacheFiles:
     def present(self) -> Callable[[str], bool]:
         """Whether there is a file under a name, by a listing of all that is made now (OSError)."""
         files = {entry.name for entry in self._storage.list(missing_ok=True)}
-        secret = self._known_secret()
+        secret = self.secret()
         return lambda name: secret is not None and _file_of(secret, name) in files
 
     def write(self, name: str, content: bytes) -> None:
@@ -61,7 +61,7 @@ class CacheFiles:
         packed = zlib.compress(content)
         if len(content) > MOST_FILE_BYTES:
             return
-        secret = self._known_secret(new=True)
+        secret = self.secret(new=True)
         if secret is None:
             return
         self._target.write(_file_of(secret, name), [_mac(secret, name, packed), packed])
@@ -69,14 +69,9 @@ class CacheFiles:
             self._trim()
         self._writes += 1
 
-    def make_secret(self) -> None:
-        """Make the secret, before processes that would each make one; OSError if it cannot be."""
-        self._known_secret(new=True)
-
-    def _known_secret(self, *, new: bool = False) -> bytes | None:
-        """The secret of the folder; None if it has no whole one, and no new one is made."""
-        # Where two runs make one at the same time on an object store, files of the one whose secret
-        # is replaced are lost.
+    def secret(self, *, new: bool = False) -> bytes | None:
+        """The secret of the folder; None if there is none, and no new one is made (OSError)."""
+        # Of two runs that make one at the same time on an object store one loses its files.
         with self._lock:
             secret = self._secret or self._read(SECRET)
             if new and (secret is None or len(secret) != _BYTES):
@@ -93,7 +88,6 @@ class CacheFiles:
         return None
 
     def _trim(self) -> None:
-        """Remove the oldest files, as long as all of them are too many bytes."""
         files = [entry for entry in self._storage.list() if _NAME.fullmatch(entry.name)]
         files.sort(key=lambda entry: (entry.modified_ms or 0, entry.name))
         size = sum(entry.size for entry in files)

@@ -7,39 +7,34 @@ then takes the value that keeps old state readable, not today's default.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
-
-PREFIX = "spark.sql."
 
 PROVIDER_CLASS = "spark.sql.streaming.stateStore.providerClass"
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 HDFS_PROVIDER = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 
-ASSUMED: Mapping[str, str] = MappingProxyType(
-    {
-        PROVIDER_CLASS: HDFS_PROVIDER,  # the session's, which is this one unless it is set
-        "spark.sql.streaming.multipleWatermarkPolicy": "min",
-        "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion": "1",
-        "spark.sql.streaming.aggregation.stateFormatVersion": "1",
-        "spark.sql.streaming.join.stateFormatVersion": "1",
-        "spark.sql.streaming.stateStore.compression.codec": "lz4",
-        "spark.sql.streaming.statefulOperator.useStrictDistribution": "false",
-        "spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan": "true",
-        "spark.sql.streaming.stateStore.encodingFormat": "unsaferow",
-        "spark.sql.streaming.stateStore.rowChecksum.enabled": "false",
-        "spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion": "1",
-        "spark.sql.function.protobufExtensions.enabled": "false",
-        "spark.sql.streaming.queryEvolution.enableSourceEvolution": "false",
-        "spark.sql.streaming.statefulOperator.alwaysNullableOutput.enabled": "false",
-        "spark.sql.dropDuplicates.deterministicKeyOrder.enabled": "false",
-    }
-)
+ASSUMED: Mapping[str, str] = {
+    PROVIDER_CLASS: HDFS_PROVIDER,  # the session's, which is this one unless it is set
+    "spark.sql.streaming.multipleWatermarkPolicy": "min",
+    "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion": "1",
+    "spark.sql.streaming.aggregation.stateFormatVersion": "1",
+    "spark.sql.streaming.join.stateFormatVersion": "1",
+    "spark.sql.streaming.stateStore.compression.codec": "lz4",
+    "spark.sql.streaming.statefulOperator.useStrictDistribution": "false",
+    "spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan": "true",
+    "spark.sql.streaming.stateStore.encodingFormat": "unsaferow",
+    "spark.sql.streaming.stateStore.rowChecksum.enabled": "false",
+    "spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion": "1",
+    "spark.sql.function.protobufExtensions.enabled": "false",
+    "spark.sql.streaming.queryEvolution.enableSourceEvolution": "false",
+    "spark.sql.streaming.statefulOperator.alwaysNullableOutput.enabled": "false",
+    "spark.sql.dropDuplicates.deterministicKeyOrder.enabled": "false",
+}
 """Key -> value that Spark 4.3 takes where an entry lacks the key; any other is the session's."""
 
 
 def full_key(key: str) -> str:
     """The key with Spark's prefix."""
-    return key if key.startswith("spark.") else PREFIX + key
+    return key if key.startswith("spark.") else f"spark.sql.{key}"
 
 
 def default_of(key: str) -> str | None:

@@ -1,9 +1,8 @@
 """Writing a new checkpoint; the only place that writes to a storage.
 
 On a local disk everything is written into a hidden folder beside the new one, which gets its name
-when all is there and was checked. Other storages have no such renaming: there state comes first,
-the logs after it, and the query's metadata and the newest commit last, so that no restart takes an
-unfinished copy for a whole one.
+when all is there and was checked. Other storages cannot rename: there state comes first, then logs,
+and the query's metadata and the newest commit last, so that no restart takes a part for a whole.
 """
 
 from __future__ import annotations
@@ -20,10 +19,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import absolute, is_local, join_path, lies_in, translate
 from inspector.exceptions import CheckpointError, InspectorError
 
-_SUFFIX = ".inspector-copy"
-
-UNFINISHED: set[str] = set()
-"""Local folders that do not have their name yet; who ends the process at once removes them."""
+UNFINISHED: set[str] = set()  # local folders without their name; who ends the process removes them
 
 
 class Destination:
@@ -88,17 +84,14 @@ def _appear(partial: str, path: str, *, anew: bool) -> None:
 
 @contextmanager
 def new_folder(url: str, options: Mapping[str, str], source: Storage) -> Iterator[Destination]:
-    """A folder that appears under its name when the block ends well.
-
-    Raises CheckpointError where something is there already, or it would lie in the source; OSError.
-    """
+    """A folder that gets its name when the block ends well; errors as :func:`check_new`."""
     check_new(url, options, source)
     if not is_local(url):
         yield Destination(url, options)
         return
     target = translate(url).target
     parent, name = os.path.split(target.rstrip("/"))
-    folder = os.path.join(parent, f".{name}.{uuid.uuid4().hex[:8]}{_SUFFIX}")
+    folder = os.path.join(parent, f".{name}.{uuid.uuid4().hex[:8]}.inspector-copy")
     UNFINISHED.add(folder)
     os.makedirs(folder)
     try:
@@ -112,7 +105,7 @@ def new_folder(url: str, options: Mapping[str, str], source: Storage) -> Iterato
 
 
 def check_new(url: str, options: Mapping[str, str], source: Storage) -> None:
-    """Refuse a place where something is, or in the checkpoint that is read (CheckpointError)."""
+    """Refuse a place where something is, or in the source (CheckpointError; OSError: no answer)."""
     if lies_in(url, source.url):
         raise CheckpointError(f"{url} lies in the checkpoint that is copied; name another place")
     location = Storage.open(url, options)

@@ -1,7 +1,6 @@
 """Connections to storages; the only module that knows fsspec.
 
-All who read from one place with the same options share one: a client of an object store takes a
-tenth of a second to make.
+All who read from one place with the same options share one: it takes a tenth of a second to make.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ from inspector.checkpoint.urls import missing_driver, translate, typed_options
 from inspector.credentials import redact
 from inspector.exceptions import EngineError
 from inspector.light_dataclasses import dataclass
-
-S3_CONNECTIONS = 64
 
 MOST_KEPT = 8  # connections that are kept for whoever reads from the same place next
 
@@ -55,7 +52,7 @@ def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tupl
     settings = {**driver._get_kwargs_from_urls(address.target), **address.options}
     if address.protocol == "s3":
         # The client's own is 10: fewer than are asked for at once.
-        settings["config_kwargs"] = {"max_pool_connections": S3_CONNECTIONS}
+        settings["config_kwargs"] = {"max_pool_connections": 64}
     settings |= typed_options(options)
     # A connection is of no use to a process that was forked from the one that made it.
     location = (os.getpid(), driver, json.dumps(settings, sort_keys=True, default=repr))
@@ -98,8 +95,7 @@ def is_async(system: Any) -> bool:
 
 def lists_recursively(system: Any) -> bool:
     """Whether a driver has a listing of its own for all that lies below a path."""
-    # Those of object stores do, whose folders are but parts of names. Others walk, a folder at a
-    # time, which Storage does for many folders at once.
+    # Object stores do, whose folders are parts of names. Others list one folder after the other.
     if not is_async(system):
         return False
     return str(type(system)._find.__module__) != "fsspec.asyn"

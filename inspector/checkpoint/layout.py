@@ -24,11 +24,18 @@ from inspector.checkpoint.roots import STATE, Selection, is_numbered, is_root_wi
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
 from inspector.light_dataclasses import dataclass, replace
-from inspector.model import DEFAULT_STORE, JOIN_STORES, FileKind, Problem, StoreFile, StoreId
+from inspector.model import (
+    DEFAULT_STORE,
+    JOIN_STORES,
+    KINDS_OF_VERSION,
+    FileKind,
+    Problem,
+    StoreFile,
+    StoreId,
+)
 
 _METADATA = "_metadata"
 _SPARKS_OWN = frozenset({_METADATA, "_stateSchema"})
-
 FOREIGN = "foreign-folder"  # slug of a problem that is a folder among the stores which is none
 
 
@@ -38,10 +45,8 @@ class StoreLayout:
 
     store: StoreId
     directory: str  # its folder, relative to the root
-    # all its files, by version and then name; those without a version last
-    files: tuple[StoreFile, ...] = ()
-    # the part of the files that is this store; None if they are its own
-    column_family: str | None = None
+    files: tuple[StoreFile, ...] = ()  # all, by version and then name; those without one last
+    column_family: str | None = None  # the part of the files that it is; None if they are its own
 
     def of_kind(self, *kinds: FileKind) -> tuple[StoreFile, ...]:
         """The files of these kinds, in order."""
@@ -65,8 +70,7 @@ class OperatorLayout:
     operator_id: int  # Spark's number: 0 is the operator closest to the sink
     directory: str  # its folder, relative to the root
     partitions: tuple[PartitionLayout, ...] = ()  # by number, those that exist
-    # what Spark wrote about it (4.0 and later); None if there is none to be read
-    metadata: OperatorMetadata | None = None
+    metadata: OperatorMetadata | None = None  # Spark's own (4.0 on); None if none can be read
     expected_stores: tuple[str, ...] = ()  # names of the stores that each of its partitions has
     has_state_schema: bool = False  # whether there is a ``_stateSchema`` folder (schema format 3)
     others: tuple[str, ...] = ()  # relative paths in its folder that are none of Spark's
@@ -103,11 +107,8 @@ class Layout:
     operators: tuple[OperatorLayout, ...] = ()  # by number; empty for a query without state
     has_state: bool = False
     others: tuple[str, ...] = ()  # relative paths in ``state`` that are none of Spark's
-    # of the files and folders beside ``state``, and its own
-    root_names: frozenset[str] = frozenset()
-    # folders that could not be listed, metadata that could not be read, and folders that are no
-    # store's
-    problems: tuple[Problem, ...] = ()
+    root_names: frozenset[str] = frozenset()  # files and folders beside ``state``, and itself
+    problems: tuple[Problem, ...] = ()  # unreadable folders and metadata; folders of no store
 
     @property
     def stores(self) -> tuple[StoreLayout, ...]:
@@ -120,11 +121,8 @@ class Layout:
 
 
 def discover(storage: Storage, classify: Classify) -> Layout:
-    """List a checkpoint's state, by a storage that was opened at its root (:func:`resolve_root`).
-
-    Raises NotACheckpointError, or OSError of the root or ``state``; below it is a problem of the
-    layout.
-    """
+    """List a checkpoint's state, by a storage at its root (NotACheckpointError, OSError)."""
+    # An OSError below the root and ``state`` is a problem of the layout.
     entries = storage.list(missing_ok=True)
     if not is_root_with(storage, entries):
         raise not_a_checkpoint(storage)
@@ -176,6 +174,7 @@ class _Walk:
             self._found.extend(trouble)
         stores = _names(metadata) or self._recognise(inside.values())
         partitions = self._partitions(inside, stores, by_metadata=bool(_names(metadata)))
+        others = [e.path for e in entries if not is_numbered(e) and e.name not in _SPARKS_OWN]
         return OperatorLayout(
             operator_id=operator_id,
             directory=path,
@@ -183,9 +182,7 @@ class _Walk:
             metadata=metadata,
             expected_stores=stores,
             has_state_schema="_stateSchema" in folders,
-            others=tuple(
-                e.path for e in entries if not is_numbered(e) and e.name not in _SPARKS_OWN
-            ),
+            others=tuple(others),
         )
 
     def _recognise(self, partitions: Collection[tuple[Entry, ...]]) -> tuple[str, ...]:
@@ -230,7 +227,7 @@ class _Walk:
         return entry.is_file and self._has_the_name_of_state(entry)
 
     def _has_the_name_of_state(self, entry: Entry) -> bool:
-        return self._classify(entry.name)[0] in (FileKind.DELTA, FileKind.SNAPSHOT)
+        return self._classify(entry.name)[0] in KINDS_OF_VERSION
 
     def _store(self, directory: str, entries: Collection[Entry]) -> StoreLayout:
         _, operator, partition, *names = directory.split("/")
@@ -267,7 +264,6 @@ class _Walk:
                 yield StoreFile(path, of_kind, None, entry.size, entry.modified_ms)
 
     def _is_own(self, folder: Entry) -> bool:
-        """Whether a folder in a store's folder belongs to that store."""
         return self._classify(folder.name, is_dir=True)[0] is not FileKind.OTHER
 
     def _is_store(self, entry: Entry) -> bool:

@@ -31,14 +31,10 @@ from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
 from inspector.model import BatchClock, BatchId, Problem
 
 CONTRADICTION = "log-contradiction"
-CHANGED_SOURCES = "sources-changed"
-"""Slug of an entry whose sources or offsets a restart refuses: the others it reads as they are."""
-
+CHANGED_SOURCES = "sources-changed"  # a restart refuses it: other entries it reads as they are
 LOST_ENTRY = "log-entry-lost"
-
 _BY_TURNS = 2  # times that clock and watermark go back together before two runs are suspected
 NAMED_OF_A_GAP = 100  # missing entries that are named; a renamed one may be followed by 2**63
-
 _AROUND = "though older and newer ones are there"
 _WHY = {
     "offsets": "though its batch is committed",
@@ -134,9 +130,8 @@ def without_doubtful(
     clocks: Mapping[BatchId, BatchClock], like_json: Mapping[BatchId, Mapping[str, bool]]
 ) -> dict[BatchId, BatchClock]:
     """The clocks without the watermarks that contradict each other, and without changed offsets."""
-    # Which of two watermarks was changed cannot be told, so nothing that hangs on either is proven:
-    # both count as not recorded. Whether a batch had new data is said by its offsets and those
-    # before.
+    # Which of two watermarks was changed cannot be told, so both count as not recorded. Whether a
+    # batch had new data is said by its offsets and those before.
     result = dict(clocks)
     for before, after, _ in _contradictions(clocks):
         first = replace(result[before.batch_id], next_watermark_ms=None)
@@ -194,7 +189,6 @@ def _goes_back(before: BatchClock, after: BatchClock) -> bool:
 def _contradictions(
     clocks: Mapping[BatchId, BatchClock],
 ) -> Iterator[tuple[BatchClock, BatchClock, str]]:
-    """Neighbours of which one says something else than the other, and what."""
     for before, after in pairwise(clocks.values()):
         if after.batch_id != before.batch_id + 1 or after.watermark_ms is None or after.appended:
             continue

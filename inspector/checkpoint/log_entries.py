@@ -38,14 +38,10 @@ class OffsetEntry:
 
     watermark_ms: int | None = None  # ``batchWatermarkMs``, None if absent
     timestamp_ms: int | None = None  # ``batchTimestampMs``, None if absent
-    # the confs that Spark records, by full key
-    conf: Mapping[str, str] = field(default_factory=dict)
-    # source id -> offset as Spark wrote it, None for none; v1 numbers the sources
-    sources: Mapping[str, str | None] = field(default_factory=dict)
-    # kind of a control batch (``controlBatchInfo``, v2), such as a repartitioning
-    control: str | None = None
-    # source id -> the name of its provider (``sourceMetadataInfo``, v2)
-    providers: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict)  # that Spark records, by full key
+    sources: Mapping[str, str | None] = field(default_factory=dict)  # source id -> offset, or None
+    control: str | None = None  # kind of a control batch, such as a repartitioning (v2)
+    providers: Mapping[str, str] = field(default_factory=dict)  # source id -> its provider (v2)
 
     @cached_property
     def positions(self) -> Mapping[str, Mapping[tuple[str, str], int]]:
@@ -85,8 +81,7 @@ class CommitEntry:
     """One entry of the commit log."""
 
     next_watermark_ms: int | None = None  # ``nextBatchWatermarkMs``; None if absent (Spark 2.3)
-    # ``stateUniqueIds`` of checkpoint format 2 (4.0 on): of each operator, for each partition, the
-    # ids of the checkpoints that its stores committed
+    # ``stateUniqueIds`` (format 2): of each operator, by partition, ids that its stores committed
     unique_ids: Mapping[int, tuple[frozenset[str], ...]] = field(default_factory=dict)
 
 
@@ -113,9 +108,8 @@ def parse_commit(data: bytes) -> CommitEntry:
 def _partitions(partitions: object) -> tuple[frozenset[str], ...]:
     parts = partitions if isinstance(partitions, list) else [None]
     if not all(isinstance(ids, list) and all(isinstance(i, str) for i in ids) for ids in parts):
-        raise DecodeError(
-            f"got {str(partitions)[:40]!r} in stateUniqueIds, expected lists of ids by partition"
-        )
+        got = str(partitions)[:40]
+        raise DecodeError(f"got {got!r} in stateUniqueIds, expected lists of ids by partition")
     return tuple(map(frozenset, parts))
 
 
@@ -156,16 +150,10 @@ MOST_SOURCES = 64  # sources kept of an entry; a query has a few
 class SourceOffset:
     """Where one source stood when a batch began to read up to it."""
 
-    # its place among the query's sources (from 0), or the name that ``DataStreamReader.name`` gave
-    # it (Spark 4.2 and later)
-    name: str
+    name: str  # its place among the sources, from 0, or its ``DataStreamReader.name`` (4.2 on)
     offset: str | None  # the beginning of its offset as Spark wrote it; None as long as it has none
-    # whether the whole offset differs from that of the batch before; None if the entry of the batch
-    # before is not in the log
-    moved: bool | None
-    # that the batch reads, where both offsets count them (Kafka, rate-micro-batch); None of other
-    # sources, and where Kafka has partitions that it had not
-    records: int | None = None
+    moved: bool | None  # whether it differs from the batch before's; None if that is not there
+    records: int | None = None  # read, where both offsets count them (Kafka, rate-micro-batch)
 
     @property
     def called(self) -> str:

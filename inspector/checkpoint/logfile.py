@@ -30,10 +30,7 @@ DOUBTFUL = frozenset(
 """Slugs of what a query that runs, and Spark's cleanup, can make look like damage for a moment: a
 listing takes its time, and cleanup removes files one by one. A second look has to say the same."""
 
-UNSEEN = (
-    DENIED_SLUG,
-    STORAGE_SLUG,
-)  # there or not, sound or not: the storage did not let it be seen
+UNSEEN = (DENIED_SLUG, STORAGE_SLUG)  # there or not, sound or not: the storage did not show it
 
 _OF_STORAGE: tuple[tuple[type[OSError], str], ...] = (
     (FileNotFoundError, VANISHED_SLUG),
@@ -60,11 +57,8 @@ def text_of(data: bytes) -> str:
 
 
 def split_log(data: bytes, newest: int) -> tuple[int, list[str]]:
-    """The version in the first line, and the lines after it.
-
-    Raises DecodeError: not text, no version line, or one above ``newest`` (Spark refuses both:
-    ``MetadataVersionUtil.validateVersion``).
-    """
+    """The version in the first line, at most ``newest``, and the lines after it, or DecodeError."""
+    # Spark refuses what has no version or a later one too (MetadataVersionUtil.validateVersion).
     lines = [line.removesuffix("\r") for line in text_of(data).split("\n")]
     match = _VERSION.fullmatch(lines[0].strip())
     if match is None:

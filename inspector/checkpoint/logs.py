@@ -38,56 +38,41 @@ from inspector.model import BatchClock, BatchId, Problem
 T = TypeVar("T")
 
 OFFSETS, COMMITS = "offsets", "commits"
-
 MOST_ENTRIES = 10_000  # entries of each log that are read; Spark keeps some 100 by default
 MAX_FORMAT = 999_999_999  # above every version that the first line of an entry can name
 AT_ONCE = 64  # entries that are in memory at once
-
 _GONE = "the entry was listed, but had been removed when it was read; it is ignored"
-
 NEAR = 10  # entries on each side of a batch that say what held for it, where the rest is not needed
 
 
 class ConfValue(NamedTuple):
     """A conf as it held for a batch."""
 
-    # its value; None where Spark would have used the session's, which is not recorded
-    value: str | None
-    # ``recorded``, ``nearest`` (recorded by another batch, this one's entry is gone) or ``default``
-    # (the entry lacks the key: what Spark then assumes)
+    value: str | None  # None where Spark would have used the session's, which is not recorded
+    # ``recorded``, ``nearest`` (by another batch, as this entry is gone) or ``default`` (no key)
     origin: str
-    # the batch whose entry was requested; None if there are no entries at all
-    batch_id: BatchId | None
+    batch_id: BatchId | None  # whose entry was requested; None if there are no entries at all
 
 
 @dataclass(frozen=True)
 class Logs:
     """Both logs of a checkpoint."""
 
-    # every batch that has an entry in either log, in order
-    clocks: Mapping[BatchId, BatchClock] = field(default_factory=dict)
-    # recorded confs of every batch whose offset entry could be read, in order
-    confs: Mapping[BatchId, Mapping[str, str]] = field(default_factory=dict)
-    # newest batch with an entry in ``commits``; its state is complete
-    last_committed: BatchId | None = None
-    # newest batch with an entry in ``offsets``; it may be unfinished
-    last_offset: BatchId | None = None
-    # whether there is a ``commits`` folder (Spark 2.1 and older had none)
-    has_commits_dir: bool = False
-    # batch -> kind, for batches that changed the checkpoint and ran no data
-    control_batches: Mapping[BatchId, str] = field(default_factory=dict)
+    clocks: Mapping[BatchId, BatchClock] = field(default_factory=dict)  # of all batches, in order
+    confs: Mapping[BatchId, Mapping[str, str]] = field(default_factory=dict)  # of readable entries
+    last_committed: BatchId | None = None  # newest in ``commits``; its state is complete
+    last_offset: BatchId | None = None  # newest in ``offsets``; it may be unfinished
+    has_commits_dir: bool = False  # whether there is a folder ``commits`` (Spark 2.2 on)
+    control_batches: Mapping[BatchId, str] = field(default_factory=dict)  # kinds; they ran no data
     # where the sources stood, of every batch whose offset entry could be read
     sources: Mapping[BatchId, tuple[SourceOffset, ...]] = field(default_factory=dict)
-    # entries that could not be read, were too many to, or contradict each other
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Problem, ...] = ()  # entries that are unreadable, too many, or contradictory
     query_id: str | None = None
-    # of each committed batch and operator, for each partition, the ids of the checkpoints of its
-    # stores (checkpoint format 2)
+    # of each committed batch and operator, by partition, ids of its stores' checkpoints (format 2)
     unique_ids: Mapping[BatchId, Mapping[int, tuple[frozenset[str], ...]]] = field(
         default_factory=dict
     )
-    # log -> version of the format of its newest entry, where that could be read
-    formats: Mapping[str, int] = field(default_factory=dict)
+    formats: Mapping[str, int] = field(default_factory=dict)  # log -> format of its newest entry
     # of each batch that gave the state another number of partitions, the one whose state it divided
     # anew: that before, unless batches that had failed were given up
     repartitions: Mapping[BatchId, BatchId] = field(default_factory=dict)
@@ -187,9 +172,7 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
         sources=planned.sources,
         problems=(*problems, *reader.problems, *crossed),
         query_id=query_id,
-        unique_ids={
-            batch: entry.unique_ids for batch, entry in entries.items() if entry.unique_ids
-        },
+        unique_ids={b: entry.unique_ids for b, entry in entries.items() if entry.unique_ids},
         formats=reader.formats,
         repartitions=planned.repartitions,
     )
@@ -229,7 +212,6 @@ class _Reader:
     def parse_entries(
         self, entries: Mapping[BatchId, Entry], parse: Callable[[bytes], T]
     ) -> Iterator[tuple[BatchId, T]]:
-        """Every entry that can be read and parsed, in the order of batches."""
         batches = list(entries)
         if self._near is not None:
             wanted = self._near.of(batches)
@@ -242,8 +224,7 @@ class _Reader:
                 content = contents[entries[batch].path]
                 path = self._storage.full_path(entries[batch].path)
                 if isinstance(content, FileNotFoundError):
-                    # A purge takes the oldest; that of a query that runs may overtake a read all
-                    # the same, so it is said only if a second look says it too.
+                    # A purge takes the oldest; one that overtakes a read is seen by a second look.
                     if batch == oldest:
                         oldest = batch + 1
                     else:
@@ -274,7 +255,7 @@ class _Planned:
         self.like_json: dict[BatchId, Mapping[str, bool]] = {}
         self.repartitions: dict[BatchId, BatchId] = {}
         self._clocks: dict[BatchId, BatchClock] = {}
-        self._before: tuple[BatchId, OffsetEntry] | None = None
+        self._before: dict[int, OffsetEntry] = {}  # the last one, by its batch
         self._planned: dict[tuple[int | None, int | None, int], BatchId] = {}
 
     @property
@@ -285,23 +266,24 @@ class _Planned:
     def add(self, batch: BatchId, entry: OffsetEntry) -> None:
         self.confs[batch] = entry.conf
         self.names[batch] = tuple(entry.sources)
-        self.like_json[batch] = {
-            name: like_json(offset) for name, offset in entry.sources.items() if offset is not None
-        }
+        offsets = [(name, offset) for name, offset in entry.sources.items() if offset is not None]
+        self.like_json[batch] = {name: like_json(offset) for name, offset in offsets}
         if entry.control is not None:
             self.control_batches[batch] = entry.control
         appended = self._is_appended(batch, entry)
+        before = self._before.get(batch - 1)
+        new_data = None if before is None else before.sources != entry.sources
+        if batch == 0:
+            new_data = any(offset is not None for offset in entry.sources.values())
         self._clocks[batch] = BatchClock(
             batch_id=batch,
             timestamp_ms=entry.timestamp_ms,
             watermark_ms=entry.watermark_ms,
-            has_new_data=False if appended else self._has_new_data(batch, entry.sources),
+            has_new_data=False if appended else new_data,
             appended=appended,
         )
-        follows = self._before is not None and self._before[0] == batch - 1
-        before = self._before[1] if follows and self._before is not None else None
         self.sources[batch] = source_offsets(entry, before)
-        self._before = batch, entry
+        self._before = {batch: entry}
 
     def clocks(
         self,
@@ -309,7 +291,6 @@ class _Planned:
         committed: Collection[BatchId],
         watermarks: Mapping[BatchId, int | None],
     ) -> dict[BatchId, BatchClock]:
-        """The clocks of all batches, with what the commit log says about each."""
         return {
             batch: replace(
                 self._clocks.get(batch, BatchClock(batch)),
@@ -329,17 +310,9 @@ class _Planned:
         key = entry.timestamp_ms, entry.watermark_ms, sources
         like = None if entry.timestamp_ms is None else self._planned.get(key)
         self._planned[key] = batch
-        before, after = (
-            self.confs.get(BatchId(n), {}).get(SHUFFLE_PARTITIONS) for n in (batch - 1, batch)
-        )
+        confs = [self.confs.get(BatchId(n), {}) for n in (batch - 1, batch)]
+        before, after = (conf.get(SHUFFLE_PARTITIONS) for conf in confs)
         divided = None not in (before, after) and before != after
         if like is not None and divided:
             self.repartitions[batch] = like
         return entry.control is not None or like == batch - 1 or (like is not None and divided)
-
-    def _has_new_data(self, batch: BatchId, sources: Mapping[str, str | None]) -> bool | None:
-        if batch == 0:
-            return any(offset is not None for offset in sources.values())
-        if self._before is None or self._before[0] != batch - 1:
-            return None
-        return self._before[1].sources != sources

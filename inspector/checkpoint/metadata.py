@@ -40,8 +40,7 @@ class StoreInfo:
     store_name: str
     num_cols_prefix_key: int = 0  # leading key columns by which Spark scans; 0 for none
     num_partitions: int | None = None  # partitions when the metadata was written; None if absent
-    # where Spark put its schemas (v2), oldest first; absolute, as of then
-    schema_paths: tuple[str, ...] = ()
+    schema_paths: tuple[str, ...] = ()  # of its schemas (v2), oldest first; absolute, as of then
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,7 @@ class OperatorMetadata:
     operator_id: int
     operator_name: str  # Spark's short name, such as ``stateStoreSave``
     stores: tuple[StoreInfo, ...] = ()
-    # v2: what the operator adds (time mode, output mode, state variables)
-    properties: Mapping[str, object] = field(default_factory=dict)
+    properties: Mapping[str, object] = field(default_factory=dict)  # what the operator adds (v2)
     format: int = 1  # 1 or 2
     batch_id: BatchId | None = None  # v2: the batch that wrote it
 
@@ -83,11 +81,15 @@ def parse_operator_metadata(data: bytes) -> OperatorMetadata:
     stores = fields.get("stateStoreInfo", [])
     if not isinstance(stores, list):
         raise DecodeError(f"got {str(stores)[:40]!r} as stateStoreInfo, expected a list")
+    properties = fields.get("operatorPropertiesJson") or "{}"  # JSON in the JSON, but in v1
+    if not isinstance(properties, str):
+        got = str(properties)[:40]
+        raise DecodeError(f"got {got!r} as operatorPropertiesJson, expected a string")
     return OperatorMetadata(
         operator_id=operator_id,
         operator_name=text_field(info, "operatorName"),
         stores=tuple(map(_store, stores)),
-        properties=_properties(fields),
+        properties=json_object(properties),
         format=version,
     )
 
@@ -129,11 +131,3 @@ def _store(item: object) -> StoreInfo:
         num_partitions=long_field(item, "numPartitions"),
         schema_paths=tuple(printable(str(path)) for path in paths),
     )
-
-
-def _properties(fields: dict[str, object]) -> dict[str, object]:
-    # A JSON text inside the JSON; v1 has none.
-    text = fields.get("operatorPropertiesJson") or "{}"
-    if not isinstance(text, str):
-        raise DecodeError(f"got {str(text)[:40]!r} as operatorPropertiesJson, expected a string")
-    return json_object(text)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Protocol
+from collections.abc import Callable
 
 from inspector.model import FileKind, Version
 
-MAX_BATCH = (1 << 62) - 1
-"""The largest number of a batch or version that is believed: no query gets there, and what is
-computed of it fits 64 bits."""
-
+MAX_BATCH = (1 << 62) - 1  # the largest that is believed: what is computed of it fits 64 bits
 MAX_LONG = (1 << 63) - 1
 MAX_INT = (1 << 31) - 1
-
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 
 
@@ -25,9 +21,5 @@ def number(text: str, maximum: int = MAX_LONG) -> int | None:
     return value if value <= maximum else None
 
 
-class Classify(Protocol):
-    """What the state store providers know of the names of files."""
-
-    def __call__(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
-        """The kind of a file in a store's folder, and the state version in its name."""
-        # A folder of any kind but OTHER belongs to its store and is no store itself.
+Classify = Callable[..., tuple[FileKind, "Version | None"]]
+"""Takes ``name``, ``is_dir``. A folder of any kind but OTHER belongs to its store and is none."""

@@ -2,13 +2,11 @@
 
 A connection that was accepted and then is silent would hold a read for ever: not every driver has a
 limit of time. What failed for a moment (a timeout, a closed connection, ``429``, ``5xx``) is tried
-again after a pause that doubles. An object that stays silent is waited for ``object_seconds`` in
-all.
+again after a pause that doubles. A silent object is waited for ``object_seconds`` in all.
 
-What a storage's failure means, in words, whatever its driver raised: missing
-(:class:`FileNotFoundError`; gone, if it was listed), denied (:class:`PermissionError`: no
-permission, or credentials that are wrong or have run out), unanswered (any other ``OSError``). Only
-of a missing file anything is known.
+What a storage's failure means, whatever its driver raised: missing (:class:`FileNotFoundError`;
+gone, if it was listed), denied (:class:`PermissionError`: credentials are wrong, ran out, or do not
+suffice), unanswered (any other ``OSError``). Only of a missing file anything is known.
 """
 
 from __future__ import annotations
@@ -30,16 +28,14 @@ from inspector.plain_text import escape
 
 T = TypeVar("T")
 
-LOG = logging.getLogger("inspector.storage")
-"""Python writes its warnings to stderr, unless whoever imports this package says otherwise."""
+LOG = logging.getLogger("inspector.storage")  # its warnings go to stderr, unless others say where
 
 WORD_AFTER_S = 10.0  # seconds of silence after which it is said what is waited for
-
 FIRST_PAUSE_S = 0.5
 
+# Requests in a row that failed at every attempt; later ones are made once, until one succeeds: a
+# storage that is down would hold a checkpoint of 80,000 files for hours otherwise.
 GIVEN_UP = 3
-"""Requests in a row that failed at every attempt; later ones are made once, until one succeeds:
-a storage that is down would hold a checkpoint of 80,000 files for hours otherwise."""
 
 
 @dataclass
@@ -48,38 +44,26 @@ class Outage:
 
     failed: int = 0
 
-    @property
-    def is_known(self) -> bool:
-        """Whether so many failed that one attempt is enough."""
-        return self.failed >= GIVEN_UP
-
 
 OUTAGE = Outage()
-
-SILENCE: dict[str, float] = {}
-"""Seconds for which each object was waited for in vain, until it answers or the run begins anew."""
+SILENCE: dict[str, float] = {}  # seconds waited for each object in vain, in this run
 
 
 class Pending(Generic[T]):
-    """A request that is under way from now on, though nobody waits for its answer yet.
+    """A request that is under way from now on, though nobody waits for its answer yet."""
 
-    ``start`` makes it, anew each time; ``path`` is for messages, without secrets; ``limits``:
-    ``request_seconds``, ``attempts`` and ``object_seconds``.
-    """
+    # start makes it, anew each time; the path is for messages, without secrets.
 
     def __init__(self, start: Callable[[], Future[T]], path: str, limits: Limits = LIMITS) -> None:
         self._start, self._place, self._limits = start, escape(path), limits
         self._first: Future[T] | None = start() if self._seconds() > 0 else None
 
     def result(self) -> T:
-        """The answer; the request is made again if it failed for a moment.
-
-        Raises TimeoutError if no answer came in time, else what the last attempt raised.
-        """
+        """The answer, of another attempt if one failed for a moment; TimeoutError, or its error."""
         if self._seconds() <= 0:
             raise TimeoutError(self._silent())
         pause = FIRST_PAUSE_S
-        attempts = 1 if OUTAGE.is_known else self._limits.attempts
+        attempts = 1 if OUTAGE.failed >= GIVEN_UP else self._limits.attempts
         for left in range(attempts - 1, -1, -1):
             under_way, self._first = self._first or self._start(), None
             try:
@@ -248,10 +232,7 @@ THREADS = 32  # requests under way at once
 def in_parallel(
     call: Callable[[T], R], items: Sequence[T], threads: int = THREADS
 ) -> list[R | OSError | InspectorError]:
-    """``call`` of every item, by several threads; by 1 if calls do not wait: they would take turns.
-
-    The results have the order of the items; where storage or format failed, the error.
-    """
+    """``call`` of every item, in order, or its error, by threads where calls wait for an answer."""
 
     def attempt(item: T) -> R | OSError | InspectorError:
         try:

@@ -37,10 +37,8 @@ class Found:
     """A checkpoint, or a place where the search failed."""
 
     path: str  # as the user would spell it
-    # why nothing is known of it; None for a checkpoint
-    error: OSError | InspectorError | None = None
-    # a listing has shown that it is a checkpoint's root; no other is made for that
-    is_root: bool = False
+    error: OSError | InspectorError | None = None  # why nothing is known of it, if so
+    is_root: bool = False  # a listing has shown that it is a root; no other is made for that
 
 
 def is_pattern(url: str) -> bool:
@@ -54,14 +52,10 @@ def search(
     *,
     recursive: bool = False,
     most_folders: int = MOST_FOLDERS,
-    was_root: Callable[[str], bool] | None = None,
+    was_root: Callable[[str], bool] | None = None,  # of a folder that is taken for one unlisted
 ) -> Iterator[Found]:
-    """The checkpoints that a path or pattern means, those nearest to it first, each level by name.
-
-    ``recursive``: also those anywhere below. ``was_root``: whether a folder was a checkpoint's root
-    before, and is taken for one without a listing of its own. At least one checkpoint or failure
-    comes. Raises EngineError without a driver, OSError where it refuses the URL or the options.
-    """
+    """The checkpoints that a path or pattern means, the nearest first, each level by name."""
+    # At least one checkpoint or failure comes. EngineError, OSError as of Storage.open.
     base, pattern = _split(url)
     if recursive and pattern[-1:] != [ANY_FOLDERS]:
         pattern.append(ANY_FOLDERS)
@@ -76,7 +70,6 @@ def search(
 
 
 def _split(url: str) -> tuple[str, list[str]]:
-    """The folder where a search begins, and the pattern of the folders below it."""
     if not is_pattern(url):
         return url, []
     parts = url.rstrip("/").split("/")

@@ -33,9 +33,7 @@ from inspector.sparktypes.schema_json import parse_schema_json
 NEWEST_FORMAT = 3
 
 _VERSION = re.compile(r"v([0-9]{1,9})")
-_FAMILY_BYTES = 22
-"""The least that a column family takes: three 2-byte and four 4-byte fields, and what is empty."""
-
+_FAMILY_BYTES = 22  # of the least column family: three 2-byte and four 4-byte fields
 _MAX_ASTRAL = 0xEF  # greatest first byte in modified UTF-8, which has no sequences of four bytes
 
 
@@ -46,13 +44,11 @@ class ColumnFamily:
     name: str
     key: StructType
     value: StructType
-    # how RocksDB arranges the key, as Spark wrote it; see :attr:`encoder`
-    key_encoder: Mapping[str, object] = field(default_factory=dict)
+    key_encoder: Mapping[str, object] = field(default_factory=dict)  # as Spark wrote it
     user_key: StructType | None = None  # schema of the user's key in a map state, or None
     key_schema_id: int = 0
     value_schema_id: int = 0
-    # schemas that its values had before, by their numbers
-    older_values: Mapping[int, StructType] = field(default_factory=dict)
+    older_values: Mapping[int, StructType] = field(default_factory=dict)  # of its values, by id
 
     @property
     def encoder(self) -> KeyEncoder:
@@ -99,7 +95,6 @@ def read_state_schema(
     storage: Storage,
     operator_id: int,
     store_name: str = DEFAULT_STORE,
-    *,
     schema_paths: Sequence[str] = (),
 ) -> tuple[StateSchema | None, tuple[Problem, ...]]:
     """The schema that Spark wrote for a store; all its partitions share that of partition 0.
@@ -242,9 +237,8 @@ def _read_v3(
     storage: Storage, folder: str, schema_paths: Sequence[str]
 ) -> tuple[StateSchema | None, tuple[Problem, ...]]:
     """The newest schema, with what only older ones have."""
-    # Spark writes a whole new file when a column family comes, goes or changes. What the query no
-    # longer declares keeps its rows, and rows keep the schema that they were written by
-    # (StateSchemaCompatibilityChecker).
+    # Spark writes a new file when a column family comes, goes or changes. What is not declared any
+    # more keeps its rows, and rows keep their schema (StateSchemaCompatibilityChecker).
     try:
         chosen = _order(storage.list(folder, missing_ok=True), schema_paths)
     except (InspectorError, OSError) as error:

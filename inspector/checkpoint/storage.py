@@ -49,13 +49,10 @@ class Storage:
         *,
         anew: bool = False,
     ) -> None:
-        # the place, in a spelling that any process on the machine can open
-        self.url = absolute(url)
-        # options of the driver, as the user set them; they may hold credentials
-        self.options = dict(options or {})
+        self.url = absolute(url)  # the place, in a spelling for any process on the machine
+        self.options = dict(options or {})  # of the driver; they may hold credentials
         learn(url, options=self.options)
-        # the place as the user spelled it, for messages; without passwords
-        self.root = spell_root(root or url)
+        self.root = spell_root(root or url)  # as the user spelled it, without passwords
         self._fs, self._base = connect(self.url, self.options, anew=anew)
         self._is_remote = not is_local(self.url)
         self._threads = THREADS if self._is_remote else 1
@@ -64,9 +61,8 @@ class Storage:
     def open(cls, url: str, options: Mapping[str, str] | None = None) -> Storage:
         """Open a path or URL, in Spark's spelling or fsspec's; nothing need exist there.
 
-        Of the driver's ``options`` ``true``, ``false`` and JSON objects go to it as such. Raises
-        EngineError where no driver is installed, with what to install; OSError where it refuses URL
-        or options.
+        EngineError: no driver is installed, with what to install; OSError: it refuses URL or
+        options, of which ``true``, ``false`` and JSON objects go to it as such.
         """
         return cls(url, options, anew=True)
 
@@ -222,9 +218,8 @@ class Storage:
 
     def _check_limit(self, relative: str, data: bytes, size: int, limit: int) -> bytes:
         if size > limit:
-            raise LimitError(f"file has {size} bytes, at most {limit} are read").at(
-                self.full_path(relative)
-            )
+            error = LimitError(f"file has {size} bytes, at most {limit} are read")
+            raise error.at(self.full_path(relative))
         READ.add(len(data))
         return data
 

@@ -15,7 +15,6 @@ from inspector.model import Problem
 
 NOT_A_FILE = "not-a-file"  # slug of a problem: something else under the name of a file of Spark's
 PLAIN = ("file", "directory")  # the types that fsspec gives what can be read or listed
-
 _TIME_NAMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 """Names that drivers give the time of last change; the first that is there counts."""
 
@@ -29,14 +28,9 @@ class Entry(NamedTuple):
     path: str  # its path relative to the storage's root
     is_dir: bool  # whether it is a folder (or an object store's prefix)
     size: int  # bytes; 0 for a folder
-    # time of last change, epoch milliseconds; None where the storage has none
-    modified_ms: int | None = None
-    # whether it is neither file nor folder: a pipe, a device, a link that leads nowhere. It is
-    # named and never opened.
-    is_special: bool = False
-    # what is another one once the content was written anew: an object store's own; of a local file
-    # its times in ns and its inode; None where there is none
-    etag: str | tuple[int, ...] | None = None
+    modified_ms: int | None = None  # of its last change, epoch; None where the storage has none
+    is_special: bool = False  # a pipe, a device, a link that leads nowhere: never opened
+    etag: str | tuple[int, ...] | None = None  # changes with content: a store's, or times and inode
 
     @property
     def is_file(self) -> bool:

@@ -16,24 +16,27 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import MappingProxyType
 
 from inspector.credentials import redact
 from inspector.exceptions import EngineError
 from inspector.light_dataclasses import dataclass, field
 
-EXTRAS: Mapping[str, str] = MappingProxyType(
-    {"s3": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "az": "azure"}
-)
-"""fsspec protocol -> extra of this distribution that brings its driver."""
+# fsspec protocol -> extra of this distribution that brings its driver
+EXTRAS = {"s3": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "az": "azure"}
+
+_NEEDS = {
+    "hdfs": "hdfs:// needs Hadoop's libhdfs and Java (HADOOP_HOME, JAVA_HOME, CLASSPATH); "
+    "webhdfs://host:port/path needs neither, and --io hadoop reads through Spark",
+    "dbfs": "dbfs:/ is read through the REST API of Databricks, which needs the package requests "
+    "(pip install requests) and --storage-option instance=HOST --storage-option token=...; "
+    "on Databricks itself /dbfs/... needs neither, and --io hadoop reads through Spark",
+}
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
 _AZURE_HOST = re.compile(r"([^/@]+)@([^./]+)\.([^/]+)(.*)", re.DOTALL)
 _AZURE_PUBLIC = "blob.core.windows.net"
 
-
 STAGED = "staged"
-
 _folders: dict[str, str] = {}
 
 
@@ -43,8 +46,7 @@ class Address:
 
     protocol: str  # fsspec's name of the driver
     target: str  # what the driver's ``_strip_protocol`` gets; for ``file`` an absolute path
-    # driver options that the address itself holds, such as the storage account
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict)  # of the driver, that it holds
 
 
 def translate(url: str) -> Address:
@@ -99,23 +101,11 @@ def typed_options(options: Mapping[str, str]) -> dict[str, object]:
 
 def missing_driver(protocol: str, error: Exception) -> str:
     """What to install so that URLs of this protocol can be read."""
+    if protocol in _NEEDS:
+        return _NEEDS[protocol]
     if protocol in EXTRAS:
-        extra = EXTRAS[protocol]
-        return (
-            f"no driver for {protocol}:// is installed, "
-            f"install it with: pip install 'spark-state-inspector[{extra}]'"
-        )
-    if protocol == "hdfs":
-        return (
-            "hdfs:// needs Hadoop's libhdfs and Java (HADOOP_HOME, JAVA_HOME, CLASSPATH); "
-            "webhdfs://host:port/path needs neither, and --io hadoop reads through Spark"
-        )
-    if protocol == "dbfs":
-        return (
-            "dbfs:/ is read through the REST API of Databricks, which needs the package requests "
-            "(pip install requests) and --storage-option instance=HOST --storage-option token=...; "
-            "on Databricks itself /dbfs/... needs neither, and --io hadoop reads through Spark"
-        )
+        extra = f"'spark-state-inspector[{EXTRAS[protocol]}]'"
+        return f"no driver for {protocol}:// is installed, install it with: pip install {extra}"
     package = getattr(error.__cause__, "name", None)
     if package:
         return f"{protocol}:// needs the package {package}, install it with: pip install {package}"
@@ -198,13 +188,11 @@ def stage_folder(name: str, folder: str) -> Iterator[None]:
             _folders[name] = before
 
 
-_TRANSLATORS: Mapping[str, Callable[[str], Address]] = MappingProxyType(
-    {
-        **dict.fromkeys(("file", "local"), _file),
-        **dict.fromkeys(("s3", "s3a", "s3n"), lambda tail: Address("s3", f"s3:{tail}")),
-        **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs"), _azure),
-        "dbfs": _dbfs,
-        "hdfs": lambda tail: Address("hdfs", f"hdfs:{'' if tail[:2] == '//' else '//'}{tail}"),
-        STAGED: lambda tail: _local(staged_folder(tail)),
-    }
-)
+_TRANSLATORS: Mapping[str, Callable[[str], Address]] = {
+    **dict.fromkeys(("file", "local"), _file),
+    **dict.fromkeys(("s3", "s3a", "s3n"), lambda tail: Address("s3", f"s3:{tail}")),
+    **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs"), _azure),
+    "dbfs": _dbfs,
+    "hdfs": lambda tail: Address("hdfs", f"hdfs:{'' if tail[:2] == '//' else '//'}{tail}"),
+    STAGED: lambda tail: _local(staged_folder(tail)),
+}

@@ -14,8 +14,8 @@ from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.lost_files import SINCE_4_0, lost_files
-from inspector.discovery.store_schemas import StoreSchemas, read_schemas, unknown_operators
-from inspector.discovery.user_schemas import SchemaPair, UserSchemas, with_user_schemas
+from inspector.discovery.store_schemas import read_schemas, unknown_operators
+from inspector.discovery.user_schemas import UserSchemas, with_user_schemas
 from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.light_dataclasses import dataclass, field, replace
@@ -35,8 +35,8 @@ from inspector.operators.rule import OperatorShape, StoreRule
 from inspector.operators.transform_with_state import NAMES as TRANSFORM
 from inspector.operators.transform_with_state import Family, Properties, family_of
 from inspector.operators.user_rules import UserRules
-from inspector.providers.chain import FileNames, StoreFiles, restorable_versions
-from inspector.providers.provider import Listing, Provider
+from inspector.providers.chain import StoreFiles, restorable_versions
+from inspector.providers.provider import Provider
 from inspector.providers.registry import classify, provider_for
 
 CONF = "streaming."
@@ -52,8 +52,7 @@ class Operator:
     metadata: OperatorMetadata | None  # Spark's own, None up to 3.5
     schemas: Mapping[str, StateSchema]  # by store name, where there is a file
     rules: Mapping[str, StoreRule]
-    # the operators that may feed it, those nearest to the sources first
-    upstream: tuple[PhysicalOperator, ...] = ()
+    upstream: tuple[PhysicalOperator, ...] = ()  # may feed it, those nearest to sources first
 
     @property
     def operator_id(self) -> int:
@@ -105,8 +104,7 @@ class Checkpoint:
     operators: tuple[Operator, ...]  # by id, those selected
     provider: Provider
     problems: tuple[Problem, ...] = field(default=())  # small files that could not be read
-    # every operator of the query, selected or not, with the rules that its files show
-    query: tuple[Operator, ...] = ()
+    query: tuple[Operator, ...] = ()  # all operators, with the rules that files show
     small_files: int = 0  # logs, metadata and schemas that were read
     unsummed_small_files: int = 0  # those of them that no checksum vouches for
 
@@ -114,11 +112,6 @@ class Checkpoint:
     def root(self) -> str:
         """The root as its user spelled it."""
         return self.storage.root
-
-    @property
-    def file_names(self) -> FileNames:
-        """How the provider spells its state files."""
-        return self.provider.files_of(()).names
 
     @cached_property
     def store_files(self) -> dict[str, StoreFiles]:
@@ -216,10 +209,8 @@ class Checkpoint:
         return self.logs.conf_for(version - 1, CONF + key).value
 
     def version_of(self, batch: int | None = None, state_version: int | None = None) -> int:
-        """The version to judge: of a batch, a version itself, or else the newest committed one.
-
-        Raises CheckpointError for one that is newer than the last committed, and has no files.
-        """
+        """The version to judge; CheckpointError: newer than the last committed, without files."""
+        # Of a batch, else a version itself, else what the path names, else the newest committed.
         if batch is not None:
             state_version = batch + 1
         if state_version is None:
@@ -244,8 +235,8 @@ def open_checkpoint(
 ) -> Checkpoint:
     """Open a checkpoint by its root, or by any path below it, as :func:`checkpoint_at`.
 
-    Raises CheckpointError for a given schema of no selected store, NotACheckpointError,
-    UnsupportedProviderError, EngineError without a driver, and OSError.
+    CheckpointError: a given schema is of no selected store; NotACheckpointError,
+    UnsupportedProviderError, EngineError without a driver, OSError.
     """
     root, meant = resolve_root(url, options, classify)
     return checkpoint_at(Storage(root, options), meant, selection, user_schemas, near=near)
@@ -255,11 +246,8 @@ def checkpoint_at(
     storage: Storage,  # opened at the root
     meant: Selection,  # the part that the user's path names
     selection: Selection | None = None,  # narrows it
-    # state schemas that take the place of those in the checkpoint
-    user_schemas: UserSchemas | None = None,
-    # reads logs, metadata and schemas; what keeps them for the next time, if the checkpoint is
-    # opened again and again
-    small_files: VerifiedFiles | None = None,
+    user_schemas: UserSchemas | None = None,  # take the place of those in the checkpoint
+    small_files: VerifiedFiles | None = None,  # reads logs, metadata and schemas
     near: Near | None = None,  # the entries of the logs that are read; None for all
 ) -> Checkpoint:
     """A checkpoint whose root is open (CheckpointError: as :func:`open_checkpoint`)."""
@@ -270,9 +258,9 @@ def checkpoint_at(
     logs = read_logs(verified, near=near)
     whole = discover(verified, classify)
     files = tuple(file for store in whole.stores for file in store.files)
-    provider = provider_for(Listing(logs.provider_class, files), storage.root)
+    provider = provider_for(logs.provider_class, files, storage.root)
     whole = resolve_attempts(verified, whole, provider, logs)
-    whole, result = read_schemas(verified, whole)
+    whole, schemas, of_schemas = read_schemas(verified, whole)
     selected = whole.select(chosen)
     locations = {(item.store.operator_id, item.store.partition_id) for item in selected.stores}
     problems = [
@@ -281,16 +269,19 @@ def checkpoint_at(
         if (store := problem.store) is None or (store.operator_id, store.partition_id) in locations
     ]
     problems += logs.problems
-    given = (user_schemas or UserSchemas()).of_stores(selected)
-    query = _operators(whole, result, problems, given)
+    for name, pair in (user_schemas or UserSchemas()).of_stores(selected).items():
+        schemas[name] = with_user_schemas(schemas.get(name), pair, name)
+        of_schemas.pop(name, None)
+    query = _operators(whole, schemas)
+    for name in sorted(of_schemas, key=lambda item: -item.operator_id):
+        problems += of_schemas[name]
     of_query = {operator.operator_id: tuple(operator.schemas) for operator in query}
     reported = {problem.path for problem in problems}
     problems += lost_files(verified, logs, whole.operators, of_query, reported)
     problems += unknown_operators(verified, whole.operators)
     layouts = {operator.operator_id: operator for operator in selected.operators}
-    operators = tuple(
-        replace(o, layout=layouts[o.operator_id]) for o in query if o.operator_id in layouts
-    )
+    chosen_operators = [o for o in query if o.operator_id in layouts]
+    operators = tuple(replace(o, layout=layouts[o.operator_id]) for o in chosen_operators)
     return Checkpoint(
         *(storage, chosen, selected, logs, operators, provider, tuple(problems), query),
         small_files=len(verified.vouched),
@@ -305,17 +296,12 @@ def state_file_bytes(checkpoint: Checkpoint) -> int:
     return sum(file.size for of_store in files for file in of_store)
 
 
-def _operators(
-    whole: Layout,
-    store_schemas: StoreSchemas,
-    problems: list[Problem],
-    given: Mapping[StoreName, SchemaPair],
-) -> tuple[Operator, ...]:
-    """Every operator of the query, by id."""
+def _operators(whole: Layout, of_stores: Mapping[StoreName, StateSchema]) -> tuple[Operator, ...]:
     operators: list[Operator] = []
     for layout in reversed(whole.operators):
         metadata = layout.metadata
-        schemas = _schemas(layout, store_schemas, problems, given)
+        stores = [StoreName(layout.operator_id, store) for store in layout.store_names]
+        schemas = {name.store_name: of_stores[name] for name in stores if name in of_stores}
         pairs = {name: (schema.key, schema.value) for name, schema in schemas.items()}
         name = metadata.operator_name if metadata else identify(layout.store_names, pairs)
         upstream = tuple(operator.physical for operator in operators)
@@ -325,29 +311,6 @@ def _operators(
         source = "metadata" if metadata else "schemas"
         operators.append(Operator(layout, name, source, metadata, schemas, rules, upstream))
     return tuple(reversed(operators))
-
-
-def _schemas(
-    layout: OperatorLayout,
-    store_schemas: StoreSchemas,
-    problems: list[Problem],
-    given: Mapping[StoreName, SchemaPair],
-) -> dict[str, StateSchema]:
-    """The schemas of an operator's stores, given or found; problems of the latter are kept."""
-    schemas: dict[str, StateSchema] = {}
-    for store in layout.store_names:
-        store_name = StoreName(layout.operator_id, store)
-        schema = store_schemas.schemas.get(store_name)
-        if store_name in given:
-            schema = with_user_schemas(schema, given[store_name], store_name)
-        else:
-            problems.extend(store_schemas.problems.get(store_name, ()))
-        if schema is not None:
-            schemas[store] = schema
-    for name, of_folder in store_schemas.problems.items():
-        if name.operator_id == layout.operator_id and name.store_name not in layout.store_names:
-            problems.extend(of_folder)
-    return schemas
 
 
 def resolve_attempts(storage: Storage, layout: Layout, provider: Provider, logs: Logs) -> Layout:

@@ -6,25 +6,16 @@ A byte that changes there is noticed only where decoding, the schema or another 
 from __future__ import annotations
 
 from functools import cache, partial
-from typing import NamedTuple
 
-from inspector.checkpoint.layout import StoreLayout
 from inspector.decode.frames import DEFAULT_CODEC, codec_of, has_checksums
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import DecodeError
-from inspector.model import FileKind, StoreFile
+from inspector.model import KINDS_OF_SUMS, KINDS_OF_VERSION, FileKind, StoreFile
 from inspector.providers.common_names import main_path
 
 
-class Unsummed(NamedTuple):
-    """How many state files there are, and how many of them hold no checksum."""
-
-    files: int
-    without: int
-
-
-def count_unsummed_files(checkpoint: Checkpoint, version: int) -> Unsummed:
-    """The deltas and snapshots of a version and of older ones that hold no checksum."""
+def count_unsummed_files(checkpoint: Checkpoint, version: int) -> tuple[int, int]:
+    """The deltas and snapshots of a version and older ones; how many of them hold no checksum."""
     # None of these vouches for them: the codec, of which only lz4 has checksums in its blocks; the
     # checksum of each row (stateStore.rowChecksum.enabled); a checksum file beside them.
     files = without = 0
@@ -32,17 +23,12 @@ def count_unsummed_files(checkpoint: Checkpoint, version: int) -> Unsummed:
     for operator in checkpoint.operators:
         for layout in operator.layout.folders:
             of_store = [file for file in layout.files if is_state(file, version)]
-            beside = {main_path(side) for side in side_files(layout)}
+            beside = {main_path(side) for side in layout.of_kind(*KINDS_OF_SUMS)}
             files += len(of_store)
             for file in of_store:
                 own = file.kind is FileKind.SNAPSHOT and checkpoint.provider.sums_snapshots
                 without += not (file.path in beside or sums(file.version or 0) or own)
-    return Unsummed(files, without)
-
-
-def side_files(layout: StoreLayout) -> tuple[StoreFile, ...]:
-    """The checksum files beside the state files of a store."""
-    return layout.of_kind(FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
+    return files, without
 
 
 def sums_itself(checkpoint: Checkpoint, version: int) -> bool:
@@ -58,4 +44,4 @@ def sums_itself(checkpoint: Checkpoint, version: int) -> bool:
 
 def is_state(file: StoreFile, version: int) -> bool:
     """Whether it is a delta or snapshot of the judged version or an older one."""
-    return file.kind in (FileKind.DELTA, FileKind.SNAPSHOT) and (file.version or 0) <= version
+    return file.kind in KINDS_OF_VERSION and (file.version or 0) <= version

@@ -55,8 +55,7 @@ class CopyRecord(Message):
     appended_batch: int | None  # that was added to it; None if none was
     made_ms: int  # when, epoch milliseconds
     made_by: str  # the version of this package
-    # of each operator, store, reason and way the number of rows, in words
-    evicted: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = ()  # rows of each operator, store, reason and way, in words
 
 
 def read_record(checkpoint: Checkpoint) -> CopyRecord | None:
@@ -69,25 +68,18 @@ def read_record(checkpoint: Checkpoint) -> CopyRecord | None:
         return None
 
 
-@dataclass(frozen=True)
-class SmallFiles:
-    """A copy's files without state: what a restart reads with the rest, and what it needs last."""
-
-    first: tuple[SmallFile, ...]
-    last: tuple[SmallFile, ...]
-
-
 def small_files(
     checkpoint: Checkpoint,
     batch: int,
     new_root: str,
     *,
     unique_ids: Mapping[str, str] | None = None,
-) -> SmallFiles:
+) -> tuple[list[SmallFile], list[SmallFile]]:
     """The logs, metadata and schemas that a restart after a batch of the whole checkpoint reads.
 
-    If a batch is appended, ``unique_ids`` are the ids of its state by those of the batch before it
-    (checkpoint format 2). Raises CheckpointError for a lost entry, or one that cannot be copied.
+    The second list is written last: until then nothing takes the copy for a whole one. If a batch
+    is appended, ``unique_ids`` are the ids of its state by those of the batch before it (checkpoint
+    format 2). CheckpointError: a lost entry, or one that cannot be copied.
     """
     storage = checkpoint.storage
     root = _Folder.of(storage, "")
@@ -110,7 +102,7 @@ def small_files(
             path = schema_path(operator.operator_id, store)
             folder = _Folder.of(storage, path.rpartition("/")[0])
             first += folder.files(path.rpartition("/")[2])
-    return SmallFiles(tuple(first), (*root.files(QUERY_METADATA), *newest))
+    return first, [*root.files(QUERY_METADATA), *newest]
 
 
 def check_file_logs(checkpoint: Checkpoint, batch: int) -> None:

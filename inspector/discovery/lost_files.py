@@ -22,37 +22,28 @@ from inspector.checkpoint.logs import Logs
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.state_schema import schema_folder, schema_path
 from inspector.checkpoint.storage import Storage
-from inspector.model import BatchId, FileKind, Problem
+from inspector.model import KINDS_OF_VERSION, BatchId, FileKind, Problem
 
 LOST_SCHEMA = "missing-schema"  # slug of a problem: a schema which Spark wrote and which is gone
-EXCHANGED = "exchanged-partitions"
-"""Slug of one that lies with the files of another partition than 0, where no release puts it."""
-
+EXCHANGED = "exchanged-partitions"  # slug: it lies with the files of another partition than 0
 SINCE_3_1 = "spark.sql.streaming.stateStore.compression.codec"
 SINCE_4_0 = "spark.sql.streaming.stateStore.encodingFormat"
-
-_FIRST = 1  # the state version that batch 0 writes
 
 
 def lost_files(
     storage: Storage,
     logs: Logs,
     operators: Iterable[OperatorLayout],
-    schemas: Mapping[int, Collection[str]],
-    reported: Collection[str | None],
+    schemas: Mapping[int, Collection[str]],  # stores of each operator that have one
+    reported: Collection[str | None],  # paths that have a problem already
 ) -> Iterator[Problem]:
-    """The schemas and metadata that are gone, of all operators of the query.
-
-    ``schemas``: stores of each operator whose schema is there, or was given by the user;
-    ``reported``: paths that have a problem already.
-    """
-    state = (FileKind.DELTA, FileKind.SNAPSHOT)
-    layouts = [item for item in operators if any(s.of_kind(*state) for s in item.stores)]
+    """The schemas and metadata that are gone, of all operators of the query."""
+    layouts = [o for o in operators if any(s.of_kind(*KINDS_OF_VERSION) for s in o.stores)]
     began = logs.confs.get(BatchId(0), {})
     with_metadata = any(layout.metadata for layout in layouts)
     stores = [store for layout in layouts for store in layout.stores]
     sums = (file for store in stores for file in store.of_kind(FileKind.SPARK_CHECKSUM))
-    began_with_sums = any(file.version == _FIRST for file in sums)
+    began_with_sums = any(file.version == 1 for file in sums)  # of batch 0
     metadata = with_metadata or SINCE_4_0 in began or began_with_sums
     with_schemas = any(
         SINCE_3_1 in confs

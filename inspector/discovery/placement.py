@@ -71,9 +71,8 @@ def lacks_operator(checkpoint: Checkpoint, operator_id: int, version: int) -> bo
 def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -> bool:
     """Whether a version does not have a partition because others do, or none of its operator."""
     # The newest file of such a folder is of a version that has the partition: of one before a
-    # repartitioning, or of one that is not finished. Where the number was changed in the newest
-    # entry of a query that was stopped, it is of the version that this entry's batch had made. Of
-    # what is older than the log nothing is known.
+    # repartitioning, or not finished. Where the newest entry of a stopped query was changed, it is
+    # of the version that this entry's batch had made. Of what is older nothing is known.
     if any(lacks_operator(checkpoint, s.store.operator_id, version) for s in partition.stores):
         return True
     if has_partition(checkpoint, partition.partition_id, version):

@@ -10,7 +10,6 @@ from math import gcd
 from inspector.checkpoint.layout import PartitionLayout, StoreLayout
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.discovery.checksums import side_files
 from inspector.discovery.placement import (
     has_partition,
     hashed_fields,
@@ -26,7 +25,7 @@ from inspector.discovery.unknown_watermarks import (
     sees_watermark,
 )
 from inspector.discovery.what_if import DEDUPLICATIONS, delays_of, scenario_of
-from inspector.model import Certainty, FileKind, TimeoutKind
+from inspector.model import KINDS_OF_SUMS, KINDS_OF_VERSION, Certainty, TimeoutKind
 from inspector.operators import deduplicate_within_watermark
 from inspector.operators.aggregation import COMPLETE
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
@@ -44,8 +43,6 @@ from inspector.sparktypes.key_encoders import KeyEncoder
 from inspector.sparktypes.schema_json import to_json
 
 SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
-
-
 MOST_READS = 8  # chains of files of older partitions that a task reads for its history, on average
 FEW_READS = 1_000  # as many may be read in any case
 
@@ -54,7 +51,10 @@ def plan(
     checkpoint: Checkpoint, version: int, request: Request = ALL_LEFTOVERS, *, history: bool = True
 ) -> list[Task]:
     """The tasks by operator and partition; ``history``: through repartitionings of their keys."""
-    codecs, row_checksum = _confs(checkpoint, version)
+    stores = checkpoint.store_files.values()
+    versions = {v for files in stores for v in (*files.deltas, *files.snapshots)}
+    codecs = {v: checkpoint.conf(v, "stateStore.compression.codec") or "lz4" for v in versions}
+    row_checksum = checkpoint.conf(version, "stateStore.rowChecksum.enabled") == "true"
     merge_operator = checkpoint.conf(version, "stateStore.rocksdb.mergeOperatorVersion")
     encoding = checkpoint.conf(version, "stateStore.encodingFormat")
     partitions = partition_count(checkpoint, version)
@@ -69,7 +69,10 @@ def plan(
             partition_id=partition.partition_id,
             version=version,
             provider=checkpoint.provider.name,
-            stores=_store_tasks(checkpoint, operator, partition, version, request),
+            stores=tuple(
+                _store_task(checkpoint, operator, partition, layout, version, request)
+                for layout in partition.stores
+            ),
             clocks=clocks,
             codecs=codecs,
             row_checksum=row_checksum,
@@ -138,37 +141,17 @@ def _reads(task: Task) -> int:
     return 1 + sum(_reads(Task.from_json(origin)) for origin in task.origins)
 
 
-def _confs(checkpoint: Checkpoint, version: int) -> tuple[dict[int, str], bool]:
-    versions = {
-        v for files in checkpoint.store_files.values() for v in (*files.deltas, *files.snapshots)
-    }
-    codecs = {v: checkpoint.conf(v, "stateStore.compression.codec") or "lz4" for v in versions}
-    checksum = checkpoint.conf(version, "stateStore.rowChecksum.enabled")
-    return codecs, checksum == "true"
-
-
-def _store_tasks(
+def _store_task(
     checkpoint: Checkpoint,
     operator: Operator,
     partition: PartitionLayout,
+    layout: StoreLayout,
     version: int,
     request: Request,
-) -> tuple[StoreTask, ...]:
-    store_tasks = []
-    counted: set[str] = set()
-    for layout in partition.stores:
-        task = _store_task(checkpoint, operator, layout, version, request)
-        if layout.directory in counted:  # a family's: whose files these are holds them against sums
-            task = replace(task, counts_files=False, side_files=())
-        store_tasks.append(task)
-        counted.add(layout.directory)
-    return tuple(store_tasks)
-
-
-def _store_task(
-    checkpoint: Checkpoint, operator: Operator, layout: StoreLayout, version: int, request: Request
 ) -> StoreTask:
     name = layout.store.store_name
+    # Of column families that share files the first counts them, and holds them against sums.
+    owns_files = layout is next(s for s in partition.stores if s.directory == layout.directory)
     schema = operator.schemas.get(name)
     rule = operator.rules[name]
     certainty, reason = _certainty(checkpoint, operator, rule, version)
@@ -180,8 +163,9 @@ def _store_task(
     kinds = tuple(TimeoutKind) if request.timeout_kind is None else (request.timeout_kind,)
     return StoreTask(
         store_name=name,
-        files=layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT),
-        side_files=side_files(layout),
+        files=layout.of_kind(*KINDS_OF_VERSION),
+        side_files=layout.of_kind(*KINDS_OF_SUMS) if owns_files else (),
+        counts_files=owns_files,
         key_schema=None if schema is None else to_json(schema.key),
         value_schema=None if schema is None else to_json(schema.value),
         expiry=expiry,
@@ -276,9 +260,8 @@ def _scenarios(
 
 def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> KeyEncoder:
     """How a provider that sorts its keys arranges those of a store."""
-    # A schema of format 3 says it, before that the operator's metadata (4.0 on). Before that only a
-    # session window has keys with a prefix: all of the key but the start of its session, which
-    # comes last (StreamingSessionWindowStateManagerImplV1).
+    # A schema of format 3 says it, else the operator's metadata (4.0 on). Before, only a session
+    # window has a prefix: all but the last field (StreamingSessionWindowStateManagerImplV1).
     if schema is not None and schema.column_families:
         return schema.column_families[0].encoder
     stores = operator.metadata.stores if operator.metadata else ()
@@ -290,7 +273,6 @@ def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> 
 
 
 def _written_values(schema: StateSchema | None) -> dict[int, str]:
-    """The schemas of a column family's values, by the numbers that its rows may have."""
     return {
         number: to_json(value)
         for family in (schema.column_families if schema else ())
@@ -302,9 +284,8 @@ def _certainty(
     checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
 ) -> tuple[Certainty, str]:
     """How sure it is that a row which the rule covers should be gone, and why."""
-    # Spark itself leaves no row that the watermark of the operator has passed, but in complete
-    # mode: one that stays shows that this is not the watermark of the query, or that something else
-    # put it. So it proves nothing (premise one-watermark).
+    # Spark leaves no row that the operator's watermark has passed, but in complete mode: one that
+    # stays shows that this is another watermark, or that something else put it (one-watermark).
     if rule.user_supplied:
         return Certainty.PROVEN, rule.source
     above = operator_holding_back(checkpoint, operator, version)
@@ -345,9 +326,8 @@ def _cross_checks(
 
 def _one_time(operator: Operator) -> bool:
     """Whether the key has one time alone, so that no other can be the one that rows go by."""
-    # With two columns of a watermark the first of the input counts, in whatever order the key has
-    # them (WatermarkSupport.findEventTimeColumn); and a restart may choose another, while the
-    # schema file stays.
+    # Of two columns of a watermark the first of the input counts, whatever the key's order
+    # (WatermarkSupport.findEventTimeColumn); and a restart may choose another for the same schema.
     return all(len(time_fields(schema.key)) == 1 for schema in operator.schemas.values())
 
 

@@ -35,9 +35,7 @@ class QuerySource:
 
     name: str  # its place among the sources, from 0, or its name in offset log v2
     kind: str  # class as Spark recorded it, or what the form of its offset shows
-    # what it reads, as far as the files show it: Kafka topics, or the folder of the newest files;
-    # None if they do not
-    place: str | None
+    place: str | None  # Kafka topics, or the folder of the newest files; None if not seen
     offset: str | None  # its newest offset, as Spark wrote it; None if it has none
 
     @property
@@ -68,7 +66,6 @@ def query_sources(storage: Storage, batch: int) -> tuple[QuerySource, ...]:
 
 
 def _form(offset: str | None) -> tuple[str, str | None]:
-    """The kind of source that writes such an offset, and what it reads."""
     if offset is None:
         return NO_OFFSET, None
     try:
@@ -97,10 +94,9 @@ def times_of_entry(storage: Storage, source: str, entry: int) -> list[int]:
     for name in (str(entry), f"{entry}{_COMPACT}"):
         with suppress(InspectorError, OSError):
             _, lines = split_log(storage.read(f"sources/{source}/{name}", _LOG_BYTES), 1)
-            files = map(json_object, filter(None, lines))
-            return [
-                long_field(file, "timestamp") or 0 for file in files if file.get("batchId") == entry
-            ]
+            files = [json_object(line) for line in lines if line]
+            of_entry = [file for file in files if file.get("batchId") == entry]
+            return [long_field(file, "timestamp") or 0 for file in of_entry]
     return []
 
 
@@ -116,7 +112,6 @@ def newest_first(storage: Storage, sources: Iterable[SourceOffset]) -> Iterator[
 
 
 def _newest_folder(storage: Storage, name: str) -> str | None:
-    """The folder of the first file in the newest entry of a file source's log."""
     entries = {
         batch: entry
         for entry in storage.list(f"sources/{name}", missing_ok=True)

@@ -43,33 +43,20 @@ from inspector.time_text import time_ms_text
 REPAIRS = "4.2"  # first release that goes back to an older snapshot where the newest cannot be read
 _TRIED = 20  # versions, restorable by name, whose files are all compared with what is damaged
 MOST_REPLAYED = 500  # versions that it goes back (conf ``stateStore.maxChangeFileReplay``)
-
 RECORDED_SINCE_4_2 = f"{CONF}stateStore.rowChecksum.enabled"
-
 SOURCES = "sources"
 NOTHING_WRITTEN = (
     "No task has written state for it: a change of the query that Spark refuses looks so, too "
     "(inspector explain LOG PATH)."
 )
-
 _WROTE_ALL = " All partitions have written their state of it: what failed, if it did, came after."
 _LOG_ERROR = "IllegalStateException"
 _UNREADABLE = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
-_OTHER_FORMAT = "CANNOT_READ_CHECKPOINT"
-_NO_METADATA = "STREAMING_CHECKPOINT_MISSING_METADATA_FILE"
-_NO_OPERATOR = "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA"
-_NOT_EMPTY = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
 _UNPARSED = ("truncated", "undecodable")
 """Slugs of metadata and schemas that end early, or are no JSON: Spark reads each at the start
-(``StreamMetadata.read``, ``StateSchemaCompatibilityChecker``). Spark 4.3 does without metadata of
-an operator that is cut.
-"""
-_NO_STATE = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
-_TWICE = "CONCURRENT_STREAM_LOG_UPDATE"
-"""Of a batch that runs again though its commit is there: Spark takes it for another query's."""
+(``StreamMetadata.read``, ``StateSchemaCompatibilityChecker``), but cut metadata of operators."""
 _ABSENT = (VANISHED_SLUG, LOST_ENTRY)
-_NO_VERDICT = (*UNSEEN, LimitError.slug, RowError.slug)
-"""Slugs of files of which Spark may read more than was read here, or less."""
+_NO_VERDICT = (*UNSEEN, LimitError.slug, RowError.slug)  # Spark may read more or less of these
 
 
 @dataclass(frozen=True)
@@ -117,29 +104,20 @@ class Restart:
 
     batch: int  # the one that runs first; it loads the state version of the same number
     again: bool  # it was planned before, and has no commit
-    # when it was planned, epoch ms; None if it was not, or no clock is recorded
-    planned_ms: int | None
+    planned_ms: int | None  # when it was planned, epoch; None if it was not, or without clock
     committed: int | None  # newest committed batch; None if there is none
     loads: tuple[Load, ...]  # of the stores that Spark can load
-    # what keeps it from the others, in the release that ran the newest batch
-    obstacles: tuple[Obstacle, ...]
+    obstacles: tuple[Obstacle, ...]  # to the others, in the newest batch's release
     unknown: int  # files that it reads and that could not be judged here
     names: FileNames
     repairs: bool = False  # the release that ran the newest batch goes back to older snapshots
-    # some store has files of the version that a batch which runs again makes; None where there are
-    # no stores
-    wrote: bool | None = None
+    wrote: bool | None = None  # some store has files of a batch that runs again; None: no store
     wrote_all: bool = False  # every store has
     silent: str = ""  # partitions without such files, where others have some, in words
-    # what keeps releases from which that batch may have been older
-    later: tuple[Obstacle, ...] = ()
+    later: tuple[Obstacle, ...] = ()  # to releases from which that batch may be older
     has_state: bool = True  # whether there is a folder for state, as a query without state has none
-    # where it does not restart, the newest batch as of which a copy would; None if there is none,
-    # or nothing stands in its way
-    back: int | None = None
-    # the least and the greatest version at which the files of a partition end, where the logs are
-    # newer: one for all, or several apart
-    ends: tuple[int, int] | None = None
+    back: int | None = None  # the newest batch as of which a copy restarts, if this does not
+    ends: tuple[int, int] | None = None  # least and greatest last version, if the logs are newer
     reads: str = ""  # what names the files that a batch which runs again reads, in words
     block: str = ""  # the first table file that it loads with a damaged block
 
@@ -314,7 +292,7 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         later=() if repairs else tuple(obstacle for obstacle in obstacles if obstacle.since),
         unknown=damage.doubted,
         block=damage.block and checkpoint.storage.relative(damage.block),
-        names=checkpoint.file_names,
+        names=checkpoint.provider.names,
         repairs=repairs,
         has_state=checkpoint.layout.has_state or not batch,
         back=back,
@@ -458,7 +436,6 @@ class _Damage:
 
 
 def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[Obstacle]:
-    """Entries that Spark reads first and cannot."""
     logs = checkpoint.logs
     needed = [f"{OFFSETS}/{planned}"] if planned >= 0 else []
     if planned > 0:
@@ -507,9 +484,11 @@ def _absent_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Itera
     if planned < 0 and committed is not None:
         yield Obstacle("the entries of offsets", "")
     elif planned < 0 and any(store.newest for store in checkpoint.store_files.values()):
-        yield Obstacle("the state that is there", _NOT_EMPTY, verb="refuses", since="4.1")
+        error = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
+        yield Obstacle("the state that is there", error, verb="refuses", since="4.1")
     if committed is not None and committed > planned >= 0:
-        yield Obstacle(f"{OFFSETS}/{committed}", _TWICE)
+        # Spark takes the batch, which runs again though its commit is there, for another query's.
+        yield Obstacle(f"{OFFSETS}/{committed}", "CONCURRENT_STREAM_LOG_UPDATE")
 
 
 def source_log_gaps(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
@@ -540,18 +519,20 @@ def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:
         if problem.slug in _UNPARSED and read_first:
             yield Obstacle(name, "", missing=False)
         if problem.slug == MISSING_OPERATOR:
-            have_metadata = any(operator.metadata for operator in checkpoint.operators)
-            error = _NO_OPERATOR if have_metadata else ""
-            name = "the operators in state"
-            yield Obstacle(name, error if checkpoint.operators else _NO_STATE)
+            error = "STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY"
+            if checkpoint.operators:
+                have_metadata = any(operator.metadata for operator in checkpoint.operators)
+                error = "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA" * have_metadata
+            yield Obstacle("the operators in state", error)
         if problem.slug in (LOST_METADATA, LOST_SCHEMA) and _is_needed(checkpoint, name):
             yield Obstacle(name, "")
     logs = checkpoint.logs
     has_logs = logs.last_offset is not None or logs.last_committed is not None
     if has_logs and QUERY_METADATA not in checkpoint.layout.root_names:
-        yield Obstacle(QUERY_METADATA, _NO_METADATA, since="4.2")
+        yield Obstacle(QUERY_METADATA, "STREAMING_CHECKPOINT_MISSING_METADATA_FILE", since="4.2")
     if checkpoint.newest_snapshot_format > 1:
-        yield Obstacle("the snapshots of Spark 4.0", _OTHER_FORMAT, verb="refuses", since="4.1")
+        snapshots, error = "the snapshots of Spark 4.0", "CANNOT_READ_CHECKPOINT"
+        yield Obstacle(snapshots, error, verb="refuses", since="4.1")
 
 
 def _is_needed(checkpoint: Checkpoint, name: str) -> bool:
@@ -568,7 +549,7 @@ def _is_needed(checkpoint: Checkpoint, name: str) -> bool:
 def _stores(
     checkpoint: Checkpoint, operator: Operator, version: int, damage: _Damage
 ) -> Iterator[Load | Obstacle]:
-    names = checkpoint.file_names
+    names = checkpoint.provider.names
     present = {partition.partition_id for partition in operator.layout.partitions}
     count = 1 if operator.single_partition else partition_count(checkpoint, version)
     selected = checkpoint.selection.partition_id is not None

@@ -7,26 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from inspector.checkpoint.layout import Layout, OperatorLayout, StoreLayout
 from inspector.checkpoint.state_schema import StateSchema, read_state_schema
 from inspector.checkpoint.storage import Storage
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.model import Problem, StoreName
 from inspector.operators.physical import PHYSICAL
 from inspector.operators.transform_with_state import has_several_values
 from inspector.providers.reader_options import INDEX_COLUMN
 from inspector.sparktypes import LONG, StructField, StructType
 
-
-@dataclass(frozen=True)
-class StoreSchemas:
-    """The schemas of all stores that can be read, and the problems of the others, by store."""
-
-    schemas: Mapping[StoreName, StateSchema]
-    problems: Mapping[StoreName, tuple[Problem, ...]]
+Schemas = dict[StoreName, StateSchema]
+SchemaProblems = dict[StoreName, tuple[Problem, ...]]
 
 
-def read_schemas(storage: Storage, layout: Layout) -> tuple[Layout, StoreSchemas]:
-    """The schemas of all stores; a store with column families becomes as many stores."""
-    schemas: dict[StoreName, StateSchema] = {}
-    problems: dict[StoreName, tuple[Problem, ...]] = {}
+def read_schemas(storage: Storage, layout: Layout) -> tuple[Layout, Schemas, SchemaProblems]:
+    """The schemas of all stores, or why they cannot be read; each column family becomes a store."""
+    schemas: Schemas = {}
+    problems: SchemaProblems = {}
     operators = []
     for operator in layout.operators:
         families: dict[str, list[str]] = {}
@@ -34,9 +29,7 @@ def read_schemas(storage: Storage, layout: Layout) -> tuple[Layout, StoreSchemas
             # Metadata of format 2 says where the schemas of a store lie.
             stores = operator.metadata.stores if operator.metadata else ()
             paths = next((item.schema_paths for item in stores if item.store_name == store), ())
-            schema, trouble = read_state_schema(
-                storage, operator.operator_id, store, schema_paths=paths
-            )
+            schema, trouble = read_state_schema(storage, operator.operator_id, store, paths)
             if trouble:
                 problems[StoreName(operator.operator_id, store)] = trouble
             for name, item in _by_store(operator, store, schema):
@@ -44,7 +37,7 @@ def read_schemas(storage: Storage, layout: Layout) -> tuple[Layout, StoreSchemas
                 if item.column_families:
                     families.setdefault(store, []).append(name)
         operators.append(_with_families(operator, families))
-    return replace(layout, operators=tuple(operators)), StoreSchemas(schemas, problems)
+    return replace(layout, operators=tuple(operators)), schemas, problems
 
 
 def _by_store(

@@ -21,17 +21,14 @@ from inspector.sparktypes.key_encoders import KeyEncoder
 if TYPE_CHECKING:
     from inspector.facts.timers import CallBounds
 
-SMALL_FILE_BYTES = 32 << 10
-"""Bytes of a file, on average, that take the kernel as long as Python takes for any file."""
+SMALL_FILE_BYTES = 32 << 10  # take the kernel as long as Python takes for any file
 
 
 @dataclass(frozen=True)
 class Request:
     """The facts that an analysis needs besides those of each version."""
 
-    # compare every row with its schema, and every file with its checksums, also those that no
-    # version needs
-    fit: bool = False
+    fit: bool = False  # compare all rows with their schema, and all files with their checksums
     leftover_limit: int = 1  # leftover keys listed per store and class; 0 for all
     top: int = 0  # keys listed by each ranking; 0 for none
     sampled: int = 0  # keys of all partitions, those put last, that are compared; 0 for none
@@ -39,18 +36,13 @@ class Request:
     matched: bool = False  # count the rows of a join that have found a partner
     fields: bool = False  # measure what each field of the live rows takes
     expiring: bool = False  # count the live rows by when they expire
-    # facts of single partitions are needed for older versions too, not only sums
-    partitions: bool = False
-    # which clock the timers of group state follow, if the user said so
-    timeout_kind: TimeoutKind | None = None
-    # decode and check the files of this part alone, each for itself: no version is replayed
-    subset: Subset | None = None
-    # a change of the query, whose rows are counted version by version
-    what_if: WhatIf | None = None
+    partitions: bool = False  # facts of single partitions for older versions too, not only sums
+    timeout_kind: TimeoutKind | None = None  # which clock timers follow, if the user said so
+    subset: Subset | None = None  # check the files of this part alone: no version is replayed
+    what_if: WhatIf | None = None  # a change of the query, whose rows are counted by version
 
 
-ALL_LEFTOVERS = Request(leftover_limit=0)
-"""A request for no more than what every version has, which lists all leftover keys."""
+ALL_LEFTOVERS = Request(leftover_limit=0)  # no more than every version has, and all leftovers
 
 
 @dataclass(frozen=True)
@@ -65,49 +57,32 @@ class StoreTask:
     expiry: ExpiryField | None = None  # the rule by which its rows should go, if one is known
     certainty: Certainty = Certainty.PROVEN  # of the clock that the rule sees
     timeout_kinds: tuple[TimeoutKind, ...] = ()  # the clocks that a group state's timers may follow
-    # no timer that has run out outlives its batch (Scala and Java)
-    timers_always_clear: bool = False
+    timers_always_clear: bool = False  # no timer that ran out outlives its batch (Scala, Java)
     reason: str = ""  # what a judgement rests on, if not on the operator's own rule alone
     event_time: ExpiryField | None = None  # field to be followed where the rule is not known
-    # field to be followed for another store's sake (the counters of a join)
-    number: ExpiryField | None = None
-    # the only time of its rows, where they never go as no schema marks it
-    unmarked: ExpiryField | None = None
-    # watermarks, by the version whose batch made them, that rose far: how far behind them the rows
-    # of the batch are is counted
+    number: ExpiryField | None = None  # followed for another store's sake (join counters)
+    unmarked: ExpiryField | None = None  # the only time of rows that no schema marks
+    # watermarks that rose far, by version: how far behind them the batch's rows are is counted
     raised: Mapping[int, int] = field(default_factory=dict)
-    # bytes of a group state's value that holds no state; -1 if it has no such size
-    empty_size: int = -1
-    # fields of a session window's key, by whose prefix Spark keeps a second map; 0 for every other
-    # operator
-    session_fields: int = 0
-    # versions whose batches the log shows to have used processing time
-    processing_versions: tuple[int, ...] = ()
+    empty_size: int = -1  # bytes of a group state's value without state; -1 if it has no such size
+    session_fields: int = 0  # of a session window's key, by whose prefix there is a second map
+    processing_versions: tuple[int, ...] = ()  # whose batches used processing time
     only_sources_feed: bool = True  # only new data of the sources can reach the operator
-    # a join's rows may go by a time in their key; only the rows show by which
-    by_key_time: bool = False
-    # fields of the key by whose hash Spark sends a row to its partition; 0 where that cannot be
-    # said, or is not to be checked
+    by_key_time: bool = False  # a join's rows may go by a time in their key, which the rows show
+    # of the key, by whose hash Spark chooses the partition; 0: not known, or not to be checked
     hashed_fields: int = 0
     side_files: tuple[StoreFile, ...] = ()  # checksum files to hold them against
     # by version, what the records of all keys show about who made them, where a task has a range of
     # the keys (the fields of :class:`inspector.facts.timers.CallBounds`)
     call_bounds: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    # what a store of transformWithState holds; None for every other operator
-    family: Family | None = None
-    # schemas by which its values may have been written, by number
-    written_values: Mapping[int, str] = field(default_factory=dict)
-    # the part of the files that is this store; None if they are its own
-    column_family: str | None = None
-    # the bytes of the files are counted with this store, and with no other that shares them
-    counts_files: bool = True
-    # how the provider arranges its keys
-    key_encoder: KeyEncoder = field(default_factory=KeyEncoder)
+    family: Family | None = None  # what a store of transformWithState holds; None of others
+    written_values: Mapping[int, str] = field(default_factory=dict)  # schemas of values, by number
+    column_family: str | None = None  # the part of the files that it is; None if they are its own
+    counts_files: bool = True  # their bytes count here, and with no other store that shares them
+    key_encoder: KeyEncoder = field(default_factory=KeyEncoder)  # how keys are arranged
     several_values: bool = False  # a value holds several rows
-    # what its batches cannot have written (:mod:`inspector.passes.cross_checks`)
-    cross_checks: tuple[str, ...] = ()
-    # what the requested change of the query is to its rows, by each possible clock
-    scenarios: tuple[Scenario, ...] = ()
+    cross_checks: tuple[str, ...] = ()  # of what batches cannot have written
+    scenarios: tuple[Scenario, ...] = ()  # of the requested change, by each possible clock
 
 
 @dataclass(frozen=True)
@@ -123,37 +98,28 @@ class Task(Message):
     version: int  # the state version that is judged; nothing newer is read
     stores: tuple[StoreTask, ...]  # its stores
     clocks: tuple[BatchClock, ...] = ()  # the batches in the log
-    # compression by version, where it is recorded; ``row_checksum``: values carry one
-    codecs: Mapping[int, str] = field(default_factory=dict)
-    row_checksum: bool = False
-    # rows that the provider merges into one value are parted by a byte
-    merge_delimiter: bool = True
+    codecs: Mapping[int, str] = field(default_factory=dict)  # compression by version, if recorded
+    row_checksum: bool = False  # values carry one
+    merge_delimiter: bool = True  # rows that are merged into one value are parted by a byte
     encoding: str = "unsaferow"
     request: Request = ALL_LEFTOVERS  # the facts that are requested of it
-    # key, where: only these rows (:class:`inspector.passes.key_filter.KeyFilter`), where a task is
-    # about rows
+    # key, where: of a task about rows, only these (:class:`inspector.passes.key_filter.KeyFilter`)
     key: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
-    # how many the version's state has, by the offset log; 0 where that is not recorded
-    partitions: int = 0
+    partitions: int = 0  # how many the version has, by the offset log; 0 if it does not say
     present: bool = True  # whether it has this one, or only older versions have it
-    # tasks, as JSON, of the partitions whose rows the newest repartitioning divided anew, at the
-    # version that it read
+    # tasks, as JSON, on the rows that the newest repartitioning divided, at the version it read
     origins: tuple[str, ...] = ()
-    # the version that it made, 0 where there is none or where its keys' history begins with it
-    repartitioned: int = 0
+    repartitioned: int = 0  # made by it; 0 if none, or where the keys' history begins with it
     provider: str = "hdfs"  # name of the one that wrote them
-    # what looks like damage and may be a query that runs
-    # (:data:`inspector.checkpoint.logfile.DOUBTFUL`) ends the task, with that as its only result:
-    # whoever runs it lists the files again, and then runs it anew
+    # what may be a query that runs (:data:`inspector.checkpoint.logfile.DOUBTFUL`) ends the task,
+    # as its only result: whoever runs it lists the files again, and then runs it anew
     look_again: bool = False
     key_range: KeyRange | None = None  # the part of the keys that it is about; None for all of them
     key_memory: int = 0  # bytes that its keys may take; 0 for as many as they need
-    # ranges of its keys that are read one after the other, where it is about rows, for the sake of
-    # memory; 0 where that is not limited
+    # of a task about rows, ranges of keys that are read one by one; 0: memory is not limited
     passes: int = 0
-    # its files are decoded by a thread of their own, on a core that would idle
-    decode_ahead: bool = False
+    decode_ahead: bool = False  # its files are decoded by a thread of their own
 
     def spec(self, *, here: bool = False) -> str:
         """The task as an engine takes it: JSON, or a word for it while this process keeps it."""

@@ -3,8 +3,7 @@
 Since Spark 3.5 an operator hands on what :mod:`inspector.operators.physical` says: a join the least
 of its own watermark and the state watermarks of its sides, which come from its condition; group
 state none, nor transformWithState in processing time. Neither condition nor query is in the
-checkpoint, and what the join's rows were seen to keep is no bound: early in its life it has kept
-nothing for long.
+checkpoint, and how long the join was seen to keep rows is no bound: a young one kept none for long.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """State schemas that the user supplies, for checkpoints that have none (Spark 3.0 and older).
 
 ``[OPERATOR[:STORE]=]SCHEMA``, where SCHEMA is Spark DDL (``user string, v bigint``) or StructType
-JSON; without the operator it is for the one store that there is. Such a schema takes the place of
-the file's.
+JSON, in place of the file's; without the operator it is for the one store that there is.
 """
 
 from __future__ import annotations
@@ -20,10 +19,7 @@ from inspector.sparktypes.ddl import parse_ddl
 from inspector.sparktypes.schema_json import parse_schema_json
 
 GIVEN = 0  # in place of the format of a schema file, for a schema that the user gave
-
-SchemaPair = tuple["StructType | None", "StructType | None"]
-"""Key and value schema of a store, as far as the user supplied them."""
-
+SchemaPair = tuple["StructType | None", "StructType | None"]  # of key and value, as far as given
 _PLACE = re.compile(r"\s*(\d{1,10})(?::([^={]+?))?\s*=(?P<schema>.*)", re.DOTALL)
 
 

@@ -22,12 +22,10 @@ from inspector.providers.common_names import hadoop_sums_name
 class VerifiedFiles(Storage):
     """A storage whose small files are held against ``.NAME.crc``, where there is one."""
 
-    # A checksum file that is none, as its first bytes tell, vouches for nothing and is passed over:
-    # ChecksumFileSystem does the same.
+    # What is no checksum file by its first bytes is passed over, as by ChecksumFileSystem.
 
     def __init__(self, storage: Storage) -> None:
-        # path of each file that was read -> whether it was held against a checksum
-        self.vouched: dict[str, bool] = {}
+        self.vouched: dict[str, bool] = {}  # path of each file read -> whether it had a sum
         self.__dict__.update(storage.__dict__)
         self._whole = storage  # what belongs to it goes when it does
         self._listed: dict[str, tuple[Entry, ...]] = {}
@@ -39,11 +37,7 @@ class VerifiedFiles(Storage):
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> bytes:
-        """A whole small file (LimitError, OSError as of Storage.read).
-
-        Raises ChecksumError where its bytes are not those that were written, at the first such
-        part.
-        """
+        """As of Storage.read; ChecksumError at the first part whose bytes were changed."""
         if size is None:
             size = self._listed_size(relative)
         data = super().read(relative, limit, size=size)

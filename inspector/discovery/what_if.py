@@ -8,8 +8,7 @@ deadlines, or sets one for each row by the batch that put it last:
 * another timeout or TTL sets the deadline of a row so long after the clock of the batch that put
   it (``GroupStateImpl.setTimeoutDuration``, ``StatefulProcessorHandleImpl``);
 * ``dropDuplicatesWithinWatermark`` keeps a key for the watermark delay behind its event time
-  (``StreamingDeduplicateWithinWatermarkExec``), so that another delay moves both; an event whose
-  key is there is dropped and renews nothing.
+  (``StreamingDeduplicateWithinWatermarkExec``), so that another delay moves both; no event renews.
 """
 
 from __future__ import annotations
@@ -49,9 +48,8 @@ def scenario_of(
         drops = feeder.name in deduplicate.NAMES and change.watermark_delay_ms is not None
         counts = operator.name in (*AGGREGATIONS, *deduplicate.NAMES)
         if not (drops and counts and isinstance(scenario, Scenario)):
-            return Unknown(
-                f"its input may come from operator {feeder.operator_id}, which the change concerns"
-            )
+            source = f"operator {feeder.operator_id}"
+            return Unknown(f"its input may come from {source}, which the change concerns")
         scenario = replace(scenario, fed_less=True)
     return scenario
 

@@ -2,8 +2,7 @@
 
 ``timestamp(ms)`` of reports becomes ``timestamp(us)``; ``time64(ns)`` text (Spark has a type for it
 from 4.1 on); ``null`` text (a file of Spark's cannot hold ``void``); ``struct<>`` a struct of one
-null, ``__dummy__`` (Parquet has none without fields). Batches of any schema can be encoded as
-bytes: Arrow IPC streams, one in each row.
+null, ``__dummy__`` (Parquet has none without fields). Any batches can be rows of Arrow IPC streams.
 """
 
 from __future__ import annotations
@@ -77,10 +76,7 @@ def _encode(values: Any, kind: Any) -> Any:
 
 
 def _with_places(values: Any, kind: Any, inner: Any) -> Any:
-    """Lists or maps with other values, each where it was.
-
-    By their buffers: ``from_arrays`` gives the place of a null list to the list before it.
-    """
+    # By their buffers: from_arrays gives the place of a null list to the list before it.
     valid, ends = values.buffers()[:2]
     return pa.Array.from_buffers(
         kind, len(values), [valid, ends], values.null_count, values.offset, [inner]

@@ -13,7 +13,7 @@ from threading import Condition
 
 import pyarrow as pa
 
-from inspector.engines.engine import BatchFunction, Engine, Job, Merge, Reader, Work
+from inspector.engines.engine import BatchFunction, Engine, Job, Merge, Work
 from inspector.light_dataclasses import dataclass, field
 from inspector.schemas import array_of, parts_of
 from inspector.sums import group_by
@@ -38,19 +38,10 @@ class BatchedEngine(Engine):
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self.reader, self.cores = engine.reader, engine.cores
         self._changed = Condition()
         self._users = 0
         self._waiting: list[_Request] = []
-
-    @property
-    def reader(self) -> Reader | None:
-        """As :attr:`inspector.engines.engine.Engine.reader`."""
-        return self.engine.reader
-
-    @property
-    def cores(self) -> int | None:
-        """As :attr:`inspector.engines.engine.Engine.cores`."""
-        return self.engine.cores
 
     def join(self) -> None:
         """Count one more user: jobs wait for its tasks until it leaves."""
@@ -102,10 +93,7 @@ class BatchedEngine(Engine):
 
 
 def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
-    """One job for requests of the same function: every result goes to whose task it is of.
-
-    A task that several have, of a checkpoint that was named twice, runs once (EngineError).
-    """
+    """One job for requests of one function; a task that several have runs once (EngineError)."""
     owners: dict[str, list[int]] = {}
     work: dict[str, Work] = {}
     for number, request in enumerate(requests):
@@ -119,7 +107,7 @@ def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
     tagged = tagging(first.function, of_specs)
     schema = pa.schema([pa.field(OWNERS, pa.int32()), *first.schema])
     merges = [requests[group[0]].job.merge for group in groups]
-    for batch in engine.map(tagged, schema, list(work.values()), merging(merges)):
+    for batch in engine.run(Job(tagged, schema, list(work.values()), merging(merges))):
         for number, part in by_owners(batch):
             for owner in groups[number]:
                 requests[owner].results.append(part)

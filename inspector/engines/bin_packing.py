@@ -44,15 +44,11 @@ def pack(work: Sequence[Work], count: int) -> list[list[Work]]:
 
 
 def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> BatchFunction:
-    """The same batch function over numbers of groups (a column ``id``) instead of tasks.
-
-    The function captures the tasks, so that no join has to bring them; compressed, as every Spark
-    task is sent all of them: they repeat the same file names, and take a tenth.
-    """
+    """The same batch function over numbers of groups (a column ``id``) instead of tasks."""
+    # It captures the tasks, so that no join has to bring them; compressed, as every Spark task is
+    # sent all of them: they repeat the same file names, and take a tenth.
     numbers = itertools.count()
-    packed = [
-        [(next(numbers), zlib.compress(item.spec.encode())) for item in group] for group in groups
-    ]
+    packed = [[(next(numbers), zlib.compress(w.spec.encode())) for w in group] for group in groups]
 
     def tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -64,11 +60,9 @@ def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> Batch
 
 
 def partition_keys(count: int) -> list[int]:
-    """For each of so many Spark partitions, in order, an ``int`` that Spark hashes into it.
-
-    ``repartition(n, key)`` goes by that hash, so that of keys chosen freely some would share a
-    partition. Should a Spark hash otherwise, groups only share partitions.
-    """
+    """For each of so many Spark partitions, in order, an ``int`` that Spark hashes into it."""
+    # repartition(n, key) goes by that hash, so that of keys chosen freely some would share a
+    # partition. Should a Spark hash otherwise, groups only share partitions.
     result: dict[int, int] = {}
     for key in itertools.count():
         result.setdefault(partition_of(key, count), key)

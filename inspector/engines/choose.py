@@ -1,4 +1,4 @@
-"""Which engine runs the tasks, and why."""
+"""Which engine runs the tasks, and why; and the one that several runs share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from importlib.util import find_spec
-from typing import Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 from inspector.engines.engine import FSSPEC, HADOOP, Engine, Watch
 from inspector.engines.local import LocalEngine
@@ -15,7 +16,12 @@ from inspector.exceptions import EngineError
 from inspector.light_dataclasses import dataclass, field
 from inspector.quantities import bytes_text
 
+if TYPE_CHECKING:
+    from inspector.engines.batched import BatchedEngine
+
 LOCAL_SPARK_BYTES = 16 << 30  # of state files, above which a local Spark spreads them
+AT_ONCE_LOCAL = 4  # checkpoints read together in this process: one is listed, another decoded
+AT_ONCE_SPARK = 64  # the same on Spark: the driver holds their facts, which are few
 
 AUTO, LOCAL, SPARK = "auto", "local", "spark"
 NAMES = (AUTO, LOCAL, SPARK)
@@ -34,14 +40,12 @@ class EngineOptions:
 
     ``tune_workers``: take imported modules out of the garbage collections of Spark's Python workers
     (``gc.freeze``), and acknowledge what the JVM sends at once (``TCP_QUICKACK``): small tasks take
-    less time. Spark reuses its workers for other jobs of a session, so by default (None) it is done
-    in a Spark that is started here, and in no user's session.
+    less time. As Spark reuses workers for other jobs, None means in no user's session.
     """
 
     name: str = AUTO  # or ``local`` or ``spark``
     master: str | None = None  # any that Spark knows, and ``sc://`` of Spark Connect
-    # of a session that is started here; may hold credentials: never shown
-    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)  # may be secret: never shown
     session: Any = None  # of the user's own, which is used as it is
     io: str = IO[0]  # how workers read: ``fsspec``, or ``hadoop`` by Spark's file systems
     # is called with a line: the choice and why, or what a user has to know of Spark's workers
@@ -50,8 +54,7 @@ class EngineOptions:
     watch: Watch = field(default=lambda _measure: nullcontext(), compare=False)
     tune_workers: bool | None = None
     verbose: bool = field(default=False, compare=False)  # report the choice of this process too
-    # whether a slow kernel is told of; not where an engine has said it of all workers
-    tells_kernel: bool = field(default=True, compare=False)
+    tells_kernel: bool = field(default=True, compare=False)  # whether a slow one is reported
 
     @property
     def chooses_work(self) -> bool:
@@ -62,10 +65,8 @@ class EngineOptions:
 
 
 def requested_engine(options: EngineOptions, workers: int | None) -> Engine | None:
-    """The engine, if the options and the environment decide it; else :func:`choose` does.
-
-    A session that is needed is started. EngineError: it cannot be had, or options contradict.
-    """
+    """The engine, if options (EngineError: they contradict) or environment decide it."""
+    # EngineError also if a session that is needed cannot be had.
     given: dict[str, object] = {"--master": options.master, "--conf": options.conf}
     given["--io hadoop"] = options.io == HADOOP
     needs_spark = [option for option, present in given.items() if present]
@@ -127,3 +128,41 @@ def _spark(options: EngineOptions, workers: int | None, reason: str | None = Non
     for note in (*reasons, *engine.notes):
         options.notify(f"engine: {note}")
     return engine
+
+
+class SharedEngines:
+    """The engines that runs share, each made once (EngineError: it cannot be had)."""
+
+    # In this process all runs together read so many partitions at a time as one would alone.
+
+    def __init__(self, options: EngineOptions, workers: int | None, *, shared: bool = True) -> None:
+        self._options, self._workers, self._shared = options, workers, shared
+        self._lock = Lock()
+        self._by_size: dict[bool, Engine] = {}  # whether for large checkpoints
+        self.batched: BatchedEngine | None = None  # the requested one, if it makes one job of all
+        self.requested = requested_engine(options, workers)  # if options or environment decide it
+        if shared and isinstance(self.requested, LocalEngine):
+            self.requested = LocalEngine(workers, shared=True)
+        elif shared and self.requested is not None:
+            from inspector.engines.batched import BatchedEngine  # noqa: PLC0415 - for Spark alone
+
+            self.requested = self.batched = BatchedEngine(self.requested)
+
+    @property
+    def at_once(self) -> int:
+        """How many runs at the same time suit the engine."""
+        return AT_ONCE_LOCAL if self.batched is None else AT_ONCE_SPARK
+
+    def choose(self, state_bytes: int) -> Engine:
+        """The engine for a checkpoint, where none is requested for all."""
+        if not self._shared:
+            return choose(self._options, self._workers, state_bytes)
+        large = state_bytes >= LOCAL_SPARK_BYTES
+        with self._lock:
+            if large not in self._by_size and large:
+                self._by_size[large] = choose(self._options, self._workers, state_bytes)
+            elif large not in self._by_size:
+                if self._options.verbose:
+                    self._options.notify(f"engine: {LOCAL} (no Spark session)")
+                self._by_size[large] = LocalEngine(self._workers, shared=True)
+            return self._by_size[large]

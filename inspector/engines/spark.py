@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +34,11 @@ from inspector.engines.arrow_encoding import (
 from inspector.engines.bin_packing import by_group, group_count, pack
 from inspector.engines.engine import HADOOP, TASKS, BatchFunction, Engine, Job, Measure, Work
 from inspector.engines.hadoop import BATCH_ROWS, CHUNKS_PER_BATCH, HadoopFiles
-from inspector.engines.session import java_note
-from inspector.engines.session_scope import scope_of
 from inspector.engines.staging import on_staged_files
 from inspector.exceptions import EngineError
 
 _PROBES = 8  # Spark tasks by which the workers of a cluster are asked what they have
 _MERGERS = 16  # Spark tasks that merge results before they reach the driver
-
 _OTHER_PYTHON = "set PYSPARK_PYTHON or spark.pyspark.python to one like the driver's"
 
 
@@ -57,9 +53,10 @@ class SparkEngine(Engine):
         tune_workers: bool | None = None,  # as in :class:`inspector.engines.choose.EngineOptions`
     ) -> None:
         self.session = session
-        self._reader = reader
+        self.reader: HadoopFiles | None = reader
+        self.cores = sessions.local_cores(session)  # None on a cluster, which may grow
         self.note: str | None = None  # what a user is to know of the session's workers, if anything
-        owned = scope_of(session).owns_workers
+        owned = sessions.scope_of(session).owns_workers
         self._tune_workers = owned if tune_workers is None else tune_workers
 
     @classmethod
@@ -72,11 +69,8 @@ class SparkEngine(Engine):
         io: str = "fsspec",
         tune_workers: bool | None = None,
     ) -> SparkEngine:
-        """The engine on a session that is there (passed or active), or on one that is started.
-
-        EngineError: no such Spark, its workers lack what they need, or a session is there that
-        comes with a master or confs for a new one.
-        """
+        """The engine on a session that is there (passed or active), or on one that is started."""
+        # EngineError: no such Spark, its workers lack something, or a session has master or confs.
         sessions.check_driver()
         if session is None:
             session = sessions.start(master, conf)
@@ -84,7 +78,7 @@ class SparkEngine(Engine):
             raise EngineError("master and conf are for a session to start, got a session as well")
         reader = HadoopFiles(session) if io == HADOOP else None
         engine = cls(session, reader, tune_workers=tune_workers)
-        scope = scope_of(session)
+        scope = sessions.scope_of(session)
         if not scope.workers_checked:
             scope.worker_note = engine.prepare_workers()
             scope.workers_checked = True
@@ -92,10 +86,7 @@ class SparkEngine(Engine):
         return engine
 
     def prepare_workers(self) -> str | None:
-        """Ask the workers what they have, and send them this package if they lack it (EngineError).
-
-        It gives what a user is to know of them, if anything.
-        """
+        """Send the workers this package if they lack it (EngineError); what a user is to know."""
         result = workers.check(self._probe())
         if workers.lack_package(result):
             self._ship()
@@ -111,12 +102,7 @@ class SparkEngine(Engine):
     @property
     def notes(self) -> list[str]:
         """What a user is to know of the session: its Java, and its workers."""
-        return [note for note in (java_note(), self.note) if note is not None]
-
-    @property
-    def reader(self) -> HadoopFiles | None:
-        """What reads the files, if not fsspec on each worker."""
-        return self._reader
+        return [note for note in (sessions.java_note(), self.note) if note is not None]
 
     def measure(self) -> Measure:
         """How many tasks of the stages that run now are done; Spark Connect does not say."""
@@ -130,10 +116,8 @@ class SparkEngine(Engine):
         return Measure(done, sum(stage.numTasks for stage in running), TASKS)
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
-        """Map a batch function over tasks and collect their results: for results that are few.
-
-        As bytes, in one column: Spark's code for the many of a fact took as long as to read state.
-        """
+        """Map a batch function over tasks and collect their results: for results that are few."""
+        # As bytes, in one column: Spark's code for the many of a fact took as long as reading.
         if not job.work:
             return
         try:
@@ -157,17 +141,14 @@ class SparkEngine(Engine):
         return merged
 
     def frame(self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
-        """The same as a DataFrame that nobody has computed yet: for results that are many.
-
-        Its columns are those of ``schema`` in Spark's types. Compute it within :meth:`computing`.
-        """
+        """The same as a DataFrame, to be computed within :meth:`computing`; many results."""
         return self._frame(encode_columns(function, schema), encoded_schema(schema), work)
 
     def _frame(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
-        names = self._reader.names(work) if self._reader else []
+        names = self.reader.names(work) if self.reader else []
         count = group_count(work, self.cores)
-        if self._reader and names:
-            tasks = self._reader.frame(work, count)
+        if self.reader and names:
+            tasks = self.reader.frame(work, count)
             run = on_staged_files(run, names)
         else:
             tasks = self.session.range(0, count, 1, count)
@@ -178,16 +159,12 @@ class SparkEngine(Engine):
         frame: DataFrame = tasks.mapInArrow(run, types)
         return frame
 
-    @cached_property
-    def cores(self) -> int | None:
-        """Tasks that run at the same time; None on a cluster, which may grow."""
-        return sessions.local_cores(self.session)
-
     def computing(self) -> AbstractContextManager[None]:
         """Confs that the session needs while a frame is computed; restored afterwards."""
-        if self._reader is None:
+        if self.reader is None:
             return nullcontext()
-        return sessions.conf_set(self.session, BATCH_ROWS, str(CHUNKS_PER_BATCH))
+        scope = sessions.scope_of(self.session)
+        return scope.conf(self.session.conf, BATCH_ROWS, str(CHUNKS_PER_BATCH))
 
     def _probe(self) -> list[str]:
         probe = F.udf(workers.probe(), StringType(), useArrow=False)
@@ -202,11 +179,10 @@ class SparkEngine(Engine):
             raise EngineError(f"Spark's Python workers do not start: {said}") from None
 
     def _ship(self) -> None:
-        """Send this package to the session's workers.
-
-        Its file stays as long as the session: an executor that starts within a job fetches it too.
-        """
-        path = str(workers.package_zip(Path(scope_of(self.session).folder("inspector-zip-"))))
+        # The file stays as long as the session: an executor that starts within a job fetches it.
+        path = str(
+            workers.package_zip(Path(sessions.scope_of(self.session).folder("inspector-zip-")))
+        )
         import_path = list(sys.path)
         try:
             self.session.addArtifacts(path, pyfile=True)

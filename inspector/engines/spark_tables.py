@@ -21,11 +21,9 @@ _ABSENT = re.compile(
 
 
 class SparkTable:
-    """A table by its path, or by its name in a catalog (``catalog.schema.table``).
+    """A table by path or name (``catalog.schema.table``), in a format of ``DataFrameWriter``."""
 
-    Its ``form`` is that of Spark's ``DataFrameWriter.format``. EngineError: the options choose no
-    Spark, it cannot be had, or it has no such format.
-    """
+    # EngineError: the options choose no Spark, it cannot be had, or it has no such format.
 
     _PACKAGES: ClassVar[dict[str, str]] = {
         "delta": "io.delta:delta-spark_{scala}",
@@ -90,9 +88,8 @@ class SparkTable:
         if "DATA_SOURCE_NOT_FOUND" not in str(error):
             return EngineError(f"Spark, on the table {self._place}: {said}")
         spark = ".".join(self._session.version.split(".")[:2])
-        package = self._PACKAGES.get(self._form, "").format(
-            spark=spark, scala="2.12" if spark.startswith("3.") else "2.13"
-        )
+        scala = "2.12" if spark.startswith("3.") else "2.13"
+        package = self._PACKAGES.get(self._form, "").format(spark=spark, scala=scala)
         add = f"add {package}" if package else "add its package"
         return EngineError(
             f"this Spark has no data source {self._form}: {add} "

@@ -91,10 +91,8 @@ def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def tune(function: BatchFunction) -> BatchFunction:
-    """The same batch function on workers that lose less time, and serve no other session.
-
-    Spark reuses them for other jobs (``spark.python.worker.reuse``), and what is frozen stays so.
-    """
+    """The same batch function on workers that lose less time, and serve no other session."""
+    # Spark reuses them for other jobs (spark.python.worker.reuse), and what is frozen stays so.
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         _freeze()
@@ -106,22 +104,17 @@ def tune(function: BatchFunction) -> BatchFunction:
 
 @functools.cache
 def _freeze() -> None:
-    """Keep what a worker has imported out of its garbage collections, once.
-
-    PySpark's workers collect all generations after each task (``pyspark/daemon.py``): longer than
-    many a task takes.
-    """
+    # PySpark's workers collect all generations after each task (pyspark/daemon.py), which takes
+    # longer than many a task: what they have imported is kept out of that.
     gc.freeze()
 
 
 @contextmanager
 def quick_acknowledgements() -> Iterator[None]:
-    """Acknowledge at once the bytes that the JVM sends, as long as the block lasts.
-
-    Each piece of a task waits for the one before to be acknowledged (Nagle), which Linux puts off
-    by up to 40 ms (``TCP_QUICKACK`` of tcp(7)). (With Spark's Unix domain sockets, 4.1 and later,
-    some workers that end print a traceback, as the JVM no longer listens.)
-    """
+    """Acknowledge at once the bytes that the JVM sends, as long as the block lasts."""
+    # Each piece of a task waits for the one before to be acknowledged (Nagle), which Linux puts off
+    # by up to 40 ms (TCP_QUICKACK of tcp(7)). (With Spark's Unix domain sockets, 4.1 and later,
+    # some workers that end print a traceback, as the JVM no longer listens.)
     changed: list[tuple[socket.socket, int]] = []
     try:
         if hasattr(socket, "TCP_QUICKACK"):  # Linux has it alone

@@ -28,10 +28,10 @@ from inspector.encode.frames import compress_blocks
 from inspector.encode.records import frame_records
 from inspector.facts.registry import facts_in
 from inspector.light_dataclasses import dataclass, fields, replace
-from inspector.model import DEFAULT_STORE, FileKind, StoreFile, Version
+from inspector.model import DEFAULT_STORE, KINDS_OF_VERSION, FileKind, StoreFile, Version
 from inspector.passes.worker import run_tasks
 from inspector.providers.common_names import hadoop_sums_name, main_path
-from inspector.providers.provider import Listing, Provider
+from inspector.providers.provider import Provider
 from inspector.providers.registry import classify, provider_for
 from inspector.schemas import task_batch
 from inspector.sparktypes.ddl import parse_ddl
@@ -124,7 +124,7 @@ def work_of_audit(
         version = int(committed[-1].name) + 1
     files = dict(_state_files(inside, selection))
     state_files = tuple(file for of_store in files.values() for file in of_store)
-    provider = provider_for(Listing(None, state_files), storage.root)
+    provider = provider_for(None, state_files, storage.root)
     for of_store in files.values():
         work += _work_of_store(provider, of_store, version)
     if selection == Selection():
@@ -229,7 +229,7 @@ def _work_of_store(provider: Provider, files: list[StoreFile], version: int | No
     for file in resolved:
         beside = sums.get(file.path, [])
         wanted = version is None or (file.version or 0) <= version or bool(beside)
-        is_state = file.kind in (FileKind.DELTA, FileKind.SNAPSHOT)
+        is_state = file.kind in KINDS_OF_VERSION
         if file.kind is FileKind.TABLE or (is_state and wanted):
             work += Work(0, provider.requests_of(file, has_sums=bool(beside)), 1, file.size)
             for side in beside:

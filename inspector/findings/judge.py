@@ -102,7 +102,7 @@ def judge_integrity(
             with suppress(MissingVersionError):
                 chain = chain_for(checkpoint.store_files[layout.directory], version)
                 depths[layout.store] = len(chain.deltas)
-        noun = checkpoint.file_names.delta_noun
+        noun = checkpoint.provider.names.delta_noun
         oldest = version + 1 - max(depths.values(), default=1)
         passed = rule_inputs.span(checkpoint.clock(oldest), checkpoint.clock(version)) or 0
         findings += integrity.judge_replay(operator.operator_id, depths, thresholds, noun, passed)

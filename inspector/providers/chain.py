@@ -21,8 +21,7 @@ class FileNames:
     # delta, snapshot: their names
     delta: str
     snapshot: str
-    # Spark's error class where a delta is not there
-    absent: str = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
+    absent: str = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"  # Spark's error of no delta
 
     @property
     def delta_noun(self) -> str:
@@ -37,9 +36,7 @@ class StoreFiles:
     deltas: Mapping[int, StoreFile]
     snapshots: Mapping[int, StoreFile]
     names: FileNames
-    # the provider may write snapshots alone: what a version changed is then how its snapshot
-    # differs from the one before
-    compares: bool = False
+    compares: bool = False  # whether snapshots are written alone, and show what batches changed
 
     @classmethod
     def of(
@@ -59,12 +56,9 @@ class StoreFiles:
 
     def without(self, file: StoreFile) -> StoreFiles:
         """The same files less one, for going on past a file that cannot be read."""
-        return StoreFiles(
-            {v: f for v, f in self.deltas.items() if f != file},
-            {v: f for v, f in self.snapshots.items() if f != file},
-            self.names,
-            self.compares,
-        )
+        kinds = (self.deltas, self.snapshots)
+        deltas, snapshots = ({v: f for v, f in of.items() if f != file} for of in kinds)
+        return StoreFiles(deltas, snapshots, self.names, self.compares)
 
 
 @dataclass(frozen=True)
@@ -86,15 +80,10 @@ class Step:
     """One version of a replay."""
 
     version: int
-    # snapshot to start anew from; None to go on from the version before
-    base: StoreFile | None = None
-    # changes since the version before. With a base they are not applied (the version before is
-    # unknown).
-    delta: StoreFile | None = None
+    base: StoreFile | None = None  # snapshot to start anew from; None to go on from the last
+    delta: StoreFile | None = None  # changes since the version before; not applied with a base
     check: StoreFile | None = None  # snapshot of the same version, to hold against the replayed map
-    # snapshot that shows what its batch changed by how it differs from the version before; for
-    # there is no delta, where a provider writes snapshots alone
-    compared: StoreFile | None = None
+    compared: StoreFile | None = None  # snapshot without delta: how it differs is what changed
 
     @property
     def files(self) -> tuple[StoreFile, ...]:

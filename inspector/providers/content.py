@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import UnsupportedProviderError
 from inspector.light_dataclasses import dataclass
-from inspector.model import FileKind, StoreFile
+from inspector.model import KINDS_OF_SUMS, StoreFile
 from inspector.providers.chain import Chain
 from inspector.providers.common_names import main_path
 from inspector.providers.reader_options import ReadOptions
@@ -28,10 +28,9 @@ class FolderVersion:
 
     def with_side_files(self, chosen: Iterable[StoreFile]) -> tuple[StoreFile, ...]:
         """Some of the files with their checksum files, and with those of checksum files."""
-        kinds = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
-        sides = [file for file in self.files if file.kind in kinds]
+        sides = [file for file in self.files if file.kind in KINDS_OF_SUMS]
         result = {file.path: file for file in chosen}
-        for _ in kinds:
+        for _ in KINDS_OF_SUMS:
             result |= {side.path: side for side in sides if main_path(side) in result}
         return tuple(result.values())
 
@@ -53,11 +52,8 @@ class SnapshotFiles:
     file: StoreFile
     tables: int  # files that it names
     table_bytes: int  # of them, as the snapshot says
-    # those that no older snapshot names which is there; None for the oldest one, of which nobody
-    # knows what was there before
-    new_tables: int | None
-    # of the new ones, with the snapshot itself: what its version uploaded. None as above.
-    new_bytes: int | None
+    new_tables: int | None  # that no older one names; None of the oldest that is there
+    new_bytes: int | None  # of these and the snapshot: what its version uploaded. None as above.
     missing: int  # files that are not there, or have another size than the snapshot says
     rows: int | None  # as Spark counted them; None if it did not (``trackTotalNumberOfRows``)
     contents: Contents | None  # what the files hold together; None if one of them cannot tell it
@@ -68,11 +64,8 @@ class SharedFiles:
     """What the snapshots in one folder share."""
 
     snapshots: tuple[SnapshotFiles, ...]
-    # files that no snapshot names which is there: left over, or of a version that is being written;
-    # None if a snapshot cannot be read, which might name them
-    orphans: tuple[StoreFile, ...] | None
-    # snapshots and files that cannot be read
-    problems: tuple[tuple[StoreFile, Exception], ...] = ()
+    orphans: tuple[StoreFile, ...] | None  # files of no snapshot; None if one cannot be read
+    problems: tuple[tuple[StoreFile, Exception], ...] = ()  # what cannot be read
 
 
 class StoreContent:
@@ -83,11 +76,7 @@ class StoreContent:
         return None
 
     def files_to_copy(self, folder: FolderVersion) -> tuple[StoreFile, ...]:
-        """The files that the version is loaded from, and their checksum files.
-
-        Raises MissingVersionError; InspectorError where a snapshot does not name its files;
-        OSError.
-        """
+        """What the version is loaded from, with checksum files (InspectorError, OSError)."""
         return folder.with_side_files(folder.chain.files)
 
     def snapshot_format(self, storage: Storage, file: StoreFile) -> int:

@@ -24,15 +24,17 @@ from inspector.sums import group_by
 def inflate_file(
     file: StoreFile, chunks: Iterator[bytes], options: ReadOptions, report: Report, summed: set[str]
 ) -> Iterator[bytes]:
-    """The raw bytes of a file; by its first bytes where the log records another codec.
-
-    ``report`` takes that problem, ``summed`` the path of a file whose blocks hold checksums. Raises
-    DecodeError as :func:`inspector.decode.frames.inflate`.
-    """
+    """The raw bytes of a file (DecodeError), by its first bytes where the log has another codec."""
+    # summed takes the path of one whose blocks hold checksums.
     head = next(chunks, b"")
     recorded = options.codecs.get(file.version or 0, DEFAULT_CODEC)
     seen = sniff(head)
-    codec = _codec(recorded, seen)
+    try:
+        codec = codec_of(recorded)
+    except DecodeError:  # a class that is not Spark's own: the bytes decide
+        if seen is None:
+            raise
+        codec = seen
     if seen is not None and seen != codec:
         words = f"the bytes are {seen}, though the offset log records {codec}; read as {seen}"
         report("codec-mismatch", words, file, 0)
@@ -40,16 +42,6 @@ def inflate_file(
     if has_checksums(codec):
         summed.add(file.path)
     return inflate(chain([head] if head else [], chunks), codec)
-
-
-def _codec(recorded: str, seen: str | None) -> str:
-    """The codec that a conf means; for a class that is not Spark's own the bytes decide."""
-    try:
-        return codec_of(recorded)
-    except DecodeError:
-        if seen is None:
-            raise
-        return seen
 
 
 @dataclass(frozen=True)
@@ -62,9 +54,8 @@ class Checked:
 
 
 def check_identity(storage: Storage, file: StoreFile) -> None:
-    """Make sure that a file is still the one that was listed, before it is called damaged."""
-    # Spark removes versions while they are read, and a batch that runs again writes its files anew:
-    # FileNotFoundError where it is gone, or has another size.
+    """Raise FileNotFoundError if a file is not the one that was listed, rather than damaged."""
+    # Spark removes versions while they are read, and a batch that runs again writes them anew.
     entry = storage.stat(storage.relative(file.path))
     if entry is None:
         gone = "the file was listed, but had been removed when it was read"
@@ -76,8 +67,7 @@ def check_identity(storage: Storage, file: StoreFile) -> None:
 class FileReader(ABC):
     """Reads the state files of one store, whose records a provider decodes by :meth:`decode`."""
 
-    # what else than a change of the file may make checksums of rows differ
-    other_cause: ClassVar[str] = ""
+    other_cause: ClassVar[str] = ""  # what else may make checksums of rows differ
 
     def __init__(
         self,
@@ -116,11 +106,8 @@ class FileReader(ABC):
         self._ahead.expect(item for file in files for item in (*sides(file), file))
 
     def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
-        """The records of a file, block by block; the last block only after its end was verified.
-
-        Raises DecodeError, with path and offset; OSError, also if it is not the file that was
-        listed.
-        """
+        """The records of a file, block by block; the last block only after its end was verified."""
+        # DecodeError has path and offset; OSError also if it is not the file that was listed.
         self.raw_bytes = records = 0
         wrong: list[tuple[int, int]] = []
         try:
@@ -179,7 +166,8 @@ class FileReader(ABC):
 
     def files_to_check(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
         """Those files that have checksums and that nobody has read to their end."""
-        return self._checks.rest(files)
+        checks = self._checks
+        return (f for f in files if f.path in checks.sides and f.path not in checks.done)
 
     def check(self, file: StoreFile) -> None:
         """Compare a file with its checksums without decoding it (OSError: it cannot be read)."""
@@ -215,7 +203,7 @@ class SideChecks:
     ) -> None:
         self._read, self._report = read, report
         self.sides = group_by(sides, main_path)
-        self._done: set[str] = set()
+        self.done: set[str] = set()  # paths of files that were read to their end
         self.passed = 0
         self.vouched: set[str] = set()
 
@@ -225,12 +213,12 @@ class SideChecks:
 
     def watch(self, file: StoreFile, chunks: Iterator[bytes]) -> Iterator[bytes]:
         """Pass on the chunks of a file and sum them; compared when the last one has passed."""
-        sums = [] if file.path in self._done else list(self._open(file))
+        sums = [] if file.path in self.done else list(self._open(file))
         for chunk in chunks:
             for _, item in sums:
                 item.update(chunk)
             yield chunk
-        self._done.add(file.path)
+        self.done.add(file.path)
         for side, item in sums:
             mismatch = item.finish()
             if mismatch is None:
@@ -239,10 +227,6 @@ class SideChecks:
             else:
                 name = side.path.rsplit("/", 1)[-1]
                 self._report(SLUG, f"{name}: {mismatch.message}", file, mismatch.offset)
-
-    def rest(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
-        """Those files that have checksums and that nobody has read to their end."""
-        return (f for f in files if f.path in self.sides and f.path not in self._done)
 
     def _open(self, file: StoreFile) -> Iterator[tuple[StoreFile, SideSum]]:
         for side in self.sides_of(file):

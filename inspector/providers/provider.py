@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from inspector.checkpoint.storage import Storage, parts_of
-from inspector.light_dataclasses import dataclass, replace
-from inspector.model import FileKind, StoreFile, Version
+from inspector.light_dataclasses import replace
+from inspector.model import KINDS_OF_VERSION, FileKind, StoreFile, Version
 from inspector.providers.chain import FileNames, StoreFiles
 from inspector.providers.content import StoreContent
 from inspector.providers.reader_options import ReadOptions, Report
@@ -18,18 +18,6 @@ from inspector.providers.task_files import TaskFiles
 
 if TYPE_CHECKING:  # it imports what decodes rows: `info` and `files` start without it
     from inspector.providers.file_reader import FileReader
-
-
-_IN_FOLDERS = (FileKind.TABLE, FileKind.TABLE_LOG)
-_OF_VERSIONS = (FileKind.DELTA, FileKind.SNAPSHOT)
-
-
-@dataclass(frozen=True)
-class Listing:
-    """What a provider is recognised by: the class in the offset log or None, and all files."""
-
-    provider_class: str | None
-    files: tuple[StoreFile, ...]
 
 
 class Provider(ABC):
@@ -46,11 +34,9 @@ class Provider(ABC):
     keeps_maps = True  # an executor keeps the rows of versions as maps on its heap
     shares_files = False  # its snapshots consist of files that they share
     sums_snapshots = False  # they hold checksums of their own, whatever codec is set
-    # a version may have a snapshot and no delta: what it changed is then how its snapshot differs
-    # from the one before
+    # a version without a delta changed what differs between its snapshot and the one before
     writes_snapshots_alone = False
-    # its reader requests each file of a step once and whole, so that it can be requested before its
-    # task begins
+    # each file of a step is read once and whole: it can be requested before its task begins
     reads_each_file_whole = False
     removes_what_it_has = True  # a removal is written only for a key that is there
 
@@ -85,18 +71,17 @@ class Provider(ABC):
         report: Report,
     ) -> FileReader:
         """A reader for one store: the ``READER`` of the folder's module ``reader``."""
-        # It is imported by who reads state: info and files start without it. Its arguments are
-        # those of inspector.providers.file_reader.FileReader.
+        # It is imported by who reads state: info and files start without it.
         module = import_module(f"{type(self).__module__}.reader")
         reader: FileReader = module.READER(storage, options, files, side_files, report)
         return reader
 
-    def detect(self, listing: Listing) -> bool:
-        """Whether it wrote the checkpoint: by the recorded class, or else by its files."""
-        if listing.provider_class is not None:
-            return self.spark_class in listing.provider_class
-        names = (file.path.rpartition("/")[2] for file in listing.files)
-        return any(self.classify(name)[0] in _OF_VERSIONS for name in names)
+    def detect(self, provider_class: str | None, files: Iterable[StoreFile]) -> bool:
+        """Whether it wrote the checkpoint: by the class in the offset log, or else by its files."""
+        if provider_class is not None:
+            return self.spark_class in provider_class
+        names = (file.path.rpartition("/")[2] for file in files)
+        return any(self.classify(name)[0] in KINDS_OF_VERSION for name in names)
 
     def resolve_attempts(
         self,
@@ -111,10 +96,10 @@ class Provider(ABC):
 
     def _own(self, file: StoreFile) -> StoreFile:
         """A file; no delta or snapshot, if only another provider's are named so."""
-        if file.kind in _IN_FOLDERS:
+        if file.kind in (FileKind.TABLE, FileKind.TABLE_LOG):
             kind, _ = self.classify(file.path.split("/")[-2], is_dir=True)
             return replace(file, kind=kind)
-        if file.kind not in _OF_VERSIONS:
+        if file.kind not in KINDS_OF_VERSION:
             return file
         kind, version = self.classify(file.path.rpartition("/")[2])
         is_own = kind is file.kind and version == file.version

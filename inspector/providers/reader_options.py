@@ -9,41 +9,31 @@ from inspector.model import StoreFile
 from inspector.sparktypes import StructType
 from inspector.sparktypes.key_encoders import KeyEncoder
 
-Report = Callable[[str, str, StoreFile | None, int | None], None]
-"""Takes slug, message, file and offset of a problem."""
+Report = Callable[[str, str, StoreFile | None, int | None], None]  # slug, message, file, offset
 
 
 @dataclass(frozen=True)
 class StoreForm:
     """How a store keeps its rows, where that is not the same for all stores of a provider."""
 
-    # the part of the files that is this store; None if they are its own
-    column_family: str | None = None
-    # schema of its keys, as operators put them; None if it is not known
-    key: StructType | None = None
+    column_family: str | None = None  # the part of the files that it is; None if they are its own
+    key: StructType | None = None  # schema of its keys, as operators put them; None: not known
     key_encoder: KeyEncoder = field(default_factory=KeyEncoder)
-    # a value holds several rows; each is a record, and its key has one more column, the place of
-    # the row (:data:`INDEX_COLUMN`)
-    several_values: bool = False
+    several_values: bool = False  # in a value: each is a record whose key has INDEX_COLUMN too
     value: StructType | None = None  # schema of its values; None if it is not known
-    # schemas by which rows say that they were written, by number (Avro)
-    written_values: Mapping[int, StructType] = field(default_factory=dict)
+    written_values: Mapping[int, StructType] = field(default_factory=dict)  # schemas of rows, by id
 
 
-INDEX_COLUMN = "index"
-"""Name of the column that the key of each row has if a value holds several: as in the keys of a
-join's rows, where Spark itself numbers them."""
+INDEX_COLUMN = "index"  # in the key of each row of several in a value, as joins number theirs
 
-UNSAFE_ROW, AVRO = "unsaferow", "avro"
-"""Encodings of rows (``spark.sql.streaming.stateStore.encodingFormat``), in lower case."""
+UNSAFE_ROW, AVRO = "unsaferow", "avro"  # stateStore.encodingFormat in lower case
 
 
 @dataclass(frozen=True)
 class ReadOptions:
     """How the state files were written, as far as the offset log records it."""
 
-    # compression by version; a version that is not there has Spark's default
-    codecs: Mapping[int, str] = field(default_factory=dict)
+    codecs: Mapping[int, str] = field(default_factory=dict)  # by version; else Spark's default
     row_checksum: bool = False
     merge_delimiter: bool = True  # rows that were merged into one value are parted by a byte
     encoding: str = UNSAFE_ROW

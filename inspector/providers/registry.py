@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Collection
 from functools import lru_cache
 
 from inspector import providers
 from inspector.exceptions import UnsupportedProviderError
-from inspector.model import FileKind, Version
-from inspector.providers.provider import Listing, Provider
+from inspector.model import KINDS_OF_VERSION, FileKind, StoreFile, Version
+from inspector.providers.provider import Provider
 
 
 def all_providers() -> tuple[Provider, ...]:
@@ -35,23 +36,20 @@ def classify(name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | No
     return FileKind.OTHER, None
 
 
-def provider_for(listing: Listing, root: str) -> Provider:
+def provider_for(recorded: str | None, files: Collection[StoreFile], root: str) -> Provider:
     """The provider that wrote a checkpoint; UnsupportedProviderError: not read here, or unknown."""
-    provider = next((item for item in all_providers() if item.detect(listing)), None)
-    if provider is None or _is_unknown(listing):
-        names = ", ".join(item.spark_class for item in all_providers())
-        got = (listing.provider_class or "an unknown provider")[:200]
-        raise UnsupportedProviderError(f"got state of {got}, expected one of {names}", root)
+    # recorded: the class in the offset log, None if it has none.
+    provider = next((item for item in all_providers() if item.detect(recorded, files)), None)
+    classes = [item.spark_class for item in all_providers()]
+    # A class that nobody here knows, and no file is named as any of them names it.
+    kinds = {file.kind for file in files}
+    unknown = recorded is not None and not any(name in recorded for name in classes)
+    unknown &= FileKind.OTHER in kinds and kinds.isdisjoint(KINDS_OF_VERSION)
+    if provider is None or unknown:
+        got = (recorded or "an unknown provider")[:200]
+        message = f"got state of {got}, expected one of {', '.join(classes)}"
+        raise UnsupportedProviderError(message, root)
     return provider
-
-
-def _is_unknown(listing: Listing) -> bool:
-    """Whether a class that nobody here knows is recorded, and no file is named as any names it."""
-    recorded = listing.provider_class
-    if recorded is None or any(provider.spark_class in recorded for provider in all_providers()):
-        return False
-    kinds = {file.kind for file in listing.files}
-    return FileKind.OTHER in kinds and kinds.isdisjoint((FileKind.DELTA, FileKind.SNAPSHOT))
 
 
 def provider_by_name(name: str) -> Provider:

@@ -2,8 +2,7 @@
 
 An object store takes its 50 ms for every file. So the next few files of a chain are under way while
 one is read (:class:`ReadAhead`), and behind the last one those of the tasks that come next
-(:func:`upcoming`). A file that a task reads more than once is kept as it was read first. Local
-files need none of it.
+(:func:`upcoming`). A remote file that a task reads more than once is kept as it was read first.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from inspector.checkpoint.storage import SMALL_BYTES, Storage
 from inspector.checkpoint.urls import is_local
@@ -24,21 +23,19 @@ from inspector.exceptions import LimitError
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import LIMITS, StoreFile
 
+if TYPE_CHECKING:  # what is kept is decoded elsewhere
+    from inspector.decode.records import Scanned
+
 AHEAD = 32  # files of one store that are under way at most, each of at most ``SMALL_BYTES``
 IN_MEMORY_BYTES = 16 << 20  # bytes of kept files in memory; what is more goes to a temporary file
-
-MOST_SHARED_BYTES = 1 << 30
-"""Bytes of tables that a task keeps, because several snapshots may name them; then none more."""
+MOST_SHARED_BYTES = 1 << 30  # of tables that a task keeps, as several snapshots may name them
 
 
 class _Upcoming:
-    """What the next tasks of this process read at one place, in their order."""
-
     def __init__(self, storage: Storage, files: Iterable[StoreFile]) -> None:
         self._storage = storage
-        self._todo = deque(
-            (storage.relative(file.path), file.size) for file in files if file.size <= SMALL_BYTES
-        )
+        small = (file for file in files if file.size <= SMALL_BYTES)
+        self._todo = deque((storage.relative(file.path), file.size) for file in small)
         self._taken: set[str] = set()
         self._started: dict[str, Callable[[], bytes]] = {}
         self._lock = threading.Lock()
@@ -89,11 +86,8 @@ class TaskFiles(Storage):
         self._kept: dict[str, tuple[int, int]] = {}
         self._ranges_kept: dict[tuple[str, int, int], tuple[int, int]] = {}
         self._content: Any = None
-        # keeps decompressed blocks while several stores read the same files in turns; None while
-        # none do
-        self.turns: Turns[Any] | None = None
-        # what was found out of a file, by path, for all stores that read it
-        self.known: dict[str, Any] = {}
+        self.turns: Turns | None = None  # while several stores read the same files in turns
+        self.known: dict[str, Any] = {}  # what stores know of files that they share, by path
 
     @contextmanager
     def in_turns(self) -> Iterator[None]:
@@ -236,31 +230,19 @@ class ReadAhead:
             self._storage.request_upcoming(AHEAD - len(self._under_way))
 
 
-MOST_BYTES = 4 << 20
-"""Bytes of one file's last blocks that are kept: who is as far behind makes them for itself."""
-
-
-class Block(Protocol):
-    """A part of a file's records."""
-
-    @property
-    def nbytes(self) -> int:
-        """Memory that it takes."""
-
-
-T = TypeVar("T", bound=Block)
+MOST_BYTES = 4 << 20  # of one file's last blocks that are kept: who is behind makes them anew
 
 
 @dataclass
-class _Made(Generic[T]):
+class _Made:
     """The last blocks of a file, as far as its first reader has come."""
 
-    last: deque[T] = field(default_factory=deque)  # these blocks
+    last: deque[Scanned] = field(default_factory=deque)  # these blocks
     nbytes: int = 0  # of them
     count: int = 0  # of all blocks so far
     whole: bool = False  # the first reader has come to the end
 
-    def add(self, block: T, most_bytes: int) -> None:
+    def add(self, block: Scanned, most_bytes: int) -> None:
         """Keep one more, and forget the oldest ones for it."""
         self.last.append(block)
         self.count += 1
@@ -268,14 +250,14 @@ class _Made(Generic[T]):
         while self.nbytes > most_bytes:
             self.nbytes -= self.last.popleft().nbytes
 
-    def since(self, index: int) -> Iterator[T]:
+    def since(self, index: int) -> Iterator[Scanned]:
         """The blocks from one on, as long as they are there."""
         while self.count - len(self.last) <= index < self.count:
             yield self.last[index - self.count]
             index += 1
 
 
-class Turns(Generic[T]):
+class Turns:
     """Gives the readers of a file the blocks that the first one of them has made."""
 
     # They may take turns by the block or by the file. The first one decides where a block ends; who
@@ -283,17 +265,16 @@ class Turns(Generic[T]):
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
-        self._files: dict[str, _Made[T]] = {}
+        self._files: dict[str, _Made] = {}
 
     def blocks(
         self,
         path: str,
-        make: Callable[[], Iterator[T]],
-        again: Callable[[], Iterator[T]] | None = None,
-    ) -> Iterator[T]:
+        make: Callable[[], Iterator[Scanned]],
+        again: Callable[[], Iterator[Scanned]] | None = None,
+    ) -> Iterator[Scanned]:
         """The blocks of a file, as ``make`` reads them."""
-        # If another reader has read all of it without an error and its first blocks are gone, again
-        # reads what this one needs of it, if that is less.
+        # again: reads what is needed of one that was read whole, and whose first blocks are gone.
         made = self._files.get(path)
         if made is None:
             made = self._files[path] = _Made()

@@ -8,8 +8,7 @@
     inspector.spark.leftovers(spark, path).groupBy("class").count().show()
 
 Any session of Spark 3.5 and later will do, one of Spark Connect too. Workers that lack this package
-are sent it (:mod:`inspector.engines.workers`). For Spark 4.0 and later there is a data source as
-well: :class:`InspectorDataSource`.
+are sent it. For Spark 4.0 and later there is a data source as well: :class:`InspectorDataSource`.
 
 There is a function for every table that an analysis declares for executors. A DataFrame reads the
 checkpoint each time that it is computed; ``cache()`` keeps what it read. What cannot be read is an

@@ -39,9 +39,7 @@ def audit(spark: SparkSession, path: str, options: api.Options | None = None) ->
     """Every fact and every rule, read by a session's executors: ``inspector audit --engine spark``.
 
     Raises:
-        NotACheckpointError, UnsupportedProviderError, CheckpointError, OSError: as
-            :func:`inspector.api.audit`.
-        EngineError: the session's workers cannot do it.
+        EngineError: the session's workers cannot do it; others as :func:`inspector.api.audit`.
     """
     return api.audit(path, on(spark, options))
 
@@ -58,7 +56,11 @@ class TableFunction:
         self.__name__ = self.__qualname__ = table.name
         lines = (f"    {name}: {item.option.help}" for name, item in own.items())
         self.__doc__ = inspect.cleandoc(table.doc) + _ARGUMENTS + "\n".join(lines)
-        self.__signature__ = _signature(self._own)
+        kinds = inspect.Parameter
+        names = {"spark": kinds.empty, "path": kinds.empty, "options": None}
+        first = [kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=of) for n, of in names.items()]
+        more = [kinds(n, kinds.KEYWORD_ONLY, default=of) for n, of in self._own.items()]
+        self.__signature__ = inspect.Signature([*first, *more])
 
     def __repr__(self) -> str:
         return f"<function inspector.spark.{self.__name__}{self.__signature__}>"
@@ -79,20 +81,11 @@ class TableFunction:
         return engine.frame(plan.function, plan.schema, plan.work)
 
 
-def _signature(keywords: dict[str, Any]) -> inspect.Signature:
-    kinds = inspect.Parameter
-    names = {"spark": kinds.empty, "path": kinds.empty, "options": None}
-    first = [kinds(n, kinds.POSITIONAL_OR_KEYWORD, default=of) for n, of in names.items()]
-    more = [kinds(name, kinds.KEYWORD_ONLY, default=default) for name, default in keywords.items()]
-    return inspect.Signature([*first, *more])
-
-
 def on(spark: SparkSession, options: api.Options | None) -> api.Options:
     """The options with this session as the engine."""
     options = options or api.Options()
-    engine = api.EngineOptions(
-        "spark", session=spark, io=options.engine.io, tune_workers=options.engine.tune_workers
-    )
+    io, tune_workers = options.engine.io, options.engine.tune_workers
+    engine = api.EngineOptions("spark", session=spark, io=io, tune_workers=tune_workers)
     return replace(options, engine=engine)
 
 
@@ -125,8 +118,7 @@ def rehearse(
             default a new temporary one, which nobody removes.
 
     Returns:
-        The path of the checkpoint, of which at least one batch is committed, unless the query fails
-        (StreamingQueryException).
+        The path of the checkpoint, with at least one batch committed (StreamingQueryException).
     """
     location = Path(tempfile.mkdtemp(prefix="rehearsal-") if folder is None else folder).resolve()
     inputs = dict(rows) if isinstance(rows, Mapping) else {_ALONE: rows}

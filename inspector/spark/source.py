@@ -42,10 +42,7 @@ from inspector.schemas import task_batch
 
 _STORAGE = "storage."
 _EVERY_TABLE = ("batch", "operator_id", "store_name", "partition_id")  # options of all tables
-
 _OTHERS = ("table", "joinSide", "changeEndBatchId", "pushdown")  # options of the source itself
-
-_FLAGS = {"true": True, "false": False}
 
 
 class InspectorDataSource(DataSource):
@@ -83,8 +80,7 @@ class _Part(InputPartition):
 class _Reader(DataSourceReader):
     def __init__(self, function: BatchFunction, work: Sequence[Work], schema: StructType) -> None:
         self._function, self._schema = function, schema
-        # Spark starts them in this order.
-        self._work = sorted(work, key=lambda item: -item.cost)
+        self._work = sorted(work, key=lambda item: -item.cost)  # in which Spark starts them
 
     def partitions(self) -> Sequence[InputPartition]:
         """One for each task, the heaviest first."""
@@ -188,9 +184,13 @@ def _value(texts: Mapping[str, str], source: str, parameter: Parameter) -> Any:
         return _flag(texts, source)
     if parameter.kind is int:
         return _number(texts, source)
-    if parameter.choices:
-        return _word(texts, source, parameter.kind)
     text = texts[source.lower()]
+    if parameter.choices:
+        kinds: Any = parameter.kind
+        words = {word.value: word for word in kinds}
+        if text.lower() not in words:
+            raise _refuse(source, text, ", ".join(words))
+        return words[text.lower()]
     return (text,) if parameter.many else text
 
 
@@ -203,18 +203,9 @@ def _number(texts: Mapping[str, str], source: str) -> int:
 
 def _flag(texts: Mapping[str, str], source: str) -> bool:
     value = texts.get(source.lower(), "false")
-    if value.lower() not in _FLAGS:
+    if value.lower() not in ("true", "false"):
         raise _refuse(source, value, "true or false")
-    return _FLAGS[value.lower()]
-
-
-def _word(texts: Mapping[str, str], source: str, words: Any) -> Any:
-    value = texts[source.lower()]
-    try:
-        return words(value.lower())
-    except ValueError:
-        options = ", ".join(word.value for word in words)
-        raise _refuse(source, value, options) from None
+    return value.lower() == "true"
 
 
 def _refuse(source: str, value: str, expected: str) -> CheckpointError:

@@ -56,9 +56,8 @@ def write_stores(  # noqa: PLR0913 - the options of a command
 ) -> list[Written]:
     """The rows, or the changes (``content``), of every store, and what could not be read of them.
 
-    ``output`` is a folder, by any URL that Spark knows; with several stores, or where it ends with
-    a slash, each has a folder in it. ``form`` is one of :data:`WRITERS`; ``force`` writes over what
-    is there. EngineError: Spark cannot write it.
+    ``output`` is a folder, by any URL that Spark knows; with several stores, or a slash at its end,
+    each has a folder in it. ``form`` is one of :data:`WRITERS`. EngineError: Spark cannot write it.
     """
     tables = store_tasks(run, TableOptions(from_batch, raw), changes=content == "changes")
     inside = len(tables) > 1 or output.endswith("/")
@@ -142,7 +141,8 @@ def _observe(frame: DataFrame, counts: Observation) -> DataFrame:
 def _write(frame: DataFrame, target: str, form: str, *, force: bool) -> None:
     writer = WRITERS[form](frame).mode("overwrite" if force else "errorifexists")
     # Spark's default, INT96, says no time zone.
-    with sessions.conf_set(frame.sparkSession, _TIMESTAMP_TYPE, "TIMESTAMP_MICROS"):
+    session = frame.sparkSession
+    with sessions.scope_of(session).conf(session.conf, _TIMESTAMP_TYPE, "TIMESTAMP_MICROS"):
         _run(frame, lambda: writer.save(target), target)
 
 

@@ -52,7 +52,7 @@ class Executors(Engine):
         if len(self.jobs) == self.broken:
             raise EngineError("an executor was lost")
         sent = cloudpickle.loads(cloudpickle.dumps(job.function))  # type: ignore[no-untyped-call]
-        for batch in LocalEngine(1).map(sent, job.schema, job.work):
+        for batch in LocalEngine(1).run(Job(sent, job.schema, job.work)):
             assert batch.schema == job.schema
             yield batch
 

@@ -70,7 +70,7 @@ def test_a_copy_leaves_it_out(cut: Callable[..., tuple[Path, int]]) -> None:
     checkpoint = open_checkpoint(str(root))
 
     def names(batch: int) -> set[str]:
-        files = small_files(checkpoint, batch, "elsewhere").first
+        files, _ = small_files(checkpoint, batch, "elsewhere")
         return {name for file in files if (name := file.path).startswith("state/1/")}
 
     assert names(newest - 1) == set()

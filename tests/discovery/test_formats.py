@@ -7,7 +7,7 @@ from pathlib import Path
 
 from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.formats import SeenBytes, needs_rocksdb, see_bytes
+from inspector.discovery.formats import codec_in_use, needs_rocksdb
 from tests import cases
 from tests.cases import Batch, small_checkpoint
 
@@ -16,18 +16,24 @@ def test_the_codec_is_that_of_the_newest_file(tmp_path: Path) -> None:
     cases.write_logs(tmp_path, [Batch(), Batch()])
     cases.write_store(tmp_path / "state/0/0", {1: []}, codec="lz4")
     cases.write_store(tmp_path / "state/0/0", {2: []}, codec="zstd")
-    seen = see_bytes(open_checkpoint(str(tmp_path)))
-    assert seen == SeenBytes("zstd", "state/0/0/2.delta", 2, 1, 1)
+    checkpoint = open_checkpoint(str(tmp_path))
+    assert checkpoint.logs.formats == {"offsets": 1, "commits": 1}
+    codec, newest = codec_in_use(checkpoint)
+    assert newest is not None
+    assert (codec, newest.path, newest.version) == ("zstd", str(tmp_path / "state/0/0/2.delta"), 2)
 
 
 def test_what_cannot_be_told_is_none(tmp_path: Path) -> None:
     cases.write_logs(tmp_path, [Batch(committed=False)])
-    assert see_bytes(open_checkpoint(str(tmp_path))) == SeenBytes(offset_log_format=1)
+    assert codec_in_use(open_checkpoint(str(tmp_path))) == (None, None)
     cases.write_store(tmp_path / "state/0/0", {})
     (tmp_path / "state/0/0/1.delta").write_bytes(b"")
     (tmp_path / "offsets/0").write_bytes(b"nonsense")
-    seen = see_bytes(open_checkpoint(str(tmp_path)))
-    assert seen == SeenBytes(None, "state/0/0/1.delta", 1)
+    checkpoint = open_checkpoint(str(tmp_path))
+    assert checkpoint.logs.formats == {}
+    codec, newest = codec_in_use(checkpoint)
+    assert newest is not None
+    assert (codec, newest.version) == (None, 1)
 
 
 def test_operators_of_rocksdb_are_named(tmp_path: Path) -> None:

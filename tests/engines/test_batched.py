@@ -15,7 +15,6 @@ from pyspark import cloudpickle
 from inspector.engines.batched import BatchedEngine
 from inspector.engines.engine import BatchFunction, Engine, Job, Merge, Work
 from inspector.engines.local import LocalEngine
-from inspector.engines.shared import Limited
 from inspector.schemas import ROWS, batch_of
 
 
@@ -41,11 +40,8 @@ class Cluster(Engine):
 
     def __init__(self) -> None:
         self.jobs: list[list[str]] = []
-        self._reader: Any = object()
-
-    @property
-    def reader(self) -> Any:
-        return self._reader
+        reader: Any = object()
+        self.reader = reader
 
     def run(self, job: Job) -> Iterator[pa.RecordBatch]:
         self.jobs.append([each.spec for each in job.work])
@@ -89,7 +85,7 @@ def mapping(
     *specs: str, function: BatchFunction = echo, merge: Merge | None = None
 ) -> Callable[[BatchedEngine], list[str]]:
     return lambda engine: sorted(
-        texts(engine.map(function, ROWS, [Work(spec) for spec in specs], merge))
+        texts(engine.run(Job(function, ROWS, [Work(spec) for spec in specs], merge)))
     )
 
 
@@ -156,9 +152,9 @@ def test_all_users_together_run_so_many_tasks_at_a_time(most: int) -> None:
             running.pop()
         yield from echo(batches)
 
-    engine = Limited(LocalEngine(4), most)
+    engine = LocalEngine(most, shared=True)
     specs = [Work(f"{n:02}") for n in range(12)]
     with ThreadPoolExecutor(3) as pool:
-        futures = [pool.submit(lambda: texts(engine.map(slow, ROWS, specs))) for _ in range(3)]
+        futures = [pool.submit(lambda: texts(engine.run(Job(slow, ROWS, specs)))) for _ in range(3)]
         assert [f.result(30) for f in futures] == [[each.spec for each in specs]] * 3
     assert highest == most

@@ -26,7 +26,7 @@ from inspector.checkpoint.logfile import MOVED_SLUG
 from inspector.discovery.tasks import Request
 from inspector.engines.bin_packing import partition_keys
 from inspector.engines.choose import EngineOptions
-from inspector.engines.engine import Work
+from inspector.engines.engine import Job, Work
 from inspector.engines.staging import CHUNK_BYTES
 from inspector.exceptions import EngineError, NotACheckpointError, OutpacedError
 from inspector.facts.registry import facts_in, facts_schema
@@ -98,10 +98,12 @@ def test_facts_of_many_checkpoints_in_one_job(spark: Any, hadoop: api.Options) -
     paths = [str(path) for case in cases for name in names for path in case.glob(f"{name}/*/")]
     runs = [Run.start(path, hadoop) for path in paths]
     work = [_work(run) for run in runs]
-    told = list(engine.map(run_tasks, facts_schema(), [each for of_run in work for each in of_run]))
+    told = list(
+        engine.run(Job(run_tasks, facts_schema(), [each for of_run in work for each in of_run]))
+    )
     by_fsspec = [Run.start(path, None) for path in paths]
     expected = [
-        b for run in by_fsspec for b in run.engine.map(run_tasks, facts_schema(), _work(run))
+        b for run in by_fsspec for b in run.engine.run(Job(run_tasks, facts_schema(), _work(run)))
     ]
     assert _facts(told) == _facts(expected)
     assert len(_facts(told)) > 100

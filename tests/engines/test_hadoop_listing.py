@@ -11,7 +11,7 @@ import pytest
 
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.engines.hadoop_listing import (
+from inspector.engines.staging import (
     ListedFile,
     Listing,
     Listings,

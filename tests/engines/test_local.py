@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pytest
 
-from inspector.engines.engine import BatchFunction, Work
+from inspector.engines.engine import BatchFunction, Job, Work
 from inspector.engines.local import LocalEngine, stream_tasks
 from inspector.schemas import ROWS, TASKS, batch_of
 
@@ -25,7 +25,7 @@ def echo(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def mapped(
     function: BatchFunction, specs: list[str], workers: int | None
 ) -> Iterator[pa.RecordBatch]:
-    return LocalEngine(workers).map(function, ROWS, [Work(spec) for spec in specs])
+    return LocalEngine(workers).run(Job(function, ROWS, [Work(spec) for spec in specs]))
 
 
 def texts(batches: Iterable[pa.RecordBatch]) -> list[str]:
@@ -50,11 +50,11 @@ def test_threads_that_would_take_turns_are_not_started(workers: int | None) -> N
         return echo(batches)
 
     work = [Work(text, in_python=True) for text in "abcd"]
-    assert texts(LocalEngine(workers).map(noting, ROWS, work)) == list("aabbccdd")
+    assert texts(LocalEngine(workers).run(Job(noting, ROWS, work))) == list("aabbccdd")
     here = {threading.current_thread().name}
     assert (threads == here) is (workers is None), "who asks for threads gets them"
     threads.clear()
-    list(LocalEngine(None).map(noting, ROWS, [*work, Work("large")]))
+    list(LocalEngine(None).run(Job(noting, ROWS, [*work, Work("large")])))
     assert threads.isdisjoint(here) is (LocalEngine(None).cores > 1)
 
 

@@ -26,8 +26,7 @@ from inspector.exceptions import EngineError
 pytest.importorskip("pyspark.sql", exc_type=ImportError)
 
 from inspector.engines import session as sessions
-from inspector.engines.session import packaged_home
-from inspector.engines.session_scope import Request, SessionScope, register, scope_of
+from inspector.engines.session import SessionScope, packaged_home, register, scope_of
 
 AROUND = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
 
@@ -472,7 +471,7 @@ def test_workers_are_ours_but_for_those_of_a_connect_server(
 def message(error: Exception, conf: Mapping[str, str] | None = None) -> str:
     """The message about a session that was started with some confs."""
     session: Any = FakeSession()
-    register(session, SessionScope(Request(None, conf or {})))
+    register(session, SessionScope(confs=conf or {}))
     return sessions.message_of(error, session)
 
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from inspector.engines import session_scope
-from inspector.engines.session_scope import (
-    Request,
+from inspector.engines import session as sessions
+from inspector.engines.session import (
     SessionScope,
     close_stopped_scopes,
     is_stopped,
+    message_of,
+    register,
     scope_of,
 )
 
@@ -48,12 +49,13 @@ def test_a_session_has_one_scope_and_another_one_its_own() -> None:
 
 def test_a_user_s_session_is_not_ours() -> None:
     scope = scope_of(Classic())
-    assert (scope.request, scope.owns_workers, dict(scope.secrets)) == (None, False, {})
+    assert (scope.master, scope.owns_workers, dict(scope.confs)) == (None, False, {})
 
 
 def test_confs_of_a_session_started_here_are_secret() -> None:
-    scope = SessionScope(Request("local", {"my.key": "s3cr3t"}))
-    assert dict(scope.secrets) == {"my.key": "s3cr3t"}
+    session: Any = Classic()
+    register(session, SessionScope("local", {"my.key": "s3cr3t"}))
+    assert message_of(ValueError("got s3cr3t"), session) == "got ***"
 
 
 @pytest.mark.parametrize("kind", [Classic, Connect])
@@ -70,7 +72,7 @@ def test_what_belongs_to_a_stopped_session_goes_though_somebody_holds_it(kind: A
     scope_of(kind())
     assert not folder.exists()
     assert scope.listings == {}
-    assert session not in session_scope._scopes
+    assert session not in sessions._scopes
     assert not scope_of(session).workers_checked
 
 
@@ -88,11 +90,11 @@ def test_a_running_session_keeps_what_it_has(kind: Any) -> None:
 def test_a_session_that_nobody_holds_takes_its_scope_along() -> None:
     session = Classic()
     folder = Path(scope_of(session).folder("inspector-test-"))
-    count = len(session_scope._scopes)
+    count = len(sessions._scopes)
     del session
     gc.collect()
     assert not folder.exists()
-    assert len(session_scope._scopes) < count
+    assert len(sessions._scopes) < count
 
 
 def test_undone_last_things_first_and_once() -> None:
@@ -106,7 +108,7 @@ def test_undone_last_things_first_and_once() -> None:
 
 def test_a_process_that_ends_leaves_no_folder() -> None:
     program = (
-        "from inspector.engines.session_scope import scope_of\n"
+        "from inspector.engines.session import scope_of\n"
         "class Session: pass\n"
         "session = Session(); print(scope_of(session).folder('inspector-test-'))"
     )

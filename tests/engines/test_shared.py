@@ -6,11 +6,19 @@ from typing import Any
 
 import pytest
 
-from inspector.engines import shared as module
+from inspector.engines import choose as module
 from inspector.engines.batched import BatchedEngine
-from inspector.engines.choose import AUTO, LOCAL, LOCAL_SPARK_BYTES, EngineOptions
+from inspector.engines.choose import (
+    AT_ONCE_LOCAL,
+    AT_ONCE_SPARK,
+    AUTO,
+    LOCAL,
+    LOCAL_SPARK_BYTES,
+    EngineOptions,
+    SharedEngines,
+)
+from inspector.engines.engine import Engine
 from inspector.engines.local import LocalEngine
-from inspector.engines.shared import AT_ONCE_LOCAL, AT_ONCE_SPARK, Limited, SharedEngines
 
 
 def test_one_run_has_an_engine_of_its_own() -> None:
@@ -19,13 +27,15 @@ def test_one_run_has_an_engine_of_its_own() -> None:
 
 def test_runs_in_this_process_are_limited_together() -> None:
     engines = SharedEngines(EngineOptions(LOCAL), 1)
-    assert isinstance(engines.requested, Limited)
+    assert engines.requested == LocalEngine(1, shared=True)
     assert (engines.batched, engines.at_once) == (None, AT_ONCE_LOCAL)
 
 
 def test_a_spark_is_shared_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    spark: Any = object()
-    monkeypatch.setattr(module, "requested_engine", lambda *_: spark)
+    class Spark(Engine):
+        run: Any = None
+
+    monkeypatch.setattr(module, "requested_engine", lambda *_: Spark())
     engines = SharedEngines(EngineOptions(), None)
     assert isinstance(engines.requested, BatchedEngine)
     assert engines.batched is engines.requested
@@ -45,7 +55,7 @@ def test_an_engine_that_is_chosen_is_said_and_made_once(monkeypatch: pytest.Monk
     engines = SharedEngines(EngineOptions(AUTO, notify=said.append, verbose=True), None)
     assert engines.requested is None
     small = engines.choose(5)
-    assert isinstance(small, Limited)
+    assert small == LocalEngine(None, shared=True)
     assert engines.choose(6) is small
     assert said == ["engine: local (no Spark session)"]
     large = engines.choose(LOCAL_SPARK_BYTES)

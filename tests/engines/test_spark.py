@@ -33,7 +33,7 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import ALL_LEFTOVERS, Request
 from inspector.engines.choose import EngineOptions
-from inspector.engines.engine import BatchFunction, Measure, Work
+from inspector.engines.engine import BatchFunction, Job, Measure, Work
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError, NotACheckpointError
 from inspector.facts.fact import FACT_TYPES
@@ -79,10 +79,10 @@ def facts_of(batches: Iterable[pa.RecordBatch]) -> list[str]:
 
 
 def assert_same_facts(engine: Any, function: BatchFunction, work: Sequence[Work]) -> list[str]:
-    got = list(engine.map(function, facts_schema(), work))
+    got = list(engine.run(Job(function, facts_schema(), work)))
     assert all(batch.schema == facts_schema() for batch in got)
     facts = facts_of(got)
-    assert facts == facts_of(LocalEngine(2).map(function, facts_schema(), work))
+    assert facts == facts_of(LocalEngine(2).run(Job(function, facts_schema(), work)))
     return facts
 
 
@@ -133,9 +133,9 @@ def test_typed_rows_and_changes(engine: Any, case: str, store: str, changes: boo
     ((_, tasks),) = store_tasks(run, TableOptions(raw=True), changes=changes).items()
     schema = typed_schema(tasks[0])
     work = [Work(task.to_json(), task.task.file_bytes) for task in tasks]
-    expected = rows_of(LocalEngine(1).map(run_typed_rows, schema, work), schema)
+    expected = rows_of(LocalEngine(1).run(Job(run_typed_rows, schema, work)), schema)
     assert expected
-    assert rows_of(engine.map(run_typed_rows, schema, work), schema) == expected
+    assert rows_of(engine.run(Job(run_typed_rows, schema, work)), schema) == expected
 
 
 # --- how tasks are grouped -----------------------------------------------------------------------
@@ -154,7 +154,7 @@ def place(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def partitions_of(engine: Any, work: Sequence[Work]) -> dict[str, int]:
     """Task -> Spark partition."""
-    found = [row for batch in engine.map(place, ROWS, work) for row in batch.to_pylist()]
+    found = [row for batch in engine.run(Job(place, ROWS, work)) for row in batch.to_pylist()]
     assert sorted(row["message"] for row in found) == sorted(each.spec for each in work)
     return {row["message"]: row["partition_id"] for row in found}
 
@@ -188,11 +188,11 @@ def test_a_frame_is_not_computed_before_it_is_asked_for(engine: Any) -> None:
     frame = engine.frame(fail, facts_schema(), [Work("x")])
     assert frame.columns == facts_schema().names
     with pytest.raises(EngineError, match=r"^Spark: ZeroDivisionError: a fault$"):
-        list(engine.map(fail, facts_schema(), [Work("x")]))
+        list(engine.run(Job(fail, facts_schema(), [Work("x")])))
 
 
 def test_without_work_the_answer_is_empty(engine: Any) -> None:
-    assert list(engine.map(run_tasks, facts_schema(), [])) == []
+    assert list(engine.run(Job(run_tasks, facts_schema(), []))) == []
     assert engine.frame(run_tasks, facts_schema(), []).collect() == []
 
 
@@ -285,7 +285,7 @@ def test_a_user_s_workers_are_left_as_they_were(spark: Any, tune: bool | None) -
 def test_workers_are_tuned_where_the_user_agrees_or_they_are_ours(
     spark: Any, monkeypatch: pytest.MonkeyPatch, tune: bool | None
 ) -> None:
-    from inspector.engines.session_scope import scope_of
+    from inspector.engines.session import scope_of
     from inspector.engines.spark import SparkEngine
 
     monkeypatch.setattr(scope_of(spark), "owns_workers", tune is None)
@@ -371,7 +371,7 @@ def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
 
     Each counts facts; what it has changed in the process, and which folders it leaves, is noted.
     """
-    from inspector.engines.session_scope import _scopes
+    from inspector.engines.session import _scopes
     from inspector.engines.spark import SparkEngine
 
     os.chdir(folder)  # workers import from where they are started
@@ -384,7 +384,7 @@ def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
         engine = SparkEngine.of(None, "local[2]", {}, io=io)
         run = Run.start(path, Options(engine=EngineOptions("spark", session=engine.session, io=io)))
         work = [Work(task.to_json(), task.file_bytes) for task in run.tasks(Request())]
-        facts = engine.map(run_tasks, facts_schema(), work)
+        facts = engine.run(Job(run_tasks, facts_schema(), work))
         rows = sum(len(batch) for batch in facts)
         folders = len(list(Path(folder).glob("inspector-*")))
         del run
@@ -471,13 +471,13 @@ def test_the_tasks_of_many_checkpoints_are_one_job(
     missing = str(tmp_path / "missing")
     places = [Found(str(checkpoint_of(case))) for case in cases] + [Found(missing)]
     jobs: list[int] = []
-    mapped = SparkEngine.map
+    run = SparkEngine.run
 
-    def counted(self: Any, function: Any, schema: Any, work: Any, merge: Any = None) -> Any:
-        jobs.append(len(work))
-        return mapped(self, function, schema, work, merge)
+    def counted(self: Any, job: Job) -> Any:
+        jobs.append(len(job.work))
+        return run(self, job)
 
-    monkeypatch.setattr(SparkEngine, "map", counted)
+    monkeypatch.setattr(SparkEngine, "run", counted)
 
     def findings(run: Opened) -> tuple[Any, ...]:
         report = analyses.load("audit").function(run)
@@ -499,13 +499,13 @@ def test_small_checkpoints_are_audited_whole_by_executors(
     from inspector.engines.spark import SparkEngine
 
     jobs: list[int] = []
-    mapped = SparkEngine.map
+    run = SparkEngine.run
 
-    def counted(self: Any, function: Any, schema: Any, work: Any, merge: Any = None) -> Any:
-        jobs.append(len(work))
-        return mapped(self, function, schema, work, merge)
+    def counted(self: Any, job: Job) -> Any:
+        jobs.append(len(job.work))
+        return run(self, job)
 
-    monkeypatch.setattr(SparkEngine, "map", counted)
+    monkeypatch.setattr(SparkEngine, "run", counted)
     missing = str(tmp_path / "missing")
     paths = list(map(str, EVERY[:: len(EVERY) // 36]))
     options = Options(engine=EngineOptions("spark", session=spark))

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inspector.engines.engine import Work
+from inspector.engines.engine import Job, Work
 from inspector.engines.local import LocalEngine
 from inspector.facts.checks import ReadProblem
 from inspector.facts.fact import Observed
@@ -75,7 +75,7 @@ def test_every_engine_setting_gives_the_same_rows(
     one, many = (
         [
             str(row)
-            for b in LocalEngine(n).map(function, facts_schema(), work)
+            for b in LocalEngine(n).run(Job(function, facts_schema(), work))
             for row in b.to_pylist()
         ]
         for n in (1, 4)

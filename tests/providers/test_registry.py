@@ -23,7 +23,6 @@ from inspector.facts.versions import VersionFacts
 from inspector.model import FileKind, StoreFile
 from inspector.passes.store_reader import StoreReader
 from inspector.providers.chain import replay_steps
-from inspector.providers.provider import Listing
 from inspector.providers.registry import all_providers, classify, provider_by_name, provider_for
 from inspector.state.replay import StateMap
 from tests.cases import facts_of_type, observed_in
@@ -99,6 +98,9 @@ def test_a_version_is_read_as_it_is_written(version: int) -> None:
     assert classify(f"{version}.delta") == (FileKind.DELTA, version)
 
 
+Listing = tuple[str | None, list[StoreFile]]
+
+
 def listing(*names: str, provider_class: str | None = None) -> Listing:
     files = [
         StoreFile(
@@ -106,7 +108,7 @@ def listing(*names: str, provider_class: str | None = None) -> Listing:
         )
         for name in names
     ]
-    return Listing(provider_class, tuple(files))
+    return provider_class, files
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def listing(*names: str, provider_class: str | None = None) -> Listing:
     ],
 )
 def test_rocksdb_is_recognised_by_its_class_or_else_its_files(found: Listing) -> None:
-    assert provider_for(found, "/c").name == "rocksdb"
+    assert provider_for(*found, "/c").name == "rocksdb"
 
 
 @pytest.mark.parametrize("names", [("1.lsm",), ("1.lsm", ".1.lsm.crc")])
@@ -128,7 +130,7 @@ def test_files_of_a_provider_that_nobody_knows_are_refused(names: tuple[str, ...
     with pytest.raises(
         UnsupportedProviderError, match=r"got state of com\.example\.OurProvider"
     ) as e:
-        provider_for(found, "/c")
+        provider_for(*found, "/c")
     assert e.value.path == "/c"
 
 
@@ -144,7 +146,7 @@ def test_files_of_a_provider_that_nobody_knows_are_refused(names: tuple[str, ...
     ],
 )
 def test_what_nobody_claims_is_of_sparks_default(found: Listing) -> None:
-    assert provider_for(found, "/c").name == "hdfs"
+    assert provider_for(*found, "/c").name == "hdfs"
 
 
 def test_a_task_for_a_provider_that_is_not_here_is_an_error() -> None:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
+from inspector.decode.records import Scanned
 from inspector.providers.task_files import Turns
 
-
-@dataclass(frozen=True)
-class Block:
-    """A block that knows its size."""
-
-    name: str
-    nbytes: int
-
-
-LARGE, SMALL = Block("large", 4), Block("small", 3)
+SPANS = np.zeros((4, 0), np.int64)
+LARGE, SMALL = (Scanned(buffer, 0, 0, SPANS, None) for buffer in (b"many", b"few"))
 
 
 class Files:
@@ -28,8 +21,8 @@ class Files:
         self.begun: list[str] = []
         self._broken = broken
 
-    def of(self, path: str) -> Callable[[], Iterator[Block]]:
-        def make() -> Iterator[Block]:
+    def of(self, path: str) -> Callable[[], Iterator[Scanned]]:
+        def make() -> Iterator[Scanned]:
             self.begun.append(path)
             yield LARGE
             if path == self._broken:
@@ -40,7 +33,7 @@ class Files:
 
 
 def test_the_next_reader_gets_what_the_first_one_made() -> None:
-    files, turns = Files(), Turns[Block]()
+    files, turns = Files(), Turns()
     for path in ("a", "b"):
         for _ in range(3):
             assert list(turns.blocks(path, files.of(path))) == [LARGE, SMALL]
@@ -48,7 +41,7 @@ def test_the_next_reader_gets_what_the_first_one_made() -> None:
 
 
 def test_readers_that_take_turns_by_the_block_need_room_for_one() -> None:
-    files, turns = Files(), Turns[Block](LARGE.nbytes)
+    files, turns = Files(), Turns(LARGE.nbytes)
     readers = [turns.blocks("a", files.of("a")) for _ in range(3)]
     assert list(zip(*readers, strict=True)) == [(LARGE,) * 3, (SMALL,) * 3]
     assert files.begun == ["a"]
@@ -56,14 +49,14 @@ def test_readers_that_take_turns_by_the_block_need_room_for_one() -> None:
 
 def test_what_takes_more_than_the_bound_is_made_again() -> None:
     for most, times in ((7, 1), (6, 2)):
-        files, turns = Files(), Turns[Block](most)
+        files, turns = Files(), Turns(most)
         for _ in range(2):
             assert list(turns.blocks("a", files.of("a"))) == [LARGE, SMALL]
         assert files.begun == ["a"] * times
 
 
 def test_who_falls_behind_goes_on_alone() -> None:
-    files, turns = Files(), Turns[Block](LARGE.nbytes)
+    files, turns = Files(), Turns(LARGE.nbytes)
     first, second = (turns.blocks("a", files.of("a")) for _ in range(2))
     assert (next(first), next(second), next(first)) == (LARGE, LARGE, SMALL)
     assert list(second) == [SMALL]
@@ -71,21 +64,21 @@ def test_who_falls_behind_goes_on_alone() -> None:
 
 
 def test_of_what_was_read_whole_but_not_kept_the_next_one_reads_its_part() -> None:
-    files, turns = Files(), Turns[Block](6)
+    files, turns = Files(), Turns(6)
     for expected in ([LARGE, SMALL], [SMALL], [SMALL]):
         assert list(turns.blocks("a", files.of("a"), lambda: iter([SMALL]))) == expected
     assert files.begun == ["a"]
 
 
 def test_what_a_reader_gave_up_is_not_taken_for_the_whole() -> None:
-    files, turns = Files(), Turns[Block]()
+    files, turns = Files(), Turns()
     assert next(turns.blocks("a", files.of("a"))) == LARGE
     assert list(turns.blocks("a", files.of("a"), lambda: iter([SMALL]))) == [LARGE, SMALL]
     assert files.begun == ["a", "a"]
 
 
 def test_what_fails_fails_for_each_reader() -> None:
-    files, turns = Files(broken="a"), Turns[Block]()
+    files, turns = Files(broken="a"), Turns()
     for _ in range(2):
         with pytest.raises(OSError, match="a"):
             list(turns.blocks("a", files.of("a"), lambda: iter([SMALL])))

@@ -25,7 +25,7 @@ from inspector.engines.arrow_encoding import (
     from_ipc,
     to_ipc,
 )
-from inspector.engines.engine import Work
+from inspector.engines.engine import Job, Work
 from inspector.engines.local import LocalEngine
 from inspector.model import ProblemMode
 from inspector.schemas import TASKS, batch_of, record_batch
@@ -97,7 +97,7 @@ def tables_of(path: Path, wanted: TableOptions = PERMISSIVE) -> Iterator[tuple[s
 def here(table: TablePlan) -> list[str]:
     """The rows of a table, made in this process, in the types that Spark carries."""
     function, schema = encode_columns(table.function, table.schema), encoded_schema(table.schema)
-    return told(LocalEngine(1).map(function, schema, table.work), schema)
+    return told(LocalEngine(1).run(Job(function, schema, table.work)), schema)
 
 
 def told(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[str]:

@@ -350,13 +350,13 @@ class _Copy:
             if self._eviction is not None and not done.of(Evicted):
                 raise _NothingError(done)
             of_checkpoint = self._checkpoint, batch, self._dest
-            small = copy_contents.small_files(*of_checkpoint, unique_ids=work.unique_ids)
+            first, last = copy_contents.small_files(*of_checkpoint, unique_ids=work.unique_ids)
             content = self._record(done, appended=appended).to_json().encode()
             record = copy_contents.SmallFile(copy_contents.RECORD, content=content)
-            self._write_small(place, (*small.first, record))
+            self._write_small(place, (*first, record))
             self._check_rows(place, done, self._version + appended)
             self._check_log()
-            self._write_small(place, small.last)
+            self._write_small(place, last)
             restart = restart_of(open_checkpoint(place.url, self._options))
             if not restart.possible:
                 raise SourceNotWholeError(

@@ -19,7 +19,6 @@ from inspector.analyses.shared.words import change_rows
 from inspector.analyses.sharing import sharing_report
 from inspector.analyses.sizes import fields_report, size_table
 from inspector.analyses.timeline import timeline_report
-from inspector.discovery.formats import see_bytes
 from inspector.discovery.tasks import Request
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
@@ -58,7 +57,7 @@ def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
 
 
 def _schemas(judged: Judged) -> Iterator[Block]:
-    info = info_report(judged, see_bytes(judged.checkpoint))
+    info = info_report(judged)
     tables = {table.name: table for table in info.tables}
     stores = list(tables["stores"].rows)
     yield replace(tables["stores"].with_wide(*_SCHEMAS.values()), rows=stores)

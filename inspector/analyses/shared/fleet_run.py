@@ -19,8 +19,8 @@ from inspector.checkpoint.roots import above
 from inspector.checkpoint.search import Found, is_pattern, search
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import absolute, is_local, translate
+from inspector.engines.choose import EngineOptions, SharedEngines
 from inspector.engines.engine import CHECKPOINTS, HADOOP, Engine, Measure
-from inspector.engines.shared import SharedEngines, without_progress
 from inspector.exceptions import EngineError, InspectorError
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.verdict import Level
@@ -127,7 +127,8 @@ def run_all(
     if options.cache is not None:
         _check_cache(options.cache, options.storage_options)
     engines = SharedEngines(options.engine, options.workers)
-    quiet = replace(options, engine=without_progress(options.engine))
+    # Several at a time would draw their progress over each other.
+    quiet = replace(options, engine=replace(options.engine, watch=EngineOptions().watch))
     fleet = _Fleet(engines, quiet, make, at_once or engines.at_once)
     with options.engine.watch(fleet.measure):
         yield from fleet.run(candidates, ahead)

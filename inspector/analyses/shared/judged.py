@@ -224,15 +224,15 @@ def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
             "There is no state in this checkpoint: its query keeps none, or state/ is lost. "
             "Nothing in the checkpoint shows which."
         ]
-    listed = count_unsummed_files(subject.checkpoint, subject.version)
-    without, confirmed = listed.without, None
+    files, without = count_unsummed_files(subject.checkpoint, subject.version)
+    confirmed = None
     if facts is not None:
         without, confirmed = facts.checks.unsummed_files, facts.checks.confirmed_files
     if not without:
         return []
     more = f"; snapshots confirm {confirmed:,} of them" if confirmed else ""
     return [
-        f"No checksum covers {without:,} of {max(without, listed.files):,} state files: a change "
+        f"No checksum covers {without:,} of {max(without, files):,} state files: a change "
         f"of their bytes may go unnoticed{more}."
     ]
 

@@ -27,8 +27,8 @@ from inspector.discovery.listing import listing_problems
 from inspector.discovery.unknown_watermarks import with_unknown_watermarks
 from inspector.discovery.user_schemas import UserSchemas
 from inspector.discovery.verified_files import RememberedFiles
+from inspector.engines.choose import SharedEngines
 from inspector.engines.engine import Engine, Reader
-from inspector.engines.shared import SharedEngines
 from inspector.exceptions import CheckpointError, EngineError, MissingVersionError, OutpacedError
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import LIMITS_FAULT, Problem

@@ -31,7 +31,7 @@ from inspector.discovery.tasks import (
     split_task,
     with_bounds,
 )
-from inspector.engines.engine import BYTES, BatchFunction, Engine, Measure, Merge, Work
+from inspector.engines.engine import BYTES, BatchFunction, Engine, Job, Measure, Merge, Work
 from inspector.engines.local import stream_tasks
 from inspector.facts.checks import ReadProblem
 from inspector.facts.fact import Observed
@@ -94,7 +94,7 @@ class Run(Opened):
         self, function: BatchFunction, work: Sequence[Work], merge: Merge | None = None
     ) -> Iterator[pa.RecordBatch]:
         """The same of tasks of another kind."""
-        batches = self.engine.map(function, facts_schema(), work, merge)
+        batches = self.engine.run(Job(function, facts_schema(), work, merge))
         read = _reading(sum(task.weight for task in work))
         return self._watch(batches, lambda: self.engine.measure() or read())
 

@@ -9,20 +9,20 @@ version by its plain number, so it would list such a file and never read it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from inspector.checkpoint.names import MAX_BATCH, number
-from inspector.model import FileKind, Version
+from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import FileNames
 from inspector.providers.common_names import classify_side_file
-from inspector.providers.provider import Listing, Provider
+from inspector.providers.provider import Provider
 
 SPELLED = FileNames(
     delta="{}.delta",
     snapshot="{}.snapshot",
     absent="CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS",
 )
-"""How messages name a file that is not there."""
 
 _STATE = re.compile(r"([0-9]+)\.(delta|snapshot)", re.IGNORECASE)
 _KINDS = {"delta": FileKind.DELTA, "snapshot": FileKind.SNAPSHOT}
@@ -53,7 +53,7 @@ class HdfsProvider(Provider):
         of_state = classify_state_file(name)
         return classify_side_file(name) if of_state[1] is None else of_state
 
-    def detect(self, listing: Listing) -> bool:
+    def detect(self, provider_class: str | None, files: Iterable[StoreFile]) -> bool:
         """Always: also of a query without state, and of a provider class that nobody knows."""
         return True
 

@@ -1,24 +1,59 @@
 """``RocksDBStateStoreProvider``: changelogs, and snapshots that name RocksDB's table files.
 
+``7.changelog`` or ``7_<id>.changelog`` is what version 7 changed, ``7.zip`` or ``7_<id>.zip`` its
+snapshot: which table files it consists of. ``<id>`` is the unique id of the checkpoint that the
+version belongs to (format 2, Spark 4.0 on). ``SSTs/000008-<uuid>.sst`` is a table file, shared by
+the versions that name it, ``logs/000004-<uuid>.log`` RocksDB's own log of writes.
+
 Each attempt at a batch names its files by an id of its own (checkpoint format 2), so a version may
 have several. The commit log says which was committed. It keeps fewer batches than the state has
-versions: of the others the lineage in a changelog says it, which names what that changelog is
-based on.
+versions: of the others the lineage in a changelog says it, by what that changelog is based on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+from inspector.checkpoint.names import MAX_BATCH, number
 from inspector.checkpoint.storage import Storage, parts_of
 from inspector.exceptions import InspectorError
-from inspector.model import FileKind, StoreFile, Version
+from inspector.model import KINDS_OF_VERSION, FileKind, StoreFile, Version
+from inspector.providers.chain import FileNames
 from inspector.providers.common_names import classify_side_file
-from inspector.providers.provider import Listing, Provider
-from inspector.providers.rocksdb.file_names import PIECE_BYTES, SPELLED, folder_kind, parse_name
+from inspector.providers.provider import Provider
 
-_CLASS = "RocksDB"
+SPELLED = FileNames(
+    delta="{}.changelog",
+    snapshot="{}.zip",
+    absent="CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE",
+)
+
+PIECE_BYTES = 1 << 20  # bytes of one request; what was read is kept for the next few
+
+TABLES, LOGS = "SSTs", "logs"
+_STATE = re.compile(r"([0-9]+)(?:_([0-9A-Za-z-]+))?\.(zip|changelog)")
+_KINDS = {"changelog": FileKind.DELTA, "zip": FileKind.SNAPSHOT}
+_FOLDERS = {TABLES: FileKind.TABLE, LOGS: FileKind.TABLE_LOG}
+
+
+class StateName(NamedTuple):
+    """The parts of a state file's name."""
+
+    version: Version  # that it is of
+    unique_id: str | None  # of its checkpoint; None in format 1
+    kind: FileKind
+
+
+def parse_name(name: str) -> StateName | None:
+    """The parts of a changelog's or snapshot's name; None if it is neither."""
+    match = _STATE.fullmatch(name)
+    version = None if match is None else number(match[1], MAX_BATCH)
+    if match is None or version is None:
+        return None
+    return StateName(Version(version), match[2], _KINDS[match[3]])
 
 
 class RocksDbProvider(Provider):
@@ -36,16 +71,15 @@ class RocksDbProvider(Provider):
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
         """Changelogs, snapshots and what lies beside them; its two folders of shared files."""
         if is_dir:
-            return folder_kind(name), None
+            return _FOLDERS.get(name, FileKind.OTHER), None
         result = parse_name(name)
         return (result.kind, result.version) if result else classify_side_file(name)
 
-    def detect(self, listing: Listing) -> bool:
-        """By the recorded class; by any file of its own if none is recorded."""
-        if listing.provider_class is not None:
-            return _CLASS in listing.provider_class
-        names = (file.path.rsplit("/", 1)[-1] for file in listing.files)
-        return any(parse_name(name) for name in names)
+    def detect(self, provider_class: str | None, files: Iterable[StoreFile]) -> bool:
+        """By any class of RocksDB, or else by its files."""
+        if provider_class is not None:
+            return "RocksDB" in provider_class
+        return super().detect(None, files)
 
     def resolve_attempts(
         self,
@@ -79,31 +113,31 @@ class RocksDbProvider(Provider):
         return None if name is None else name.unique_id
 
 
-_STATE = (FileKind.DELTA, FileKind.SNAPSHOT)
-
 Lineage = Callable[[StoreFile], Mapping[int, str]]
-"""Reads of a changelog which versions it is based on, each with the unique id of its checkpoint;
-empty if it does not say, or cannot be read."""
+"""Which versions a changelog is based on, with unique ids of checkpoints; empty if unreadable."""
 
 
 def mark_attempts(
     files: Sequence[StoreFile], committed: Mapping[int, frozenset[str]], lineage: Lineage
 ) -> tuple[StoreFile, ...]:
     """The files of a store, those of other attempts than the committed ones as abandoned."""
-    # committed: the ids that the commit log has, by version. Of a version that neither it nor the
-    # lineage says anything of, the attempt that wrote last is taken: it is newer than the last
-    # commit, or as old as the oldest snapshot.
+    # Of a version that neither the commit log nor the lineage says anything of, the attempt that
+    # wrote last is taken: it is newer than the last commit, or as old as the oldest snapshot.
     attempts: dict[int, dict[str | None, list[StoreFile]]] = {}
     for file in files:
-        name = parse_name(file.path.rpartition("/")[2]) if file.kind in _STATE else None
+        name = parse_name(file.path.rpartition("/")[2]) if file.kind in KINDS_OF_VERSION else None
         if name is not None:
             attempts.setdefault(name.version, {}).setdefault(name.unique_id, []).append(file)
     # The id of each version's attempt that counts.
     ids: dict[int, str | None] = {}
     by_lineage: dict[int, str] = {}
+    changelog: StoreFile | None = None  # of the version above, by the attempt that counts
     for version in sorted(attempts, reverse=True):
         of_version = attempts[version]
         logged = committed.get(version)
+        unclear = logged is None and len(of_version) > 1 and version not in by_lineage
+        if unclear and changelog is not None:
+            by_lineage |= lineage(changelog)
         if logged is not None:
             # None of them: whatever is there was never committed.
             ids[version] = next((unique_id for unique_id in of_version if unique_id in logged), "")
@@ -114,10 +148,8 @@ def mark_attempts(
         else:
             times = {i: max(f.modified_ms or 0 for f in of_id) for i, of_id in of_version.items()}
             ids[version] = max(times, key=lambda unique_id: times[unique_id])
-        if _needs_lineage(attempts, version, committed, by_lineage):
-            of_id = of_version.get(ids[version], ())
-            for changelog in [file for file in of_id if file.kind is FileKind.DELTA][:1]:
-                by_lineage |= lineage(changelog)
+        of_id = of_version.get(ids[version], ())
+        changelog = next((file for file in of_id if file.kind is FileKind.DELTA), None)
     abandoned = {
         file.path
         for version, of_version in attempts.items()
@@ -126,19 +158,6 @@ def mark_attempts(
         for file in attempt_files
     }
     return tuple(replace(f, kind=FileKind.ABANDONED) if f.path in abandoned else f for f in files)
-
-
-def _needs_lineage(
-    attempts: Mapping[int, Mapping[str | None, list[StoreFile]]],
-    version: int,
-    committed: Mapping[int, frozenset[str]],
-    by_lineage: Mapping[int, str],
-) -> bool:
-    """Whether the version before has several attempts of which nothing is known yet."""
-    newest = max((item for item in attempts if item < version), default=None)
-    if newest is None or newest in committed or newest in by_lineage:
-        return False
-    return len(attempts[newest]) > 1
 
 
 PROVIDER = RocksDbProvider()

@@ -2,10 +2,9 @@
 
 A row is a byte, version 0, the 2 bytes of its schema id, little-endian, and the Avro record. The
 prefix of a key lacks the id; so does the range of a key, whose record has a mark and the bytes of
-each ordered column.
-Everything else lies as in :mod:`inspector.decode.encoded_rows`: families, sizes, lists, checksums
+each ordered column. All else lies as in :mod:`inspector.decode.encoded_rows`
 (``AvroStateEncoder``, Spark 4.0 to 4.3). So each entry is written anew with the UnsafeRows that
-Spark makes of its records, and read as all others are.
+Spark makes of its records.
 """
 
 from __future__ import annotations
@@ -44,16 +43,13 @@ class AvroEntries:
     key: StructType  # schema of its keys, as they are stored
     value: StructType
     encoder: KeyEncoder
-    # schemas by which values were written, by id; the newest is ``value``
-    written_values: Mapping[int, StructType] = field(default_factory=dict)
-    # between rows that were merged; None where a value has one row
-    delimiter_bytes: int | None = None
+    written_values: Mapping[int, StructType] = field(default_factory=dict)  # of values, by id
+    delimiter_bytes: int | None = None  # between merged rows; None where a value has one row
     checksum_bytes: int = 0  # before each value and merged row
 
     def with_unsafe_rows(self, buffer: bytes, keys: Spans, values: Spans) -> Parts:
         """The same entries: keys as they are arranged, without a column family, and values."""
-        # Those of removals have a length below 0. DecodeError has the offset of the part in the
-        # buffer.
+        # Those of removals have a length below 0. RecordError has the offset in the buffer.
         out = bytearray()
         spans = np.zeros((4, len(keys.offsets)), np.int64)
         for at, (key_at, key_size, value_at, value_size) in enumerate(

@@ -17,7 +17,7 @@ from inspector.exceptions import MissingVersionError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.content import FolderVersion, SharedFiles, StoreContent
 from inspector.providers.reader_options import ReadOptions
-from inspector.providers.rocksdb.file_names import SPELLED, parse_name
+from inspector.providers.rocksdb import SPELLED, parse_name
 from inspector.providers.rocksdb.snapshot import read_snapshot, shared_files
 
 
@@ -80,7 +80,6 @@ class RocksDbContent(StoreContent):
 
 
 def _head_of(storage: Storage, file: StoreFile) -> ChangelogHead:
-    """What a changelog begins with, of which no record is read."""
     chunks = storage.stream(storage.relative(file.path), size=file.size)
     first = next(chunks, b"")
     blocks = inflate(joined([first], chunks), sniff(first) or DEFAULT_CODEC)

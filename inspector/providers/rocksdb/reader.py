@@ -17,21 +17,24 @@ from inspector.exceptions import DecodeError, NoSchemaError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.file_reader import FileReader
 from inspector.providers.reader_options import AVRO, UNSAFE_ROW, ReadOptions
+from inspector.providers.rocksdb import PIECE_BYTES
 from inspector.providers.rocksdb.avro_entries import AvroEntries
-from inspector.providers.rocksdb.file_names import PIECE_BYTES
-from inspector.providers.rocksdb.lists import ListLengths
-from inspector.providers.rocksdb.snapshot import Snapshot, StorageSource, TableFile, read_snapshot
-from inspector.providers.rocksdb.store_records import ROW_CHECKSUM_BYTES, Encoding, decode_block
+from inspector.providers.rocksdb.snapshot import Snapshot, StorageSource, read_snapshot
+from inspector.providers.rocksdb.store_records import (
+    ROW_CHECKSUM_BYTES,
+    Encoding,
+    ListLengths,
+    decode_block,
+)
 from inspector.providers.task_files import TaskFiles
 
 
 class RocksDbReader(FileReader):
     """Reads the changelogs and snapshots of one store.
 
-    A store that is one of several column families reads the files that it shares with them, and
-    passes over what is theirs. What one of them has decompressed the next ones find if they take
-    turns (:meth:`inspector.providers.task_files.TaskFiles.in_turns`). The ``raw_bytes`` of a
-    snapshot are those of its entries.
+    One of several column families reads the files that it shares with the others, and passes over
+    what is theirs. What one has decompressed the next ones find if they take turns
+    (:meth:`.TaskFiles.in_turns`). The ``raw_bytes`` of a snapshot are those of its entries.
     """
 
     @cached_property
@@ -129,7 +132,6 @@ class RocksDbReader(FileReader):
         return Encoding(keys, None, *arguments)
 
     def _avro(self) -> AvroEntries | None:
-        """What reads the rows, where they are Avro."""
         options, form = self._options, self._options.form
         if options.encoding.lower() == UNSAFE_ROW:
             return None
@@ -180,9 +182,8 @@ class RocksDbReader(FileReader):
         if error is None and snapshots:
             # Deleted since, or never made (the row counter of a list with TTL).
             return NO_FAMILY
-        raise error or DecodeError(
-            f"no snapshot says which entries belong to the column family {name[:80]!r}"
-        )
+        message = f"no snapshot says which entries belong to the column family {name[:80]!r}"
+        raise error or DecodeError(message)
 
 
 def _agree(families: Mapping[str, int], numbered: Mapping[str, int]) -> bool:
@@ -204,9 +205,8 @@ def live_blocks(
     """The entries of a snapshot in the order of their keys, each with all that was merged into it.
 
     With a column ``family`` its entries alone, of tables that were read as a whole before; some of
-    others may come with them. Raises DecodeError, with the path and, within a table, the offset,
-    for a table that is missing, has another size than the snapshot says, or breaks its format; and
-    OSError.
+    others may come with them. DecodeError, with the path and, within a table, the offset: a table
+    is missing, has another size than the snapshot says, or breaks its format. OSError.
     """
     tables = open_tables(storage, file, snapshot)
     start, end = (b"", None) if family is None else range_of_family(family)
@@ -216,24 +216,21 @@ def live_blocks(
 
 def open_tables(storage: TaskFiles, file: StoreFile, snapshot: Snapshot) -> list[Table]:
     """The table files of a snapshot, unread; DecodeError, OSError as :func:`live_blocks`."""
-    folder = file.path.rpartition("/")[0]
-    return [_open(storage, file, folder, table) for table in snapshot.tables]
-
-
-def _open(storage: TaskFiles, file: StoreFile, folder: str, table: TableFile) -> Table:
-    path, snapshot = f"{folder}/{table.name}", file.path.rpartition("/")[2]
-    if path not in storage.known:
-        storage.known[path] = storage.stat(storage.relative(path))
-    entry = storage.known[path]
-    expected = "" if table.size is None else f" of {table.size:,} bytes"
-    if entry is None or entry.is_dir:
-        raise DecodeError(f"got no table file, expected one{expected} by {snapshot}").at(path)
-    if table.size is not None and entry.size != table.size:
-        raise DecodeError(
-            f"got a table file of {entry.size:,} bytes, expected one{expected} by {snapshot}"
-        ).at(path)
-    result = replace(file, path=path, kind=FileKind.TABLE, version=None, size=entry.size)
-    return Table(StorageSource(storage, result), path)
+    folder, _, name = file.path.rpartition("/")
+    tables = []
+    for table in snapshot.tables:
+        path = f"{folder}/{table.name}"
+        if path not in storage.known:
+            storage.known[path] = storage.stat(storage.relative(path))
+        entry = storage.known[path]
+        of_size = "" if table.size is None else f" of {table.size:,} bytes"
+        if entry is None or entry.is_dir or table.size not in (None, entry.size):
+            is_there = entry is not None and not entry.is_dir
+            got = f"a table file of {entry.size:,} bytes" if is_there else "no table file"
+            raise DecodeError(f"got {got}, expected one{of_size} by {name}").at(path)
+        listed = replace(file, path=path, kind=FileKind.TABLE, version=None, size=entry.size)
+        tables.append(Table(StorageSource(storage, listed), path))
+    return tables
 
 
 READER = RocksDbReader

@@ -11,8 +11,8 @@ import io
 import struct
 import zipfile
 import zlib
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import IO
 
 from inspector.checkpoint.logfile import json_object, long_field, object_field, split_log
@@ -24,7 +24,7 @@ from inspector.model import LIMITS, FileKind, StoreFile, above_limit
 from inspector.plain_text import escape
 from inspector.providers.content import Contents, SharedFiles, SnapshotFiles
 from inspector.providers.file_reader import check_identity
-from inspector.providers.rocksdb.file_names import LOGS, PIECE_BYTES, TABLES
+from inspector.providers.rocksdb import LOGS, PIECE_BYTES, TABLES
 
 # Spark 4.0 takes this number from spark.sql.streaming.stateStore.checkpointFormatVersion, once for
 # each JVM (RocksDBCheckpointMetadata.VERSION of 4.0.5); what follows is the same. 4.1 writes v1.
@@ -52,8 +52,7 @@ class Snapshot:
     logs: tuple[TableFile, ...] = ()  # its archived logs of writes
     keys: int = -1  # rows that Spark counts; -1 where it does not (``trackTotalNumberOfRows``)
     internal_keys: int = 0  # those of Spark's own column families; counted apart from the others
-    # number of each column family, by name; none in a store without them
-    families: Mapping[str, int] = field(default_factory=dict)
+    families: Mapping[str, int] = field(default_factory=dict)  # number of each column family
     internal: frozenset[str] = frozenset()  # names of those that are Spark's own
     format: int = 1  # the number of the version line
 
@@ -77,10 +76,7 @@ def parse_snapshot(data: bytes) -> Snapshot:
 
 
 def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = None) -> Snapshot:
-    """What a snapshot says; of one whose content is not given, some ranges are read.
-
-    Raises DecodeError, with the path, for no zip, or one without the entry; OSError.
-    """
+    """What a snapshot says, by its content or some ranges; DecodeError with the path, OSError."""
     try:
         if content is not None:
             return parse_snapshot(_metadata(io.BytesIO(content), len(content)))
@@ -89,15 +85,11 @@ def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = Non
     except InspectorError as error:
         raise error.at(file.path) from None
     except _StorageError as error:
-        raise error.cause from None
+        raise error.args[0] from None
 
 
 class _StorageError(Exception):
     """A failure of the storage, on its way through ``zipfile``, to which OSErrors are damage."""
-
-    def __init__(self, cause: OSError) -> None:
-        super().__init__(cause)
-        self.cause = cause
 
 
 def _metadata(source: IO[bytes], size: int) -> bytes:
@@ -125,8 +117,6 @@ def _metadata(source: IO[bytes], size: int) -> bytes:
 
 
 class _Seekable(io.RawIOBase):
-    """A file read by ranges, as the standard library wants it."""
-
     def __init__(self, source: StorageSource) -> None:
         self._source = source
         self._place = 0
@@ -142,9 +132,6 @@ class _Seekable(io.RawIOBase):
         if start + offset < 0:
             raise ValueError("a place before the start of the file")
         self._place = start + offset
-        return self._place
-
-    def tell(self) -> int:
         return self._place
 
     def readinto(self, target: memoryview) -> int:  # type: ignore[override]
@@ -198,9 +185,15 @@ class StorageSource:
     # some kilobytes: each piece of the file is requested once or twice.
 
     def __init__(self, storage: Storage, file: StoreFile) -> None:
-        self._storage, self._relative = storage, storage.relative(file.path)
-        self.size = file.size
-        self._pieces: OrderedDict[int, bytes] = OrderedDict()
+        self.size = size = file.size
+        relative = storage.relative(file.path)
+
+        @lru_cache(maxsize=_KEPT)
+        def piece(number: int) -> bytes:
+            start = number * PIECE_BYTES
+            return storage.read_range(relative, start, min(start + PIECE_BYTES, size))
+
+        self._piece = piece
 
     def read(self, offset: int, length: int, /) -> bytes:
         """The bytes at an offset; fewer where the file ends before (OSError)."""
@@ -212,22 +205,6 @@ class StorageSource:
         whole = parts[0] if len(parts) == 1 else b"".join(parts)
         start = offset - first * PIECE_BYTES
         return whole[start : start + end - offset]
-
-    def _piece(self, number: int) -> bytes:
-        piece = self._pieces.get(number)
-        if piece is None:
-            start = number * PIECE_BYTES
-            end = min(start + PIECE_BYTES, self.size)
-            piece = self._storage.read_range(self._relative, start, end)
-            self._pieces[number] = piece
-            if len(self._pieces) > _KEPT:
-                self._pieces.popitem(last=False)
-        else:
-            self._pieces.move_to_end(number)
-        return piece
-
-
-_SNAPSHOT = ".zip"
 
 
 def shared_files(storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
@@ -242,7 +219,7 @@ def shared_files(storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
             result.append(usage.describe(file, snapshot, older, oldest=not result))
             older |= {table.name for table in snapshot.tables}
     for file in files:
-        if file.kind is FileKind.ABANDONED and file.path.endswith(_SNAPSHOT):
+        if file.kind is FileKind.ABANDONED and file.path.endswith(".zip"):
             usage.read(file)
     return SharedFiles(tuple(result), usage.orphans(), tuple(usage.problems))
 
@@ -260,7 +237,6 @@ class _Usage:
         self.problems: list[tuple[StoreFile, Exception]] = []
 
     def read(self, file: StoreFile) -> Snapshot | None:
-        """What a snapshot says; None if it cannot be read."""
         try:
             snapshot = read_snapshot(self._storage, file)
         except (InspectorError, OSError) as error:
@@ -296,7 +272,6 @@ class _Usage:
         )
 
     def orphans(self) -> tuple[StoreFile, ...] | None:
-        """Tables that no snapshot names."""
         if not self._all_read:
             return None
         return tuple(file for name, file in self._tables.items() if name not in self._named)

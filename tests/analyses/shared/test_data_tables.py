@@ -17,6 +17,7 @@ from inspector.analyses.shared.declare import TableOptions, TablePlan
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import store_tables
+from inspector.engines.engine import Job
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import ProblemMode, Redact
@@ -35,7 +36,7 @@ FLAT = ("versions", "leftovers")
 
 def rows_of(table: TablePlan) -> list[Row]:
     """The rows of all tasks; each batch has the schema that was said."""
-    batches = list(LocalEngine(1).map(table.function, table.schema, table.work))
+    batches = list(LocalEngine(1).run(Job(table.function, table.schema, table.work)))
     assert all(batch.schema == table.schema for batch in batches)
     return [row for batch in batches for row in batch.to_pylist()]
 

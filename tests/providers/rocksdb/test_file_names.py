@@ -4,7 +4,7 @@ import pytest
 
 from inspector.checkpoint.names import MAX_BATCH
 from inspector.model import FileKind
-from inspector.providers.rocksdb.file_names import folder_kind, parse_name
+from inspector.providers.rocksdb import PROVIDER, parse_name
 from tests.rocks import UUID
 
 
@@ -31,6 +31,6 @@ def test_what_spark_would_not_write_is_none(name: str) -> None:
 
 
 def test_folders_of_shared_files() -> None:
-    assert folder_kind("SSTs") is FileKind.TABLE
-    assert folder_kind("logs") is FileKind.TABLE_LOG
-    assert folder_kind("sstS") is FileKind.OTHER
+    assert PROVIDER.classify("SSTs", is_dir=True) == (FileKind.TABLE, None)
+    assert PROVIDER.classify("logs", is_dir=True) == (FileKind.TABLE_LOG, None)
+    assert PROVIDER.classify("sstS", is_dir=True) == (FileKind.OTHER, None)

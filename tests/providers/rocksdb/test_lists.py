@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.encoded_rows import Spans
-from inspector.providers.rocksdb.lists import ListLengths
+from inspector.providers.rocksdb.store_records import ListLengths
 from tests.rocks import MERGE, PUT, REMOVAL
 
 Entry = tuple[int, str, int]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from inspector.model import FileKind, StoreFile
-from inspector.providers.provider import Listing
 from inspector.providers.registry import classify, provider_by_name
 from inspector.providers.rocksdb import PROVIDER
 from tests.rocks import UUID
@@ -16,10 +15,10 @@ def files(*names: str) -> list[StoreFile]:
 
 
 def test_the_class_decides_before_the_files() -> None:
-    assert PROVIDER.detect(Listing(CLASS.format("RocksDB"), ()))
-    assert not PROVIDER.detect(Listing(CLASS.format("HDFSBacked"), tuple(files("1.zip"))))
-    assert PROVIDER.detect(Listing(None, tuple(files("1.zip"))))
-    assert not PROVIDER.detect(Listing(None, tuple(files("1.delta"))))
+    assert PROVIDER.detect(CLASS.format("RocksDB"), ())
+    assert not PROVIDER.detect(CLASS.format("HDFSBacked"), files("1.zip"))
+    assert PROVIDER.detect(None, files("1.zip"))
+    assert not PROVIDER.detect(None, files("1.delta"))
 
 
 def test_changelogs_are_deltas_and_zips_snapshots() -> None:

@@ -12,8 +12,7 @@ from inspector.decode.changelog import read_changelog
 from inspector.decode.encoded_rows import KeyDecoder
 from inspector.decode.records import RecordBlock
 from inspector.exceptions import DecodeError, RecordError
-from inspector.providers.rocksdb.lists import ListLengths
-from inspector.providers.rocksdb.store_records import Encoding, decode_block
+from inspector.providers.rocksdb.store_records import Encoding, ListLengths, decode_block
 from inspector.sparktypes import LONG, StructType
 from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 from tests import encode
