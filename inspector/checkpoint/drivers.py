@@ -34,11 +34,9 @@ _lock = threading.Lock()
 
 
 def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tuple[Any, str]:
-    """The driver for a URL, and the path in it; None for a local disk, which needs no driver.
-
-    ``anew``: not by a connection that was refused anything: the process may have other credentials
-    now. Raises EngineError where no driver is installed, OSError where it refuses URL or options.
-    """
+    """The driver for a URL (None: a local disk), and the path in it; EngineError: not installed."""
+    # OSError: it refuses URL or options. anew: not by a connection that was refused anything, as
+    # the process may have other credentials now.
     address = translate(url)
     if address.protocol == "file":
         return None, address.target

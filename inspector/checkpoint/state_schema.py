@@ -67,11 +67,8 @@ class StateSchema:
 
 
 def parse_state_schema(data: bytes) -> StateSchema:
-    """Read a schema file.
-
-    Raises TruncatedError, with the offset at which more was expected; DecodeError for a later
-    format, no schema, a type that no release has, or what goes on after its end.
-    """
+    """Read a schema file; TruncatedError has the offset where more was expected; DecodeError."""
+    # DecodeError: a later format, no schema, an unknown type, or what goes on after its end.
     cursor = _Cursor(data)
     version = _version(cursor)
     if version == NEWEST_FORMAT:
@@ -97,11 +94,9 @@ def read_state_schema(
     store_name: str = DEFAULT_STORE,
     schema_paths: Sequence[str] = (),
 ) -> tuple[StateSchema | None, tuple[Problem, ...]]:
-    """The schema that Spark wrote for a store; all its partitions share that of partition 0.
-
-    Of v3 operator metadata names the ``schema_paths``, oldest first; only the names of the files
-    count, for the paths are of the place where the query ran. None before Spark 3.1.
-    """
+    """The schema that Spark (3.1 on) wrote for a store; all partitions share the one of 0."""
+    # Of v3 operator metadata names the schema_paths, oldest first; only the names of the files
+    # count, for the paths are of the place where the query ran.
     path = schema_path(operator_id, store_name)
     try:
         return _read(storage, path), ()

@@ -30,11 +30,10 @@ class _Request:
 
 
 class BatchedEngine(Engine):
-    """An engine whose users' tasks are one job as soon as every one of them waits for results.
+    """An engine whose users' tasks are one job as soon as every one of them waits for results."""
 
-    A user joins before its thread starts and leaves when it ends. A job that fails is done
-    again user by user, so that none suffers from another one's checkpoint.
-    """
+    # A user joins before its thread starts and leaves when it ends. A job that fails is done again
+    # user by user, so that none suffers from another one's checkpoint.
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine

@@ -90,10 +90,7 @@ class StoreContent:
     def new_delta(
         self, folder: FolderVersion, options: ReadOptions, unique_id: str | None
     ) -> DeltaForm:
-        """How the delta that follows the version is written, in the ways of those that are there.
-
-        ``unique_id``: of the new version's checkpoint; None where names have none. Raises
-        UnsupportedProviderError where nothing can be appended here; InspectorError; OSError.
-        """
+        """How the delta that follows is written, as those before it (InspectorError, OSError)."""
+        # unique_id: of the new version's checkpoint; None where names have none.
         message = "no state can be written for this state store provider, only copied as it is"
         raise UnsupportedProviderError(message, folder.storage.root)

@@ -54,11 +54,9 @@ def write_stores(  # noqa: PLR0913 - the options of a command
     from_batch: int = 0,
     raw: bool = False,
 ) -> list[Written]:
-    """The rows, or the changes (``content``), of every store, and what could not be read of them.
-
-    ``output`` is a folder, by any URL that Spark knows; with several stores, or a slash at its end,
-    each has a folder in it. ``form`` is one of :data:`WRITERS`. EngineError: Spark cannot write it.
-    """
+    """The rows or changes (``content``) of all stores, and what was not readable (EngineError)."""
+    # output is a folder, by any URL that Spark knows; with several stores, or a slash at its end,
+    # each has a folder in it. form is one of WRITERS.
     tables = store_tasks(run, TableOptions(from_batch, raw), changes=content == "changes")
     inside = len(tables) > 1 or output.endswith("/")
     done = list[Written]()

@@ -61,11 +61,9 @@ class _Entries(NamedTuple):
 def decode_block(
     scanned: Scanned, first_record: int, encoding: Encoding, lists: ListLengths | None
 ) -> RecordBlock | None:
-    """The records of a block, after so many of the store in the file; None if there are none.
-
-    The ``lists`` say how many rows each value has before it, where values have several. Raises
-    RecordError for an entry that is not encoded so, at its offset in the decompressed file.
-    """
+    """The records of a block, after so many of the store in the file; None if there are none."""
+    # The lists say how many rows each value has before it, where values have several. RecordError:
+    # an entry is not encoded so, at its offset in the decompressed file.
     try:
         entries = _entries(scanned, encoding)
         if not len(entries.removed):
