@@ -87,12 +87,8 @@ WHOLE_COST = 64 << 20  # bytes, files counted in, up to which a checkpoint is au
 SHARES = 64  # a checkpoint that is more than such a share of a job's work is not
 
 _columns: list[tuple[str, pa.DataType]] = [
-    ("number", pa.int64()),
-    ("files", pa.int64()),
-    ("bytes", pa.int64()),
-    ("report", pa.binary()),
-    ("is_kept", pa.bool_()),
-    ("notes", pa.list_(pa.string())),
+    *((name, pa.int64()) for name in ("number", "files", "bytes")),
+    *(("report", pa.binary()), ("is_kept", pa.bool_()), ("notes", pa.list_(pa.string()))),
 ]
 ANSWERS = pa.schema(_columns)
 """What an executor says of a checkpoint, by its number in the job: its files, or its report."""

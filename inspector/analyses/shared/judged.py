@@ -11,6 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from inspector import model
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.roots import Selection
@@ -24,17 +25,6 @@ from inspector.findings.finding import Finding, Kind
 from inspector.findings.thresholds import Thresholds
 from inspector.findings.verdict import Verdict
 from inspector.light_dataclasses import dataclass, field
-from inspector.model import (
-    KINDS_OF_STATE,
-    BatchClock,
-    BatchId,
-    FileKind,
-    Problem,
-    Redact,
-    StoreFile,
-    StoreName,
-    Subset,
-)
 from inspector.operators.rule import Clock, StoreRule
 from inspector.quantities import long_duration_text
 from inspector.render.report import Report
@@ -55,14 +45,14 @@ class Subject:
     checkpoint: Checkpoint
     version: int
     # what is wrong; rows that are read while a report is written may add to it
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[model.Problem] = field(default_factory=list)
     options: Options = field(default_factory=Options)
-    subset: Subset | None = None  # the part of the state files that was read; None for all
+    subset: model.Subset | None = None  # the part of the state files that was read; None for all
 
     @property
-    def redact(self) -> Redact:
+    def redact(self) -> model.Redact:
         """What is shown of keys and values, by a command that shows them unless told otherwise."""
-        return self.options.redact or Redact.NONE
+        return self.options.redact or model.Redact.NONE
 
     @property
     def head(self) -> dict[str, Any]:
@@ -207,9 +197,9 @@ def _partitions(stores: Iterable[StoreLayout]) -> int:
     return len({(store.store.operator_id, store.store.partition_id) for store in stores})
 
 
-def _files(stores: Iterable[StoreLayout]) -> list[StoreFile]:
+def _files(stores: Iterable[StoreLayout]) -> list[model.StoreFile]:
     folders = {store.directory: store for store in stores}
-    return [file for store in folders.values() for file in store.of_kind(*KINDS_OF_STATE)]
+    return [file for store in folders.values() for file in store.of_kind(*model.KINDS_OF_STATE)]
 
 
 def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
@@ -269,7 +259,7 @@ _CLOCKS = {
 
 def batch_columns(checkpoint: Checkpoint, version: int) -> dict[str, Any]:
     """The columns that name a version and its batch, with the batch's clocks."""
-    clock = checkpoint.clock(version) or BatchClock(BatchId(version - 1))
+    clock = checkpoint.clock(version) or model.BatchClock(model.BatchId(version - 1))
     now, watermark = clock.timestamp_ms, clock.watermark_ms or None
     return {
         "batch_id": clock.batch_id,
@@ -300,10 +290,10 @@ def values_of_fields(facts: object, names: Iterable[str], *, is_known: bool) -> 
     return {name: getattr(facts, name) if is_known else None for name in names}
 
 
-def store_schemas(checkpoint: Checkpoint) -> dict[StoreName, StateSchema]:
+def store_schemas(checkpoint: Checkpoint) -> dict[model.StoreName, StateSchema]:
     """The schema of each store of an operator that has one."""
     pairs = ((o.operator_id, o.schemas.items()) for o in checkpoint.operators)
-    return {StoreName(operator, store): of for operator, stores in pairs for store, of in stores}
+    return {model.StoreName(op, store): of for op, stores in pairs for store, of in stores}
 
 
 def operator_names(checkpoint: Checkpoint) -> dict[int, str]:
@@ -311,7 +301,7 @@ def operator_names(checkpoint: Checkpoint) -> dict[int, str]:
     return {operator.operator_id: operator.name for operator in checkpoint.operators}
 
 
-def file_bytes(checkpoint: Checkpoint) -> dict[FileKind, int]:
+def file_bytes(checkpoint: Checkpoint) -> dict[model.FileKind, int]:
     """Bytes on storage of all files in the stores' folders, by kind."""
     folders = (folder for operator in checkpoint.operators for folder in operator.layout.folders)
     return sum_by_key((file.kind, file.size) for folder in folders for file in folder.files)
