@@ -6,7 +6,7 @@ them of all its keys: the keys that it lists, and what is about files, which eve
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import reduce
@@ -23,7 +23,7 @@ from inspector.facts.timers import EVENT, ClockEvidence
 from inspector.facts.top_keys import SampledKey, TopKey, first_keys
 from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.model import Problem, StoreId, TimeoutKind
-from inspector.sums import least, sum_or_none
+from inspector.sums import least, sum_of, sum_or_none
 
 Place = tuple[int, int]  # operator and partition
 
@@ -50,24 +50,27 @@ def fold_ranges(
         The facts of other partitions as they come; then those of the ones that are split.
     """
     parts: list[Observed[Any]] = []
-    for observation in observations:
-        if (observation.store.operator_id, observation.store.partition_id) in split:
-            parts.append(observation)
-        else:
-            yield observation
-    held: dict[Hashable, list[Observed[Any]]] = {}
-    clocks = _contradictions(parts)
-    for observation in parts:
-        fact, version = observation.fact, observation.version
-        if not (isinstance(fact, JudgedLeftover) and _is_contradicted(observation, clocks)):
-            in_common = _IN_COMMON.get(type(fact))
-            common = fact.merge_key(version) if in_common is None else in_common(fact)
-            key = type(fact), observation.store, version, common
-            held.setdefault(key, []).append(observation)
+    clocks: dict[tuple[StoreId, int | None], frozenset[TimeoutKind]] = defaultdict(frozenset)
     entries: Counter[tuple[StoreId, int]] = Counter()
-    for part in parts:
-        if isinstance(part.fact, EntriesPerKey):
-            entries[part.store, part.version] += part.fact.entries
+    for observation in observations:
+        fact, store, version = observation.fact, observation.store, observation.version
+        if (store.operator_id, store.partition_id) not in split:
+            yield observation
+            continue
+        parts.append(observation)
+        if isinstance(fact, ClockEvidence):
+            clocks[store, version] |= fact.against
+        elif isinstance(fact, EntriesPerKey):
+            entries[store, version] += fact.entries
+    held: dict[Hashable, list[Observed[Any]]] = defaultdict(list)
+    for observation in parts:
+        fact, store, version = observation.fact, observation.store, observation.version
+        is_leftover = isinstance(fact, JudgedLeftover)
+        if is_leftover and _is_contradicted(fact, clocks.get((store, fact.clock_version))):
+            continue
+        in_common = _IN_COMMON.get(type(fact))
+        common = fact.merge_key(version) if in_common is None else in_common(fact)
+        held[type(fact), store, version, common].append(observation)
     for alike in held.values():
         store, version = alike[0].store, alike[0].version
         listed = split[store.operator_id, store.partition_id]
@@ -76,28 +79,11 @@ def fold_ranges(
             yield Observed(store, version, fact)
 
 
-_Clocks = Mapping[tuple[StoreId, int], frozenset[TimeoutKind]]
-"""By store and version: clocks that its timers cannot have followed."""
-
-
-def _contradictions(parts: Iterable[Observed[Any]]) -> _Clocks:
-    """What the records of all ranges together say against clocks."""
-    contradicted: dict[tuple[StoreId, int], frozenset[TimeoutKind]] = {}
-    for part in parts:
-        if isinstance(part.fact, ClockEvidence):
-            key = part.store, part.version
-            contradicted[key] = contradicted.get(key, frozenset()) | part.fact.against
-    return contradicted
-
-
-def _is_contradicted(observation: Observed[JudgedLeftover], clocks: _Clocks) -> bool:
+def _is_contradicted(fact: JudgedLeftover, against: frozenset[TimeoutKind] | None) -> bool:
     """Whether another range contradicts a leftover's clock (:mod:`inspector.facts.timed_out`)."""
-    version, needs = observation.fact.clock_version, observation.fact.needs
-    if version is None or needs is Needs.BEFORE_WINDOW:
-        return False
     # What stands by both clocks is found with the watermark.
-    kind = observation.fact.timeout_kind or EVENT
-    return clocks.get((observation.store, version)) == frozenset([kind])
+    by_clock = fact.clock_version is not None and fact.needs is not Needs.BEFORE_WINDOW
+    return by_clock and against == frozenset([fact.timeout_kind or EVENT])
 
 
 _IN_COMMON: Mapping[type[Fact], Callable[[Any], Hashable]] = {
@@ -116,7 +102,7 @@ def _of_partition(facts: list[Any], store: StoreId, listed: Listed, entries: int
     special: dict[type[Fact], Callable[[], Iterable[Fact]]] = {
         TopKey: lambda: first_keys(facts, listed.top),
         Leftover: lambda: list_of_ranges(facts, listed.leftovers),
-        LeftoverCount: lambda: [reduce(_counts, facts)],
+        LeftoverCount: lambda: [_count(facts)],
         SnapshotDiffers: lambda: [_problem(facts, store)],
         ReadProblem: lambda: facts[:1],
         SampledKey: lambda: nlargest(listed.sampled, facts, key=lambda sampled: sampled.order),
@@ -127,25 +113,24 @@ def _of_partition(facts: list[Any], store: StoreId, listed: Listed, entries: int
         ],
     }
     make = special.get(type(facts[0]))
-    return make() if make is not None else [reduce(lambda left, right: left + right, facts)]
+    return [sum_of(facts)] if make is None else make()
 
 
 def _problem(differences: Sequence[SnapshotDiffers], store: StoreId) -> ReadProblem:
-    difference = reduce(lambda left, right: left + right, [fact.difference for fact in differences])
+    difference = sum_of([fact.difference for fact in differences])
     path, version = differences[0].path, differences[0].file_version
     problem = Problem(SNAPSHOT_DIFFERS, difference.text, path, None, store, version)
     return ReadProblem.observe(problem, store, version or 0).fact
 
 
-def _counts(count: LeftoverCount, leftover: LeftoverCount) -> LeftoverCount:
-    """The leftovers of two ranges of a partition's keys, of one group of one judgement."""
+def _count(counts: Sequence[LeftoverCount]) -> LeftoverCount:
+    """The leftovers of all ranges of a partition's keys, of one group of one judgement."""
     names = ("rows", "key_bytes", "value_bytes", "untouched", "changed", "empty")
-    both = count, leftover
-    sums: Any = {name: sum_or_none(getattr(of, name) for of in both) for name in names}
+    sums: Any = {name: sum_or_none(getattr(of, name) for of in counts) for name in names}
     return replace(
-        count,
-        expired_version=min(count.expired_version, leftover.expired_version),
-        first_expired_version=least(count.first_expired_version, leftover.first_expired_version),
-        fired=max(count.fired, leftover.fired),
+        counts[0],
+        expired_version=min(of.expired_version for of in counts),
+        first_expired_version=reduce(least, [of.first_expired_version for of in counts]),
+        fired=max(of.fired for of in counts),
         **sums,
     )
