@@ -115,6 +115,11 @@ class Layout:
         """All stores of all operators."""
         return tuple(store for operator in self.operators for store in operator.stores)
 
+    @property
+    def folders(self) -> tuple[StoreLayout, ...]:
+        """One store of each folder (:attr:`OperatorLayout.folders`)."""
+        return tuple(store for operator in self.operators for store in operator.folders)
+
     def select(self, selection: Selection) -> Layout:
         """Only what the selection names."""
         return replace(self, operators=tuple(_select(self.operators, selection)))

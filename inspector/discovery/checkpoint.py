@@ -116,8 +116,8 @@ class Checkpoint:
     @cached_property
     def store_files(self) -> dict[str, StoreFiles]:
         """Deltas and snapshots of every selected store, by its folder."""
-        layouts = [store for operator in self.operators for store in operator.layout.folders]
-        return {layout.directory: self.provider.files_of(layout.files) for layout in layouts}
+        files_of = self.provider.files_of
+        return {folder.directory: files_of(folder.files) for folder in self.layout.folders}
 
     @cached_property
     def newest_version(self) -> int:
@@ -291,8 +291,7 @@ def checkpoint_at(
 
 def state_file_bytes(checkpoint: Checkpoint) -> int:
     """Bytes on storage of the state files of the selected stores."""
-    layouts = [store for operator in checkpoint.operators for store in operator.layout.folders]
-    files = [layout.of_kind(*KINDS_OF_STATE) for layout in layouts]
+    files = [folder.of_kind(*KINDS_OF_STATE) for folder in checkpoint.layout.folders]
     return sum(file.size for of_store in files for file in of_store)
 
 

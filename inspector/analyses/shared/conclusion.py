@@ -7,16 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
 
-from inspector.analyses.shared.judged import Judged, operator_names
+from inspector.analyses.shared.judged import Judged, batch_columns, operator_names
 from inspector.analyses.shared.state_growth import growing_stores, state_growth
 from inspector.analyses.shared.store_heaps import heap_by_store, usual_layout
 from inspector.analyses.shared.words import StoreWords
+from inspector.discovery.checkpoint import state_file_bytes
 from inspector.discovery.restart import Restart
 from inspector.estimates.heap import RETAINED_BY_DEFAULT, of_rows
 from inspector.facts.versions import VersionFacts
 from inspector.findings import verdict as verdicts
 from inspector.findings.finding import Concerns, Finding, Severity
 from inspector.findings.judge import judge
+from inspector.findings.metrics import Value, values_of
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
 from inspector.model import NO_FAULT, Problem, Redact, StoreName
@@ -70,6 +72,16 @@ def verdict_of(judged: Judged, findings: Sequence[Finding]) -> verdicts.Verdict:
     cause = _cause(findings, state, growing=growing)
     verdict = counted_verdict(findings, judged.problems, cause, judged.restart)
     return replace(verdict, growth=growth, size=state.size, leftovers=leftover_count(judged))
+
+
+def metrics_of(judged: Judged, verdict: verdicts.Verdict) -> dict[str, Value]:
+    """The numbers of an audit that gates and monitoring watch."""
+    return values_of(
+        verdict,
+        file_bytes=state_file_bytes(judged.checkpoint),
+        leftover_bytes=sum(total.fact.row_bytes for total in judged.facts.totals),
+        lag_ms=batch_columns(judged.checkpoint, judged.version)["lag_ms"],
+    )
 
 
 def _gains_rows(facts: Facts) -> bool:

@@ -303,5 +303,5 @@ def operator_names(checkpoint: Checkpoint) -> dict[int, str]:
 
 def file_bytes(checkpoint: Checkpoint) -> dict[model.FileKind, int]:
     """Bytes on storage of all files in the stores' folders, by kind."""
-    folders = (folder for operator in checkpoint.operators for folder in operator.layout.folders)
+    folders = checkpoint.layout.folders
     return sum_by_key((file.kind, file.size) for folder in folders for file in folder.files)
