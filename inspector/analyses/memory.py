@@ -36,7 +36,6 @@ from inspector.estimates.sizing import (
     room_bytes,
 )
 from inspector.exceptions import CheckpointError
-from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import dataclass, field, fields
 from inspector.merge.collect import Facts
 from inspector.model import Certainty, FileKind
@@ -79,14 +78,14 @@ class RocksDbMemory:
     @classmethod
     def of(cls, confs: Mapping[str, str]) -> RocksDbMemory:
         """From texts, in any case, with the prefix or not; CheckpointError for what cannot be."""
-        result = {attribute.name.lower(): attribute for attribute in fields(cls)}
+        confs_by_name = {conf.name.lower(): conf for conf in fields(cls)}
         values: dict[str, Any] = {}
         for key, text in confs.items():
-            name = key.lower().removeprefix(PREFIX.lower())
-            if name not in result:
-                names = ", ".join(conf.name for conf in result.values())
+            conf = confs_by_name.get(key.lower().removeprefix(PREFIX.lower()))
+            if conf is None:
+                names = ", ".join(conf.name for conf in fields(cls))
                 raise CheckpointError(f"unknown memory setting {key!r}, expected one of {names}")
-            values[result[name].name] = _value(result[name].name, result[name].default, text)
+            values[conf.name] = _value(conf.name, conf.default, text)
         return cls(**values)
 
     @property
@@ -110,35 +109,38 @@ class RocksDbMemory:
 
     def table(self, stores: int, executors: int | None) -> t.Table:
         """What may be kept of so many open stores; bounded, on so many executors."""
-        rows: list[tuple[str, int | None, int | None, str, str]]
         if self.boundedMemoryUsage:
-            most = self.maxMemoryUsageMB * _MB
-            buffers = round(most * self.writeBufferCacheRatio)
+            most = self.maxMemoryUsageMB * _MB * (executors or 1)
             of = short_count_text(executors, "executor") if executors else "each executor"
             all_of_it = (
                 f"on {of}: blocks, indexes, filters and write buffers share one cache, which "
                 "RocksDB passes rather than fail"
             )
             waiting = f"on {of}, of the above: changes that no table has yet"
+            buffers = round(self.maxMemoryUsageMB * _MB * self.writeBufferCacheRatio)
             rows = [
-                ("all of RocksDB", most * (executors or 1), None, "soft", all_of_it),
-                ("write buffers", buffers * (executors or 1), None, "soft", waiting),
+                _off_heap_row("all of RocksDB", most, None, "soft", all_of_it),
+                _off_heap_row("write buffers", buffers * (executors or 1), None, "soft", waiting),
             ]
         else:
             blocks, buffers = (mb * stores * _MB for mb in (self.blockCacheSizeMB, self.buffers_mb))
             opened = "of every table that is open; bounded memory charges them to the cache"
             rows = [
-                ("block cache", blocks, stores, "kept", "blocks of tables that were read"),
-                ("write buffers", buffers, stores, "kept", "changes that no table has yet"),
-                ("indexes and filters", None, stores, "none", opened),
+                _off_heap_row(
+                    "block cache", blocks, stores, "kept", "blocks of tables that were read"
+                ),
+                _off_heap_row(
+                    "write buffers", buffers, stores, "kept", "changes that no table has yet"
+                ),
+                _off_heap_row("indexes and filters", None, stores, "none", opened),
             ]
-        return OffHeapRow.table(
-            "outside of the heap, by the confs of RocksDB",
-            [
-                OffHeapRow(kept=kept, most_bytes=size, stores=number, limit=limit, meaning=meaning)
-                for kept, size, number, limit, meaning in rows
-            ],
-        )
+        return OffHeapRow.table("outside of the heap, by the confs of RocksDB", rows)
+
+
+def _off_heap_row(
+    kept: str, size: int | None, stores: int | None, limit: str, meaning: str
+) -> OffHeapRow:
+    return OffHeapRow(kept=kept, most_bytes=size, stores=stores, limit=limit, meaning=meaning)
 
 
 def _value(name: str, default: object, text: str) -> Any:
@@ -242,13 +244,12 @@ class Sizing:
         cls, stores: Callable[[int | None], Sequence[StoreHeap]], options: MemoryOptions
     ) -> Sizing:
         """From the heaps of a state's stores, for executors whose heaps have a size."""
-        usual, most = _by_partition(stores(options.heap_bytes))
 
         @cache
         def load(heap_bytes: int | None) -> Load:
             return Load(*_by_partition(stores(heap_bytes)))
 
-        return cls(load, usual, most, options)
+        return cls(load, *_by_partition(stores(options.heap_bytes)), options)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -260,136 +261,117 @@ class Sizing:
             "largest_partition_peak_estimate_bytes": max(self.most, default=0),
             "median_partition_estimate_bytes": round(half),
         }
-        return summary | self._answer()
-
-    def _answer(self) -> dict[str, Any]:
-        executors, heap = self.options.executors, self.options.heap_bytes
-        if executors is not None:
-            need = self.load(heap).spread(executors, self.options.cores)
+        heap = self.options.heap_bytes
+        if self.options.executors is not None:
+            even, worst = self._executor_rows(self.options.executors)
             if heap is None:
-                return {"heap_needed_estimate_bytes": self._heap_for(need.worst)}
-            room = self._room(heap)
-            return {"fits_if_even": need.even <= room, "fits_at_worst": need.worst <= room}
+                return summary | {"heap_needed_estimate_bytes": worst.heap_needed_bytes}
+            return summary | {"fits_if_even": even.fits, "fits_at_worst": worst.fits}
         if heap is None:
-            return {}
-        number, even = self._executors(Shape(heap, self.options.cores))
-        fits = {"fits_if_even": even is not None, "fits_at_worst": number is not None}
-        return fits if number is None else fits | {"executors_needed": number}
+            return summary
+        row = self._shape_row(Shape(heap, self.options.cores))
+        summary["fits_if_even"] = row.executors_if_even is not None
+        summary["fits_at_worst"] = row.executors is not None
+        return summary if row.executors is None else summary | {"executors_needed": row.executors}
 
     def tables(self) -> Iterator[t.Table]:
         """Shapes of executors; with the number of executors, what one of them holds."""
-        if self.options.executors is not None:
-            yield self._executor_table(self.options.executors)
+        executors, heap = self.options.executors, self.options.heap_bytes
+        if executors is not None:
+            cores = short_count_text(self.options.cores, "core")
+            holders = f"each of {executors:,} executors" if executors != 1 else "one executor"
+            rows = self._executor_rows(executors)
+            yield ExecutorRow.table(f"state on {holders} with {cores}", rows)
             return
-        heap = self.options.heap_bytes
         shapes = SHAPES if heap is None else (Shape(heap, self.options.cores),)
-        yield ShapeRow.table("executors needed for the state", list(map(self._row, shapes)))
+        yield ShapeRow.table("executors needed for the state", list(map(self._shape_row, shapes)))
 
     def notes(self) -> Iterator[str]:
         """What can be said in sentences, the answer first."""
         if not self.usual:
             return
-        yield self._now()
+        yield (
+            f"{short_count_text(self.options.retain, 'version')} of the state "
+            f"{'take' if self.options.retain != 1 else 'takes'} about "
+            f"{bytes_text(sum(self.usual))} of heap, all executors together, and up to "
+            f"{bytes_text(sum(self.most))} during a batch. The largest of "
+            f"{short_count_text(len(self.usual), 'partition')} takes about "
+            f"{bytes_text(max(self.usual))}, and up to {bytes_text(max(self.most))} during a batch."
+        )
         executors, heap = self.options.executors, self.options.heap_bytes
         if executors is None:
             yield self._need_sentence(_TYPICAL if heap is None else Shape(heap, self.options.cores))
         else:
             yield self._load_sentence(executors, heap)
-        yield self._assumption()
-
-    def _now(self) -> str:
-        usual, most = self.usual, self.most
-        return (
-            f"{short_count_text(self.options.retain, 'version')} of the state "
-            f"{'take' if self.options.retain != 1 else 'takes'} about {bytes_text(sum(usual))} of "
-            f"heap, all executors together, and up to {bytes_text(sum(most))} during a batch. "
-            f"The largest of {short_count_text(len(usual), 'partition')} takes about "
-            f"{bytes_text(max(usual))}, and up to {bytes_text(max(most))} during a batch."
+        percent, typical = self.options.state_percent, _TYPICAL.heap_bytes
+        if percent is not None:
+            yield f"This assumes that the state fills at most {percent} % of an executor's heap."
+            return
+        yield (
+            "This assumes that the state uses only the heap that Spark's memory manager leaves "
+            f"free: after {bytes_text(RESERVED_BYTES)} of reserved memory, spark.memory.fraction "
+            f"({MANAGED_PERCENT / 100} by default) is used for shuffles, joins and caches; the "
+            f"rest, {bytes_text(room_bytes(typical))} of {bytes_text(typical)}, "
+            "is left for the state and all other objects. Use --state-percent to change this."
         )
 
     def _need_sentence(self, shape: Shape) -> str:
-        number, even = self._executors(shape)
-        size = bytes_text(shape.heap_bytes)
-        with_cores = f"with {short_count_text(shape.cores, 'core')}"
+        row, size = self._shape_row(shape), bytes_text(shape.heap_bytes)
+        number, even = row.executors, row.executors_if_even
         if number is None:
             alone = self.load(shape.heap_bytes).spread(len(self.usual), shape.cores).worst
             return (
                 f"No number of executors of {size} would hold it: each has room for "
-                f"{bytes_text(self._room(shape.heap_bytes))} of state, and one partition takes up "
+                f"{bytes_text(row.room_bytes)} of state, and one partition takes up "
                 f"to {bytes_text(alone)}. It takes larger heaps, or smaller partitions."
             )
+        holders = f"{short_count_text(number, 'executor')} of {size}"
         verb = "would hold it" if number != 1 else "would hold all of it"
         less = "" if even in (None, number) else f"; {even} if the partitions are spread evenly"
-        return f"About {short_count_text(number, 'executor')} of {size} {with_cores} {verb}{less}."
+        return f"About {holders} with {short_count_text(shape.cores, 'core')} {verb}{less}."
 
     def _load_sentence(self, executors: int, heap: int | None) -> str:
-        need = self.load(heap).spread(executors, self.options.cores)
+        even, worst = self._executor_rows(executors)
         several = f"Each of {short_count_text(executors, 'executor')}"
-        subject = several if executors != 1 else "The executor"
-        text = f"{subject} holds about {bytes_text(need.even)}"
-        if need.worst != need.even:
-            text += f", up to {bytes_text(need.worst)} if the largest partitions are at work there"
+        text = f"{several if executors != 1 else 'The executor'} holds about "
+        text += bytes_text(even.bytes)
+        if worst.bytes != even.bytes:
+            text += f", up to {bytes_text(worst.bytes)} if the largest partitions are at work there"
         if heap is None:
-            return f"{text}: a heap of {bytes_text(self._heap_for(need.worst))} has room for that."
-        room, size = self._room(heap), bytes_text(heap)
-        if need.even > room:
+            return f"{text}: a heap of {bytes_text(worst.heap_needed_bytes)} has room for that."
+        size = bytes_text(heap)
+        if not even.fits:
             return f"{text}: that does not fit into a heap of {size}, however it is spread."
-        if need.worst > room:
-            return f"{text}: that fits into a heap of {size} only if it is spread evenly."
-        return f"{text}: that fits into a heap of {size}."
+        only = "" if worst.fits else " only if it is spread evenly"
+        return f"{text}: that fits into a heap of {size}{only}."
 
-    def _assumption(self) -> str:
-        percent = self.options.state_percent
-        if percent is not None:
-            return f"This assumes that the state fills at most {percent} % of an executor's heap."
-        fraction = MANAGED_PERCENT / 100
-        return (
-            "This assumes that the state uses only the heap that Spark's memory manager leaves "
-            f"free: after {bytes_text(RESERVED_BYTES)} of reserved memory, spark.memory.fraction "
-            f"({fraction} by default) is used for shuffles, joins and caches; the rest, "
-            f"{bytes_text(room_bytes(_TYPICAL.heap_bytes))} of {bytes_text(_TYPICAL.heap_bytes)}, "
-            "is left for the state and all other objects. Use --state-percent to change this."
-        )
-
-    def _row(self, shape: Shape) -> ShapeRow:
-        number, even = self._executors(shape)
-        holds = None if number is None else self.load(shape.heap_bytes).spread(number, shape.cores)
+    def _shape_row(self, shape: Shape) -> ShapeRow:
+        load = self.load(shape.heap_bytes)
+        room = room_bytes(shape.heap_bytes, self.options.state_percent)
+        number = load.executors_for(room, shape.cores, evenly=False)
         return ShapeRow(
             executor_heap_bytes=shape.heap_bytes,
             cores=shape.cores,
-            room_bytes=self._room(shape.heap_bytes),
+            room_bytes=room,
             executors=number,
-            executors_if_even=even,
-            executor_bytes=None if holds is None else holds.worst,
+            executors_if_even=load.executors_for(room, shape.cores, evenly=True),
+            executor_bytes=None if number is None else load.spread(number, shape.cores).worst,
         )
 
-    def _executors(self, shape: Shape) -> tuple[int | None, int | None]:
-        load, room = self.load(shape.heap_bytes), self._room(shape.heap_bytes)
-        worst = load.executors_for(room, shape.cores, evenly=False)
-        return worst, load.executors_for(room, shape.cores, evenly=True)
-
-    def _executor_table(self, executors: int) -> t.Table:
-        heap = self.options.heap_bytes
-        need = self.load(heap).spread(executors, self.options.cores)
-        rows = [
+    def _executor_rows(self, executors: int) -> list[ExecutorRow]:
+        """Of an even spread, and of the worst."""
+        heap, percent = self.options.heap_bytes, self.options.state_percent
+        load = self.load(heap).spread(executors, self.options.cores)
+        return [
             ExecutorRow(
                 spread=spread,
                 bytes=amount,
                 share_of_heap=None if not heap else amount / heap,
-                fits=None if heap is None else amount <= self._room(heap),
-                heap_needed_bytes=self._heap_for(amount),
+                fits=None if heap is None else amount <= room_bytes(heap, percent),
+                heap_needed_bytes=heap_bytes_for(amount, percent),
             )
-            for spread, amount in (("evenly", need.even), ("at worst", need.worst))
+            for spread, amount in (("evenly", load.even), ("at worst", load.worst))
         ]
-        cores = short_count_text(self.options.cores, "core")
-        holders = f"each of {executors:,} executors" if executors != 1 else "one executor"
-        return ExecutorRow.table(f"state on {holders} with {cores}", rows)
-
-    def _room(self, heap_bytes: int) -> int:
-        return room_bytes(heap_bytes, self.options.state_percent)
-
-    def _heap_for(self, room: int) -> int:
-        return heap_bytes_for(room, self.options.state_percent)
 
 
 def _by_partition(stores: Sequence[StoreHeap]) -> tuple[list[int], list[int]]:
@@ -410,17 +392,19 @@ class RungRow(t.Row, table="ladder"):
     meaning: t.Meaning
 
 
-_LADDER = "size ladder"
-
-
 def off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
     """The sizes of state that no executor keeps on its heap, exact; the limits of what is kept."""
-    operators = judged.checkpoint.operators
-    stores = len({layout.directory for o in operators for layout in o.layout.folders})
-    ladder = RungRow.table(_LADDER, list(_exact_rungs(judged, judged.total)))
+    stores = len(judged.checkpoint.layout.folders)
+    ladder = RungRow.table("size ladder", list(_exact_rungs(judged)))
     confs = "these are those of --rocksdb-conf, and Spark's defaults"
     if options.rocksdb == RocksDbMemory():
         confs = "these are Spark's defaults, and --rocksdb-conf gives others"
+    plain = MemoryOptions()
+    about_heaps = ("retain", "cores", "heap_bytes", "state_percent", "jdk", "spark")
+    given = [name for name in about_heaps if getattr(options, name) != getattr(plain, name)]
+    flags = " and ".join(f"--{name.removesuffix('_bytes').replace('_', '-')}" for name in given)
+    verb = "is" if len(given) == 1 else "are"
+    unused = [f"{flags} {verb} about maps on the heap, and changed nothing here."] if given else []
     return judged.report(
         "memory",
         [ladder, options.rocksdb.table(stores, options.executors)],
@@ -429,19 +413,9 @@ def off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
             "The rows of this state lie on the executors' local disks, in RocksDB, and not on "
             "their heaps: there is no heap to estimate. The checkpoint does not record the confs "
             f"of RocksDB: {confs}.",
-            *_without_use(options),
+            *unused,
         ),
     )
-
-
-def _without_use(options: MemoryOptions) -> Iterator[str]:
-    plain = MemoryOptions()
-    about_heaps = ("retain", "cores", "heap_bytes", "state_percent", "jdk", "spark")
-    given = [name for name in about_heaps if getattr(options, name) != getattr(plain, name)]
-    if given:
-        flags = " and ".join(f"--{name.removesuffix('_bytes').replace('_', '-')}" for name in given)
-        verb = "is" if len(given) == 1 else "are"
-        yield f"{flags} {verb} about maps on the heap, and changed nothing here."
 
 
 def _rung(rung: str, amount: int, meaning: str, *, exact: bool = True) -> RungRow:
@@ -453,8 +427,8 @@ def _rung(rung: str, amount: int, meaning: str, *, exact: bool = True) -> RungRo
     )
 
 
-def _exact_rungs(judged: Judged, newest: VersionFacts) -> Iterator[RungRow]:
-    of_files = file_bytes(judged.checkpoint)
+def _exact_rungs(judged: Judged) -> Iterator[RungRow]:
+    of_files, newest = file_bytes(judged.checkpoint), judged.total
     raw = sum(version_facts.raw_bytes for version_facts in judged.facts.versions.values())
     deltas, snapshots, tables = (
         of_files.get(kind, 0) for kind in (FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE)
@@ -574,11 +548,10 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     For state in RocksDB: the sizes from files to rows, and the memory used outside the heap.
     """
     run = Run.start(path, options)
-    judged = run.judge(run.facts(FACTS))
     confs = RocksDbMemory.of(rocksdb_confs)
     given = MemoryOptions(retain, executors, cores, heap, jdk, spark, state_percent, confs)
     report = memory_report if run.checkpoint.provider.keeps_maps else off_heap_report
-    return report(judged, given)
+    return report(run.judge(run.facts(FACTS)), given)
 
 
 def memory_report(judged: Judged, options: MemoryOptions) -> Report:
@@ -601,10 +574,23 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
         "heap_peak_estimate_bytes": sum(store.peak.total for store in stores),
         **sizing.summary,
     }
+    heaps_held = {
+        name: sum((heap.held for heap in group), Heap())
+        for name, group in group_by(stores, lambda heap: heap.store.name).items()
+    }
+    of_stores = [
+        HeapRow(
+            **store_ids(checkpoint, name),
+            objects=heap.objects,
+            **{part: taken.bytes for part, taken in heap.parts.items()},
+            total=heap.total,
+        )
+        for name, heap in heaps_held.items()
+    ]
     tables = [
-        RungRow.table(_LADDER, list(_ladder(judged, stores, options))),
+        RungRow.table("size ladder", [*_exact_rungs(judged), *_heap_rungs(stores, options)]),
         *sizing.tables(),
-        _by_store(checkpoint, stores),
+        HeapRow.table("heap between batches by store", of_stores),
         _what_ifs(judged, stores, options),
     ]
     layout = object_layout(checkpoint, version, spark, options.heap_bytes, options.jdk)
@@ -612,95 +598,72 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
     return judged.report("memory", tables, summary, footnotes=(*sizing.notes(), footnote))
 
 
-def _ladder(
-    judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions
-) -> Iterator[RungRow]:
-    newest = sum((store.versions[judged.version] for store in stores), VersionFacts())
-    least = min((len(held(store.versions, options.retain)) for store in stores), default=0)
-    short = "" if least >= options.retain else f"; {_no_more_than(least)}"
-
+def _heap_rungs(stores: Sequence[StoreHeap], options: MemoryOptions) -> Iterator[RungRow]:
     of_versions = f"heap of {short_count_text(options.retain, 'version')}"
-    yield from _exact_rungs(judged, newest)
     one = "two UnsafeRows with their arrays, a map node and table slots for each row"
-    several = f"held by executors between batches; shared rows are counted once{short}"
+    several = "held by executors between batches; shared rows are counted once"
+    several += _lower_bound(stores, options.retain)
+    apart = "the same if no rows were shared"
     working = "including the working copies of the last batch, with all partitions at once"
     for rung, heaps, meaning in (
         ("heap of 1 version", [store.retained(1) for store in stores], one),
         (of_versions, [store.held for store in stores], several),
-        (
-            f"{of_versions} without sharing",
-            [store.unshared for store in stores],
-            "the same if no rows were shared",
-        ),
+        (f"{of_versions} without sharing", [store.unshared for store in stores], apart),
         ("peak heap in a batch", [store.peak for store in stores], working),
     ):
         yield _rung(rung, sum(heap.total for heap in heaps), meaning, exact=False)
 
 
-def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> t.Table:
-    groups = group_by(stores, lambda heap: heap.store.name)
-    heaps = {name: sum((heap.held for heap in group), Heap()) for name, group in groups.items()}
-    rows = [
-        HeapRow(
-            **store_ids(checkpoint, name),
-            objects=heap.objects,
-            **{part: taken.bytes for part, taken in heap.parts.items()},
-            total=heap.total,
-        )
-        for name, heap in heaps.items()
-    ]
-    return HeapRow.table("heap between batches by store", rows)
+def _lower_bound(stores: Sequence[StoreHeap], retain: int) -> str:
+    """What to add where the files can restore fewer versions than are retained."""
+    least = min((len(held(store.versions, retain)) for store in stores), default=0)
+    if least >= retain:
+        return ""
+    count = short_count_text(least, "version")
+    return f"; the files can restore {count} only, so this is a lower bound"
 
 
 def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> t.Table:
     now = sum(store.held.total for store in stores)
-    rows = [
-        WhatIfRow(change=change, heap_bytes=amount, saved_bytes=now - amount, how=how)
-        for change, amount, how in _changes(judged, stores, options)
-    ]
-    versions = short_count_text(options.retain, "version")
-    return WhatIfRow.table(f"what if (now: ~{bytes_text(now)} for {versions})", rows)
-
-
-def _changes(
-    judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions
-) -> Iterator[tuple[str, int, str]]:
-    now = sum(store.held.total for store in stores)
+    changes: list[tuple[str, int, str]] = []
     for n in WHAT_IF_VERSIONS:
         if n != options.retain:
             total = sum(store.retained(n).total for store in stores)
-            changes = min((len(held(store.versions, n)) for store in stores), default=0)
-            short = "" if changes >= n else f"; {_no_more_than(changes)}"
-            yield f"{short_count_text(n, 'version')} retained", total, f"{RETAIN}{short}"
-    rows, saved = _leftovers(judged.facts, stores, options)
+            how = f"{RETAIN}{_lower_bound(stores, n)}"
+            changes.append((f"{short_count_text(n, 'version')} retained", total, how))
+    totals = [total.fact for total in judged.facts.totals]
+    rows = sum(total.rows for total in totals)
     if rows:
+        heaps = (
+            of_rows(total.rows, total.key_bytes, total.value_bytes, layout, options.retain).total
+            for total in totals
+            for layout in {store.layout for store in stores}
+        )
         how = "inspector leftovers lists them" + _how_sure(judged.facts)
-        yield f"{short_count_text(rows, 'leftover row')} removed", max(0, now - saved), how
+        change = f"{short_count_text(rows, 'leftover row')} removed"
+        changes.append((change, max(0, now - sum(heaps)), how))
     held_objects = [(s, distinct(s.versions, options.retain, s.prefixes)) for s in stores]
     format_1 = sum(_format_2_saving(judged.checkpoint, *of_store) for of_store in held_objects)
     if format_1:
-        yield "state format 2", now - format_1, "a new query: format 1 keeps the key twice"
-    shorter = sum(objects.shorter_keys_saving(_WORD) for _, objects in held_objects)
-    yield f"keys {_WORD} bytes shorter", now - shorter, "a narrower type, or shorter strings"
+        how = "a new query: format 1 keeps the key twice"
+        changes.append(("state format 2", now - format_1, how))
+    shorter = now - sum(objects.shorter_keys_saving(_WORD) for _, objects in held_objects)
+    how = "a narrower type, or shorter strings"
+    changes.append((f"keys {_WORD} bytes shorter", shorter, how))
     if stores:
         how = (
             "spark.sql.streaming.stateStore.providerClass, and a new checkpoint: rows are kept on "
             f"local disk; {options.rocksdb.sentence(len(stores))}"
         )
-        yield "RocksDB state store", 0, how
-
-
-def _leftovers(
-    facts: Facts, stores: Sequence[StoreHeap], options: MemoryOptions
-) -> tuple[int, int]:
-    totals = [total.fact for total in facts.totals]
-    layouts = {store.layout for store in stores}
-    heaps = (
-        of_rows(total.rows, total.key_bytes, total.value_bytes, layout, options.retain).total
-        for total in totals
-        for layout in layouts
+        changes.append(("RocksDB state store", 0, how))
+    versions = short_count_text(options.retain, "version")
+    return WhatIfRow.table(
+        f"what if (now: ~{bytes_text(now)} for {versions})",
+        [
+            WhatIfRow(change=change, heap_bytes=amount, saved_bytes=now - amount, how=how)
+            for change, amount, how in changes
+        ],
     )
-    return sum(total.rows for total in totals), sum(heaps)
 
 
 def _how_sure(facts: Facts) -> str:
@@ -712,16 +675,9 @@ def _how_sure(facts: Facts) -> str:
     return f"; {text} inferred" if inferred else ""
 
 
-def _no_more_than(versions: int) -> str:
-    count = short_count_text(versions, "version")
-    return f"the files can restore {count} only, so this is a lower bound"
-
-
 def _format_2_saving(checkpoint: Checkpoint, store: StoreHeap, heap_facts: HeapFacts) -> int:
-    if store.operator_name != "stateStoreSave":
-        return 0
-    version = max(store.versions)
-    if checkpoint.conf(version, "aggregation.stateFormatVersion") != "1":
+    state_format = checkpoint.conf(max(store.versions), "aggregation.stateFormatVersion")
+    if store.operator_name != "stateStoreSave" or state_format != "1":
         return 0
     operator = next(o for o in checkpoint.operators if o.operator_id == store.store.operator_id)
     schema = operator.schemas.get(store.store.store_name)
