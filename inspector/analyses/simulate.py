@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from inspector.analyses.shared import options as o
@@ -39,6 +39,7 @@ from inspector.operators.user_rules import parse_duration
 from inspector.quantities import bytes_text, long_duration_text, short_count_text
 from inspector.render import tabular as t
 from inspector.render.report import Report
+from inspector.sums import group_by, sum_or_none
 
 _KEPT = "rows that are due stay, and none was ever removed, as in complete mode"
 EXACT, AT_LEAST, AT_MOST = "exact", "at least", "at most"
@@ -76,24 +77,26 @@ class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no stat
     operator_name: Annotated[t.OperatorName | None, t.Rank(11)]
     store_name: Annotated[t.StoreName | None, t.Rank(0)]
     rows: Annotated[t.Rows, t.Rank(3)]
-    rows_then: Annotated[t.Rows | None, "Rows that there would be.", t.Rank(1)]
+    rows_then: Annotated[t.Rows | None, "Rows that there would be.", t.Rank(1)] = None
     row_bytes: Annotated[t.RowBytes, t.Rank(6)]
     row_bytes_then: Annotated[
         t.RowBytes | None, "Key and value bytes that there would be.", t.Rank(2)
-    ]
+    ] = None
     heap_bytes: Annotated[t.HeapBytes | None, t.Title("heap"), t.Rank(10)]
     heap_bytes_then: Annotated[
         t.HeapBytes | None, "Heap that there would be.", t.Title("heap then"), t.Rank(8)
-    ]
+    ] = None
     peak_rows: Annotated[t.Rows, "The most rows of any version that can be read.", t.Rank(12)]
-    peak_rows_then: Annotated[t.Rows | None, "The most rows that there would have been.", t.Rank(7)]
+    peak_rows_then: Annotated[
+        t.Rows | None, "The most rows that there would have been.", t.Rank(7)
+    ] = None
     peak_bytes_then: Annotated[
         t.RowBytes | None, "The most bytes that there would have been.", t.Rank(9)
-    ]
+    ] = None
     peak_heap_bytes_then: Annotated[
         t.HeapBytes | None, "Heap at that moment.", t.Title("peak heap then"), t.WIDE
-    ]
-    peak_batch_id: Annotated[t.BatchId | None, "The batch of the most bytes.", t.WIDE]
+    ] = None
+    peak_batch_id: Annotated[t.BatchId | None, "The batch of the most bytes.", t.WIDE] = None
     certainty: Annotated[
         t.Text, "`exact`, `at least`, `at most`, `inferred`, `unchanged` or `unknown`.", t.Rank(4)
     ]
@@ -162,13 +165,8 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
 
     Replays every version that can be read, and drops each row when the changed rule would.
     """
-    texts = {
-        "watermark_delay": watermark_delay,
-        "timeout": timeout,
-        "ttl": ttl,
-        "dedup_within": dedup_within,
-        "old_delay": old_delay,
-    }
+    given = watermark_delay, timeout, ttl, dedup_within, old_delay
+    texts = dict(zip((*_CHANGES, "old_delay"), given, strict=True))
     problem = _wrong(texts)
     if problem is not None:
         raise CheckpointError(problem)
@@ -179,19 +177,18 @@ def simulate(  # noqa: PLR0913 - each change is an option of the command
     change = WhatIf(**{f"{name}_ms": time for name, time in times.items()})
     name = next(name for name in _CHANGES if name in times)
     run = Run.start(path, options)
-    request = replace(FACTS, what_if=change)
+    judged = run.judge(run.facts(replace(FACTS, what_if=change)))
     sentence = f"{_CHANGES[name]} {long_duration_text(times[name])}"
-    return simulate_report(run.judge(run.facts(request)), change, sentence)
+    if change.watermark_delay_ms is not None:
+        old = times.get("old_delay", delay_of(judged.checkpoint))
+        sentence += "" if old is None else f" (now {long_duration_text(old)})"
+    return simulate_report(judged, change, sentence)
 
 
 def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
     """Each store as it is and as it would be; then batch by batch."""
     heaps = heap_by_store(judged)
     stores = judged.facts.by_store()
-    if change.watermark_delay_ms is not None:
-        old = change.old_delay_ms
-        old = delay_of(judged.checkpoint) if old is None else old
-        sentence += "" if old is None else f" (now {long_duration_text(old)})"
     kept, untried = _kept_stores(judged, stores)
     then = {
         name: _by_version(judged, name, by_kind)
@@ -199,20 +196,17 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
         if name not in kept
     }
     operators = {o.operator_id: o for o in judged.checkpoint.operators}
-    followed = {
-        name: leader
-        for name in stores
-        if (leader := _leader(operators[name.operator_id], name)) in stores
-    }
-    then |= {
-        name: {
-            version: _follow(operators[name.operator_id], name, of_rows, stores[name])
-            for version, of_rows in then[leader].items()
-            if version in stores[name]
-        }
-        for name, leader in followed.items()
-        if leader in then
-    }
+    followed: dict[StoreName, StoreName] = {}
+    for name, versions in stores.items():
+        leader = _leader(operators[name.operator_id], name)
+        if leader in stores:
+            followed[name] = leader
+        if leader in then:
+            then[name] = {
+                version: _follow(operators[name.operator_id], name, rows, versions)
+                for version, rows in then[leader].items()
+                if version in versions
+            }
 
     def scenario(name: StoreName) -> Scenario | str:
         name = followed.get(name, name)
@@ -241,42 +235,39 @@ def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
         for name, versions in stores.items()
         if judged.version in versions
     ]
-    decided = {(r.operator_id, r.store_name) for r in rows if r.certainty not in _UNDECIDED}
-    batches = [
-        row
-        for name in then
-        if (name.operator_id, name.store_name) in decided
-        for row in _batches(judged, name, stores[name], then[name])
-    ]
-    answered = [row for row in rows if row.certainty != UNKNOWN]
-    now, later = sum(row.rows for row in answered), sum(row.rows_then or 0 for row in answered)
-    size = sum(row.row_bytes for row in answered)
-    size_then = sum(row.row_bytes_then or 0 for row in answered)
     summary = judged.coverage | {
         "rows": sum(row.rows for row in rows),
-        "simulated_rows": later if answered == rows else None,
+        "simulated_rows": sum_or_none(row.rows_then for row in rows),
         "row_bytes": sum(row.row_bytes for row in rows),
-        "simulated_row_bytes": size_then if answered == rows else None,
+        "simulated_row_bytes": sum_or_none(row.row_bytes_then for row in rows),
     }
-    certainties = {row.certainty for row in answered}
-    if not answered:
-        text = f"What the state would hold with {sentence} is not known."
-    elif certainties == {UNCHANGED}:
-        scope = "" if answered == rows else ", as far as it is known"
-        text = f"With {sentence} nothing would change{scope}."
-    else:
-        scope = "the state" if answered == rows else "the stores of which it is known"
-        text = (
-            f"With {sentence} {scope} would hold {bound_of_sum(certainties)}"
-            f"{short_count_text(later, 'row')} ({bytes_text(size_then)}) in place of "
-            f"{short_count_text(now, 'row')} ({bytes_text(size)})."
-        )
-    text = " ".join((text, *_reasons(rows)))
+    text = " ".join((_answer(rows, sentence), *_reasons(rows)))
+    batches = list(_batches(judged, rows, then))
     return judged.report(
         "simulate",
         (SimulatedRow.table(text, rows), SimulatedBatchRow.table("batches", batches)),
         summary,
         footnotes=(FOOTNOTE,),
+    )
+
+
+def _answer(rows: Sequence[SimulatedRow], sentence: str) -> str:
+    answered = [row for row in rows if row.certainty != UNKNOWN]
+    certainties = {row.certainty for row in answered}
+    if not answered:
+        return f"What the state would hold with {sentence} is not known."
+    if certainties == {UNCHANGED}:
+        scope = "" if answered == rows else ", as far as it is known"
+        return f"With {sentence} nothing would change{scope}."
+    now, later, size, size_then = (
+        sum(getattr(row, name) or 0 for row in answered)
+        for name in ("rows", "rows_then", "row_bytes", "row_bytes_then")
+    )
+    scope = "the state" if answered == rows else "the stores of which it is known"
+    return (
+        f"With {sentence} {scope} would hold {bound_of_sum(certainties)}"
+        f"{short_count_text(later, 'row')} ({bytes_text(size_then)}) in place of "
+        f"{short_count_text(now, 'row')} ({bytes_text(size)})."
     )
 
 
@@ -289,13 +280,12 @@ def bound_of_sum(certainties: Collection[str]) -> str:
 
 def _reasons(rows: list[SimulatedRow]) -> Iterator[str]:
     """A sentence for each certainty and its reason; the stores, if there are other ones."""
-    by_reason: dict[tuple[str, str], list[str]] = {}
     several = len({row.operator_id for row in rows}) > 1
-    for row in rows:
-        if row.why is not None:
-            name = f"{row.operator_id}:{row.store_name}" if several else str(row.store_name)
-            by_reason.setdefault((row.certainty, row.why), []).append(name)
-    for (certainty, why), names in by_reason.items():
+    by_reason = group_by(rows, lambda row: (row.certainty, row.why))
+    for (certainty, why), of_reason in by_reason.items():
+        if why is None:
+            continue
+        names = [f"{r.operator_id}:" * several + str(r.store_name) for r in of_reason]
         of = "" if len(names) == len(rows) else f" ({', '.join(names)})"
         yield f"{certainty.capitalize()}{of}{' ' if why.startswith('if ') else ': '}{why}."
 
@@ -321,34 +311,28 @@ def _row(
         certainty, why = (INFERRED, DISPUTED) if disputed else _certainty(scenario, whole)
     numbers: dict[str, int | None] = {}
     if certainty == UNCHANGED:
-        most = max(facts.row_bytes for facts in versions.values())
-        numbers = {"rows": now.rows, "row_bytes": now.row_bytes, "heap_bytes": heap}
-        numbers |= {"peak_rows": peak_rows, "peak_bytes": most}
+        numbers = {"rows_then": now.rows, "row_bytes_then": now.row_bytes, "heap_bytes_then": heap}
+        numbers["peak_rows_then"] = peak_rows
+        numbers["peak_bytes_then"] = max(facts.row_bytes for facts in versions.values())
     elif certainty != UNKNOWN:
-        numbers = {"rows": then[at].rows, "row_bytes": _size(then[at])}
-        numbers |= {"peak_rows": max(rows.rows for rows in then.values())}
-        numbers |= {"peak_bytes": _size(then[peak]), "peak_batch_id": peak - 1}
+        numbers = {"rows_then": then[at].rows, "row_bytes_then": _size(then[at])}
+        numbers["peak_rows_then"] = max(rows.rows for rows in then.values())
+        numbers |= {"peak_bytes_then": _size(then[peak]), "peak_batch_id": peak - 1}
         if heap is not None:
             of_now = _heap(judged, versions, at, now.stores)
-            for label, version in (("heap_bytes", at), ("peak_heap_bytes", peak)):
+            for label, version in (("heap_bytes_then", at), ("peak_heap_bytes_then", peak)):
                 pair = {v: _facts(then, v, versions) for v in (version - 1, version) if v in then}
                 of_then = _heap(judged, pair, version, now.stores)
                 numbers[label] = round(heap * of_then / of_now)
     return SimulatedRow(
         **store_ids(judged.checkpoint, name),
         rows=now.rows,
-        rows_then=numbers.get("rows"),
         row_bytes=now.row_bytes,
-        row_bytes_then=numbers.get("row_bytes"),
         heap_bytes=heap,
-        heap_bytes_then=numbers.get("heap_bytes"),
         peak_rows=peak_rows,
-        peak_rows_then=numbers.get("peak_rows"),
-        peak_bytes_then=numbers.get("peak_bytes"),
-        peak_heap_bytes_then=numbers.get("peak_heap_bytes"),
-        peak_batch_id=numbers.get("peak_batch_id"),
         certainty=certainty,
         why=why,
+        **numbers,
     )
 
 
@@ -465,9 +449,8 @@ def _kept_stores(
     The first are in complete mode: StateStoreSaveExec and SessionWindowStateStoreSaveExec evict in
     append and update mode only (2.4 to 4.3).
     """
-    ids = {
-        o.operator_id for o in judged.checkpoint.operators if o.name in (*AGGREGATIONS, *SESSION)
-    }
+    operators, names = judged.checkpoint.operators, (*AGGREGATIONS, *SESSION)
+    ids = {operator.operator_id for operator in operators if operator.name in names}
     untried = {
         name: any(expiring.due_rows for expiring in by_kind.values())
         for name, by_kind in judged.facts.merged(Expiring).items()
@@ -491,18 +474,20 @@ def _heap(
 
 def _batches(
     judged: Judged,
-    name: StoreName,
-    versions: Mapping[int, VersionFacts],
-    then: Mapping[int, SimulatedRows],
+    rows: Iterable[SimulatedRow],
+    then: Mapping[StoreName, Mapping[int, SimulatedRows]],
 ) -> Iterator[SimulatedBatchRow]:
-    for version in sorted(then):
-        clock = judged.checkpoint.clock(version)
-        yield SimulatedBatchRow(
-            **store_ids(judged.checkpoint, name),
-            batch_id=version - 1,
-            batch_timestamp_ms=clock.timestamp_ms if clock else None,
-            rows=versions[version].rows,
-            rows_then=then[version].rows,
-            row_bytes=versions[version].row_bytes,
-            row_bytes_then=_size(then[version]),
-        )
+    stores = judged.facts.by_store()
+    decided = {(r.operator_id, r.store_name) for r in rows if r.certainty not in _UNDECIDED}
+    for name in then:
+        for version in sorted(then[name]) if tuple(name) in decided else ():
+            clock = judged.checkpoint.clock(version)
+            yield SimulatedBatchRow(
+                **store_ids(judged.checkpoint, name),
+                batch_id=version - 1,
+                batch_timestamp_ms=clock.timestamp_ms if clock else None,
+                rows=stores[name][version].rows,
+                rows_then=then[name][version].rows,
+                row_bytes=stores[name][version].row_bytes,
+                row_bytes_then=_size(then[name][version]),
+            )

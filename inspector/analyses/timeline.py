@@ -24,7 +24,7 @@ from inspector.analyses.shared.store_heaps import HeapByVersion, heap_by_version
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Request
 from inspector.discovery.unknown_watermarks import operator_holding_back
-from inspector.estimates.growth import Growth, sparkline
+from inspector.estimates.growth import sparkline
 from inspector.facts.expiring import Expiring, Width
 from inspector.facts.join_rows import KeyTimeVotes
 from inspector.facts.versions import VersionFacts
@@ -94,28 +94,24 @@ _NO_TIMER = "no timer is set"
 def expiring_table(judged: Judged) -> t.Table:
     """What will expire by store, the soonest first, by facts requested with ``expiring``."""
     checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
-    merged = facts.merged(Expiring)
     operators = {operator.operator_id: operator for operator in checkpoint.operators}
     rows: list[ExpiringRow] = []
     widths: set[Width] = set()
     for name, versions in facts.by_store(version).items():
-        store = store_ids(checkpoint, name)
-        operator = operators[name.operator_id]
+        store, operator = store_ids(checkpoint, name), operators[name.operator_id]
         rule = operator.rules[name.store_name]
         above = operator_holding_back(checkpoint, operator, version)
         doubt = rule.doubt or (f"downstream of {above} the watermark lags" if above else None)
         is_known = rule.expiry is not None or _goes_by_key(facts, name)
-        of_store = merged.get(name, {}).values() if is_known else ()
-        result = _by_clock(facts, name, version, of_store)
+        result = _by_clock(facts, name, version) if is_known else []
         for forecast in map(readable, result):
             widths |= {forecast.width} if forecast.rows else set()
             rows += _expiring_rows(store, forecast, rule, doubt)
         if not result and versions[version].rows:
             why = rule.never or rule.unknown or "the store has no schema"
             fate = "unknown" if rule.never is None else "never"
-            amounts = versions[version].rows, versions[version].row_bytes
-            row = _expiring_row(store, amounts, amounts, clock=None, fate=fate, why=why)
-            rows.append(row)
+            amounts = versions[version].rows_and_bytes
+            rows.append(_expiring_row(store, amounts, amounts, clock=None, fate=fate, why=why))
     by = " and ".join(_BY.get(width, "longer times") for width in sorted(widths))
     title = "what will expire" + (f", by {by}" if by else "")
     return ExpiringRow.table(f"{title}: forecast, assuming no leaks", rows)
@@ -123,8 +119,8 @@ def expiring_table(judged: Judged) -> t.Table:
 
 def unknown_timers(judged: Judged) -> Iterator[str]:
     """What a reader has to know where timers are listed by both clocks that they may follow."""
-    for name, by_kind in judged.facts.merged(Expiring).items():
-        if len(_by_clock(judged.facts, name, judged.version, by_kind.values())) > 1:
+    for name in judged.facts.merged(Expiring):
+        if len(_by_clock(judged.facts, name, judged.version)) > 1:
             yield (
                 f"The bytes do not show which clock the timers of operator {name.operator_id} "
                 "follow: they are listed by either, and --timeout-kind says which it is."
@@ -155,15 +151,15 @@ def _after(rows: Mapping[int, int], buckets: Iterable[int], least: int) -> int:
     return bucket
 
 
-def _by_clock(
-    facts: Facts, name: StoreName, version: int, expirings: Iterable[Expiring]
-) -> list[Expiring]:
+def _by_clock(facts: Facts, name: StoreName, version: int) -> list[Expiring]:
     """Those by the clock that a store's timers follow; by both where that is not known."""
-    ordered = sorted(
-        expirings, key=lambda of: "" if of.timeout_kind is None else of.timeout_kind.name
-    )
+    of_store = facts.merged(Expiring).get(name, {})
     kind = facts.resolution.clock_of(name, version).kind or facts.resolution.usual_clock(name)
-    return [item for item in ordered if kind is None or item.timeout_kind in (None, kind)]
+    return [
+        expiring
+        for _, expiring in sorted(of_store.items())
+        if kind is None or expiring.timeout_kind in (None, kind)
+    ]
 
 
 def _goes_by_key(facts: Facts, name: StoreName) -> bool:
@@ -177,7 +173,11 @@ def _expiring_rows(
     store: StoreIds, expiring: Expiring, rule: StoreRule, doubt: str | None
 ) -> Iterator[ExpiringRow]:
     """What has expired, what will, bucket by bucket, and what never does; each leaves the rest."""
-    clock, endless = _clock_name(expiring, rule), (expiring.endless_rows, expiring.endless_bytes)
+    kind = expiring.timeout_kind
+    if kind is None:
+        by_watermark = rule.expiry is None or rule.expiry.clock is Clock.WATERMARK
+        kind = TimeoutKind.EVENT_TIME if by_watermark else TimeoutKind.PROCESSING_TIME
+    clock, endless = _CLOCKS[kind], (expiring.endless_rows, expiring.endless_bytes)
     left = sum(expiring.rows.values()) + endless[0], sum(expiring.bytes.values()) + endless[1]
     if expiring.due_rows:
         due = expiring.due_rows, expiring.due_bytes
@@ -210,13 +210,6 @@ def _expiring_row(
         expires_from_ms=times[0],
         within_ms=times[1],
     )
-
-
-def _clock_name(expiring: Expiring, rule: StoreRule) -> str:
-    if expiring.timeout_kind is not None:
-        return _CLOCKS[expiring.timeout_kind]
-    by_watermark = rule.expiry is None or rule.expiry.clock is Clock.WATERMARK
-    return _CLOCKS[TimeoutKind.EVENT_TIME if by_watermark else TimeoutKind.PROCESSING_TIME]
 
 
 _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
@@ -285,13 +278,13 @@ class GrowthRow(t.StoreRow, table="growth"):
         "Median slope of the rows between all pairs of versions.",
         t.Title("rows"),
         t.Rank(12),
-    ]
+    ] = None
     bytes_per_hour: Annotated[
         t.BytesPerHour | None, "Median slope of the row bytes.", t.Title("row bytes"), t.Rank(13)
-    ]
+    ] = None
     heap_bytes_per_hour: Annotated[
         t.BytesPerHour | None, "Median slope of the heap estimate.", t.Title("heap"), t.Rank(21)
-    ]
+    ] = None
     rows_at_capacity: Annotated[
         t.Flag | None, "Whether the row bytes have reached `--capacity`.", t.Rank(24)
     ] = None
@@ -312,12 +305,9 @@ class GrowthRow(t.StoreRow, table="growth"):
     ] = None
 
 
-_ASKED = (  # columns of growth that answer ``--capacity``
-    *("rows_at_capacity", "rows_reach_capacity_ms"),
-    *("heap_at_capacity", "heap_reaches_capacity_ms"),
-)
-
-_WHEN = {"rows": "rows_reach_capacity_ms", "heap": "heap_reaches_capacity_ms"}
+# columns of growth that answer ``--capacity``
+_ROWS_REACH = ("rows_at_capacity", "rows_reach_capacity_ms")
+_HEAP_REACHES = ("heap_at_capacity", "heap_reaches_capacity_ms")
 
 FACTS = Request(partitions=True, expiring=True)
 
@@ -364,18 +354,20 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     sums = [_total(of_stores) for _, of_stores in of_version]
     totals = TotalRow.table("batches, all stores together", sums, shown=len(merged) > 1)
     together = state_growth.growth_together(judged, heaps)
-    unsure = together is not None and not together.bytes.judged
-    too_few = f"{capitalise(too_short(len(together.points)))}." if together and unsure else ""
-    reaches = _all_reach(together, capacity, with_heap=bool(heaps))
-    notes = [
-        *appended_notes(checkpoint),
-        *_capacity_notes(together, capacity, with_heap=bool(heaps)),
-    ]
-    notes += [too_few] if too_few else []
+    notes = [*appended_notes(checkpoint)]
+    notes += _capacity_notes(together, capacity, with_heap=bool(heaps))
+    reaches: dict[str, Any] = {}
+    if together is not None and together.bytes.judged:
+        reaches = _reaches(together, capacity, with_heap=bool(heaps))
+    elif together is not None:
+        notes.append(f"{capitalise(too_short(len(together.points)))}.")
+    # Batches in the log that have a watermark, and how often it moved from one to the next.
+    marks = [clock.watermark_ms for clock in checkpoint.logs.clocks.values() if clock.watermark_ms]
+    moves = sum(after > before for before, after in pairwise(marks))
     return judged.report(
         "timeline",
         (batches, totals, _growth(checkpoint, merged, heaps, capacity), expiring_table(judged)),
-        _watermark_moves(checkpoint) | reaches,
+        {"batches_with_watermark": len(marks), "watermark_moves": moves, **reaches},
         notes=(*notes, *unknown_timers(judged)),
         charts=growth_charts(judged),
         footnotes=(*(_rate_notes(together) if together else ()), FOOTNOTE, FORWARD_FOOTNOTE),
@@ -383,9 +375,8 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
 
 
 def _total(rows: Sequence[BatchRow]) -> TotalRow:
-    names = [column.name for column in MeasuresRow.columns()]
+    measures = fields_of(rows[0], *(column.name for column in MeasuresRow.columns()))
     depths = [row.replay_deltas for row in rows if row.replay_deltas is not None]
-    measures = fields_of(rows[0], *names)
     measures |= {name: sum_or_none(getattr(row, name) for row in rows) for name in _SUMMED}
     measures["replay_deltas"] = max(depths, default=None)
     return TotalRow(**measures, stores=len(rows))
@@ -399,8 +390,6 @@ def _rows(
 ) -> Iterator[BatchRow]:
     whole = state_growth.whole_stores(checkpoint, versions)
     for version, version_facts in versions.items():
-        # A sum over some of the partitions would look like all of it.
-        is_known = not version_facts.rebased
         yield BatchRow(
             **store_ids(checkpoint, store),
             **batch_columns(checkpoint, version),
@@ -409,7 +398,8 @@ def _rows(
             rows=version_facts.rows,
             row_bytes=version_facts.row_bytes,
             heap_bytes=heaps.get(store, {}).get(version),
-            **values_of_fields(version_facts, _CHANGES, is_known=is_known),
+            # A sum over some of the partitions would look like all of it.
+            **values_of_fields(version_facts, _CHANGES, is_known=not version_facts.rebased),
             delta_bytes=version_facts.delta_bytes,
             snapshot_bytes=version_facts.snapshot_bytes,
             replay_deltas=_replay_deltas(checkpoint, store, version),
@@ -439,47 +429,35 @@ def _growth(
 ) -> t.Table:
     rows = []
     for store, versions in merged.items():
-        heap = heaps.get(store, {})
-        growth = state_growth.growth_of(state_growth.store_points(checkpoint, versions, heap))
+        points = state_growth.store_points(checkpoint, versions, heaps.get(store, {}))
+        growth, rates = state_growth.growth_of(points), dict[str, Any]()
         # Too few batches, or too short a time, say nothing about an hour.
-        is_known = growth if growth is not None and growth.bytes.judged else None
-        of_bytes = None if is_known is None else is_known.bytes.line
-        of_heap = is_known.heap if is_known is not None and heaps else None
-        rows.append(
-            GrowthRow(
-                **store_ids(checkpoint, store),
-                row_bytes=sparkline([of.row_bytes for of in versions.values()]),
-                rows_per_hour=None if is_known is None else round(is_known.rows.per_hour),
-                bytes_per_hour=None if of_bytes is None else round(of_bytes.per_hour),
-                heap_bytes_per_hour=None if of_heap is None else round(of_heap.per_hour),
-                **_reaches("rows", of_bytes, capacity),
-                **_reaches("heap", of_heap, capacity),
-            )
-        )
-    title, columns = "growth per hour", GrowthRow.columns(without=_ASKED)
+        if growth is not None and growth.bytes.judged:
+            rates = _reaches(growth, capacity, with_heap=bool(heaps))
+            rates["rows_per_hour"] = round(growth.rows.per_hour)
+            rates["bytes_per_hour"] = round(growth.bytes.line.per_hour)
+            rates["heap_bytes_per_hour"] = round(growth.heap.per_hour) if heaps else None
+        ids, bars = store_ids(checkpoint, store), [of.row_bytes for of in versions.values()]
+        rows.append(GrowthRow(**ids, row_bytes=sparkline(bars), **rates))
+    title, columns = "growth per hour", GrowthRow.columns(without=(*_ROWS_REACH, *_HEAP_REACHES))
     if capacity is not None:
         title += f", and when row bytes and heap reach {bytes_text(capacity)}"
         columns = GrowthRow.columns()
     return GrowthRow.table(title, rows, columns=columns)
 
 
-def _reaches(text: str, line: Growth | None, capacity: int | None) -> dict[str, Any]:
-    """Whether something has reached a capacity, and when it will; null if it does not grow."""
-    if line is None or capacity is None:
-        return {}
-    full = line.newest >= capacity
-    when = None if full else line.reaches_ms(capacity)
-    return {f"{text}_at_capacity": full, _WHEN[text]: when}
-
-
-def _all_reach(
-    growth: state_growth.StoreGrowth | None, capacity: int | None, *, with_heap: bool
+def _reaches(
+    growth: state_growth.StoreGrowth, capacity: int | None, *, with_heap: bool
 ) -> dict[str, Any]:
-    if growth is None or not growth.bytes.judged or capacity is None:
-        return {}
-    lines = {"rows": growth.bytes.line} | ({"heap": growth.heap} if with_heap else {})
-    answers = (_reaches(text, line, capacity) for text, line in lines.items())
-    return {name: value for of_line in answers for name, value in of_line.items()}
+    """Whether rows and heap have reached a capacity, and when they will; null without growth."""
+    answers: dict[str, Any] = {}
+    if capacity is None:
+        return answers
+    lines = ((_ROWS_REACH, growth.bytes.line), (_HEAP_REACHES, growth.heap))
+    for (at_capacity, when), line in lines if with_heap else lines[:1]:
+        answers[at_capacity] = line.newest >= capacity
+        answers[when] = None if answers[at_capacity] else line.reaches_ms(capacity)
+    return answers
 
 
 def _capacity_notes(
@@ -515,10 +493,3 @@ def _capacity_notes(
             "These batches do not prove permanent growth: a state that is still filling, or "
             "whose rows come and expire in waves, looks the same."
         )
-
-
-def _watermark_moves(checkpoint: Checkpoint) -> dict[str, int]:
-    """Batches in the log that have a watermark, and how often it moved from one to the next."""
-    marks = [clock.watermark_ms for clock in checkpoint.logs.clocks.values() if clock.watermark_ms]
-    moved = sum(after > before for before, after in pairwise(marks))
-    return {"batches_with_watermark": len(marks), "watermark_moves": moved}
