@@ -76,6 +76,11 @@ class VersionFacts(VersionSum):
         return self.rows, self.row_bytes
 
     @property
+    def shared_bytes(self) -> int:
+        """Bytes of the shared key and value objects."""
+        return self.shared_key_bytes + self.shared_value_bytes
+
+    @property
     def two_versions_unshared_bytes(self) -> int:
         """Row bytes of this version and the one before, if nothing were shared."""
         return self.row_bytes + self.previous_row_bytes
@@ -83,7 +88,7 @@ class VersionFacts(VersionSum):
     @property
     def two_versions_bytes(self) -> int:
         """The same with every shared key and value object counted once, as Spark holds them."""
-        return self.two_versions_unshared_bytes - self.shared_key_bytes - self.shared_value_bytes
+        return self.two_versions_unshared_bytes - self.shared_bytes
 
 
 COUNTS = tuple(f.name for f in fields(VersionFacts) if f.name not in HISTOGRAMS)

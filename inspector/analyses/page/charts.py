@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from inspector.analyses.expiry.leftover_tables import AGE_WORDS
 from inspector.analyses.shared.judged import Judged, batch_columns, store_schemas
 from inspector.analyses.shared.state_growth import whole_stores
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.size_distributions import FieldSizes
-from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import DEFAULT_STORE, StoreId, StoreName
 from inspector.operators.rule import RowPart
@@ -59,49 +58,44 @@ class Versions:
         batches = [version - 1 for version in self.versions]
         return LineChart(title, scale, batches, self.times_ms, list(series), about)
 
-    def of_store(
-        self, store: StoreName, number: Callable[[VersionFacts], int], *, changes: bool = False
-    ) -> list[int | None]:
-        """A number of one store by version; None where some partition cannot say it.
+    def of_store(self, store: StoreName, name: str, *, changes: bool = False) -> list[int | None]:
+        """A number of the facts of one store by version; None where a partition cannot say it.
 
         What a version changed (``changes``) needs the version before too.
         """
-        of_store = self.by_store[store]
-        whole = self._whole[store]
+        of_store, whole = self.by_store[store], self._whole[store]
         numbers: list[int | None] = []
         for version in self.versions:
             facts = of_store.get(version)
             is_known = facts and facts.stores >= whole[version] and not (changes and facts.rebased)
-            numbers.append(number(facts) if facts and is_known else None)
+            numbers.append(getattr(facts, name) if is_known else None)
         return numbers
 
-    def total(
-        self, number: Callable[[VersionFacts], int], *, changes: bool = False
-    ) -> list[int | None]:
+    def total(self, name: str, *, changes: bool = False) -> list[int | None]:
         """The same over all stores."""
-        columns = [self.of_store(store, number, changes=changes) for store in self.by_store]
+        columns = [self.of_store(store, name, changes=changes) for store in self.by_store]
         return [sum_or_none(row) for row in zip(*columns, strict=True)]
-
-    def series(self, number: Callable[[VersionFacts], int]) -> list[Series]:
-        """The total, and each store where there are a few."""
-        series = [Series("all stores" if len(self.by_store) > 1 else "rows", self.total(number))]
-        if 1 < len(self.by_store) <= MOST_STORES:
-            series += [
-                Series(self.names[store], self.of_store(store, number)) for store in self.by_store
-            ]
-        return series
 
 
 def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
     """Rows, bytes and the lag of the watermark, over batches; the heap is that of ``timeline``."""
-    rows = versions.series(lambda facts: facts.rows)
-    of_rows = [Series("row bytes", versions.total(lambda facts: facts.row_bytes))]
-    heap = Series("heap of two versions", _heap(versions, batches), exact=False)
-    gaps = GAPS if any(value is None for value in rows[0].values) else ""
-    about = "The heap is an estimate."
+    total, stores = versions.total("rows"), versions.by_store
+    rows = [Series("all stores" if len(stores) > 1 else "rows", total)]
+    if 1 < len(stores) <= MOST_STORES:
+        rows += [Series(versions.names[of], versions.of_store(of, "rows")) for of in stores]
+    heaps: dict[int, int] = sum_by_key(
+        (row["version"], row["heap_bytes"]) for row in batches.rows if row["heap_bytes"] is not None
+    )
+    by_version = zip(versions.versions, total, strict=True)
+    heap = [None if number is None else heaps.get(version) for version, number in by_version]
+    sizes = [
+        Series("row bytes", versions.total("row_bytes")),
+        Series("heap of two versions", heap, exact=False),
+    ]
+    gaps = GAPS if None in total else ""
     charts = [
         versions.chart("Rows in the state", Unit.COUNT, rows, gaps),
-        versions.chart("Bytes of the state", Unit.BYTES, [*of_rows, heap], about),
+        versions.chart("Bytes of the state", Unit.BYTES, sizes, "The heap is an estimate."),
     ]
     if any(lag is not None for lag in versions.lags_ms):
         about = "Processing time of the batch minus the watermark. "
@@ -114,41 +108,26 @@ def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
 def growth_charts(judged: Judged) -> list[LineChart]:
     """Rows and bytes over batches, of all stores together."""
     versions = Versions(judged)
-    rows = Series("rows", versions.total(lambda facts: facts.rows))
-    row_bytes = Series("row bytes", versions.total(lambda facts: facts.row_bytes))
+    rows = Series("rows", versions.total("rows"))
+    row_bytes = Series("row bytes", versions.total("row_bytes"))
     return [
         versions.chart("Rows", Unit.COUNT, [rows]),
         versions.chart("Bytes", Unit.BYTES, [row_bytes]),
     ]
 
 
-def _heap(versions: Versions, batches: Table) -> list[int | None]:
-    whole = versions.total(lambda facts: facts.rows)
-    heap: dict[int, int] = sum_by_key(
-        (row["version"], row["heap_bytes"]) for row in batches.rows if row["heap_bytes"] is not None
-    )
-    pairs = zip(versions.versions, whole, strict=True)
-    return [None if rows is None else heap.get(version) for version, rows in pairs]
-
-
 def churn_charts(versions: Versions) -> list[LineChart]:
     """What each version changed, and what it shares with the one before."""
-
-    def changed(name: str, number: Callable[[VersionFacts], int]) -> Series:
-        return Series(name, versions.total(number, changes=True))
-
+    names = {"same_value_puts": "puts of the same value"}
     churn = [
-        changed("inserts", lambda facts: facts.inserts),
-        changed("updates", lambda facts: facts.updates),
-        changed("puts of the same value", lambda facts: facts.same_value_puts),
-        changed("removals", lambda facts: facts.removals),
+        Series(names.get(name, name), versions.total(name, changes=True))
+        for name in ("inserts", "updates", "same_value_puts", "removals")
     ]
     shared = [
-        Series("row bytes", versions.total(lambda facts: facts.row_bytes)),
-        changed("shared", lambda facts: facts.shared_key_bytes + facts.shared_value_bytes),
+        Series("row bytes", versions.total("row_bytes")),
+        Series("shared", versions.total("shared_bytes", changes=True)),
     ]
-    unknown = any(value is None for value in churn[0].values)
-    about = "Unknown for versions that are read from a snapshot." if unknown else ""
+    about = "Unknown for versions that are read from a snapshot." if None in churn[0].values else ""
     return [
         versions.chart("Changes of each version", Unit.COUNT, churn, about),
         versions.chart("Bytes shared with the version before", Unit.BYTES, shared, about),
@@ -169,14 +148,14 @@ def bytes_chart(judged: Judged) -> BarChart:
         amounts += [(names[store.name], field, size) for field, size in parts.items() if size]
     stores = _most_first((store, size) for store, _, size in amounts)
     fields = _most_first((f"{store} {field}", size) for store, field, size in amounts)
-    shown, others = fields[:MOST_FIELDS], fields[MOST_FIELDS:]
+    total, others = sum(size for _, size in fields), fields[MOST_FIELDS:]
+    bars = [Bar(name, (size,)) for name, size in fields[:MOST_FIELDS]]
     if others:
-        shown.append((f"{len(others):,} others", sum(size for _, size in others)))
-    total = sum(size for _, size in fields)
-    shares = [f"{name} {share_text(size / total)}" for name, size in stores[:MOST_STORES]]
-    about = f"Of all: {', '.join(shares)}." if len(stores) > 1 else ""
-    about = about if fields else "There are no rows."
-    bars = [Bar(name, (size,)) for name, size in shown]
+        bars.append(Bar(f"{len(others):,} others", (sum(size for _, size in others),)))
+    about = "" if fields else "There are no rows."
+    if len(stores) > 1:
+        shares = [f"{name} {share_text(size / total)}" for name, size in stores[:MOST_STORES]]
+        about = f"Of all: {', '.join(shares)}."
     return BarChart("Row bytes by field", Unit.BYTES, "store and field", ("bytes",), bars, about)
 
 
@@ -218,12 +197,12 @@ def age_chart(ages: Table) -> BarChart:
 
 def store_labels(checkpoint: Checkpoint) -> dict[StoreName, str]:
     """What a store is called on a page: by its operator, and by its own name if it has one."""
-    labels = {}
+    labels, several = {}, len(checkpoint.operators) > 1
     for operator in checkpoint.operators:
-        named = f"{operator.operator_id} {operator.name}"
+        name = f"{operator.operator_id} {operator.name}" if several else operator.name
         for store in operator.layout.store_names:
-            own = operator.name if store == DEFAULT_STORE else store
-            whole = named if store == DEFAULT_STORE else f"{named} {store}"
-            label = own if len(checkpoint.operators) == 1 else whole
+            label = f"{name} {store}" if several else store
+            if store == DEFAULT_STORE:
+                label = name
             labels[StoreName(operator.operator_id, store)] = label
     return labels

@@ -41,24 +41,46 @@ def page_request(request: Request) -> Request:
 
 def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
     """What the page of an audit shows below its first screen, by what :func:`page_request` has."""
-    tables = {table.name: table for table in report.tables}
-    versions = charts.Versions(judged)
+    tables, versions = _by_name(report), charts.Versions(judged)
+    memory, sharing = memory_report(judged, MemoryOptions()), sharing_report(judged, "store")
+    timeline, fields = timeline_report(judged), fields_report(judged)
+    of_memory, of_timeline = _by_name(memory), _by_name(timeline)
+    sizes: list[Block] = [
+        charts.ladder_chart(of_memory["ladder"]),
+        size_table(judged),
+        of_memory["what_ifs"],
+    ]
+    batches: list[Block] = [
+        *charts.state_charts(versions, of_timeline["batches"]),
+        of_timeline["growth"].with_wide("row_bytes"),  # a line of bars, which is drawn above
+        *(of_timeline["expiring"], of_timeline["batches"]),
+    ]
+    changes: list[Block] = [*charts.churn_charts(versions), *sharing.tables]
+    by_what = "Size by operator, partition and field"
+    by_field: list[Block] = [
+        charts.bytes_chart(judged),
+        size_table(judged, "partition"),
+        fields.primary,
+    ]
     undecided = [tables["undecided"]] if "undecided" in tables else []
     unknown = Text((*unknown_here(judged), *NEVER_KNOWN), points=True)
     return (
-        Section("size", "Size of the state", list(_sizes(judged))),
-        Section("batches", "Batch by batch", list(_batches(judged, versions))),
-        Section("changes", "Changes and sharing", list(_changes(judged, versions))),
-        Section("bytes", "Size by operator, partition and field", list(_bytes(judged))),
+        Section("size", "Size of the state", [*sizes, Text(memory.footnotes)]),
+        Section("batches", "Batch by batch", [*batches, Text(timeline.footnotes)]),
+        Section("changes", "Changes and sharing", [*changes, Text(sharing.footnotes)]),
+        Section("bytes", by_what, [*by_field, Text(fields.footnotes)]),
         Section("leftovers", "Leftovers", list(_leftovers(run, judged, tables))),
         Section("schemas", "Schemas and rules", list(_schemas(judged))),
         Section("unknown", "What the checkpoint does not show", [*undecided, unknown]),
     )
 
 
+def _by_name(report: Report) -> dict[str, t.Table]:
+    return {table.name: table for table in report.tables}
+
+
 def _schemas(judged: Judged) -> Iterator[Block]:
-    info = info_report(judged)
-    tables = {table.name: table for table in info.tables}
+    tables = _by_name(info_report(judged))
     stores = list(tables["stores"].rows)
     yield replace(tables["stores"].with_wide(*_SCHEMAS.values()), rows=stores)
     rows = [
@@ -78,40 +100,6 @@ _SCHEMA_COLUMNS = (
     t.Column("row", doc="The key or the value."),
     t.Column("schema", t.Unit.VALUE, doc="Its fields in Spark's words; - where it is not known."),
 )
-
-
-def _sizes(judged: Judged) -> Iterator[Block]:
-    memory = memory_report(judged, MemoryOptions())
-    tables = {table.name: table for table in memory.tables}
-    yield charts.ladder_chart(tables["ladder"])
-    yield size_table(judged)
-    yield tables["what_ifs"]
-    yield Text(memory.footnotes)
-
-
-def _batches(judged: Judged, versions: charts.Versions) -> Iterator[Block]:
-    timeline = timeline_report(judged)
-    tables = {table.name: table for table in timeline.tables}
-    yield from charts.state_charts(versions, tables["batches"])
-    yield tables["growth"].with_wide("row_bytes")  # a line of bars, which is drawn above
-    yield tables["expiring"]
-    yield tables["batches"]
-    yield Text(timeline.footnotes)
-
-
-def _changes(judged: Judged, versions: charts.Versions) -> Iterator[Block]:
-    sharing = sharing_report(judged, "store")
-    yield from charts.churn_charts(versions)
-    yield from sharing.tables
-    yield Text(sharing.footnotes)
-
-
-def _bytes(judged: Judged) -> Iterator[Block]:
-    yield charts.bytes_chart(judged)
-    yield size_table(judged, "partition")
-    fields = fields_report(judged)
-    yield fields.primary
-    yield Text(fields.footnotes)
 
 
 def _leftovers(run: Run, judged: Judged, tables: dict[str, t.Table]) -> Iterator[Block]:
@@ -175,9 +163,8 @@ def oldest_story(run: Run, judged: Judged, redact: Redact) -> t.Table | None:
     if not judged.facts.leftovers:
         return None
     oldest = judged.facts.leftovers[0]
-    report = explain_keys(judged, _events(run, oldest))
+    story = explain_keys(judged, _events(run, oldest)).primary
     (row,) = lt.LeftoverWords.of(run.checkpoint, redact).rows([oldest], lt.LeftoverRow)
-    story = report.primary
     rows = [line | {"key": row.key} for line in map(dict, story.rows)]
     return replace(story, title="History of the oldest leftover", rows=rows)
 
