@@ -9,10 +9,10 @@ from typing import Annotated, Any
 from inspector.analyses.expiry import leftover_tables as lt
 from inspector.analyses.page.charts import growth_charts
 from inspector.analyses.shared import options as o
-from inspector.analyses.shared.conclusion import findings_of, verdict_of
+from inspector.analyses.shared.conclusion import findings_of, metrics_of, verdict_of
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Judged, batch_columns, vouching_notes
+from inspector.analyses.shared.judged import Judged, vouching_notes
 from inspector.analyses.shared.opening import Opened, Recalled, begin
 from inspector.analyses.shared.options import Option, Options, View
 from inspector.analyses.shared.run import Run
@@ -21,7 +21,6 @@ from inspector.analyses.sizes import SizeRow, size_table
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
 from inspector.facts.versions import VersionFacts
-from inspector.findings.metrics import values_of
 from inspector.light_dataclasses import fields, replace
 from inspector.model import Redact
 from inspector.render import tabular as t
@@ -201,12 +200,6 @@ def audit_report(judged: Judged) -> Report:
         summary |= {"helper_rows": helpers.rows, "helper_row_bytes": helpers.row_bytes}
     if not checkpoint.provider.keeps_maps:
         del summary["heap_estimate_bytes"]  # the rows are not on a heap
-    metrics = values_of(
-        verdict,
-        file_bytes=summary["state_file_bytes"],
-        leftover_bytes=sum(count.fact.row_bytes for count in facts.totals),
-        lag_ms=batch_columns(checkpoint, judged.version)["lag_ms"],
-    )
     shown = [AuditFindingRow(checkpoint=checkpoint.root, **vars(finding_row(f))) for f in findings]
     words = lt.LeftoverWords.of(checkpoint, judged.options.redact or Redact.HASH)
     oldest = words.rows(facts.leftovers[:AUDIT_KEYS], lt.LeftoverRow)
@@ -227,7 +220,7 @@ def audit_report(judged: Judged) -> Report:
         notes=(*lt.notes(facts), *vouching_notes(judged, facts)),
         findings=findings,
         verdict=verdict,
-        metrics=metrics,
+        metrics=metrics_of(judged, verdict),
         charts=growth_charts(judged),
     )
 
@@ -249,8 +242,7 @@ def _changes(judged: Judged) -> t.Table:
     rows = []
     for (operator_id, store), versions in judged.facts.by_store().items():
         unbroken = _unbroken(judged.checkpoint, versions)
-        window = sum(unbroken.values(), VersionFacts())
-        columns = fields_of(window, *_CHANGES)
+        columns = fields_of(sum(unbroken.values(), VersionFacts()), *_CHANGES)
         columns["from_version"] = min(unbroken, default=None)
         columns["to_version"] = max(unbroken, default=None)
         rows.append(StoreChangesRow(operator_id=operator_id, store_name=store, **columns))

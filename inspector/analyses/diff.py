@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Task
 from inspector.engines.engine import BatchFunction
 from inspector.exceptions import OutpacedError
-from inspector.light_dataclasses import dataclass, field, replace
+from inspector.light_dataclasses import replace
 from inspector.model import Redact
 from inspector.passes.row_differences import DiffTask, differences_of
 from inspector.render import tabular as t
@@ -60,21 +61,7 @@ class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared
     value_bytes: Annotated[t.Bytes, "Their value bytes in the new version, together.", t.Rank(22)]
 
 
-@dataclass
-class _Counts:
-    totals: dict[tuple[int, str, str], dict[str, int]] = field(default_factory=dict)
-
-    def add(self, row: Mapping[str, Any]) -> None:
-        group = (row["operator_id"], row["store_name"], row["change"])
-        total = self.totals.setdefault(group, dict.fromkeys(_COUNTED, 0))
-        for name in _COUNTED:
-            total[name] += row[name] or 0
-
-    def rows(self, names: Mapping[int, str]) -> Iterator[DifferenceCountRow]:
-        for (operator, store, change), total in sorted(self.totals.items()):
-            columns: dict[str, Any] = {"operator_id": operator, "store_name": store, **total}
-            columns["operator_name"] = names.get(operator)
-            yield DifferenceCountRow(change=change, **columns)
+_Counts = dict[tuple[int, str, str], Counter[str]]  # by operator, store and change
 
 
 _END = "The same, given as a state version (batch + 1)."
@@ -209,7 +196,7 @@ def diff_report(
 
     The problems are those of the new version, to which reading adds its own.
     """
-    counts = _Counts()
+    counts: _Counts = defaultdict(Counter)
     table = DifferenceRow.table(
         f"rows that differ between {_version_name(old, new)} and {_version_name(new, old)}",
         _rows(old.checkpoint, new, batches, counts, limit, raw=raw),
@@ -218,10 +205,16 @@ def diff_report(
     counted = DifferenceCountRow.table(
         "how many rows differ, with those that are not listed",
         # Read after the rows, when they are counted.
-        counts.rows(operator_names(new.checkpoint)),
+        _count_rows(counts, operator_names(new.checkpoint)),
     )
-    report = new.report("diff", (table, counted), notes=notes)
-    return replace(report, summary=_summary(old, new))
+    return replace(new.report("diff", (table, counted), notes=notes), summary=_summary(old, new))
+
+
+def _count_rows(counts: _Counts, names: Mapping[int, str]) -> Iterator[DifferenceCountRow]:
+    for (operator, store, change), total in sorted(counts.items()):
+        columns: dict[str, Any] = {"operator_id": operator, "operator_name": names.get(operator)}
+        columns |= {"store_name": store, "change": change, **total}
+        yield DifferenceCountRow(**columns)
 
 
 def _version_name(subject: Subject, counterpart: Subject) -> str:
@@ -236,10 +229,9 @@ def _summary(old: Subject, new: Subject) -> dict[str, Any]:
     sides: dict[str, Any] = {}
     same = old.checkpoint.root == new.checkpoint.root
     for side, subject in (("from", old), ("to", new)):
-        head = subject.head
-        names = ("version", "batch_id", "committed", "watermark_ms", "batch_timestamp_ms")
         ids = () if same else ("checkpoint", "query_id")
-        sides |= {f"{side}_{name}": head[name] for name in (*ids, *names)}
+        names = ("version", "batch_id", "committed", "watermark_ms", "batch_timestamp_ms")
+        sides |= {f"{side}_{name}": subject.head[name] for name in (*ids, *names)}
     return {n: new.head[n] for n in ("checkpoint", "query_id") if same} | sides
 
 
@@ -259,7 +251,8 @@ def _rows(
     for chunk in row_chunks(batches, problems):
         if chunk[0]["kind"] == "count":
             for row in chunk:
-                counts.add(row)
+                group = row["operator_id"], row["store_name"], row["change"]
+                counts[group].update({name: row[name] or 0 for name in _COUNTED})
             continue
         if not left:
             continue  # to the end all the same, for what follows is counted and may be a problem

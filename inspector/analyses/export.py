@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -11,11 +11,9 @@ from inspector.analyses.rows import rows_report
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared import stores
 from inspector.analyses.shared.declare import TableOptions, analysis
-from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
-from inspector.discovery.tasks import Task
 from inspector.model import ProblemMode
 from inspector.render.report import Report
 
@@ -23,9 +21,8 @@ CHANGES = "changes"
 
 
 def _check(options: Mapping[str, Any]) -> str | None:
-    if options["from_batch"] and options["what"] != CHANGES:
-        return "--from-batch is for changes"
-    return None
+    misplaced = options["from_batch"] and options["what"] != CHANGES
+    return "--from-batch is for changes" if misplaced else None
 
 
 @analysis(uses=(o.ENGINE, o.KEYS, o.STATE), files=True, check=_check)
@@ -69,19 +66,13 @@ def store_reports(
     run: Run, content: str, *, from_batch: int = 0, raw: bool = False
 ) -> list[tuple[str, Report]]:
     """The same as reports, for formats of text: name and report of each store."""
-
-    def report(tasks: Sequence[Task], subject: Subject) -> Report:
-        if content != CHANGES:
-            return rows_report(subject, stores.live_batches(run, tasks), raw=raw)
-        batches = stores.change_batches(run, tasks, first_version=from_batch + 1)
-        return changes_report(subject, batches, raw=raw)
-
-    tasks_of = stores.by_store(stores.selected_tasks(run)).items()
-    subject = run.subject()
-    return [
-        (
-            stores.table_name(store),
-            report(tasks, replace(subject, problems=[] if i else subject.problems)),
-        )
-        for i, (store, tasks) in enumerate(tasks_of)
-    ]
+    reports, subject = [], run.subject()
+    for store, tasks in stores.by_store(stores.selected_tasks(run)).items():
+        if content == CHANGES:
+            batches = stores.change_batches(run, tasks, first_version=from_batch + 1)
+            report = changes_report(subject, batches, raw=raw)
+        else:
+            report = rows_report(subject, stores.live_batches(run, tasks), raw=raw)
+        reports.append((stores.table_name(store), report))
+        subject = replace(subject, problems=[])
+    return reports

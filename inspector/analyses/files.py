@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Any
+from collections.abc import Iterator, Mapping
+from typing import Annotated
 
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
@@ -16,7 +16,7 @@ from inspector.checkpoint.patience import in_parallel
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import InspectorError
 from inspector.light_dataclasses import replace
-from inspector.model import FileKind, Problem, StoreFile
+from inspector.model import FileKind, Problem
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.common_names import main_path
 from inspector.providers.content import SharedFiles, SnapshotFiles
@@ -82,8 +82,8 @@ NOT_HERE = (
 
 def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]]:
     """What the snapshots of the selected stores share, and what cannot be read of it."""
-    layouts = [layout for operator in checkpoint.operators for layout in operator.layout.folders]
-    content, storage = checkpoint.provider.content, checkpoint.storage
+    layouts, storage = checkpoint.layout.folders, checkpoint.storage
+    content = checkpoint.provider.content
     answers = in_parallel(lambda folder: content.shared_files(storage, folder.files), layouts)
     result: dict[str, SharedFiles] = {}
     problems: list[Problem] = []
@@ -99,24 +99,14 @@ def folder_contents(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]
     return result, tuple(problems)
 
 
-def snapshot_rows(layouts: Iterable[StoreLayout], shared: Shared) -> Iterator[SnapshotRow]:
-    """The rows of ``snapshots``."""
-    for layout in layouts:
-        if layout.directory in shared:
-            yield from (_row(layout, snapshot) for snapshot in shared[layout.directory].snapshots)
-
-
-def shared_summary(shared: Shared) -> dict[str, Any]:
+def _shared_summary(shared: Shared) -> dict[str, int | None]:
     """Table files that no snapshot names; their number is null where one cannot be read."""
     if not shared:
         return {}
     lists = [files.orphans for files in shared.values()]
-    result = [orphans for orphans in lists if orphans is not None]
-    whole = len(result) == len(lists)
-    return {
-        "orphan_tables": sum(map(len, result)) if whole else None,
-        "orphan_table_bytes": sum(f.size for files in result for f in files) if whole else None,
-    }
+    sizes = [file.size for orphans in lists for file in orphans or ()]
+    amounts = (None, None) if None in lists else (len(sizes), sum(sizes))
+    return dict(zip(("orphan_tables", "orphan_table_bytes"), amounts, strict=True))
 
 
 def _row(layout: StoreLayout, snapshot: SnapshotFiles) -> SnapshotRow:
@@ -236,17 +226,19 @@ def files_report(subject: Subject, shared: Shared) -> Report:
     """One row per store and partition; then what snapshots share, and whatever else lies there."""
     checkpoint, version = subject.checkpoint, subject.version
     by_kind = file_bytes(checkpoint)
-    layouts = [layout for operator in checkpoint.operators for layout in operator.layout.folders]
-    summary: dict[str, Any] = {
-        f"{kind.value}_bytes": by_kind[kind] for kind in FileKind if kind in by_kind
-    }
-    summary["files"] = sum(len(layout.files) for layout in layouts)
-    summary |= shared_summary(shared)
+    layouts = checkpoint.layout.folders
+    sizes = {f"{kind.value}_bytes": by_kind[kind] for kind in FileKind if kind in by_kind}
+    summary = sizes | {"files": sum(len(of.files) for of in layouts)} | _shared_summary(shared)
     rows = [_chain_row(of, checkpoint.store_files[of.directory], version) for of in layouts]
     chains = ChainRow.table(f"chains: how each store restores version {version}", rows)
-    snapshots = SnapshotRow.table(
-        "snapshots and the table files that they share", list(snapshot_rows(layouts, shared))
-    )
+    snapshot_rows = [
+        _row(layout, snapshot)
+        for layout in layouts
+        if layout.directory in shared
+        for snapshot in shared[layout.directory].snapshots
+    ]
+    title = "snapshots and the table files that they share"
+    snapshots = SnapshotRow.table(title, snapshot_rows)
     other_rows = [row for layout in layouts for row in _other_rows(layout, shared)]
     other_files = OtherFilesRow.table("other files in the folders of the stores", other_rows)
     tables = (chains, snapshots, other_files) if shared else (chains, other_files)
@@ -256,14 +248,13 @@ def files_report(subject: Subject, shared: Shared) -> Report:
 def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> ChainRow:
     restorable = restorable_versions(state)
     snapshot = max((v for v in state.snapshots if v <= version), default=None)
-    can = version in restorable
     modified = [file.modified_ms for file in layout.files if file.modified_ms is not None]
     return ChainRow(
         **vars(layout.store),
         oldest_restorable=restorable[0] if restorable else None,
         newest_restorable=restorable[-1] if restorable else None,
         newest_snapshot=snapshot,
-        replay_deltas=version - (snapshot or 0) if can else None,
+        replay_deltas=version - (snapshot or 0) if version in restorable else None,
         deltas=len(state.deltas),
         snapshots=len(state.snapshots),
         delta_bytes=sum(file.size for file in state.deltas.values()),
@@ -273,25 +264,19 @@ def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> ChainRow
 
 
 def _other_rows(layout: StoreLayout, shared: Shared) -> Iterator[OtherFilesRow]:
-    present = {file.path for file in layout.files}
+    present, shares = {file.path for file in layout.files}, shared.get(layout.directory)
     besides = (f for f in layout.files if f.kind not in (FileKind.DELTA, FileKind.SNAPSHOT))
     for kind, files in group_by(besides, lambda file: file.kind).items():
+        orphans = None
+        if kind in (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM):
+            # Checksum files of files that are gone: Spark's cleanup and crashes leave them.
+            orphans = sum(main_path(file) not in present for file in files)
+        elif kind is FileKind.TABLE and shares is not None and shares.orphans is not None:
+            orphans = len(shares.orphans)
         yield OtherFilesRow(
             **vars(layout.store),
             kind=kind.value,
             files=len(files),
             bytes=sum(file.size for file in files),
-            orphans=_orphans(kind, files, present, shared.get(layout.directory)),
+            orphans=orphans,
         )
-
-
-def _orphans(
-    kind: FileKind, files: list[StoreFile], present: set[str], shared: SharedFiles | None
-) -> int | None:
-    """How many belong to a file that is not there; None of a kind that belongs to none."""
-    if kind in (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM):
-        # Checksum files of files that are gone: Spark's cleanup and crashes leave them.
-        return sum(main_path(file) not in present for file in files)
-    if kind is FileKind.TABLE and shared is not None and shared.orphans is not None:
-        return len(shared.orphans)
-    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from inspector.render import tabular as t
 from inspector.render.report import Report
 from inspector.schemas import CHANGES
 from inspector.state.events import WORDS, Event
+from inspector.sums import group_by
 
 _FILE_ORDER = {WORDS[Event.IN_SNAPSHOT]: 1}  # behind what the delta of the same version did
 
@@ -68,14 +69,13 @@ class HistoryRow(
     value_hex: Annotated[t.ValueHex | None, t.RAW] = None
 
 
-def _check(options: Mapping[str, Any]) -> str | None:
-    if not options["key"] and not options["where"]:
-        return "use --key user=a, or the sha256:... of a redacted key"
-    return None
+_NO_KEY = "use --key user=a, or the sha256:... of a redacted key"
 
 
 @analysis(
-    uses=(o.KEYS, o.redacting(Redact.NONE), o.MEMORY, o.STATE), tables=(HistoryRow,), check=_check
+    uses=(o.KEYS, o.redacting(Redact.NONE), o.MEMORY, o.STATE),
+    tables=(HistoryRow,),
+    check=lambda parsed: None if parsed["key"] or parsed["where"] else _NO_KEY,
 )
 def history(
     path: str | Opened,
@@ -116,32 +116,25 @@ def history_report(
     subject: Subject, rows: Sequence[EventRow], limit: int = 0, *, raw: bool = False
 ) -> Report:
     """The life of the keys that were looked for, oldest version first; a limit keeps the newest."""
-    checkpoint, version = subject.checkpoint, subject.version
+    checkpoint = subject.checkpoint
     dated = [_history_row(checkpoint, row) for row in sorted(rows, key=_order)]
     listed = dated[-limit:] if limit else dated
-    partitions = sorted({row.partition_id for row in dated})
+    # What was before the oldest version that a store can restore, is not known.
+    oldest = (restorable_versions(files)[:1] for files in checkpoint.store_files.values())
     summary = {
-        "oldest_version": _oldest(checkpoint, version),
+        "oldest_version": min(
+            (v for of in oldest for v in of if v <= subject.version), default=None
+        ),
         "keys": len({_identity(row) for row in dated}),
-        "partitions": partitions,
+        "partitions": sorted({row.partition_id for row in dated}),
         "events": len(dated),
     }
     more = f", the newest {len(listed)} of {len(dated)}" if len(listed) < len(dated) else ""
-    title, columns = (
-        f"changes of the key, oldest first{more}",
-        HistoryRow.columns(raw=raw and bool(dated)),
-    )
-    table = HistoryRow.table(title, listed, columns=columns).with_wide(*_wide(dated))
+    columns = HistoryRow.columns(raw=raw and bool(dated))
+    table = HistoryRow.table(f"changes of the key, oldest first{more}", listed, columns=columns)
+    table = table.with_wide(*_wide(dated))
     notes = [*_partition_notes(checkpoint, dated), *([HISTORY_NOTE] if dated else [])]
     return subject.report("history", (table,), summary, notes=notes)
-
-
-def _oldest(checkpoint: Checkpoint, version: int) -> int | None:
-    """The oldest version that a store can restore: nothing is known of what was before."""
-    oldest = (restorable_versions(files)[:1] for files in checkpoint.store_files.values())
-    return min(
-        (versions[0] for versions in oldest if versions and versions[0] <= version), default=None
-    )
 
 
 def _order(row: EventRow) -> tuple[Any, ...]:
@@ -165,8 +158,7 @@ def _history_row(checkpoint: Checkpoint, row: EventRow) -> HistoryRow:
 def _timeout(checkpoint: Checkpoint, row: EventRow) -> int | None:
     """The timer of a group state; None where it has none, or none is armed."""
     operator = next(o for o in checkpoint.operators if o.operator_id == row.operator_id)
-    rule = operator.rules.get(row.store_name)
-    value = row.value
+    rule, value = operator.rules.get(row.store_name), row.value
     if rule is None or rule.expiry is None or rule.expiry.clock is not Clock.TIMEOUT:
         return None
     timer = value.get(rule.expiry.name) if isinstance(value, dict) else None
@@ -179,23 +171,20 @@ def _identity(row: HistoryRow) -> tuple[Any, ...]:
 
 def _partition_notes(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Iterator[str]:
     """Keys that lie in more than one partition of as many: each belongs in one."""
-    partitions: dict[tuple[Any, ...], set[int]] = {}
-    for row in dated:
-        group = partition_count(checkpoint, row.version), *_identity(row)
-        partitions.setdefault(group, set()).add(row.partition_id)
-    for (_, operator, store, key), partition in partitions.items():
-        if len(partition) > 1:
-            names = ", ".join(map(str, sorted(partition)))
+    of_keys = group_by(
+        dated, lambda row: (partition_count(checkpoint, row.version), *_identity(row))
+    )
+    for (_, operator, store, key), of_key in of_keys.items():
+        partitions = sorted({row.partition_id for row in of_key})
+        if len(partitions) > 1:
             yield (
                 f"operator {operator}, store {store}: the key {key} lies in the partitions "
-                f"{names}; Spark looks for a key in one partition only"
+                f"{', '.join(map(str, partitions))}; Spark looks for a key in one partition only"
             )
 
 
-def _wide(dated: Sequence[HistoryRow]) -> frozenset[str]:
+def _wide(dated: Sequence[HistoryRow]) -> set[str]:
     """What a table for people leaves out: what is the same in every line, or shown elsewhere."""
     always = {"operator_name", "file", "record", "key_bytes", "old_value_bytes"}
     constant = ("key", "operator_id", "store_name", "partition_id", "committed", "timeout_ms")
-    return frozenset(
-        always | {n for n in constant if len({str(getattr(row, n)) for row in dated}) < 2}
-    )
+    return always | {n for n in constant if len({str(getattr(row, n)) for row in dated}) < 2}

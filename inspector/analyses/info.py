@@ -123,8 +123,7 @@ def info(path: str | Opened, options: Options | None = None) -> Report:
 
 def info_report(subject: Subject) -> Report:
     """Identity, operators, stores, schemas, rules, formats and the confs that matter."""
-    checkpoint, version = subject.checkpoint, subject.version
-    logs = checkpoint.logs
+    checkpoint, version, logs = subject.checkpoint, subject.version, subject.checkpoint.logs
     batches = list(logs.clocks)
     summary: dict[str, Any] = {
         "oldest_batch_in_log": batches[0] if batches else None,
@@ -135,30 +134,37 @@ def info_report(subject: Subject) -> Report:
     if subject.restart is not None:
         summary["restart"] = f"{subject.restart.sentence[:-1]}{BY_NAMES}."
     of_stores = [row for o in checkpoint.operators for row in _store_rows(checkpoint, o, version)]
-    stores = StoreInfoRow.table("stores", of_stores)
     held = [row for operator in checkpoint.operators for row in _variable_rows(operator)]
+    confs = []
+    for key in (*(CONF + name for name in _CONFS), "shuffle.partitions"):
+        value, origin, batch = logs.conf_for(version - 1, key)
+        origin = f"recorded by batch {batch}" if origin == "nearest" else origin
+        confs.append(ConfRow(conf=f"spark.sql.{key}", value=value, origin=origin))
     variables = [VariableRow.table("state variables", held)] if held else []
-    confs = ConfRow.table("Spark confs of the judged batch", list(_conf_rows(checkpoint, version)))
-    formats = FormatRow.table("formats", list(_format_rows(checkpoint)))
+    tables = (
+        *(StoreInfoRow.table("stores", of_stores), *variables),
+        FormatRow.table("formats", list(_format_rows(checkpoint))),
+        ConfRow.table("Spark confs of the judged batch", confs),
+    )
     notes = [*_notes(checkpoint), *_copy_notes(checkpoint), *appended_notes(checkpoint)]
-    tables = (stores, *variables, formats, confs)
     return subject.report("info", tables, summary, notes=[*notes, *vouching_notes(subject)])
 
 
 def _variable_rows(operator: Operator) -> Iterator[VariableRow]:
     processor = operator.processor
-    for name in operator.layout.store_names if processor is not None else ():
+    if processor is None:
+        return
+    for name in operator.layout.store_names:
         family, schema = operator.family(name), operator.schemas.get(name)
-        if processor is None or family is None or family is Family.UNUSED:
+        if family is None or family is Family.UNUSED:
             continue
-        is_known = family.is_variable and schema is not None
         yield VariableRow(
             operator_id=operator.operator_id,
             operator_name=operator.name,
             store_name=name,
             holds=family.value,
             variable=operator.variable(name),
-            ttl=has_ttl(schema.value) if is_known and schema is not None else None,
+            ttl=has_ttl(schema.value) if family.is_variable and schema is not None else None,
             declared=processor.declares(name) if family.is_variable else None,
             time_mode=processor.time_mode or None,
             output_mode=processor.output_mode or None,
@@ -179,21 +185,17 @@ def _format_rows(checkpoint: Checkpoint) -> Iterator[FormatRow]:
         format=_codec_text(checkpoint, codec, newest.version or 0) if newest else None,
         from_=checkpoint.storage.relative(newest.path) if newest else None,
     )
+    # Metadata is written when a query begins: why there is none, as far as the log tells it.
+    without = "none (Spark 3.5 and older)"
+    if any(SINCE_4_0 in confs for confs in logs.confs.values()):
+        without = "none (the query began with Spark 3.5 or older, or it is lost)"
     for operator in checkpoint.operators:
         metadata = operator.metadata
-        where = f"{operator.layout.directory}/_metadata"
         yield FormatRow(
             what=f"metadata of operator {operator.operator_id}",
-            format=f"v{metadata.format}" if metadata else _no_metadata(checkpoint),
-            from_=where if metadata else None,
+            format=f"v{metadata.format}" if metadata else without,
+            from_=f"{operator.layout.directory}/_metadata" if metadata else None,
         )
-
-
-def _no_metadata(checkpoint: Checkpoint) -> str:
-    """Why an operator has none, as far as the log tells it: it is written when a query begins."""
-    if any(SINCE_4_0 in confs for confs in checkpoint.logs.confs.values()):
-        return "none (the query began with Spark 3.5 or older, or it is lost)"
-    return "none (Spark 3.5 and older)"
 
 
 def _codec_text(checkpoint: Checkpoint, codec: str | None, version: int) -> str | None:
@@ -225,29 +227,21 @@ def _store_rows(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
     of_metadata = operator.metadata.stores if operator.metadata else ()
     prefixes = {info.store_name: info.num_cols_prefix_key for info in of_metadata}
     for name in operator.layout.store_names:
-        schema = operator.schemas.get(name)
-        source = "none" if schema is None else f"file v{schema.version}"
-        is_given = schema is not None and schema.version == GIVEN
+        schema, source = operator.schemas.get(name), "none"
+        if schema is not None:
+            source = "given" if schema.version == GIVEN else f"file v{schema.version}"
         yield StoreInfoRow(
             operator_id=operator.operator_id,
             operator_name=operator.name,
             store_name=name,
             name_from=operator.name_from,
             partitions=len(partitions),
-            schema_from="given" if is_given else source,
+            schema_from=source,
             prefix_columns=prefixes.get(name),
             expires=expiry_text(operator.rules[name]),
             key_schema=None if schema is None else schema_text(schema.key),
             value_schema=None if schema is None else schema_text(schema.value),
         )
-
-
-def _conf_rows(checkpoint: Checkpoint, version: int) -> Iterator[ConfRow]:
-    for key in (*(CONF + name for name in _CONFS), "shuffle.partitions"):
-        value, origin, batch = checkpoint.logs.conf_for(version - 1, key)
-        if origin == "nearest":
-            origin = f"recorded by batch {batch}"
-        yield ConfRow(conf=f"spark.sql.{key}", value=value, origin=origin)
 
 
 def _copy_notes(checkpoint: Checkpoint) -> Iterator[str]:

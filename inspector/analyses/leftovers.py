@@ -53,24 +53,16 @@ def select_leftovers(
     by_store = group_by(listed, lambda leftover: leftover.store)
     met: set[tuple[StoreId, bytes]] = set()
     for task in tasks:
-        met |= _of_task(task, by_store, read)
+        met_in_task, by_value = set[tuple[StoreId, bytes]](), False
+        for store in task.stores:
+            bound, store_id = filter_of(task, store), task.store_id(store)
+            keys = [leftover.fact.key for leftover in by_store.get(store_id, ())]
+            if bound is not None and keys:
+                matches = bound.matching_keys(*concatenate(keys), np.arange(len(keys)))
+                by_value |= bound.values is not None and len(matches) > 0
+                met_in_task |= {(store_id, keys[at]) for at in matches.tolist()}
+        met |= _of_values(read(task), met_in_task) if by_value else met_in_task
     return [item for item in listed if (item.store, item.fact.key) in met]
-
-
-def _of_task(
-    task: Task, by_store: dict[StoreId, list[Observed[Leftover]]], read: ReadRows
-) -> set[tuple[StoreId, bytes]]:
-    met: set[tuple[StoreId, bytes]] = set()
-    by_value = False
-    for store in task.stores:
-        bound = filter_of(task, store)
-        keys = [leftover.fact.key for leftover in by_store.get(task.store_id(store), ())]
-        if bound is None or not keys:
-            continue
-        matches = bound.matching_keys(*concatenate(keys), np.arange(len(keys)))
-        by_value |= bound.values is not None and len(matches) > 0
-        met |= {(task.store_id(store), keys[at]) for at in matches.tolist()}
-    return _of_values(read(task), met) if by_value else met
 
 
 def _of_values(
@@ -83,8 +75,7 @@ def _of_values(
             continue
         names = ("operator_id", "store_name", "partition_id")
         store = StoreId(*(batch.column(name)[0].as_py() for name in names))
-        live = {(store, key) for key in batch.column("key").to_pylist() if key is not None}
-        kept |= live & met
+        kept |= met & {(store, key) for key in batch.column("key").to_pylist()}
     return kept
 
 
@@ -227,10 +218,7 @@ def leftovers(
 
 
 def _explain(run: Run, text: str) -> Report:
-    """The story of a class of leftovers, or of the keys with some fields, batch by batch.
-
-    A word that is neither a class nor a key is refused before anything is read (CheckpointError).
-    """
+    # A word that is neither a class nor a key is refused before anything is read.
     if text not in _CLASSES and _WORD.fullmatch(text) and not _HEX.fullmatch(text):
         near = get_close_matches(text.casefold(), _CLASSES, n=1)
         hint = f", did you mean {near[0]}?" if near else ";"
@@ -279,27 +267,33 @@ def _report_of_keys(run: Run, limit: int) -> Report:
 def leftovers_report(judged: Judged, limit: int) -> Report:
     """Leftover keys, oldest first; then their counts by class, and the rules."""
     checkpoint, facts = judged.checkpoint, judged.facts
-    redact = judged.redact
+    words = lt.LeftoverWords.of(checkpoint, judged.redact)
     listed = facts.leftovers[:limit] if limit else facts.leftovers
     total = sum(count.fact.rows for count in facts.totals)
+    row_bytes = sum(count.fact.row_bytes for count in facts.totals)
     result = leftover_count(judged)
     more = f", the oldest {len(listed):,} of {total:,}" if len(listed) < total else ""
     keys = lt.LeftoverRow.table(
         f"leftover keys{more}",
-        lt.LeftoverWords.of(checkpoint, redact).rows(listed, lt.LeftoverRow),
+        words.rows(listed, lt.LeftoverRow),
         empty=_empty(checkpoint, facts),
     )
-    row_bytes = sum(count.fact.row_bytes for count in facts.totals)
-    of_rows = None if result is None else row_bytes
-    summary = lt.proof_window(judged) | {"leftovers": result, "leftover_row_bytes": of_rows}
+    summary = lt.proof_window(judged) | {"leftovers": result}
+    summary["leftover_row_bytes"] = None if result is None else row_bytes
     rules = [
         RuleRow(**store_ids(checkpoint, name), expires=expiry_text(rule), source=rule.source)
         for name, rule in _rules_of(checkpoint, facts)
     ]
-    listed_again = [_largest(checkpoint, facts, redact), lt.leftover_ages(judged)] if total else []
+    listed_again = []
+    if total:
+        # Stable: of the same size the oldest.
+        largest = sorted(facts.leftovers, key=lambda leftover: -leftover.fact.row_bytes)[:LARGEST]
+        rows = words.rows(largest, LargestLeftoverRow)
+        listed_again = [LargestLeftoverRow.table("largest leftovers", rows)]
+        listed_again.append(lt.leftover_ages(judged))
     tables = (
         *(keys, lt.class_table(judged), *lt.undecided_tables(judged), *listed_again),
-        *(*lt.undecided_keys(judged, redact, limit), lt.age_table(judged)),
+        *(*lt.undecided_keys(judged, judged.redact, limit), lt.age_table(judged)),
         *(*lt.retention_tables(judged), RuleRow.table("expiry rule of each store", rules)),
     )
     return _report(judged, tables, summary)
@@ -335,14 +329,6 @@ def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
     if unknown:
         return "none known, because no store has a known rule: see below"
     return "none possible, because no store has a rule by which rows expire: see below"
-
-
-def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> t.Table:
-    # Stable: of the same size the oldest.
-    largest = sorted(facts.leftovers, key=lambda observation: -observation.fact.row_bytes)
-    words = lt.LeftoverWords.of(checkpoint, redact)
-    rows = words.rows(largest[:LARGEST], LargestLeftoverRow)
-    return LargestLeftoverRow.table("largest leftovers", rows)
 
 
 def _rules_of(checkpoint: Checkpoint, facts: Facts) -> Iterator[tuple[StoreName, StoreRule]]:

@@ -109,7 +109,24 @@ def preflight(
     if before is not None and new_opened is not None:
         states = _same_rows(Opened.start(before, run.options), new_opened)
     lines = Preflight(old, side, conf, release, run.listed, states).lines()
-    return preflight_report(run, new_opened, lines, release)
+    ordered = sorted(lines, key=lambda line: (-line.rule.verdict.rank, line.rule.informs))
+    findings = [_finding(line) for line in ordered if line.rule.verdict is not Restarts.OK]
+    subject = run.subject(new_opened.listed if new_opened is not None else ())
+    counts = Counter(line.rule.verdict for line in lines)
+    summary = {
+        "new_checkpoint": None if new_opened is None else new_opened.checkpoint.root,
+        "spark": release,
+        "verdict": worst(lines).value,
+        **{f"lines_{verdict.value}": counts[verdict] for verdict in Restarts},
+    }
+    return subject.report(
+        "preflight",
+        (PreflightRow.table("what a restart depends on", list(map(_row, ordered))),),
+        summary,
+        findings=findings,
+        verdict=counted_verdict(findings, subject.problems, _cause(findings)),
+        rules=tuple(rule.kind for rule in RULES if rule.verdict is not Restarts.OK),
+    )
 
 
 def _same_rows(before: Opened, new: Opened) -> SameRows:
@@ -215,30 +232,6 @@ def _side(run: Opened) -> Side:
         raise CheckpointError(message, checkpoint.root)
     is_read = batch in checkpoint.logs.confs  # else it is a problem already
     return Side(checkpoint, query_sources(checkpoint.storage, batch) if is_read else ())
-
-
-def preflight_report(
-    run: Opened, new: Opened | None, lines: Sequence[Line], release: str
-) -> Report:
-    """The lines, worst first, and the verdict of the whole."""
-    ordered = sorted(lines, key=lambda line: (-line.rule.verdict.rank, line.rule.informs))
-    findings = [_finding(line) for line in ordered if line.rule.verdict is not Restarts.OK]
-    subject = run.subject(new.listed if new is not None else ())
-    counts = Counter(line.rule.verdict for line in lines)
-    summary = {
-        "new_checkpoint": None if new is None else new.checkpoint.root,
-        "spark": release,
-        "verdict": worst(lines).value,
-        **{f"lines_{verdict.value}": counts[verdict] for verdict in Restarts},
-    }
-    return subject.report(
-        "preflight",
-        (PreflightRow.table("what a restart depends on", list(map(_row, ordered))),),
-        summary,
-        findings=findings,
-        verdict=counted_verdict(findings, subject.problems, _cause(findings)),
-        rules=tuple(rule.kind for rule in RULES if rule.verdict is not Restarts.OK),
-    )
 
 
 def _finding(line: Line) -> Finding:

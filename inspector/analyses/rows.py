@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Annotated
 
 import pyarrow as pa
@@ -105,12 +105,9 @@ def _rows(
 ) -> Iterator[LiveRow]:
     names, problems = operator_names(subject.checkpoint), subject.problems
     words = StoreWords(subject.checkpoint, subject.redact)
-    left = limit or None
-    for chunk in row_chunks(batches, problems):
-        rows = decoded_rows(LiveRow, chunk, names, {"key": words, "value": words}, raw=raw)
-        yield from islice(rows, left)
-        if left is not None:
-            left -= min(left, len(chunk))
-            if not left:
-                break
+    rows = chain.from_iterable(
+        decoded_rows(LiveRow, chunk, names, {"key": words, "value": words}, raw=raw)
+        for chunk in row_chunks(batches, problems)
+    )
+    yield from islice(rows, limit or None)
     problems.extend(words.misfits())

@@ -39,13 +39,6 @@ _OF_OBJECTS = (
 )
 """What executors share that keep versions as maps of objects; others share nothing of it."""
 
-_CHANGES = (  # what is counted between a version and the one before
-    *("new_rows", "changed_rows", "same_value_rows", "removed_rows"),
-    *_OF_OBJECTS,
-    *("puts", "inserts", "updates", "same_value_puts", "same_value_put_bytes"),
-    *("removals", "absent_removals"),
-)
-
 
 class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
     """One store, operator or partition at one version."""
@@ -142,6 +135,7 @@ _MEASURED = (*_COUNTED, *_SUMS)
 _NOT_OF_CHANGES = ("rows", "key_bytes", "value_bytes", "raw_bytes", "delta_bytes", "snapshot_bytes")
 # What is known of a version only together with the one before.
 _OF_CHANGES = tuple(name for name in _MEASURED if name not in _NOT_OF_CHANGES)
+_CHANGES = tuple(name for name in _OF_CHANGES if name != "previous_row_bytes")
 VERSION_COLUMNS = (
     *t.PartitionRow.columns(),
     *(t.Column(name, t.Unit.ID) for name in ("version", "batch_id")),
@@ -219,11 +213,10 @@ REWRITTEN = (1, 2, 3, 5, 10, 20, 50, 100)  # newest versions, of which a line sa
 
 
 def _rewrites(judged: Judged) -> t.Table:
-    version = judged.version
-    merged = judged.facts.by_store(version)
     rows = []
+    merged = judged.facts.by_store(judged.version)
     for name, runs in sorted(judged.facts.sums(RewriteRuns).items()):
-        live = merged[name][version].rows
+        live = merged[name][judged.version].rows
         for n in REWRITTEN:
             keys = sum(count for length, count in runs.lengths.counts.items() if length >= n)
             if keys:
@@ -234,7 +227,7 @@ def _rewrites(judged: Judged) -> t.Table:
 
 def _version_rows(judged: Judged, by: str) -> Iterator[VersionRow]:
     checkpoint = judged.checkpoint
-    on_disk = () if checkpoint.provider.keeps_maps else _OF_OBJECTS
+    on_disk = dict.fromkeys(() if checkpoint.provider.keeps_maps else _OF_OBJECTS)
     for group, versions in facts_by_place(judged.facts, by).items():
         whole = whole_stores(checkpoint, versions)
         for version, version_facts in sorted(versions.items()):
@@ -242,7 +235,7 @@ def _version_rows(judged: Judged, by: str) -> Iterator[VersionRow]:
             changes = values_of_fields(version_facts, _CHANGES, is_known=not version_facts.rebased)
             yield VersionRow(
                 **size_columns(checkpoint, group, version, version_facts),
-                **(changes | dict.fromkeys(on_disk)),
+                **(changes | on_disk),
                 stores_read=version_facts.stores,
                 stores=whole[version],
                 changes_read=version_facts.stores - version_facts.rebased,

@@ -17,6 +17,7 @@ from inspector.analyses.shared.words import add_problems
 from inspector.decode.field_sizes import FieldBytes, RowBytes, nested_fields
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
+from inspector.facts.size_distributions import SizeCounts
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts
@@ -67,24 +68,21 @@ def size_columns(
     checkpoint: Checkpoint, group: Place, version: int, facts: VersionFacts
 ) -> dict[str, Any]:
     """What names a line, and its sizes: the columns of :class:`SizeRow`."""
-    sizes = {"key": facts.key_sizes, "value": facts.value_sizes, "row": facts.row_sizes}
-    quantiles = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
-    return {
+    columns: dict[str, Any] = {
         "operator_id": group[0],
         "operator_name": operator_names(checkpoint).get(group[0]),
         "store_name": group[1] or None,
         "partition_id": None if group[2] < 0 else group[2],
         "version": version,
         "batch_id": version - 1,
-        "rows": facts.rows,
-        **{f"{part}_bytes": getattr(facts, f"{part}_bytes") for part in sizes},
-        **{
-            f"{part}_bytes_{name}": of_part.quantile(share)
-            for part, of_part in sizes.items()
-            for name, share in quantiles
-        },
-        **{f"{part}_bytes_max": of_part.max for part, of_part in sizes.items()},
+        **fields_of(facts, "rows", "key_bytes", "value_bytes", "row_bytes"),
     }
+    for part in ("key", "value", "row"):
+        sizes: SizeCounts = getattr(facts, f"{part}_sizes")
+        for percent in (50, 90, 99):
+            columns[f"{part}_bytes_p{percent}"] = sizes.quantile(percent / 100)
+        columns[f"{part}_bytes_max"] = sizes.max
+    return columns
 
 
 def size_table(judged: Judged, by: str = "store") -> t.Table:
@@ -102,11 +100,10 @@ def facts_by_place(
     """Facts summed by place, of all versions or one: place -> version -> facts, sorted by place."""
     groups: dict[Place, dict[int, list[VersionFacts]]] = {}
     for (store, version), version_facts in facts.versions.items():
-        if only not in (None, version):
-            continue
-        name = "" if by == "operator" else store.store_name
-        group = store.operator_id, name, store.partition_id if by == "partition" else -1
-        groups.setdefault(group, {}).setdefault(version, []).append(version_facts)
+        if only in (None, version):
+            name = "" if by == "operator" else store.store_name
+            group = store.operator_id, name, store.partition_id if by == "partition" else -1
+            groups.setdefault(group, {}).setdefault(version, []).append(version_facts)
     return {
         group: {version: sum_of(parts) for version, parts in versions.items()}
         for group, versions in sorted(groups.items())
@@ -183,8 +180,8 @@ def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow
                 type=f"struct<{ddl}>" if isinstance(data_type, sparktypes.StructType) else ddl,
                 # A struct that is null has no row, and so no words of its fields.
                 rows=row_bytes.rows if within is None else line.word_bytes // sparktypes.SLOT_BYTES,
-                **fields_of(line, "nulls", "word_bytes", "variable_bytes"),
-                **fields_of(line, "padding_bytes", "bytes"),
+                **vars(line),
+                bytes=line.bytes,
                 share=_share(line.bytes, total),
             )
         overhead = row_bytes.null_bit_bytes + row_bytes.other_bytes

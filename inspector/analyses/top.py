@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, groupby
+from itertools import chain
 from typing import Annotated
 
 import numpy as np
@@ -28,7 +28,9 @@ from inspector.model import Redact, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.quantities import count_text, percent_text
 from inspector.render import tabular as t
+from inspector.render.plain import fields_of
 from inspector.render.report import Report
+from inspector.sums import group_by
 
 _RANKED_BY = {
     TopBy.KEY_BYTES: "key bytes",
@@ -125,11 +127,17 @@ def top(
 ) -> Report:
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions."""
     run = Run.start(path, options)
-    facts = run.facts(replace(KEYS_BY_RANK, top=limit))
+    judged = run.judge(run.facts(replace(KEYS_BY_RANK, top=limit)))
     measures = tuple(TopBy) if by is None else (TopBy(by),)
-    judged = run.judge(facts)
     joins = any(observation.fact.by is TopBy.NUMBER for observation in judged.facts.of(TopKey))
-    rankings = _rankings(judged, limit, measures)
+    by_ranking = group_by(
+        _rows(judged, limit, measures), lambda row: (row.operator_id, row.store_name, row.by)
+    )
+    # Those of the sides of a join first, the most uneven before.
+    joined = TopBy.NUMBER.value
+    rankings = sorted(
+        by_ranking.values(), key=lambda rows: -(rows[0].share or 0) if rows[0].by == joined else 0
+    )
     ties = _ties(rankings) if by is None else []
     shown = [rows for rows in rankings if rows not in ties]
     empty = None if joins or measures != (TopBy.NUMBER,) else NO_JOIN
@@ -163,22 +171,20 @@ def _entries(judged: Judged, limit: int) -> Iterator[EntriesRow]:
                 yield EntriesRow(**ids, partition_id=item.store.partition_id, **counts)
 
 
-def _ties(rankings: Iterable[Sequence[TopRow]]) -> list[Sequence[TopRow]]:
+def _ties(rankings: Iterable[list[TopRow]]) -> list[list[TopRow]]:
     """Rankings of keys that are all equal, where their operator has one that says more."""
-    ties, leading = [], dict[int, Sequence[TopRow]]()
+    ties, leading = [], dict[int, list[TopRow]]()
     for rows in rankings:
         ends = [row.last_put_version if row.by == TopBy.OLDEST.value else row.share for row in rows]
-        tied = len(rows) > 1 and ends[0] == ends[-1]
         leader = leading.setdefault(rows[0].operator_id, rows)
-        if tied and leader is not rows:
+        if leader is not rows and len(rows) > 1 and ends[0] == ends[-1]:
             ties.append(rows)
     return ties
 
 
 def _title(limit: int, measures: Sequence[TopBy], rankings: Sequence[Sequence[TopRow]]) -> str:
     text = "the first key" if limit == 1 else f"the first {limit} keys"
-    several = len(measures) > 1
-    text += " by each ranking" if several else f" by {_RANKED_BY[measures[0]]}"
+    text += " by each ranking" if len(measures) > 1 else f" by {_RANKED_BY[measures[0]]}"
     if not rankings or rankings[0][0].by != TopBy.NUMBER.value:
         return text
     row, last = rankings[0][0], rankings[0][-1]
@@ -189,30 +195,18 @@ def _title(limit: int, measures: Sequence[TopBy], rankings: Sequence[Sequence[To
     return f"{key} has {percent_text(row.share)} of the rows of the {side} side; {text}"
 
 
-def _rankings(judged: Judged, limit: int, measures: Sequence[TopBy]) -> list[Sequence[TopRow]]:
-    """The rows of each ranking: those of the sides of a join first, the most uneven before."""
-    rows = _rows(judged, limit, measures)
-    by_ranking = groupby(rows, lambda row: (row.operator_id, row.store_name, row.by))
-    rankings = [list(rows) for _, rows in by_ranking]
-    joined = TopBy.NUMBER.value
-    return sorted(rankings, key=lambda r: -(r[0].share or 0) if r[0].by == joined else 0)
-
-
 def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[TopRow]:
     checkpoint, facts, redact = judged.checkpoint, judged.facts, judged.redact
     totals = _totals(facts, judged.version)
     words = StoreWords(checkpoint, redact)
-    store_names = sorted({observation.store.name for observation in facts.of(TopKey)})
-    for store_name in store_names:
+    for store_name in sorted({observation.store.name for observation in facts.of(TopKey)}):
         for by in measures:
             seen = (s for s in facts.of(TopKey) if s.store.name == store_name and s.fact.by is by)
-            of_store = list(seen)
-            ranked = merge_top(of_store, limit)
+            ranked = merge_top(list(seen), limit)
             keys = words.keys(store_name, [top_key.fact.key for top_key in ranked])
             for rank, (key, top_key) in enumerate(zip(keys, ranked, strict=True), 1):
                 rows, put = top_key.fact, top_key.fact.last_put_version
-                total = totals.get((store_name, by))
-                size = rows.key_bytes + rows.value_bytes
+                total, size = totals.get((store_name, by)), rows.key_bytes + rows.value_bytes
                 amount = size if by is TopBy.OLDEST else rows.amount
                 yield TopRow(
                     by=by.value,
@@ -221,11 +215,8 @@ def _rows(judged: Judged, limit: int, measures: Sequence[TopBy]) -> Iterator[Top
                     partition_id=top_key.store.partition_id,
                     key=key,
                     key_hex=rows.key.hex() if redact is Redact.NONE else None,
-                    key_bytes=rows.key_bytes,
-                    value_bytes=rows.value_bytes,
+                    **fields_of(rows, "key_bytes", "value_bytes", "puts", "last_put_version"),
                     row_bytes=size,
-                    puts=rows.puts,
-                    last_put_version=put,
                     last_put_batch=None if put is None else put - 1,
                     join_rows=rows.amount if by is TopBy.NUMBER else None,
                     share=amount / total if total else None,

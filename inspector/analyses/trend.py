@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -125,11 +126,10 @@ def trend(
         CommitRow.table("newest committed batches, the longest idle first", commits[:most]),
     )
     lines = _lines(audits, growth, sorted(times)), _findings_line(audits, sorted(times))
-    charts = (*lines, _idle_bars(commits))
     headings = ("Growth", "Findings", "Commits")
     summary: dict[str, Any] = {"audits": len(times), "checkpoints": len(commits)}
     summary |= {"newest_audit_ms": newest or None, "days": days}
-    parts = zip(headings, charts, tables, strict=True)
+    parts = zip(headings, (*lines, _idle_bars(commits)), tables, strict=True)
     sections = [page.Section(of.name, heading, [*blocks, of]) for heading, blocks, of in parts]
     return Report("trend", path, summary, tables, page=sections)
 
@@ -167,16 +167,13 @@ def _standing(audits: pa.Table) -> Iterator[StandingRow]:
     by_finding = standing.group_by([*_STORE, "finding"]).aggregate([("audited", "distinct")])
     for row in by_finding.to_pylist():
         audits_of_store, having = times[_place(row)], set(row["audited_distinct"])
-        without = next(
-            (i for i, time in enumerate(reversed(audits_of_store)) if time not in having), None
-        )
-        audits_in_row = len(audits_of_store) if without is None else without
-        if audits_in_row:
+        in_row = list(takewhile(having.__contains__, reversed(audits_of_store)))
+        if in_row:
             yield StandingRow(
                 **{name: row[name] for name in (*_STORE, "finding")},
-                since_ms=audits_of_store[-audits_in_row],
-                audits=audits_in_row,
-                is_since_first=without is None,
+                since_ms=in_row[-1],
+                audits=len(in_row),
+                is_since_first=len(in_row) == len(audits_of_store),
             )
 
 

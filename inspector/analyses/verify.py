@@ -19,7 +19,6 @@ from inspector.exceptions import CheckpointError
 from inspector.facts.checks import ChecksPassed
 from inspector.findings.judge import judge_integrity
 from inspector.light_dataclasses import replace
-from inspector.merge.collect import Facts
 from inspector.model import KINDS_OF_SUMS, Subset
 from inspector.providers.common_names import main_path
 from inspector.render import tabular as t
@@ -132,8 +131,7 @@ def verify(
     report = verify_report(replace(judged, subset=part))
     if part is None:
         return report
-    proven = not report.problems
-    sentence = proofs.sentence(run.checkpoint.root, part, proven=proven)
+    sentence = proofs.sentence(run.checkpoint.root, part, proven=not report.problems)
     return replace(report, notes=(*report.notes, OF_SUBSET, sentence))
 
 
@@ -143,8 +141,7 @@ def verify_report(judged: Judged) -> Report:
     findings = judge_integrity(
         checkpoint, version, facts, judged.problems, judged.thresholds, judged.next_start
     )
-    layouts = [layout for operator in checkpoint.operators for layout in operator.layout.stores]
-    passed = facts.checks
+    layouts, passed = checkpoint.layout.stores, facts.checks
     files = {f.path for layout in layouts for f in layout.files if is_state(f, version)}
     sums = {f.path: f for layout in layouts for f in layout.files if f.kind in KINDS_OF_SUMS}
     whole = judged.subset is None
@@ -168,20 +165,7 @@ def verify_report(judged: Judged) -> Report:
             "raw_bytes": sum(f.raw_bytes for f in facts.versions.values()),
             "rows": judged.total.rows,
         }
-    table = ProblemRow.table("problems", [problem_row(problem) for problem in judged.problems])
-    return judged.report(
-        "verify",
-        (table, _by_store(facts)),
-        summary,
-        notes=vouching_notes(judged, facts if whole else None),
-        footnotes=(FOOTNOTE,),
-        findings=findings,
-        verdict=verdict_on_files(judged, findings),
-    )
-
-
-def _by_store(facts: Facts) -> t.Table:
-    rows = [
+    checks = [
         CheckRow(
             operator_id=name.operator_id,
             store_name=name.store_name,
@@ -191,4 +175,13 @@ def _by_store(facts: Facts) -> t.Table:
         )
         for name, store in sorted(facts.sums(ChecksPassed).items())
     ]
-    return CheckRow.table("checksum coverage by store", rows)
+    table = ProblemRow.table("problems", [problem_row(problem) for problem in judged.problems])
+    return judged.report(
+        "verify",
+        (table, CheckRow.table("checksum coverage by store", checks)),
+        summary,
+        notes=vouching_notes(judged, facts if whole else None),
+        footnotes=(FOOTNOTE,),
+        findings=findings,
+        verdict=verdict_on_files(judged, findings),
+    )

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from time import monotonic, sleep
 from typing import Annotated, Any
 
 from inspector.analyses.shared import opening
 from inspector.analyses.shared import options as o
-from inspector.analyses.shared.conclusion import findings_of, verdict_of
+from inspector.analyses.shared.conclusion import findings_of, metrics_of, verdict_of
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Judged, batch_columns, values_of_fields
+from inspector.analyses.shared.judged import batch_columns, values_of_fields
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run, work_of
 from inspector.checkpoint.logfile import STORAGE_SLUG
-from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
+from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Request
 from inspector.engines.engine import Job
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import NotACheckpointError, OutpacedError
 from inspector.facts.registry import facts_schema
-from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding
-from inspector.findings.metrics import values_of
 from inspector.findings.verdict import level_of
 from inspector.light_dataclasses import dataclass, field
 from inspector.merge.collect import Facts, collect
@@ -213,11 +211,11 @@ class Following:
         tasks = run.tasks(FACTS)
         if self._read:
             # A few deltas: how many bytes all files have would say nothing of the progress.
-            work = [work_of(task) for task in tasks]
-            result = self._engine.run(Job(self._followed, facts_schema(), work))
+            job = Job(self._followed, facts_schema(), list(map(work_of, tasks)))
+            batches = self._engine.run(job)
         else:
-            result = run.map(self._followed, tasks)
-        facts, self._read = collect(result), True
+            batches = run.map(self._followed, tasks)
+        facts, self._read = collect(batches), True
         return BatchSeen(run, facts, tuple(self._notes))
 
 
@@ -345,11 +343,20 @@ def _report(seen: BatchSeen, earlier: _Findings) -> tuple[Report, _Findings]:
     findings = findings_of(judged)
     result = {(f.kind.id, f.operator_id, f.store_name): f for f in findings}
     new = [f for at, f in result.items() if at not in earlier or earlier[at].severity != f.severity]
-    row = _row(
-        judged,
+    gone = [finding for at, finding in earlier.items() if at not in result]
+    checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
+    stores_read = sum(of_version == version for _, of_version in facts.versions)
+    changes = ("puts", "inserts", "updates", "same_value_puts", "removals", "delta_bytes")
+    row = WatchedBatchRow(
+        **batch_columns(checkpoint, version),
+        **values_of_fields(judged.total, changes, is_known=not judged.total.rebased),
+        **values_of_fields(judged.total, ("rows", "row_bytes"), is_known=stores_read > 0),
+        leftovers=sum(count.fact.rows for count in facts.totals),
+        stores_read=stores_read,
+        stores=len(checkpoint.layout.stores),
         level=level_of(findings, judged.problems).value,
-        findings_new=_short(new),
-        findings_gone=_short(f for at, f in earlier.items() if at not in result),
+        findings_new=[fields_of(finding_row(finding), *_FINDING) for finding in new],
+        findings_gone=[fields_of(finding_row(finding), *_FINDING) for finding in gone],
     )
     verdict = verdict_of(judged, findings)
     report = judged.report(
@@ -358,34 +365,6 @@ def _report(seen: BatchSeen, earlier: _Findings) -> tuple[Report, _Findings]:
         notes=seen.notes,
         findings=findings,
         verdict=verdict,
-        metrics=values_of(
-            verdict,
-            file_bytes=state_file_bytes(judged.checkpoint),
-            leftover_bytes=sum(total.fact.row_bytes for total in judged.facts.totals),
-            lag_ms=row.lag_ms,
-        ),
+        metrics=metrics_of(judged, verdict),
     )
     return report, result
-
-
-def _short(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    return [fields_of(finding_row(finding), *_FINDING) for finding in findings]
-
-
-def _row(judged: Judged, level: str, findings_new: Any, findings_gone: Any) -> WatchedBatchRow:
-    checkpoint, version = judged.checkpoint, judged.version
-    stores = sum(len(operator.layout.stores) for operator in checkpoint.operators)
-    of_version = [of for (_, v), of in judged.facts.versions.items() if v == version]
-    total = sum(of_version, VersionFacts())
-    changes = ("puts", "inserts", "updates", "same_value_puts", "removals", "delta_bytes")
-    return WatchedBatchRow(
-        **batch_columns(checkpoint, version),
-        **values_of_fields(total, changes, is_known=not total.rebased),
-        **values_of_fields(total, ("rows", "row_bytes"), is_known=bool(of_version)),
-        leftovers=sum(count.fact.rows for count in judged.facts.totals),
-        stores_read=len(of_version),
-        stores=stores,
-        level=level,
-        findings_new=findings_new,
-        findings_gone=findings_gone,
-    )
