@@ -392,8 +392,7 @@ class RungRow(t.Row, table="ladder"):
     meaning: t.Meaning
 
 
-def off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
-    """The sizes of state that no executor keeps on its heap, exact; the limits of what is kept."""
+def _off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
     stores = len(judged.checkpoint.layout.folders)
     ladder = RungRow.table("size ladder", list(_exact_rungs(judged)))
     confs = "these are those of --rocksdb-conf, and Spark's defaults"
@@ -550,13 +549,17 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     run = Run.start(path, options)
     confs = RocksDbMemory.of(rocksdb_confs)
     given = MemoryOptions(retain, executors, cores, heap, jdk, spark, state_percent, confs)
-    report = memory_report if run.checkpoint.provider.keeps_maps else off_heap_report
-    return report(run.judge(run.facts(FACTS)), given)
+    return memory_report(run.judge(run.facts(FACTS)), given)
 
 
 def memory_report(judged: Judged, options: MemoryOptions) -> Report:
-    """The ladder; executors; the heap by store; what-ifs (CheckpointError: no such Spark)."""
+    """The ladder; executors; the heap by store; what-ifs (CheckpointError: no such Spark).
+
+    Of state that is not on a heap: the ladder up to the rows; what is kept outside of the heap.
+    """
     checkpoint, version = judged.checkpoint, judged.version
+    if not checkpoint.provider.keeps_maps:
+        return _off_heap_report(judged, options)
     spark = options.spark or spark_of(checkpoint, version)
 
     @cache

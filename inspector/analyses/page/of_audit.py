@@ -44,11 +44,11 @@ def page_of(run: Run, judged: Judged, report: Report) -> Sequence[Section]:
     tables, versions = _by_name(report), charts.Versions(judged)
     memory, sharing = memory_report(judged, MemoryOptions()), sharing_report(judged, "store")
     timeline, fields = timeline_report(judged), fields_report(judged)
-    of_memory, of_timeline = _by_name(memory), _by_name(timeline)
+    of_timeline = _by_name(timeline)
     sizes: list[Block] = [
-        charts.ladder_chart(of_memory["ladder"]),
+        charts.ladder_chart(memory.primary),
         size_table(judged),
-        of_memory["what_ifs"],
+        memory.tables[-1],  # what would reduce the heap; of RocksDB, what is kept outside of it
     ]
     batches: list[Block] = [
         *charts.state_charts(versions, of_timeline["batches"]),

@@ -16,7 +16,7 @@ from inspector.discovery.tasks import Request
 from inspector.merge.collect import Facts
 from inspector.model import Redact
 from inspector.render.cells import summary_name
-from inspector.render.page import Section, Text
+from inspector.render.page import BarChart, Section, Text
 from inspector.render.renderers import render
 from inspector.render.tabular import Table
 from tests.cli.support import checkpoint_of, copy_of
@@ -40,6 +40,17 @@ def test_a_page_has_all_its_sections(case: str) -> None:
     assert [section.name for section in page] == SECTIONS
     assert all(section.blocks for section in page)
     assert all(column.doc for table in tables_of(page).values() for column in table.columns)
+
+
+def test_state_in_rocksdb_has_the_sizes_of_its_rows_and_no_heap() -> None:
+    path = checkpoint_of("rocksdb_session_window")
+    page = page_of(path)
+    (chart,) = (b for b in page[0].blocks if isinstance(b, BarChart))
+    sizes = {bar.label: bar.parts[0] for bar in chart.bars}
+    total = api.sizes(str(path)).summary["row_bytes"]
+    assert sizes["rows"] == sizes["keys"] + sizes["values"] == total > 0
+    assert not any("heap" in label for label in sizes)
+    assert {"off_heap"} == tables_of(page).keys() & {"off_heap", "what_ifs"}
 
 
 def test_without_it_a_report_has_no_page_and_asks_for_no_more() -> None:
