@@ -12,7 +12,6 @@ from inspector.analyses.shared import options as o
 from inspector.analyses.shared import stores
 from inspector.analyses.shared.declare import TableOptions, analysis
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.model import ProblemMode
 from inspector.render.report import Report
@@ -28,13 +27,13 @@ def _check(options: Mapping[str, Any]) -> str | None:
 @analysis(uses=(o.ENGINE, o.KEYS, o.STATE), files=True, check=_check)
 def export(
     what: Annotated[
-        Literal["rows", "changes"], Option("Export the rows of a version, or all changes.")
+        Literal["rows", "changes"], o.Option("Export the rows of a version, or all changes.")
     ],
     path: str | Opened,
-    options: Options | None = None,
+    options: o.Options | None = None,
     *,
-    from_batch: Annotated[int, Option("Skip changes before this batch.", minimum=0)] = 0,
-    raw: Annotated[bool, Option("Add the UnsafeRow bytes of key and value.")] = False,
+    from_batch: Annotated[int, o.Option("Skip changes before this batch.", minimum=0)] = 0,
+    raw: Annotated[bool, o.Option("Add the UnsafeRow bytes of key and value.")] = False,
     mode: str = ProblemMode.PERMISSIVE.value,
 ) -> list[stores.StoreTable]:
     """The rows of a version, or every change, as Parquet, Arrow, CSV or NDJSON.

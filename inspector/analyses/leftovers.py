@@ -19,7 +19,6 @@ from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.judged import Judged, expiry_text, store_ids, vouching_notes
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import HashedKeys, live_batches, narrowed, of_one_version
 from inspector.arrays import concatenate
@@ -191,11 +190,11 @@ LEFTOVERS_DATA = fact_table(
 )
 def leftovers(
     path: str | Opened,
-    options: Options | None = None,
+    options: o.Options | None = None,
     *,
     explain: Annotated[
         str | None,
-        View(
+        o.View(
             "Explain a key (in any form of --key), or a class of leftovers, batch by batch.",
             metavar="KEY|CLASS",
         ),

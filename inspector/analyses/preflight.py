@@ -14,17 +14,8 @@ from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import STORAGE, Option, Options, View
 from inspector.discovery.query_sources import query_sources
 from inspector.exceptions import CheckpointError
+from inspector.findings import restart_judgement as judgement
 from inspector.findings.finding import Finding
-from inspector.findings.restart_judgement import (
-    AVRO,
-    ENCODING,
-    Line,
-    Preflight,
-    SameRows,
-    Side,
-    alike_fields,
-    worst,
-)
 from inspector.findings.restart_rules import RELEASES, RULES, Restarts, release_of
 from inspector.findings.verdict import Cause, Level, level_of
 from inspector.operators.transform_with_state import TTL_FIELD
@@ -108,7 +99,7 @@ def preflight(
     states = None
     if before is not None and new_opened is not None:
         states = _same_rows(Opened.start(before, run.options), new_opened)
-    lines = Preflight(old, side, conf, release, run.listed, states).lines()
+    lines = judgement.Preflight(old, side, conf, release, run.listed, states).lines()
     ordered = sorted(lines, key=lambda line: (-line.rule.verdict.rank, line.rule.informs))
     findings = [_finding(line) for line in ordered if line.rule.verdict is not Restarts.OK]
     subject = run.subject(new_opened.listed if new_opened is not None else ())
@@ -116,7 +107,7 @@ def preflight(
     summary = {
         "new_checkpoint": None if new_opened is None else new_opened.checkpoint.root,
         "spark": release,
-        "verdict": worst(lines).value,
+        "verdict": judgement.worst(lines).value,
         **{f"lines_{verdict.value}": counts[verdict] for verdict in Restarts},
     }
     return subject.report(
@@ -129,7 +120,7 @@ def preflight(
     )
 
 
-def _same_rows(before: Opened, new: Opened) -> SameRows:
+def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
     sides = [
         {(o.operator_id, s): of for o in run.checkpoint.query for s, of in o.schemas.items()}
         for run in (before, new)
@@ -137,12 +128,12 @@ def _same_rows(before: Opened, new: Opened) -> SameRows:
     groups = {
         store: fields
         for store, schema in sides[0].items()
-        if any(fields := (alike_fields(schema.key), alike_fields(schema.value)))
+        if any(fields := (judgement.alike_fields(schema.key), judgement.alike_fields(schema.value)))
     }
     evolved = {
         store: set.intersection(*({f.name for f in side[store].value.fields} for side in sides))
         for store in sides[0].keys() & sides[1].keys()
-        if before.checkpoint.logs.conf_for(0, ENCODING).value == AVRO
+        if before.checkpoint.logs.conf_for(0, judgement.ENCODING).value == judgement.AVRO
         and sides[0][store].value != sides[1][store].value
     }
     reads = [_RehearsedRows(run, groups, evolved) for run in (before, new)]
@@ -156,7 +147,7 @@ def _same_rows(before: Opened, new: Opened) -> SameRows:
         values[store] = len({key for key, _ in differing}) - keys[store]
     indistinct = groups.keys() - reads[0].distinct
     unread = next(filter(None, (read.unread for read in reads)), "")
-    return SameRows(_side(before), rows, keys, values, indistinct, unread)
+    return judgement.SameRows(_side(before), rows, keys, values, indistinct, unread)
 
 
 _Store = tuple[int, str]
@@ -224,17 +215,17 @@ def _without_clock(word: Any, store: str) -> Any:
     ]
 
 
-def _side(run: Opened) -> Side:
+def _side(run: Opened) -> judgement.Side:
     """A checkpoint, with the sources of its newest batch; CheckpointError if none was planned."""
     checkpoint, batch = run.checkpoint, run.checkpoint.logs.last_offset
     if batch is None:
         message = "no batch was planned, so there is nothing to compare"
         raise CheckpointError(message, checkpoint.root)
     is_read = batch in checkpoint.logs.confs  # else it is a problem already
-    return Side(checkpoint, query_sources(checkpoint.storage, batch) if is_read else ())
+    return judgement.Side(checkpoint, query_sources(checkpoint.storage, batch) if is_read else ())
 
 
-def _finding(line: Line) -> Finding:
+def _finding(line: judgement.Line) -> Finding:
     kind = line.rule.kind
     # Both sides as far as it has them: ``min, max before, max, min now``.
     texts = [f"{side} {word}" for side, word in ((line.old, "before"), (line.new, "now")) if side]
@@ -251,7 +242,7 @@ def _cause(findings: Sequence[Finding]) -> Cause | None:
     return Cause(first, sentence, None, None, None, f"{first.next_step}.", first.command)
 
 
-def _row(line: Line) -> PreflightRow:
+def _row(line: judgement.Line) -> PreflightRow:
     return PreflightRow(
         verdict=line.rule.verdict.value,
         spark=" ".join(filter(None, (line.rule.spark, line.detail))),

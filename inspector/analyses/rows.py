@@ -13,7 +13,6 @@ from inspector.analyses.shared import stores
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject, operator_names, vouching_notes
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords, decoded_rows, row_chunks
 from inspector.model import Redact
@@ -51,7 +50,7 @@ ROWS_DATA = stores.store_table(
 )
 def rows(
     path: str | Opened,
-    options: Options | None = None,
+    options: o.Options | None = None,
     *,
     raw: Annotated[bool, o.RAW] = False,
     limit: Annotated[int, o.LIMIT] = 0,

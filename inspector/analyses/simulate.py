@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged, store_ids
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_heaps import heap_by_store, usual_layout
 from inspector.discovery.checkpoint import Operator
@@ -123,6 +123,11 @@ def _wrong(values: Mapping[str, Any]) -> str | None:
 
 FACTS = Request(expiring=True)
 
+_duration = partial(o.Option, metavar="DURATION")
+_DEDUP_WITHIN = (
+    "Replace the deduplication with dropDuplicatesWithinWatermark and this watermark delay."
+)
+
 
 @analysis(
     uses=(o.RULES, o.REPLAY),
@@ -133,32 +138,19 @@ FACTS = Request(expiring=True)
 )
 def simulate(  # noqa: PLR0913 - each change is an option of the command
     path: str | Opened,
-    options: Options | None = None,
+    options: o.Options | None = None,
     *,
-    watermark_delay: Annotated[
-        str | None, Option("Delay of withWatermark, such as 1h.", metavar="DURATION")
-    ] = None,
+    watermark_delay: Annotated[str | None, _duration("Delay of withWatermark, such as 1h.")] = None,
     timeout: Annotated[
-        str | None,
-        Option("Timeout of group state after the last call for a key.", metavar="DURATION"),
+        str | None, _duration("Timeout of group state after the last call for a key.")
     ] = None,
     ttl: Annotated[
-        str | None, Option("TTL of the state variables of transformWithState.", metavar="DURATION")
+        str | None, _duration("TTL of the state variables of transformWithState.")
     ] = None,
-    dedup_within: Annotated[
-        str | None,
-        Option(
-            "Replace the deduplication with dropDuplicatesWithinWatermark and this watermark "
-            "delay.",
-            metavar="DURATION",
-        ),
-    ] = None,
+    dedup_within: Annotated[str | None, _duration(_DEDUP_WITHIN)] = None,
     old_delay: Annotated[
         str | None,
-        Option(
-            "Current watermark delay of the query, if its schemas do not record it.",
-            metavar="DURATION",
-        ),
+        _duration("Current watermark delay of the query, if its schemas do not record it."),
     ] = None,
 ) -> Report:
     """Simulate another watermark delay, timeout or TTL: rows, bytes and heap, now and at peak.

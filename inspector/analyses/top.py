@@ -13,7 +13,6 @@ from inspector.analyses.shared import options as o
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged, store_ids
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords
 from inspector.arrays import median
@@ -120,10 +119,10 @@ KEYS_BY_RANK = Request(top=5)
 )
 def top(
     path: str | Opened,
-    options: Options | None = None,
+    options: o.Options | None = None,
     *,
-    limit: Annotated[int, View("Number of keys in each ranking.", minimum=1)] = KEYS_BY_RANK.top,
-    by: Annotated[TopBy | None, View("Show only this ranking.  [default: all]")] = None,
+    limit: Annotated[int, o.View("Number of keys in each ranking.", minimum=1)] = KEYS_BY_RANK.top,
+    by: Annotated[TopBy | None, o.View("Show only this ranking.  [default: all]")] = None,
 ) -> Report:
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions."""
     run = Run.start(path, options)

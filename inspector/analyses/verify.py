@@ -11,7 +11,6 @@ from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged, vouching_notes
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.discovery.checksums import is_state
 from inspector.discovery.tasks import Request
@@ -101,11 +100,11 @@ def _wrong_subset(subset: str | None, *, remembered: bool) -> str | None:
 )
 def verify(
     path: str | Opened,
-    options: Options | None = None,
+    options: o.Options | None = None,
     *,
     subset: Annotated[
         str | None,
-        Option(
+        o.Option(
             "Decode and check one part of the state files, chosen by the hash of their names: "
             "1/24, or next/24 for the part that --history shows was checked longest ago. No "
             "version is replayed.",

@@ -11,7 +11,6 @@ from inspector.analyses.shared import options as o
 from inspector.analyses.shared.conclusion import findings_of, metrics_of, verdict_of
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import batch_columns, values_of_fields
-from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run, work_of
 from inspector.checkpoint.logfile import STORAGE_SLUG
 from inspector.discovery.checkpoint import Checkpoint
@@ -78,7 +77,7 @@ class Following:
     """
 
     path: str
-    options: Options
+    options: o.Options
     last: int = 1
     _seen: int | None = None
     _query: str | None = None
@@ -278,21 +277,21 @@ def _check(parsed: Mapping[str, Any]) -> str | None:
 )
 def watch(  # noqa: PLR0913 - each is an option of the command
     path: str,
-    options: Options | None = None,
+    options: o.Options | None = None,
     *,
     interval: Annotated[
-        float, Option("Seconds between checks of the checkpoint.", metavar="SECONDS")
+        float, o.Option("Seconds between checks of the checkpoint.", metavar="SECONDS")
     ] = 10.0,
     until: Annotated[
-        int | None, Option("Stop after this batch.", minimum=0, metavar="BATCH")
+        int | None, o.Option("Stop after this batch.", minimum=0, metavar="BATCH")
     ] = None,
     duration: Annotated[
         str | None,
-        Option("Stop after this time, such as 90s, 10m or 2h.", metavar="DURATION", flag="--for"),
+        o.Option("Stop after this time, such as 90s, 10m or 2h.", metavar="DURATION", flag="--for"),
     ] = None,
-    last: Annotated[int, Option("Start from the last N restorable batches.", minimum=0)] = 1,
+    last: Annotated[int, o.Option("Start from the last N restorable batches.", minimum=0)] = 1,
     wait: Annotated[
-        bool, Option("Wait for the checkpoint to appear if it does not exist yet.")
+        bool, o.Option("Wait for the checkpoint to appear if it does not exist yet.")
     ] = False,
 ) -> Iterator[Report]:
     """Follow a running query: a line for each batch, and findings as they appear and go.
@@ -315,14 +314,14 @@ def watch(  # noqa: PLR0913 - each is an option of the command
     """
     ends = None if duration is None else monotonic() + parse_duration(duration) / 1000
     pace = Pace(interval, until, ends)
-    following = _begin(path, options or Options(), last, pace if wait else None)
+    following = _begin(path, options or o.Options(), last, pace if wait else None)
     result: _Findings = {}
     for seen in following.batches(pace) if following is not None else ():
         report, result = _report(seen, result)
         yield report
 
 
-def _begin(path: str, options: Options, last: int, pace: Pace | None) -> Following | None:
+def _begin(path: str, options: o.Options, last: int, pace: Pace | None) -> Following | None:
     """Follow what is there, or what comes while the pace lasts; None if nothing came."""
     while True:
         try:
