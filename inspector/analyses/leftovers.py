@@ -127,9 +127,7 @@ def leftover_rows(request: FactTableTask) -> RowsOfFacts:
 
     def rows(facts: Facts) -> Sequence[Mapping[str, Any]]:
         resolved = request.resolution.resolved(facts.of(Leftover))
-        result = [
-            leftover for leftover in resolved if leftover.fact.certainty is not Certainty.UNDECIDED
-        ]
+        result = [item for item in resolved if item.fact.certainty is not Certainty.UNDECIDED]
         if request.task.key or request.task.where:
             result = select_leftovers(result, [request.task], rows_of)
         return list(map(t.values, words.rows(result, lt.LeftoverRow)))

@@ -119,27 +119,21 @@ class RocksDbMemory:
             waiting = f"on {of}, of the above: changes that no table has yet"
             buffers = round(self.maxMemoryUsageMB * _MB * self.writeBufferCacheRatio)
             rows = [
-                _off_heap_row("all of RocksDB", most, None, "soft", all_of_it),
-                _off_heap_row("write buffers", buffers * (executors or 1), None, "soft", waiting),
+                _limit("all of RocksDB", most, None, "soft", all_of_it),
+                _limit("write buffers", buffers * (executors or 1), None, "soft", waiting),
             ]
         else:
             blocks, buffers = (mb * stores * _MB for mb in (self.blockCacheSizeMB, self.buffers_mb))
             opened = "of every table that is open; bounded memory charges them to the cache"
             rows = [
-                _off_heap_row(
-                    "block cache", blocks, stores, "kept", "blocks of tables that were read"
-                ),
-                _off_heap_row(
-                    "write buffers", buffers, stores, "kept", "changes that no table has yet"
-                ),
-                _off_heap_row("indexes and filters", None, stores, "none", opened),
+                _limit("block cache", blocks, stores, "kept", "blocks of tables that were read"),
+                _limit("write buffers", buffers, stores, "kept", "changes that no table has yet"),
+                _limit("indexes and filters", None, stores, "none", opened),
             ]
         return OffHeapRow.table("outside of the heap, by the confs of RocksDB", rows)
 
 
-def _off_heap_row(
-    kept: str, size: int | None, stores: int | None, limit: str, meaning: str
-) -> OffHeapRow:
+def _limit(kept: str, size: int | None, stores: int | None, limit: str, meaning: str) -> OffHeapRow:
     return OffHeapRow(kept=kept, most_bytes=size, stores=stores, limit=limit, meaning=meaning)
 
 
