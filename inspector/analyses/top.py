@@ -148,7 +148,7 @@ def top(
     entries = EntriesRow.table(
         "keys with most entries of a list, map or session",
         [*_entries(judged, limit)],
-        shown=bool(facts.sums(EntriesPerKey)),  # other stores have no entries
+        shown=bool(judged.facts.sums(EntriesPerKey)),  # other stores have no entries
     )
     return judged.report("top", (keys, spread, entries), footnotes=footnotes)
 
