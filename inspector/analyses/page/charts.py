@@ -86,16 +86,16 @@ def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
     heaps: dict[int, int] = sum_by_key(
         (row["version"], row["heap_bytes"]) for row in batches.rows if row["heap_bytes"] is not None
     )
-    by_version = zip(versions.versions, total, strict=True)
-    heap = [None if number is None else heaps.get(version) for version, number in by_version]
-    sizes = [
-        Series("row bytes", versions.total("row_bytes")),
-        Series("heap of two versions", heap, exact=False),
-    ]
+    sizes, about = [Series("row bytes", versions.total("row_bytes"))], ""
+    if heaps:  # a provider that keeps no rows on it has none
+        by_version = zip(versions.versions, total, strict=True)
+        heap = [None if number is None else heaps.get(version) for version, number in by_version]
+        sizes.append(Series("heap of two versions", heap, exact=False))
+        about = "The heap is an estimate."
     gaps = GAPS if None in total else ""
     charts = [
         versions.chart("Rows in the state", Unit.COUNT, rows, gaps),
-        versions.chart("Bytes of the state", Unit.BYTES, sizes, "The heap is an estimate."),
+        versions.chart("Bytes of the state", Unit.BYTES, sizes, about),
     ]
     if any(lag is not None for lag in versions.lags_ms):
         about = "Processing time of the batch minus the watermark. "

@@ -62,6 +62,12 @@ def test_lines_are_the_sums_of_timeline(case: str) -> None:
     assert not charts["Bytes of the state"].series[1].exact
 
 
+def test_state_that_lies_on_no_heap_has_no_line_of_it() -> None:
+    chart = charts_of(checkpoint_of("rocksdb_session_window"))["Bytes of the state"]
+    assert [line.name for line in chart.series] == ["row bytes"]
+    assert chart.about == ""
+
+
 def test_a_few_stores_have_a_line_each() -> None:
     total, *stores = charts_of(checkpoint_of(JOIN))["Rows in the state"].series
     assert [one.name for one in stores] == [
