@@ -2,7 +2,7 @@
  *
  * checkpoint/local_files.py defines both; it reads the first file that is not taken here: one that is
  * no regular file, that cannot be read, or for which no room is left. And it lists the folders that
- * hold anything but regular files and folders. */
+ * hold anything but regular files and folders, or times out of the range of 64 bits. */
 #include "functions.h"
 
 #include <stdlib.h>
@@ -64,12 +64,21 @@ static int64_t nanoseconds(struct timespec time)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+/* Whether 64 bits hold no such number of nanoseconds (before 1678, after 2261): Python has it. */
+static int is_far(struct timespec time)
+{
+    return (int64_t)time.tv_sec >= INT64_MAX / 1000000000 ||
+           (int64_t)time.tv_sec <= INT64_MIN / 1000000000;
+}
+
 /* Adds a name with its status; returns 0, or -1 where it is not for here, or no memory is left. */
 static int listing_add(Listing *listing, const char *name, const struct stat *status)
 {
     size_t length = strlen(name) + 1;
     struct status *item;
     if (!S_ISREG(status->st_mode) && !S_ISDIR(status->st_mode))
+        return -1;
+    if (is_far(status->st_mtim) || is_far(status->st_ctim))
         return -1;
     if (listing->room - listing->size < length) {
         size_t room = 2 * listing->room + length;

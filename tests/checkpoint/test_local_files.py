@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from itertools import accumulate, takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -66,6 +67,18 @@ def test_a_folder_is_listed_the_same_by_the_compiled_kernel(
             assert listing(str(tmp_path), relative) == quick
         assert len(quick) == len(names) + 3 + bool(more)
         assert all(type(entry) is Entry for entry in quick)
+
+
+def test_a_time_that_64_bits_of_nanoseconds_do_not_hold_is_listed(tmp_path: Path) -> None:
+    far = 10**19
+    (tmp_path / "f").touch()
+    with suppress(OSError, OverflowError):
+        os.utime(tmp_path / "f", ns=(far, far))
+    if os.stat(tmp_path / "f").st_mtime_ns != far:
+        pytest.skip("the file system holds no such time")
+    (entry,) = listing(str(tmp_path), "")
+    assert entry == entry_at(str(tmp_path / "f"), "f")
+    assert entry.modified_ms == far // 10**6
 
 
 def test_what_cannot_be_listed_is_an_error(tmp_path: Path) -> None:
