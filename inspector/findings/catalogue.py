@@ -16,7 +16,9 @@ from inspector.model import Certainty
 from inspector.operators.inferences import INFERENCES
 
 _PAGE = get_data("inspector", "docs/reference/findings.md") or b""
-_ENTRIES = dict(entry.split(" · ", 1) for entry in _PAGE.decode().split("\n### ")[1:])
+# Git on Windows may have ended its lines by CR LF.
+_TEXT = _PAGE.decode().replace("\r\n", "\n")
+_ENTRIES = dict(entry.split(" · ", 1) for entry in _TEXT.split("\n### ")[1:])
 """The entries of the page by id, each from its title on."""
 _INFO, _WARNING, _ERROR = Severity
 

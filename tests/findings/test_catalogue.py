@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import runpy
 from dataclasses import fields
+from pkgutil import get_data
 
 import pytest
 
@@ -21,6 +23,14 @@ def test_the_catalogue_holds_every_kind_once() -> None:
     kinds = [value for value in vars(catalogue).values() if isinstance(value, Kind)]
     assert set(kinds) == set(CATALOGUE)
     assert len({kind.id for kind in CATALOGUE}) == len(CATALOGUE)
+
+
+def test_a_page_whose_lines_end_by_cr_lf_makes_the_same_catalogue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = (get_data("inspector", "docs/reference/findings.md") or b"").replace(b"\n", b"\r\n")
+    monkeypatch.setattr("pkgutil.get_data", lambda *_: page)
+    assert runpy.run_path(catalogue.__file__)["CATALOGUE"] == CATALOGUE
 
 
 @pytest.mark.parametrize("kind", CATALOGUE, ids=lambda kind: kind.id)
