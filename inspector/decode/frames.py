@@ -21,7 +21,8 @@ class _Codec(NamedTuple):
     magic: bytes
     inflate: Callable[[Source, Limits], Iterator[bytes]]
     spark_class: str  # the class in ``org.apache.spark.io`` that the conf may name in full
-    has_checksums: bool = False  # whether its blocks carry checksums of their raw bytes
+    # whether its blocks carry checksums of their raw bytes, as Spark writes them
+    has_checksums: bool = False
 
 
 _CODECS: Mapping[str, _Codec] = {

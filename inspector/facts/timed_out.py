@@ -116,11 +116,9 @@ class _TimedOut:
             return
         ids = state.where(
             lambda at: (
-                (
-                    state.live[at]
-                    & is_timer(state.clock[at])
-                    & (state.clock[at] < self._due_at[last])
-                )
+                state.live[at]
+                & is_timer(state.clock[at])
+                & (state.clock[at] < self._due_at[last])
                 & (state.put_step[at] <= last)  # no batch has run since a later one
             )
         )

@@ -41,7 +41,10 @@ class Interner:
         self._busy = threading.Lock()
 
     def intern(self, buffer: Any, offsets: Any, lengths: Any, out: Any) -> None:
-        """Give every span its number in ``out``, a new one if its bytes are new."""
+        """Give every span its number in ``out``, a new one if its bytes are new.
+
+        Raises ValueError for a span outside of the buffer, or arrays of different length.
+        """
         with _busy(self._busy):
             view, starts, sizes = checked_spans(buffer, offsets, lengths)
             numbers = writable(out, np.int64)
@@ -76,7 +79,8 @@ class Interner:
         """The byte strings of some numbers, one after the other.
 
         String ``i`` lies at ``offsets[i]:offsets[i + 1]``: ``offsets`` takes a place more than
-        there are numbers. Raises ValueError where the byte strings are not kept, too.
+        there are numbers. Raises ValueError for a number that was never given, ``offsets`` of
+        another length, and where the byte strings are not kept.
         """
         with _busy(self._busy):
             if self._secret is not None:

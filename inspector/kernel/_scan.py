@@ -36,6 +36,7 @@ def scan(
     ``spans`` takes the :data:`~inspector.kernel.record_layout.SPAN` numbers of each record, column
     after column; its length says how many there is room for. ``max_length`` is that of the longest
     key or value that is accepted. ``kinds`` takes the kind of each record; None: they have none.
+    Raises ValueError where ``start`` lies outside of the buffer, or ``kinds`` has less room.
 
     Returns:
         A status, the number of records found, and the offset of the first byte not consumed (of

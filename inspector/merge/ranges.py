@@ -50,6 +50,7 @@ def fold_ranges(
         The facts of other partitions as they come; then those of the ones that are split.
     """
     parts: list[Observed[Any]] = []
+    # By store and version, clocks that its timers cannot have followed, as all ranges show it.
     clocks: dict[tuple[StoreId, int | None], frozenset[TimeoutKind]] = defaultdict(frozenset)
     entries: Counter[tuple[StoreId, int]] = Counter()
     for observation in observations:

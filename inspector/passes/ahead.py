@@ -39,7 +39,7 @@ def make_ahead(items: Iterable[T], most: int = MOST_AHEAD) -> Iterator[T]:
     Decoding gives up the GIL, and so does replaying: the two take two cores. An error comes where
     the iterable raised it. The thread has ended when this has, or is closed, but for one that waits
     for a storage: it ends when it has its answer, or with the process. At most ``most`` are made
-    before their turn.
+    before their turn. That thread alone may use ``items``.
     """
     made: Queue[T | _End] = Queue(most)
     unwanted = Event()

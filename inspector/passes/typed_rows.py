@@ -186,7 +186,10 @@ def look_again(
     again: Callable[[T, Sequence[str]], T],
     looks: int,  # how often; once more if a listing shows nothing new
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of a task, by a later look where files moved before the first row; as ``again``."""
+    """Batches of a task, by a later look where files moved before the first row.
+
+    Raises OutpacedError as ``again`` does.
+    """
     given = False
     for batch in read(task):
         # Problems, of which a second look may not confirm some.

@@ -61,7 +61,10 @@ def _bounds(task: Task) -> Iterator[Observed[Any]]:
 
 
 def run_fields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Measure what each field takes in the live rows of some tasks' version, without a replay."""
+    """Measure what each field takes in the live rows of some tasks' version, without a replay.
+
+    Batches are as of :func:`run_tasks`: field sizes, and problems.
+    """
     return fact_batches(fact for task in tasks_in(batches) for fact in _look_at(task, _each_field))
 
 

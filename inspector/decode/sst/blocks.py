@@ -219,9 +219,8 @@ def _deflate(block: bytes, size: int) -> bytes:
 
 
 def _snappy(block: bytes, size: int) -> bytes:
-    if (
-        footer.Varints(block, 0).next("size") != size
-    ):  # pyarrow does not hold them against each other
+    # pyarrow does not hold the two sizes against each other.
+    if footer.Varints(block, 0).next("size") != size:
         raise ValueError("it says another size")
     return bytes(_codec("snappy").decompress(block, size, asbytes=True))
 
