@@ -39,7 +39,7 @@ from inspector.facts.registry import facts_in, facts_schema
 from inspector.facts.timers import CallBounds
 from inspector.kernel.loader import PYTHON, kernel_name, slow_kernel_text
 from inspector.merge.collect import Facts
-from inspector.merge.combine import KEYS, MANY, combine, combine_here
+from inspector.merge.combine import HERE, KEYS, MANY, combine, combine_here
 from inspector.merge.ranges import Listed, fold_ranges
 from inspector.model import FileKind, Problem, StoreFile, StoreId
 from inspector.passes.shown_keys import shows_few
@@ -76,8 +76,8 @@ class Run(Opened):
     def _fact_batches(self, tasks: Sequence[Task], *, partitions: bool) -> Iterator[pa.RecordBatch]:
         tasks = bound_ranges(tasks, self.map)
         files = sum(len(store.files) for task in tasks for store in task.stores)
-        few = partitions or files <= MANY
         here = self.engine.in_process
+        few = partitions or files <= MANY * (HERE if here else 1)
         function, join = (observe_tasks, combine_here) if here else (run_tasks, combine)
         merge = None if few else Merge(KEYS, partial(join, self.version))
         with upcoming(self.checkpoint.storage, files_ahead(tasks) if here else ()):
