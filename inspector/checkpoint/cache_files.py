@@ -69,6 +69,12 @@ class CacheFiles:
             self._trim()
         self._writes += 1
 
+    def remove(self, name: str) -> None:
+        """Keep nothing under a name any more (OSError)."""
+        secret = self.secret()
+        if secret is not None:
+            self._target.remove(_file_of(secret, name))
+
     def secret(self, *, new: bool = False) -> bytes | None:
         """The secret of the folder; None if there is none, and no new one is made (OSError)."""
         # Of two runs that make one at the same time on an object store one loses its files.

@@ -29,7 +29,13 @@ from inspector.discovery.user_schemas import UserSchemas
 from inspector.discovery.verified_files import RememberedFiles
 from inspector.engines.choose import SharedEngines
 from inspector.engines.engine import Engine, Reader
-from inspector.exceptions import CheckpointError, EngineError, MissingVersionError, OutpacedError
+from inspector.exceptions import (
+    CheckpointError,
+    EngineError,
+    MissingVersionError,
+    NotACheckpointError,
+    OutpacedError,
+)
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import LIMITS_FAULT, Problem
 from inspector.operators.user_rules import UserRules
@@ -335,10 +341,15 @@ def begin(
     from inspector.analyses.shared.report_cache import ReportCache  # noqa: PLC0415 - for few
 
     cache = ReportCache(path, options, is_root=is_root)
-    report = cache.recall()
-    if report is not None:
-        return Recalled(report, options)
-    return Opened.start(path, options, engines, is_root=cache.is_root, cache=cache)
+    try:
+        report = cache.recall()
+        if report is not None:
+            return Recalled(report, options)
+        return Opened.start(path, options, engines, is_root=cache.is_root, cache=cache)
+    except NotACheckpointError:
+        # Else every search would end here, and find none of those that may lie below.
+        cache.forget()
+        raise
 
 
 def opener_of(

@@ -112,6 +112,10 @@ class ReportCache:
         }
         self._attempt(lambda files: files.write(self._name, json.dumps(entry).encode()))
 
+    def forget(self) -> None:
+        """Remove the kept report, by which a search takes the path for a checkpoint's root."""
+        self._attempt(lambda files: files.remove(self._name))
+
     def _entry(self) -> dict[str, Any] | None:
         content = self._attempt(lambda files: files.read(self._name))
         kept: dict[str, Any] | None = None if content is None else json.loads(content)

@@ -479,6 +479,12 @@ def test_of_many_checkpoints_those_that_changed_are_read(tmp_path: Path) -> None
     ]
     errors = {path: type(outcome.error) for path, outcome in outcomes.items() if outcome.error}
     assert errors == {"objects://all/2/agg_update": NotACheckpointError}
+    # That is said once: the next search looks for those that lie below it now.
+    (tmp_path / "all" / "2" / "agg_update" / "metadata").unlink()
+    copy_of("agg_update", tmp_path / "all" / "2" / "agg_update" / "v2")
+    outcomes = {o.path: o for o in api.audit_many("objects://all", options, recursive=True)}
+    assert "objects://all/2/agg_update/v2/agg_update" in outcomes
+    assert [path for path, outcome in outcomes.items() if outcome.error] == []
 
 
 # --- any history ---------------------------------------------------------------------------------
