@@ -152,7 +152,7 @@ class SourceOffset:
 
     name: str  # its place among the sources, from 0, or its ``DataStreamReader.name`` (4.2 on)
     offset: str | None  # the beginning of its offset as Spark wrote it; None as long as it has none
-    moved: bool | None  # whether it differs from the batch before's; None if that is not there
+    moved: bool | None  # whether all of it differs from the last batch's; None if that is gone
     records: int | None = None  # read, where both offsets count them (Kafka, rate-micro-batch)
 
     @property

@@ -54,7 +54,8 @@ _LOG_ERROR = "IllegalStateException"
 _UNREADABLE = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 _UNPARSED = ("truncated", "undecodable")
 """Slugs of metadata and schemas that end early, or are no JSON: Spark reads each at the start
-(``StreamMetadata.read``, ``StateSchemaCompatibilityChecker``), but cut metadata of operators."""
+(``StreamMetadata.read``, ``StateSchemaCompatibilityChecker``). Spark 4.3 does without metadata of
+an operator that is cut."""
 _ABSENT = (VANISHED_SLUG, LOST_ENTRY)
 _NO_VERDICT = (*UNSEEN, LimitError.slug, RowError.slug)  # Spark may read more or less of these
 

@@ -153,12 +153,10 @@ class Scenario:
     # the deadline is so long after the clock of the batch that put the row; None for the row's own
     after_put_ms: int | None = None
     premise: str = ""  # what is assumed, in words; empty where the numbers follow from the bytes
-    first_put: bool = (
-        False  # a key that is still there is not put again, and what came is in no file
-    )
-    moved: bool = (
-        False  # a row takes the key of a removed one, as those of a join do by their index
-    )
+    # a key that is still there is not put again: what came meanwhile is in no file
+    first_put: bool = False
+    # a row takes the key of a removed one, as those of a join do by their index
+    moved: bool = False
     # how long before its deadline, as it is, the event of a row is, where that decides whether the
     # row is late; None where its deadline does
     event_before_ms: int | None = None
