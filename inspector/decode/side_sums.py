@@ -141,9 +141,10 @@ def hadoop_sums(crc: bytes, limits: Limits = LIMITS) -> tuple[int, memoryview]:
 
 
 def parse_spark_checksum(data: bytes) -> tuple[str, int, int | None]:
-    """Algorithm, checksum and bytes (None: not recorded) of a main file; DecodeError: none.
+    """What Spark 4.1's ``NAME.crc`` (``ChecksumCheckpointFileManager``) says of its main file.
 
-    By Spark 4.1's ``NAME.crc`` (``ChecksumCheckpointFileManager``).
+    Algorithm, checksum (unsigned; Spark writes it signed) and bytes (None: not recorded).
+    DecodeError: it is no such file.
     """
     try:
         document = json.loads(data)

@@ -150,7 +150,8 @@ class StoreLifetime:
     returns: int = 0  # at least so many puts of keys that were not there, and had been before
     versions: Mapping[int, VersionFacts] = field(default_factory=dict)  # all that can be read
     batches_open: float = 0  # through which a window can get events, as the watermark moves
-    next_ms: int | None = None  # the watermark that the judged batch made, if all had new data
+    # the watermark that the judged batch made, if each batch up to it had new data
+    next_ms: int | None = None
     by_event_time: bool = False  # the timers of a group state are known to follow event time
 
 
