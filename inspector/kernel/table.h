@@ -15,7 +15,7 @@ typedef struct {
     int32_t key_size, value_size, put_step, born_step;
     int32_t touched; /* one more than the step that touched it last; 0 if none did */
     int32_t puts, record;
-    uint8_t live, same_state, mark, unused;
+    uint8_t live, put_same_state, mark, unused;
 } Row;
 
 typedef struct {
