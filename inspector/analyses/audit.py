@@ -18,7 +18,7 @@ from inspector.analyses.shared.options import Option, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.state_growth import whole_stores
 from inspector.analyses.sizes import SizeRow, size_table
-from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
+from inspector.discovery.checkpoint import state_file_bytes
 from inspector.discovery.tasks import Request
 from inspector.facts.versions import VersionFacts
 from inspector.light_dataclasses import fields, replace
@@ -30,8 +30,6 @@ from inspector.render.report import Report
 
 AUDIT_KEYS = 5  # leftover keys that an audit lists per store and class; ``leftovers`` lists all
 COMPARED_KEYS = 1024  # keys of a store that are compared with each other, those that were put last
-
-
 _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
 
 
@@ -241,23 +239,16 @@ def _helpers(judged: Judged) -> VersionFacts | None:
 def _changes(judged: Judged) -> t.Table:
     rows = []
     for (operator_id, store), versions in judged.facts.by_store().items():
-        unbroken = _unbroken(judged.checkpoint, versions)
+        whole = whole_stores(judged.checkpoint, versions)
+        # The newest versions in a row whose changes all partitions know, so that sums are whole.
+        unbroken: dict[int, VersionFacts] = {}
+        for version, of in sorted(versions.items(), reverse=True):
+            is_next = not unbroken or version + 1 in unbroken
+            if of.rebased or of.stores < whole[version] or not is_next:
+                break
+            unbroken[version] = of
         columns = fields_of(sum(unbroken.values(), VersionFacts()), *_CHANGES)
         columns["from_version"] = min(unbroken, default=None)
         columns["to_version"] = max(unbroken, default=None)
         rows.append(StoreChangesRow(operator_id=operator_id, store_name=store, **columns))
     return StoreChangesRow.table("changes of the versions that all partitions can show", rows)
-
-
-def _unbroken(
-    checkpoint: Checkpoint, versions: Mapping[int, VersionFacts]
-) -> dict[int, VersionFacts]:
-    """The newest versions in a row whose changes all partitions know, so that sums are whole."""
-    whole = whole_stores(checkpoint, versions)
-    unbroken: dict[int, VersionFacts] = {}
-    for version in sorted(versions, reverse=True):
-        of = versions[version]
-        if of.rebased or of.stores < whole[version] or (unbroken and version + 1 not in unbroken):
-            break
-        unbroken[version] = of
-    return unbroken

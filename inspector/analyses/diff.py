@@ -11,7 +11,7 @@ import pyarrow as pa
 from inspector.analyses.shared import options as o
 from inspector.analyses.shared import stores
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.judged import Subject, operator_names
+from inspector.analyses.shared.judged import Subject, operator_names, store_ids
 from inspector.analyses.shared.opening import Listings, restores, version_problem
 from inspector.analyses.shared.options import Option, Options, View
 from inspector.analyses.shared.run import Run
@@ -62,8 +62,6 @@ class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared
 
 
 _Counts = dict[tuple[int, str, str], Counter[str]]  # by operator, store and change
-
-
 _END = "The same, given as a state version (batch + 1)."
 
 
@@ -205,16 +203,15 @@ def diff_report(
     counted = DifferenceCountRow.table(
         "how many rows differ, with those that are not listed",
         # Read after the rows, when they are counted.
-        _count_rows(counts, operator_names(new.checkpoint)),
+        _count_rows(counts, new.checkpoint),
     )
     return replace(new.report("diff", (table, counted), notes=notes), summary=_summary(old, new))
 
 
-def _count_rows(counts: _Counts, names: Mapping[int, str]) -> Iterator[DifferenceCountRow]:
+def _count_rows(counts: _Counts, checkpoint: Checkpoint) -> Iterator[DifferenceCountRow]:
     for (operator, store, change), total in sorted(counts.items()):
-        columns: dict[str, Any] = {"operator_id": operator, "operator_name": names.get(operator)}
-        columns |= {"store_name": store, "change": change, **total}
-        yield DifferenceCountRow(**columns)
+        ids = store_ids(checkpoint, (operator, store))
+        yield DifferenceCountRow(**ids, change=change, **total)
 
 
 def _version_name(subject: Subject, counterpart: Subject) -> str:

@@ -21,6 +21,7 @@ from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.common_names import main_path
 from inspector.providers.content import SharedFiles, SnapshotFiles
 from inspector.render import tabular as t
+from inspector.render.plain import fields_of
 from inspector.render.report import Report
 from inspector.sums import group_by
 
@@ -72,8 +73,6 @@ class SnapshotRow(t.Row, table="snapshots", empty="no snapshots"):
 
 
 Shared = Mapping[str, SharedFiles]  # what snapshots share, by the folder that they lie in
-
-
 NOT_HERE = (
     "What snapshots share is not shown: it stands in their files, which Spark's executors read and "
     "this process cannot."
@@ -115,11 +114,8 @@ def _row(layout: StoreLayout, snapshot: SnapshotFiles) -> SnapshotRow:
     return SnapshotRow(
         **vars(layout.store),
         version=snapshot.file.version,
-        tables=snapshot.tables,
-        table_bytes=snapshot.table_bytes,
+        **fields_of(snapshot, "tables", "table_bytes", "new_tables", "new_bytes"),
         missing_tables=snapshot.missing,
-        new_tables=snapshot.new_tables,
-        new_bytes=snapshot.new_bytes,
         live_rows=rows,
         entries=entries,
         **values_of_fields(contents, ("tombstones", "merge_operands"), is_known=bool(contents)),

@@ -270,11 +270,8 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
     row_bytes = sum(count.fact.row_bytes for count in facts.totals)
     result = leftover_count(judged)
     more = f", the oldest {len(listed):,} of {total:,}" if len(listed) < total else ""
-    keys = lt.LeftoverRow.table(
-        f"leftover keys{more}",
-        words.rows(listed, lt.LeftoverRow),
-        empty=_empty(checkpoint, facts),
-    )
+    rows = words.rows(listed, lt.LeftoverRow)
+    keys = lt.LeftoverRow.table(f"leftover keys{more}", rows, empty=_empty(checkpoint, facts))
     summary = lt.proof_window(judged) | {"leftovers": result}
     summary["leftover_row_bytes"] = None if result is None else row_bytes
     rules = [
@@ -285,8 +282,8 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
     if total:
         # Stable: of the same size the oldest.
         largest = sorted(facts.leftovers, key=lambda leftover: -leftover.fact.row_bytes)[:LARGEST]
-        rows = words.rows(largest, LargestLeftoverRow)
-        listed_again = [LargestLeftoverRow.table("largest leftovers", rows)]
+        of_largest = words.rows(largest, LargestLeftoverRow)
+        listed_again.append(LargestLeftoverRow.table("largest leftovers", of_largest))
         listed_again.append(lt.leftover_ages(judged))
     tables = (
         *(keys, lt.class_table(judged), *lt.undecided_tables(judged), *listed_again),

@@ -118,41 +118,38 @@ class RocksDbMemory:
             )
             waiting = f"on {of}, of the above: changes that no table has yet"
             buffers = round(self.maxMemoryUsageMB * _MB * self.writeBufferCacheRatio)
-            rows = [
-                _limit("all of RocksDB", most, None, "soft", all_of_it),
-                _limit("write buffers", buffers * (executors or 1), None, "soft", waiting),
+            limits: list[tuple[str, int | None, str, str]] = [
+                ("all of RocksDB", most, "soft", all_of_it),
+                ("write buffers", buffers * (executors or 1), "soft", waiting),
             ]
         else:
             blocks, buffers = (mb * stores * _MB for mb in (self.blockCacheSizeMB, self.buffers_mb))
             opened = "of every table that is open; bounded memory charges them to the cache"
-            rows = [
-                _limit("block cache", blocks, stores, "kept", "blocks of tables that were read"),
-                _limit("write buffers", buffers, stores, "kept", "changes that no table has yet"),
-                _limit("indexes and filters", None, stores, "none", opened),
+            limits = [
+                ("block cache", blocks, "kept", "blocks of tables that were read"),
+                ("write buffers", buffers, "kept", "changes that no table has yet"),
+                ("indexes and filters", None, "none", opened),
             ]
+        several = None if self.boundedMemoryUsage else stores
+        rows = [
+            OffHeapRow(kept=kept, most_bytes=size, stores=several, limit=limit, meaning=meaning)
+            for kept, size, limit, meaning in limits
+        ]
         return OffHeapRow.table("outside of the heap, by the confs of RocksDB", rows)
 
 
-def _limit(kept: str, size: int | None, stores: int | None, limit: str, meaning: str) -> OffHeapRow:
-    return OffHeapRow(kept=kept, most_bytes=size, stores=stores, limit=limit, meaning=meaning)
+_KINDS = {bool: "true or false", int: "a positive number", float: "a number from 0 to 1"}
 
 
-def _value(name: str, default: object, text: str) -> Any:
+def _value(name: str, default: Any, text: str) -> Any:
+    kind = type(default)
     try:
-        if isinstance(default, bool):
-            return {"true": True, "false": False}[text.lower()]
-        if isinstance(default, int):
-            value = int(text)
-            if value > 0 or value == default:
-                return value
-        elif 0 <= float(text) < 1:
-            return float(text)
+        value = {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
+        if 0 <= value < 1 if kind is float else value > 0 or value == default:
+            return value
     except (KeyError, ValueError):
         pass
-    kind = "true or false" if isinstance(default, bool) else "a positive number"
-    if isinstance(default, float):
-        kind = "a number from 0 to 1"
-    raise CheckpointError(f"got {text!r} for {name}, expected {kind}")
+    raise CheckpointError(f"got {text!r} for {name}, expected {_KINDS[kind]}")
 
 
 class ExecutorRow(t.Row, table="executors"):
@@ -232,18 +229,6 @@ class Sizing:
     usual: Sequence[int]
     most: Sequence[int]
     options: MemoryOptions  # what its user said of the executors
-
-    @classmethod
-    def of(
-        cls, stores: Callable[[int | None], Sequence[StoreHeap]], options: MemoryOptions
-    ) -> Sizing:
-        """From the heaps of a state's stores, for executors whose heaps have a size."""
-
-        @cache
-        def load(heap_bytes: int | None) -> Load:
-            return Load(*_by_partition(stores(heap_bytes)))
-
-        return cls(load, *_by_partition(stores(options.heap_bytes)), options)
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -411,13 +396,9 @@ def _off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
     )
 
 
-def _rung(rung: str, amount: int, meaning: str, *, exact: bool = True) -> RungRow:
-    return RungRow(
-        rung=rung,
-        bytes=amount if exact else t.Estimate(amount),
-        counted="exact" if exact else "estimate",
-        meaning=meaning,
-    )
+def _rung(rung: str, amount: int, meaning: str) -> RungRow:
+    counted = "estimate" if isinstance(amount, t.Estimate) else "exact"
+    return RungRow(rung=rung, bytes=amount, counted=counted, meaning=meaning)
 
 
 def _exact_rungs(judged: Judged) -> Iterator[RungRow]:
@@ -563,8 +544,12 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
     def heaps(heap_bytes: int | None) -> list[StoreHeap]:
         return of_layout(object_layout(checkpoint, version, spark, heap_bytes, options.jdk))
 
+    @cache
+    def load(heap_bytes: int | None) -> Load:
+        return Load(*_by_partition(heaps(heap_bytes)))
+
     stores = heaps(options.heap_bytes)
-    sizing = Sizing.of(heaps, options)
+    sizing = Sizing(load, *_by_partition(stores), options)
     summary = judged.coverage | {
         "retained_versions": options.retain,
         "heap_estimate_bytes": sum(store.held.total for store in stores),
@@ -608,7 +593,7 @@ def _heap_rungs(stores: Sequence[StoreHeap], options: MemoryOptions) -> Iterator
         (f"{of_versions} without sharing", [store.unshared for store in stores], apart),
         ("peak heap in a batch", [store.peak for store in stores], working),
     ):
-        yield _rung(rung, sum(heap.total for heap in heaps), meaning, exact=False)
+        yield _rung(rung, t.Estimate(sum(heap.total for heap in heaps)), meaning)
 
 
 def _lower_bound(stores: Sequence[StoreHeap], retain: int) -> str:

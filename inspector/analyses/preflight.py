@@ -136,8 +136,9 @@ def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
         if before.checkpoint.logs.conf_for(0, judgement.ENCODING).value == judgement.AVRO
         and sides[0][store].value != sides[1][store].value
     }
-    reads = [_RehearsedRows(run, groups, evolved) for run in (before, new)]
-    olds, news = (read.stores for read in reads)
+    distinct: set[_Store] = set()  # stores of the old query where the fields of each group differ
+    olds, unread_before = _rehearsed_rows(before, groups, evolved, distinct)
+    news, unread = _rehearsed_rows(new, groups, evolved, set())
     rows, keys, values = {}, {}, {}
     for store in sides[1].keys() | (olds.keys() & news.keys()):
         old_rows, new_rows = olds.get(store, Counter()), news.get(store, Counter())
@@ -145,55 +146,47 @@ def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
         keys[store] = len({key for key, _ in old_rows} ^ {key for key, _ in new_rows})
         differing = (old_rows - new_rows) | (new_rows - old_rows)
         values[store] = len({key for key, _ in differing}) - keys[store]
-    indistinct = groups.keys() - reads[0].distinct
-    unread = next(filter(None, (read.unread for read in reads)), "")
-    return judgement.SameRows(_side(before), rows, keys, values, indistinct, unread)
+    indistinct = groups.keys() - distinct
+    return judgement.SameRows(
+        _side(before), rows, keys, values, indistinct, unread_before or unread
+    )
 
 
 _Store = tuple[int, str]
 
 
-class _RehearsedRows:
-    """The rows of a rehearsal, each as its key and value.
-
-    Fields of ``groups`` have one name and type; ``evolved`` are those that both schemas of a store
-    have whose values Avro resolves.
-    """
-
-    def __init__(
-        self,
-        run: Opened,
-        groups: Mapping[_Store, Sequence[Sequence[Sequence[int]]]],
-        evolved: Mapping[_Store, Collection[str]],
-    ) -> None:
-        # by operator and store, how often a row is there
-        self.stores: dict[_Store, Counter[tuple[str, str]]] = {}
-        # stores with a row in which the fields of each group differ
-        self.distinct: set[_Store] = set()
-        self.unread = ""  # why not all rows could be read; "" if they could
-        report = live_rows(run, raw=True)
-        for row in report.primary.rows:
-            store = (row["operator_id"], row["store_name"])
-            pair = row["key"], row["value"]
-            if all(map(_differ, pair, groups.get(store, ((), ())))):
-                self.distinct.add(store)
-            words = [row["key_hex"], row["value_hex"]]
-            if store in evolved:
-                shared = evolved[store]
-                # A whole number is that which Avro may promote it to.
-                words[1] = {
-                    name: float(value) if isinstance(value, int) else value
-                    for name, value in (pair[1] or {}).items()
-                    if name in shared
-                }
-            elif store[1].startswith(_CLOCK_STORES) or (
-                isinstance(pair[1], dict) and not _CLOCKS.isdisjoint(pair[1])
-            ):
-                words = [_without_clock(word, store[1]) for word in pair]
-            key, value = (json.dumps(word, default=str) for word in words)
-            self.stores.setdefault(store, Counter())[key, value] += 1
-        if level_of((), report.problems) is Level.UNREADABLE:
-            self.unread = f"{run.checkpoint.root} cannot be read as a whole."
+def _rehearsed_rows(
+    run: Opened,
+    groups: Mapping[_Store, Sequence[Sequence[Sequence[int]]]],  # fields of one name and type
+    # those that both schemas of a store have whose values Avro resolves
+    evolved: Mapping[_Store, Collection[str]],
+    distinct: set[_Store],  # gets the stores with a row in which the fields of each group differ
+) -> tuple[dict[_Store, Counter[tuple[str, str]]], str]:
+    """How often each key and value is there by store, and why not all rows could be read or ""."""
+    stores: dict[_Store, Counter[tuple[str, str]]] = {}
+    report = live_rows(run, raw=True)
+    for row in report.primary.rows:
+        store = (row["operator_id"], row["store_name"])
+        pair = row["key"], row["value"]
+        if all(map(_differ, pair, groups.get(store, ((), ())))):
+            distinct.add(store)
+        words = [row["key_hex"], row["value_hex"]]
+        if store in evolved:
+            shared = evolved[store]
+            # A whole number is that which Avro may promote it to.
+            words[1] = {
+                name: float(value) if isinstance(value, int) else value
+                for name, value in (pair[1] or {}).items()
+                if name in shared
+            }
+        elif store[1].startswith(_CLOCK_STORES) or (
+            isinstance(pair[1], dict) and not _CLOCKS.isdisjoint(pair[1])
+        ):
+            words = [_without_clock(word, store[1]) for word in pair]
+        key, value = (json.dumps(word, default=str) for word in words)
+        stores.setdefault(store, Counter())[key, value] += 1
+    is_whole = level_of((), report.problems) is not Level.UNREADABLE
+    return stores, "" if is_whole else f"{run.checkpoint.root} cannot be read as a whole."
 
 
 def _differ(row: Any, groups: Sequence[Sequence[int]]) -> bool:

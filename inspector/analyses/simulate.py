@@ -38,6 +38,7 @@ from inspector.operators.transform_with_state import Family, timers_of
 from inspector.operators.user_rules import parse_duration
 from inspector.quantities import bytes_text, long_duration_text, short_count_text
 from inspector.render import tabular as t
+from inspector.render.plain import fields_of
 from inspector.render.report import Report
 from inspector.sums import group_by, sum_or_none
 
@@ -478,8 +479,7 @@ def _batches(
                 **store_ids(judged.checkpoint, name),
                 batch_id=version - 1,
                 batch_timestamp_ms=clock.timestamp_ms if clock else None,
-                rows=stores[name][version].rows,
+                **fields_of(stores[name][version], "rows", "row_bytes"),
                 rows_then=then[name][version].rows,
-                row_bytes=stores[name][version].row_bytes,
                 row_bytes_then=_size(then[name][version]),
             )

@@ -27,7 +27,6 @@ from inspector.discovery.unknown_watermarks import operator_holding_back
 from inspector.estimates.growth import sparkline
 from inspector.facts.expiring import Expiring, Width
 from inspector.facts.join_rows import KeyTimeVotes
-from inspector.facts.versions import VersionFacts
 from inspector.findings.verdict import short_history_text, too_short
 from inspector.merge.collect import Facts
 from inspector.model import StoreName, TimeoutKind
@@ -220,8 +219,6 @@ FOOTNOTE = (
     "after its newest snapshot, in the partition that reads most. Counts and bytes are exact; "
     "growth is an estimate, the median slope between all pairs of versions."
 )
-
-
 _SUMMED = (  # columns that add over stores
     *("partitions", "of_partitions", "rows", "row_bytes", "heap_bytes"),
     *(*_CHANGES, "delta_bytes", "snapshot_bytes"),
@@ -342,12 +339,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     heaps = heap_by_version(judged)
     made = sorted({version for of_store in merged.values() for version in of_store})
     shown = set(made if last is None else made[-last:])
-    rows = [
-        row
-        for store, versions in merged.items()
-        for row in _rows(checkpoint, store, versions, heaps)
-        if row.version in shown
-    ]
+    rows = [row for row in _rows(judged, heaps) if row.version in shown]
     batches = BatchRow.table("batches, by store", rows)
     # What a store does not know, no sum knows.
     of_version = sorted(group_by(rows, lambda row: row.version).items())
@@ -366,7 +358,7 @@ def timeline_report(judged: Judged, capacity: int | None = None, last: int | Non
     moves = sum(after > before for before, after in pairwise(marks))
     return judged.report(
         "timeline",
-        (batches, totals, _growth(checkpoint, merged, heaps, capacity), expiring_table(judged)),
+        (batches, totals, _growth(judged, heaps, capacity), expiring_table(judged)),
         {"batches_with_watermark": len(marks), "watermark_moves": moves, **reaches},
         notes=(*notes, *unknown_timers(judged)),
         charts=growth_charts(judged),
@@ -382,28 +374,22 @@ def _total(rows: Sequence[BatchRow]) -> TotalRow:
     return TotalRow(**measures, stores=len(rows))
 
 
-def _rows(
-    checkpoint: Checkpoint,
-    store: StoreName,
-    versions: dict[int, VersionFacts],
-    heaps: HeapByVersion,
-) -> Iterator[BatchRow]:
-    whole = state_growth.whole_stores(checkpoint, versions)
-    for version, version_facts in versions.items():
-        yield BatchRow(
-            **store_ids(checkpoint, store),
-            **batch_columns(checkpoint, version),
-            partitions=version_facts.stores,
-            of_partitions=whole[version],
-            rows=version_facts.rows,
-            row_bytes=version_facts.row_bytes,
-            heap_bytes=heaps.get(store, {}).get(version),
-            # A sum over some of the partitions would look like all of it.
-            **values_of_fields(version_facts, _CHANGES, is_known=not version_facts.rebased),
-            delta_bytes=version_facts.delta_bytes,
-            snapshot_bytes=version_facts.snapshot_bytes,
-            replay_deltas=_replay_deltas(checkpoint, store, version),
-        )
+def _rows(judged: Judged, heaps: HeapByVersion) -> Iterator[BatchRow]:
+    checkpoint = judged.checkpoint
+    for store, versions in judged.facts.by_store().items():
+        whole = state_growth.whole_stores(checkpoint, versions)
+        for version, facts in versions.items():
+            yield BatchRow(
+                **store_ids(checkpoint, store),
+                **batch_columns(checkpoint, version),
+                partitions=facts.stores,
+                of_partitions=whole[version],
+                **fields_of(facts, "rows", "row_bytes", "delta_bytes", "snapshot_bytes"),
+                heap_bytes=heaps.get(store, {}).get(version),
+                # A sum over some of the partitions would look like all of it.
+                **values_of_fields(facts, _CHANGES, is_known=not facts.rebased),
+                replay_deltas=_replay_deltas(checkpoint, store, version),
+            )
 
 
 def _rate_notes(growth: state_growth.StoreGrowth) -> Iterator[str]:
@@ -421,15 +407,10 @@ def _replay_deltas(checkpoint: Checkpoint, store: StoreName, version: int) -> in
     return max(depths, default=None)
 
 
-def _growth(
-    checkpoint: Checkpoint,
-    merged: dict[StoreName, dict[int, VersionFacts]],
-    heaps: HeapByVersion,
-    capacity: int | None,
-) -> t.Table:
+def _growth(judged: Judged, heaps: HeapByVersion, capacity: int | None) -> t.Table:
     rows = []
-    for store, versions in merged.items():
-        points = state_growth.store_points(checkpoint, versions, heaps.get(store, {}))
+    for store, versions in judged.facts.by_store().items():
+        points = state_growth.store_points(judged.checkpoint, versions, heaps.get(store, {}))
         growth, rates = state_growth.growth_of(points), dict[str, Any]()
         # Too few batches, or too short a time, say nothing about an hour.
         if growth is not None and growth.bytes.judged:
@@ -437,7 +418,7 @@ def _growth(
             rates["rows_per_hour"] = round(growth.rows.per_hour)
             rates["bytes_per_hour"] = round(growth.bytes.line.per_hour)
             rates["heap_bytes_per_hour"] = round(growth.heap.per_hour) if heaps else None
-        ids, bars = store_ids(checkpoint, store), [of.row_bytes for of in versions.values()]
+        ids, bars = store_ids(judged.checkpoint, store), [of.row_bytes for of in versions.values()]
         rows.append(GrowthRow(**ids, row_bytes=sparkline(bars), **rates))
     title, columns = "growth per hour", GrowthRow.columns(without=(*_ROWS_REACH, *_HEAP_REACHES))
     if capacity is not None:

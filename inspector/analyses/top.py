@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from operator import itemgetter
 from typing import Annotated
 
 import numpy as np
@@ -240,12 +241,10 @@ def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
 
 
 def _skews(judged: Judged) -> Iterator[SkewRow]:
-    partitions: dict[StoreName, dict[int, VersionFacts]] = {}
-    for (store, of_version), version_facts in judged.facts.versions.items():
-        if of_version == judged.version:
-            partitions.setdefault(store.name, {})[store.partition_id] = version_facts
-    for name, by_partition in sorted(partitions.items()):
-        sizes = {number: facts.row_bytes for number, facts in sorted(by_partition.items())}
+    versions = sorted(judged.facts.versions.items(), key=itemgetter(0))
+    of_version = [(store, facts) for (store, at), facts in versions if at == judged.version]
+    for name, partitions in group_by(of_version, lambda pair: pair[0].name).items():
+        sizes = {store.partition_id: facts.row_bytes for store, facts in partitions}
         amounts, largest = [*sizes.values()], max(sizes, key=sizes.__getitem__)
         half = median(np.array(amounts))
         yield SkewRow(
@@ -256,5 +255,5 @@ def _skews(judged: Judged) -> Iterator[SkewRow]:
             max_row_bytes=sizes[largest],
             max_to_median=sizes[largest] / half if half else None,
             largest_partition=largest,
-            max_rows=max(facts.rows for facts in by_partition.values()),
+            max_rows=max(facts.rows for _, facts in partitions),
         )

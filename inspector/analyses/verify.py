@@ -66,8 +66,6 @@ PROBLEMS_DATA = driver_table(
     "What cannot be read or is missing; everything is read when this is called.",
     problem_rows,
 )
-
-
 OF_SUBSET = (
     "The files of this part were decoded and compared with their checksums, each for itself. That "
     "snapshots hold what deltas make, and that rows fit their schema, is checked by verify without "
@@ -166,8 +164,7 @@ def verify_report(judged: Judged) -> Report:
         }
     checks = [
         CheckRow(
-            operator_id=name.operator_id,
-            store_name=name.store_name,
+            **name._asdict(),
             files_that_passed=store.files,
             files_without_checksum=store.unsummed_files,
             files_confirmed_by_snapshot=store.confirmed_files,
