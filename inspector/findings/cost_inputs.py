@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from struct import unpack_from
 from typing import Protocol
 
 from inspector.decode.field_sizes import nested_fields
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.expiring import Expiring
+from inspector.facts.fact import FactT
 from inspector.facts.size_distributions import SampledSizes
 from inspector.facts.top_keys import SampledKey, TopBy, TopKey
 from inspector.facts.variable_entries import EntriesPerKey, KeyEntries
 from inspector.facts.versions import VersionFacts
 from inspector.findings import efficiency
+from inspector.light_dataclasses import dataclass
 from inspector.merge.collect import Facts
 from inspector.model import (
     JOIN_COUNT_STORES,
@@ -51,26 +54,92 @@ class KeyWords(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class StoreInputs:
+    """One store of the judged version, and what a run knows of it."""
+
+    checkpoint: Checkpoint
+    operator: Operator
+    store_name: str
+    version: int
+    facts: Facts
+    key_words: KeyWords
+
+    @property
+    def name(self) -> StoreName:
+        """The operator and the store."""
+        return StoreName(self.operator.operator_id, self.store_name)
+
+    @property
+    def versions(self) -> Mapping[int, VersionFacts]:
+        """Facts of each version, all partitions together, the oldest first."""
+        return self.facts.by_store().get(self.name, {})
+
+    @property
+    def key_fields(self) -> Sequence[StructField]:
+        """The columns of its key; none where no schema is known."""
+        schema = self.operator.schemas.get(self.store_name)
+        return () if schema is None else schema.key.fields
+
+    def sum(self, kind: type[FactT]) -> FactT | None:
+        """Its fact of a type that all add, over all partitions; None if it has none."""
+        return self.facts.sums(kind).get(self.name)
+
+    @cached_property
+    def windows(self) -> efficiency.Windows | None:
+        """The windows of an aggregation; without a watermark those of the few known keys."""
+        if self.operator.name not in AGGREGATIONS:
+            return None
+        at = [i for i, field in enumerate(self.key_fields) if is_window(field.data_type)]
+        keys = [sampled.key for sampled in self.facts.of_store(SampledKey, self.name)]
+        if len(at) != 1 or not keys:
+            return None
+        windows = [*columns_of(keys, self.key_fields)][at[0]]
+        # Behind the null bits; the totals of cube and rollup have no window.
+        bounds = [unpack_from("<qq", window, 8) for window in windows if len(window) >= 8 + 16]
+        known = [(start // 1000, end // 1000) for start, end in bounds]
+        start, end = min(known, default=(0, 0))
+        if end <= start:
+            return None
+        expiring = self.facts.merged(Expiring).get(self.name, {}).get("", Expiring())
+        ends = {bucket * expiring.width for bucket in expiring.rows} or {end for _, end in known}
+        return efficiency.Windows(end - start, frozenset(ends))
+
+    def rows_and_records(self) -> tuple[int, int]:
+        """Rows written, or gained, in batches whose sources count their records; those."""
+        written = records = 0
+        if self.operator.processor is not None or self.store_name in COUNT_STORES:
+            return written, records  # a function, or Spark, decides how many rows there are
+        if self.windows is None and any(is_window(field.data_type) for field in self.key_fields):
+            return written, records  # in how many windows a record is cannot be told
+        for version, facts in self.versions.items():
+            sources = self.checkpoint.logs.sources.get(BatchId(version - 1), ())
+            count = sum_or_none(source.records for source in sources)
+            if count and not facts.rebased:
+                # Other operators write a row anew for reasons of their own.
+                written += facts.puts if self.operator.name in AGGREGATIONS else facts.inserts
+                records += count
+        return written, records
+
+
 def store_costs(
     checkpoint: Checkpoint, version: int, facts: Facts, key_words: KeyWords
 ) -> Iterator[efficiency.StoreCosts]:
     """What is known of the costs of each store."""
     operators = {operator.operator_id: operator for operator in checkpoint.operators}
     partitions: dict[StoreName, dict[int, VersionFacts]] = {}
-    for (store, of_version), version_facts in facts.versions.items():
+    for (part, of_version), version_facts in facts.versions.items():
         if of_version == version:
-            partitions.setdefault(store.name, {})[store.partition_id] = version_facts
+            partitions.setdefault(part.name, {})[part.partition_id] = version_facts
     for name, versions in facts.by_store().items():
         operator = operators[name.operator_id]
+        store = StoreInputs(checkpoint, operator, name.store_name, version, facts, key_words)
         largest = _first(facts, name, TopBy.VALUE_BYTES)
-        windows = windows_of(operator, name, facts)
         yield efficiency.StoreCosts(
             *(name.operator_id, operator.name, name.store_name, partitions.get(name, {}), versions),
             *(operator.single_partition, "" if largest is None else key_words(name, largest.key)),
-            *(_buffer_text(operator, name), _hot(operator, facts, version, name, key_words)),
-            windows,
-            *rows_and_records(checkpoint, operator, name, versions, windows),
-            _wide_column(operator, name, facts, versions.get(version)),
+            *(_buffer_text(store), _hot(store), store.windows, *store.rows_and_records()),
+            _wide_column(store),
             len(operator.layout.stores) > len(operator.layout.folders),
         )
 
@@ -98,38 +167,36 @@ def _first(facts: Facts, name: StoreName, by: TopBy) -> TopKey | None:
     return min(ranked, key=lambda key: (-key.amount, key.key), default=None)
 
 
-def _buffer_text(operator: Operator, name: StoreName) -> str:
+def _buffer_text(store: StoreInputs) -> str:
     """What the values of an aggregation keep: all rows have one buffer for collect_list and set."""
-    schema = operator.schemas.get(name.store_name)
+    schema = store.operator.schemas.get(store.store_name)
     fields = () if schema is None else schema.value.fields
     # ``TypedImperativeAggregate`` names its serialized buffer so (2.4 to 4.3).
     buffers = any(field.name.startswith("buf") for field in fields)
-    if not buffers or operator.name not in (*AGGREGATIONS, *SESSION):
+    if not buffers or store.operator.name not in (*AGGREGATIONS, *SESSION):
         return ""
     return " (collect_list, collect_set, percentile or another buffer of all rows)"
 
 
-def _hot(
-    operator: Operator, facts: Facts, version: int, name: StoreName, key_words: KeyWords
-) -> efficiency.HotKey | None:
-    entries = facts.sums(EntriesPerKey).get(name)
+def _hot(store: StoreInputs) -> efficiency.HotKey | None:
+    entries, facts, name = store.sum(EntriesPerKey), store.facts, store.name
     if entries is not None:
         listed = facts.of_store(KeyEntries, name)
         most = max(listed, key=lambda key: (key.entries, key.key), default=None)
         if most is None or entries.keys < 2:
             return None
-        words = key_words(name, most.key, grouping_key(operator, name.store_name))
-        noun = "session" if operator.name in SESSION else "entry"
+        words = store.key_words(name, most.key, grouping_key(store.operator, name.store_name))
+        noun = "session" if store.operator.name in SESSION else "entry"
         return efficiency.HotKey(words, most.entries, entries.entries, noun, most.row_bytes)
     counters = dict(zip(VALUE_STORES, COUNT_STORES, strict=True)).get(name.store_name)
     if counters is None:
         return None
     counting = StoreName(name.operator_id, counters)
     counter = _first(facts, counting, TopBy.NUMBER)
-    rows = facts.of_version(name, version).rows
+    rows = facts.of_version(name, store.version).rows
     if counter is None or rows < counter.amount:
         return None
-    words, join_keys = key_words(counting, counter.key), _join_keys(facts, version, name)
+    words, join_keys = store.key_words(counting, counter.key), _join_keys(store)
     return efficiency.HotKey(words, counter.amount, rows, "row", None, *join_keys)
 
 
@@ -140,14 +207,14 @@ def grouping_key(operator: Operator, store: str) -> StructType:
     return nested if isinstance(nested, StructType) else StructType(schema.fields[:-1])
 
 
-def _join_keys(facts: Facts, version: int, name: StoreName) -> tuple[int, float]:
+def _join_keys(store: StoreInputs) -> tuple[int, float]:
     """Join keys with rows in a side, and how many rows one has in the other side, on average."""
-    if name.store_name not in JOIN_ROW_STORES:
+    if store.store_name not in JOIN_ROW_STORES:
         return 0, 0.0  # state format 4 counts no rows of a key
-    at = JOIN_ROW_STORES.index(name.store_name)
+    at = JOIN_ROW_STORES.index(store.store_name)
     keys, other_rows, other_keys = (
-        facts.of_version(StoreName(name.operator_id, store), version).rows
-        for store in (JOIN_COUNT_STORES[at], JOIN_ROW_STORES[1 - at], JOIN_COUNT_STORES[1 - at])
+        store.facts.of_version(StoreName(store.operator.operator_id, of), store.version).rows
+        for of in (JOIN_COUNT_STORES[at], JOIN_ROW_STORES[1 - at], JOIN_COUNT_STORES[1 - at])
     )
     return keys, other_rows / max(1, other_keys)
 
@@ -162,65 +229,18 @@ def columns_of(keys: Sequence[bytes], fields: Sequence[StructField]) -> Iterator
         yield column
 
 
-def windows_of(operator: Operator, name: StoreName, facts: Facts) -> efficiency.Windows | None:
-    """The windows of an aggregation; without a watermark those of the few known keys."""
-    schema = operator.schemas.get(name.store_name)
-    if operator.name not in AGGREGATIONS or schema is None:
+def _wide_column(store: StoreInputs) -> efficiency.WideColumn | None:
+    schema = store.operator.schemas.get(store.store_name)
+    newest = store.facts.of_version(store.name, store.version)
+    if schema is None or not newest.row_bytes:
         return None
-    at = [i for i, field in enumerate(schema.key.fields) if is_window(field.data_type)]
-    keys = [sampled.key for sampled in facts.of_store(SampledKey, name)]
-    if len(at) != 1 or not keys:
-        return None
-    windows = [*columns_of(keys, schema.key.fields)][at[0]]
-    # Behind the null bits; the totals of cube and rollup have no window.
-    bounds = [unpack_from("<qq", window, 8) for window in windows if len(window) >= 8 + 16]
-    known = [(start // 1000, end // 1000) for start, end in bounds]
-    start, end = min(known, default=(0, 0))
-    if end <= start:
-        return None
-    expiring = facts.merged(Expiring).get(name, {}).get("", Expiring())
-    ends = {bucket * expiring.width for bucket in expiring.rows} or {end for _, end in known}
-    return efficiency.Windows(end - start, frozenset(ends))
-
-
-def rows_and_records(
-    checkpoint: Checkpoint,
-    operator: Operator,
-    name: StoreName,
-    versions: Mapping[int, VersionFacts],
-    windows: efficiency.Windows | None,
-) -> tuple[int, int]:
-    """Rows that a store wrote, or gained, in batches whose sources count their records; those."""
-    written = records = 0
-    if operator.processor is not None or name.store_name in COUNT_STORES:
-        return written, records  # a function, or Spark, decides how many rows there are
-    schema = operator.schemas.get(name.store_name)
-    fields = () if schema is None else schema.key.fields
-    if windows is None and any(is_window(field.data_type) for field in fields):
-        return written, records  # in how many windows a record is cannot be told
-    for version, facts in versions.items():
-        sources = checkpoint.logs.sources.get(BatchId(version - 1), ())
-        count = sum_or_none(source.records for source in sources)
-        if count and not facts.rebased:
-            # Other operators write a row anew for reasons of their own.
-            written += facts.puts if operator.name in AGGREGATIONS else facts.inserts
-            records += count
-    return written, records
-
-
-def _wide_column(
-    operator: Operator, name: StoreName, facts: Facts, newest: VersionFacts | None
-) -> efficiency.WideColumn | None:
-    schema = operator.schemas.get(name.store_name)
-    if schema is None or newest is None or not newest.row_bytes:
-        return None
-    if operator.processor is not None or operator.name in GROUP_STATE:
+    if store.operator.processor is not None or store.operator.name in GROUP_STATE:
         # What a function keeps is one column by its nature.
         amount = newest.value_bytes
         return efficiency.WideColumn("", amount / newest.rows, amount / newest.row_bytes)
     totals = {RowPart.KEY: newest.key_bytes, RowPart.VALUE: newest.value_bytes}
     columns: dict[str, float] = {}
-    for sample in facts.merged(SampledSizes).get(name, {}).values():
+    for sample in store.facts.merged(SampledSizes).get(store.name, {}).values():
         side, rows = sample.side, sample.rows
         if side is None or not rows.rows:
             continue

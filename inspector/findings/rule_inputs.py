@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.top_keys import SampledKey, TopBy, TopKey
 from inspector.facts.variable_entries import EntriesPerKey, FiredKeys, TimersWithoutState
 from inspector.facts.versions import VersionFacts
-from inspector.findings.cost_inputs import KeyWords, columns_of, rows_and_records, windows_of
+from inspector.findings.cost_inputs import KeyWords, StoreInputs, columns_of
 from inspector.findings.expired_rows import total_of
 from inspector.findings.joins import JoinLifetime, Retention
 from inspector.findings.lifetime import LongSession, StoreLifetime
@@ -30,7 +30,7 @@ from inspector.findings.thresholds import DEFAULTS
 from inspector.findings.variables import VariableLife
 from inspector.light_dataclasses import replace
 from inspector.merge.collect import Facts, covered_timed_rows
-from inspector.model import DEFAULT_STORE, BatchClock, BatchId, Certainty, StoreName, TimeoutKind
+from inspector.model import BatchClock, BatchId, Certainty, StoreName, TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
 from inspector.operators.aggregation import UNNAMED
 from inspector.operators.deduplicate import NAMES as DEDUPLICATE
@@ -45,6 +45,7 @@ _MOST_TRIES = 6  # of an event that is sent again, in all
 _FEWEST_KEYS = 20  # keys of which a column without equal values is worth a name
 EVENT_TIME = "event time"
 _FAR_DIGITS = 4  # binary digits of 8 minutes
+_TIMESTAMP: Callable[[BatchClock], int | None] = attrgetter("timestamp_ms")
 
 
 def store_lifetimes(
@@ -57,7 +58,6 @@ def store_lifetimes(
 ) -> Iterator[StoreLifetime]:
     """What is known of the life of each store's rows."""
     clock = checkpoint.clock(version)
-    merged = facts.by_store()
     delays_ms = sorted(delays_of(checkpoint), reverse=True)
     by_fastest = checkpoint.conf(version, "multipleWatermarkPolicy") == "max"
     times = [c.timestamp_ms for _, c in sorted(checkpoint.logs.clocks.items())]
@@ -66,79 +66,73 @@ def store_lifetimes(
     set_back, doubt = _set_back(checkpoint, version), _doubt(checkpoint, version)
     before = [c for batch, c in checkpoint.logs.clocks.items() if batch < version]
     data_batches = sum(c.has_new_data is True for c in before)
-    for store, rule in operator.rules.items():
-        name = StoreName(operator.operator_id, store)
-        versions, schema = merged.get(name, {}), operator.schemas.get(store)
+    for name, rule in operator.rules.items():
+        store = StoreInputs(checkpoint, operator, name, version, facts, key_words)
+        versions, fields, put = store.versions, store.key_fields, sampled_keys(facts, store.name)
         result = [changes for changes in versions.values() if not changes.rebased]
-        fields = () if schema is None else schema.key.fields
-        put = sampled_keys(facts, name)
-        keys = [*put]
-        quiet = _quiet(versions)
-        windows = windows_of(operator, name, facts)
-        moved = _advance_ms(checkpoint, version, len(result) - 1) or math.inf
+        quiet, window_ms = _quiet(versions), store.windows.length_ms if store.windows else 0
+        moved = _advance_ms(checkpoint, version, len(result) - 1, _watermark) or math.inf
         yield StoreLifetime(
             operator_id=operator.operator_id,
             operator_name=operator.name,
-            store_name=store,
+            store_name=name,
             rule=rule,
             newest=versions.get(version, VersionFacts()),
             removals=sum(changes.removed_rows for changes in result),
             puts=sum(changes.puts for changes in result),
             inserts=sum(changes.inserts for changes in result),
             quiet=quiet,
-            growing=growing.get(name),
+            growing=growing.get(store.name),
             span_ms=span(checkpoint.clock(min(versions, default=version)), clock),
             window=len(result),
-            leftovers=_totals(facts, name),
-            provable=facts.provable(name),
+            leftovers=_totals(store),
+            provable=facts.provable(store.name),
             watermark_ms=None if clock is None else _watermark(clock),
             batch_ms=None if clock is None else clock.timestamp_ms,
             first=next(iter(versions.values()), VersionFacts()),
-            calls=_calls(facts, name),
-            ages=facts.sums(Ages).get(name),
+            calls=_calls(store),
+            ages=store.sum(Ages),
             data_batches=data_batches,
             doubt=doubt,
-            fired=facts.sums(FiredKeys).get(name),
+            fired=store.sum(FiredKeys),
             delays_ms=delays_ms,
             by_fastest=by_fastest,
             gap_ms=gaps[len(gaps) // 2] if gaps else None,
             set_back=set_back,
-            is_list=operator.family(store) is transform_with_state.Family.LIST,
-            **_progress(checkpoint, name, rule, version, (quiet, len(result) - 1), facts),
-            longest=_longest(operator, name, facts, key_words),
-            reach_ms=windows.length_ms if windows else _reach_ms(operator, clock, facts),
-            exact=_exact(fields, *rows_and_records(checkpoint, operator, name, versions, windows)),
+            is_list=operator.family(name) is transform_with_state.Family.LIST,
+            **_progress(store, rule, (quiet, len(result) - 1)),
+            longest=_longest(store),
+            reach_ms=window_ms or _reach_ms(store, clock),
+            exact=_exact(fields, *store.rows_and_records()),
             alike=dict(_alike(put, fields, unique=operator.name in DEDUPLICATE)),
-            compared=len(keys),
-            unique=" or ".join(unique_columns(keys, fields)),
+            compared=len(put),
+            unique=" or ".join(unique_columns([*put], fields)),
             sets="spark_grouping_id" in [field.name for field in fields],
-            **_possible_watermark(checkpoint, operator, store, version, facts),
-            returns=_returns(operator, name, facts),
+            **_possible_watermark(store),
+            returns=_returns(store),
             versions=versions,
             next_ms=_next_ms(checkpoint, clock),
-            by_event_time=facts.resolution.usual_clock(name) is TimeoutKind.EVENT_TIME,
-            batches_open=(len(result) - 1) * (windows.length_ms if windows else 0) / moved,
-            **_no_puts(checkpoint, store, versions),
-            **_expiring(facts, name, rule, version, clock),
+            by_event_time=facts.resolution.usual_clock(store.name) is TimeoutKind.EVENT_TIME,
+            batches_open=(len(result) - 1) * window_ms / moved,
+            **_no_puts(store),
+            **_expiring(facts, store.name, rule, version, clock),
         )
 
 
-def _possible_watermark(
-    checkpoint: Checkpoint, operator: Operator, store: str, version: int, facts: Facts
-) -> Any:
+def _possible_watermark(store: StoreInputs) -> Any:
     """Whether a time of the rows may have a watermark that no schema shows, and has none likely."""
     # It has none where the watermark is 0 after a batch with data of every source. It would have
     # removed a row that it has passed.
-    clock, sources = checkpoint.clock(version), checkpoint.logs.sources
+    clock, sources = store.checkpoint.clock(store.version), store.checkpoint.logs.sources
     watermark_ms = None if clock is None else _watermark(clock)
-    of_batch = sources.get(BatchId(version - 1), ())
+    of_batch = sources.get(BatchId(store.version - 1), ())
     if watermark_ms == 0 and of_batch and all(source.moved for source in of_batch):
         return {}
     fed = {source.name for entry in sources.values() for source in entry if source.moved}
-    ages = facts.sums(Ages).get(StoreName(operator.operator_id, store))
+    ages = store.sum(Ages)
     oldest_ms = None if ages is None else ages.oldest_ms
     return {
-        "watermark_possible": bool(possible_times(operator, store)),
+        "watermark_possible": bool(possible_times(store.operator, store.store_name)),
         "watermark_refuted": (watermark_ms == 0 and fed >= {source.name for source in of_batch})
         if not watermark_ms or oldest_ms is None
         else oldest_ms <= watermark_ms,
@@ -152,13 +146,12 @@ def _quiet(versions: Mapping[int, VersionFacts]) -> int:
     return sum(bool(facts.puts) and not facts.rebased for facts in steady)
 
 
-def _returns(operator: Operator, name: StoreName, facts: Facts) -> int:
+def _returns(store: StoreInputs) -> int:
     """Keys that were put anew after they had gone, where each has one row; at least so many."""
-    family = operator.family(name.store_name)
+    family, ages = store.operator.family(store.store_name), store.sum(Ages) or Ages()
     usual = (*GROUP_STATE, *deduplicate_within_watermark.NAMES)
-    if operator.name not in usual and family is not transform_with_state.Family.VALUE:
+    if store.operator.name not in usual and family is not transform_with_state.Family.VALUE:
         return 0
-    ages = facts.sums(Ages).get(name, Ages())
     return max(0, ages.born - ages.keys)
 
 
@@ -180,11 +173,12 @@ def _exact(fields: Sequence[StructField], written: int, records: int) -> str:
     return "an id of each record" if equal and records >= DEFAULTS.unique_puts else ""
 
 
-def _no_puts(checkpoint: Checkpoint, store: str, versions: Mapping[int, VersionFacts]) -> Any:
+def _no_puts(store: StoreInputs) -> Any:
     """Batches whose data reached a store that the sources alone feed, and did not change it."""
+    checkpoint, versions = store.checkpoint, store.versions
     clock, unfed = checkpoint.clock(max(versions, default=0)), 0
     ahead = clock is not None and (clock.watermark_ms or 0) > (clock.timestamp_ms or 0)
-    if len(checkpoint.query) > 1 or store in COUNT_STORES or ahead:
+    if len(checkpoint.query) > 1 or store.store_name in COUNT_STORES or ahead:
         return {}  # that the watermark lies in the future is SS211
     for version in sorted(versions, reverse=True):
         if versions[version].puts or versions[version].rebased:
@@ -194,24 +188,19 @@ def _no_puts(checkpoint: Checkpoint, store: str, versions: Mapping[int, VersionF
     return {"unfed": unfed}
 
 
-def _progress(
-    checkpoint: Checkpoint,
-    name: StoreName,
-    rule: StoreRule,
-    version: int,
-    spans: tuple[int, int],
-    facts: Facts,
-) -> Any:
+def _progress(store: StoreInputs, rule: StoreRule, spans: tuple[int, int]) -> Any:
     """How far the clock of a store's rows went through some versions; and timers that went."""
     clock = rule.expiry and rule.expiry.clock
-    kind = facts.resolution.usual_clock(name)
-    by = {Clock.WATERMARK: [_watermark], Clock.PROCESSING_TIME: [_timestamp]}.get(
-        clock or Clock.WATERMARK, [_watermark] if kind is TimeoutKind.EVENT_TIME else [_timestamp]
+    kind = store.facts.resolution.usual_clock(store.name)
+    by = {Clock.WATERMARK: [_watermark], Clock.PROCESSING_TIME: [_TIMESTAMP]}.get(
+        clock or Clock.WATERMARK, [_watermark] if kind is TimeoutKind.EVENT_TIME else [_TIMESTAMP]
     )
     if clock is Clock.TIMEOUT and kind is None:
-        by = [_watermark, _timestamp]  # by either it is so long
-    quiet, whole = (min(_advance_ms(checkpoint, version, n, of) for of in by) for n in spans)
-    went = facts.sums(RemovedRows).get(name, RemovedRows())
+        by = [_watermark, _TIMESTAMP]  # by either it is so long
+    quiet, whole = (
+        min(_advance_ms(store.checkpoint, store.version, n, of) for of in by) for n in spans
+    )
+    went = store.sum(RemovedRows) or RemovedRows()
     is_timer = rule.row_kind is RowKind.TIMER
     return {
         "moved_ms": whole if is_timer else quiet,
@@ -225,42 +214,34 @@ def _advance_ms(
     checkpoint: Checkpoint,
     version: int,
     versions: int,
-    by: Callable[[BatchClock], int | None] | None = None,
+    by: Callable[[BatchClock], int | None],
 ) -> int:
-    """Ms by which a clock, the watermark if none is named, moved through so many versions."""
-    by = by or _watermark
+    """Ms by which a clock moved through so many versions."""
     first, last = checkpoint.clock(version - versions), checkpoint.clock(version)
     begin = 0 if first is None else by(first) or 0
     return ((by(last) or 0) - begin) if begin and last is not None else 0
 
 
-def _timestamp(clock: BatchClock) -> int | None:
-    return clock.timestamp_ms
-
-
-def _longest(
-    operator: Operator, name: StoreName, facts: Facts, key_words: KeyWords
-) -> LongSession | None:
+def _longest(store: StoreInputs) -> LongSession | None:
     """Of the sessions that were written most often in each partition the one that began first."""
-    schema = operator.schemas.get(name.store_name)
-    if operator.name not in SESSION or schema is None or not schema.key.fields:
+    if store.operator.name not in SESSION or not store.key_fields:
         return None
-    tops = [key for key in facts.of_store(TopKey, name) if key.by is TopBy.PUTS]
-    *_, slots = columns_of([top.key for top in tops], schema.key.fields)
+    tops = [key for key in store.facts.of_store(TopKey, store.name) if key.by is TopBy.PUTS]
+    *_, slots = columns_of([top.key for top in tops], store.key_fields)
     times = [int.from_bytes(slot, "little", signed=True) for slot in slots]
     starts = dict(zip(times, tops, strict=True))
     if not starts:
         return None
     begin, first = min(starts.items(), key=itemgetter(0))
-    words = key_words(name, first.key)
+    words = store.key_words(store.name, first.key)
     said, most = f" ({words})" if words else "", max(top.puts for top in tops)
     return LongSession(begin // MICROS_PER_MS, first.puts, said, most)
 
 
-def _reach_ms(operator: Operator, clock: BatchClock | None, facts: Facts) -> int:
+def _reach_ms(store: StoreInputs, clock: BatchClock | None) -> int:
     """From the newest event to the newest expiry time: of sessions the gap, of keys the delay."""
     # 0 where it cannot be told. The newest event is the delay ahead of the watermark that it made.
-    ages = facts.sums(Ages).get(StoreName(operator.operator_id, DEFAULT_STORE))
+    ages, operator = store.sum(Ages), store.operator
     newest = None if ages is None else ages.newest_ms
     if newest is None or clock is None or not clock.next_watermark_ms:
         return 0
@@ -587,7 +568,8 @@ def _what(field_name: str) -> str:
     return "window end" if field_name.endswith(".end") else EVENT_TIME
 
 
-def _calls(facts: Facts, name: StoreName) -> TimerCalls | None:
+def _calls(store: StoreInputs) -> TimerCalls | None:
+    facts, name = store.facts, store.name
     usual = facts.resolution.usual_clock(name)
     kinds = (usual,) if usual else tuple(TimeoutKind)
     calls = [facts.calls[name, kind] for kind in kinds if (name, kind) in facts.calls]
@@ -598,10 +580,10 @@ def _calls(facts: Facts, name: StoreName) -> TimerCalls | None:
     return replace(calls[0], lost_rows=sure.lost_rows, lost_bytes=sure.lost_bytes)
 
 
-def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverCount, ...]:
+def _totals(store: StoreInputs) -> tuple[LeftoverCount, ...]:
     merged: dict[tuple[str, str, bool, str], list[LeftoverCount]] = {}
-    for total in (*facts.totals, *facts.undecided_totals):
-        if total.store.name == name:
+    for total in (*store.facts.totals, *store.facts.undecided_totals):
+        if total.store.name == store.name:
             count = total.fact
             # Undecided keys are counted apart by what leaves them so.
             why = count.reason or "" if count.certainty is Certainty.UNDECIDED else ""
