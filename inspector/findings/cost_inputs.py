@@ -138,7 +138,9 @@ def store_costs(
         yield efficiency.StoreCosts(
             *(name.operator_id, operator.name, name.store_name, partitions.get(name, {}), versions),
             *(operator.single_partition, "" if largest is None else key_words(name, largest.key)),
-            *(_buffer_text(store), _hot(store), store.windows, *store.rows_and_records()),
+            *(_buffer_text(store), _hot(store)),
+            store.windows,
+            *store.rows_and_records(),
             _wide_column(store),
             len(operator.layout.stores) > len(operator.layout.folders),
         )

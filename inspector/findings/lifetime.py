@@ -186,16 +186,16 @@ def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     if expiry is None or life.watermark_ms or not rows:
         return
     batches = count_text(life.data_batches, "batch", "batches")
-    bare = life.watermark_ms == 0 and life.data_batches >= thresholds.data_batches
+    bare = _is_bare(life, thresholds)
     if life.by_event_time and bare and life.expiring is not None:
         yield from _no_timeout_fires(life, life.expiring, batches)
     if expiry.clock is not Clock.WATERMARK:
         return
+    when = f"rows go when {expiry.name} is at or below the watermark, and"
     if life.watermark_ms is None and life.doubt:
         yield catalogue.NO_WATERMARK.of_store(
             life,
-            f"rows go when {expiry.name} is at or below the watermark, and that of the judged "
-            f"batch is not known: {life.doubt}",
+            f"{when} that of the judged batch is not known: {life.doubt}",
             cause="Whether there is a watermark is not known, because an entry of the logs is "
             "missing or in doubt.",
             certainty=Certainty.UNDECIDED,
@@ -204,14 +204,10 @@ def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     elif bare:
         newest = None if life.ages is None else life.ages.newest_ms
         time = "" if newest is None else f"; the newest {expiry.name} is {time_ms_text(newest)}"
-        yield catalogue.NO_WATERMARK.of_store(
-            life,
-            f"rows go when {expiry.name} is at or below the watermark, and the judged batch "
-            f"has none after {batches} with data",
-            *life.newest.rows_and_bytes,
-            f"There is no watermark yet, so none of the {count_text(rows, 'row')} can "
-            f"expire{time}.",
-        )
+        evidence = f"{when} the judged batch has none after {batches} with data"
+        all_rows = count_text(rows, "row")
+        cause = f"There is no watermark yet, so none of the {all_rows} can expire{time}."
+        yield catalogue.NO_WATERMARK.of_store(life, evidence, *life.newest.rows_and_bytes, cause)
 
 
 def _no_timeout_fires(life: StoreLifetime, far: Expiring, batches: str) -> Iterator[Finding]:
@@ -235,12 +231,13 @@ def _stay_either_way(life: StoreLifetime, thresholds: Thresholds) -> bool:
     """Whether no row of a group state goes, whichever clock its timers follow."""
     # By processing time each is proven to be left behind. By event time no timer can fire while the
     # watermark is 0 (premise due-by-clock), as of rows of other operators SS207 warns.
-    return (
-        life.watermark_ms == 0
-        and not life.removals
-        and life.data_batches >= thresholds.data_batches
-        and 0 < life.newest.rows <= life.provable.get(TimeoutKind.PROCESSING_TIME, 0)
-    )
+    proven = 0 < life.newest.rows <= life.provable.get(TimeoutKind.PROCESSING_TIME, 0)
+    return proven and not life.removals and _is_bare(life, thresholds)
+
+
+def _is_bare(life: StoreLifetime, thresholds: Thresholds) -> bool:
+    """Whether there is no watermark though there was data for one."""
+    return life.watermark_ms == 0 and life.data_batches >= thresholds.data_batches
 
 
 def _warning(life: StoreLifetime, finding: Finding) -> Finding:
@@ -328,16 +325,15 @@ def _partial_removal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Fi
         return
     if life.newest.rows <= rows or 2 * kept < rows:
         return
-    words = (
-        f"of {count_text(rows, 'key')} that were there {len(newer):,} versions ago {kept:,} are "
-        f"untouched, and at least {gone:,} of the {came:,} that came since are gone"
-    )
+    never, old = life.rule.never or "", count_text(rows, "key")
+    words = f"of {old} that were there {len(newer):,} versions ago {kept:,} are untouched, and "
+    words += f"at least {gone:,} of the {came:,} that came since are gone"
     yield catalogue.NEVER_EXPIRES.of_store(
         life,
-        f"{life.rule.never}; {words}",
+        f"{never}; {words}",
         kept,
         sum(size for at, size in ages.bytes.items() if at <= middle),
-        f"{capitalise(life.rule.never or '')}, and it removes some soon and others not: {words}.",
+        f"{capitalise(never)}, and it removes some soon and others not: {words}.",
         next_step=life.rule.advice,
         certainty=Certainty.INFERRED,
         severity=Severity.INFO,
@@ -438,7 +434,10 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     differs = bool(life.unique and life.growing and life.operator_name in AGGREGATIONS)
     if goes and not life.exact and (unset or not (lost or differs)):
         return
-    never = life.rule.never or (_never_set(life, thresholds) if unset else "")
+    never = life.rule.never or "the function never set a timeout" * bool(unset)
+    # Event times may be what a function lacks for timeouts.
+    if not life.rule.never and unset and _is_bare(life, thresholds):
+        never += ", and there is no watermark (are the event times null?)"
     if life.puts < thresholds.unique_puts or life.inserts < thresholds.unique_share * life.puts:
         return
     subject = life.unique or "the key"
@@ -462,13 +461,6 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"{capitalise(never or 'keys come once')}; {life.inserts:,} of "
         f"{count_text(life.puts, 'put')} were of new keys: {reason}.",
     )
-
-
-def _never_set(life: StoreLifetime, thresholds: Thresholds) -> str:
-    """Words for a function without timeouts, where event times may be what it lacks for them."""
-    bare = life.watermark_ms == 0 and life.data_batches >= thresholds.data_batches
-    also = ", and there is no watermark (are the event times null?)" if bare else ""
-    return f"the function never set a timeout{also}"
 
 
 def _nearly_equal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -495,14 +487,12 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     # New keys come, and each batch writes all that are there, as where finished things go on.
     always = life.puts >= _ALWAYS * sum(of.rows for of in life.versions.values()) > 0
     if life.operator_name in SESSION:
-        if not life.removals and _is_quiet(life, thresholds):
-            cause = (
-                f"No session has closed while the watermark moved by {moved}: new events prolong "
-                f"{'it' if rows == 1 else f'all {rows:,} sessions'} before the gap has passed."
-            )
-        else:
+        if life.removals or not _is_quiet(life, thresholds):
             yield from _long_sessions(life, far, now, thresholds)
             return
+        them = "it" if rows == 1 else f"all {rows:,} sessions"
+        cause = f"No session has closed while the watermark moved by {moved}: new events prolong "
+        cause += f"{them} before the gap has passed."
     elif calls is not None:
         fired = calls.timeout_kept or calls.timeout_rearmed or calls.timeout_removed
         # Of any other put a timeout may be the reason.
@@ -511,35 +501,24 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         quiet = _is_quiet(life, thresholds)
         if all_armed and not life.removals and (quiet or always):
             moved_ms = moved_ms if quiet else life.all_moved_ms
-            every = (
-                "each batch has data for nearly every key, which"
-                if not quiet
-                else "each call for new data"
-            )
-            cause = (
-                f"No timeout has fired while its clock moved by {duration_text(moved_ms)}: {every} "
-                f"sets {'it' if rows == 1 else f'all {rows:,}'} anew before it is due."
-            )
+            every = "each batch has data for nearly every key, which"
+            every = "each call for new data" if quiet else every
+            moved, them = duration_text(moved_ms), "it" if rows == 1 else f"all {rows:,}"
+            cause = f"No timeout has fired while its clock moved by {moved}: {every} "
+            cause += f"sets {them} anew before it is due."
     elif life.early > _FEWEST_GONE and not life.on_time and not far.due_rows:
         # Of timers each call deletes one and registers another, so that the keys are never quiet.
-        cause = (
-            f"No timer has fired while its clock moved by {moved}: each call for new data deletes "
-            f"the timer before it is due ({life.early:,} of them) and sets another."
-        )
+        cause = f"No timer has fired while its clock moved by {moved}: each call for new data "
+        cause += f"deletes the timer before it is due ({life.early:,} of them) and sets another."
     # Sessions that most versions wrote are open for as long as the clock moved.
     often = life.operator_name in SESSION and life.puts >= thresholds.hot_share * rows * life.window
     often |= always and calls is not None
     if not cause or moved_ms < max(1, gap / 2 if often else 3 * gap):
         return
-    yield catalogue.OPEN_SESSIONS.of_store(
-        life,
-        f"nothing has expired in {count_text(life.window, 'version')}; the first of {rows:,} is "
-        f"due {duration_text(max(gap, 0))} after its clock, which moved by "
-        f"{duration_text(moved_ms)}",
-        rows,
-        life.newest.row_bytes,
-        cause,
-    )
+    evidence = f"nothing has expired in {count_text(life.window, 'version')}; the first of "
+    evidence += f"{rows:,} is due {duration_text(max(gap, 0))} after its clock, which moved by "
+    evidence += duration_text(moved_ms)
+    yield catalogue.OPEN_SESSIONS.of_store(life, evidence, *life.newest.rows_and_bytes, cause)
 
 
 def _long_sessions(
@@ -547,20 +526,18 @@ def _long_sessions(
 ) -> Iterator[Finding]:
     """Most sessions, or one of many, that have been open for far longer than the others are."""
     rows, gap, longest = far.lasting, life.reach_ms, life.longest
+    subject = f"{rows:,} of {count_text(life.newest.rows, 'session')}"
     moved, often = life.all_moved_ms, longest is not None and 2 * longest.puts >= life.window
     most = rows >= thresholds.hot_share * life.newest.rows and _GAPS * gap <= moved / 2
     # Fewer, and in a shorter history, if as many versions as not wrote them.
     many = often and rows >= max(_FEWEST_GONE, _MANY * life.newest.rows) and gap <= 0.4 * moved
     if gap > 0 and (most or many):
-        yield catalogue.OPEN_SESSIONS.of_store(
-            life,
-            f"{rows:,} of {count_text(life.newest.rows, 'session')} were there before the newer "
-            f"half of {count_text(life.window, 'version')}; the gap is ~{duration_text(gap)}",
-            rows,
-            cause=f"{rows:,} of {count_text(life.newest.rows, 'session')} are open for half of the "
-            f"history or longer, in which the watermark moved by {duration_text(moved)}: new "
-            f"events prolong them before the gap of ~{duration_text(gap)} has passed.",
-        )
+        evidence = f"{subject} were there before the newer half of "
+        evidence += f"{count_text(life.window, 'version')}; the gap is ~{duration_text(gap)}"
+        cause = f"{subject} are open for half of the history or longer, in which the watermark "
+        cause += f"moved by {duration_text(moved)}: new events prolong them before the gap of "
+        cause += f"~{duration_text(gap)} has passed."
+        yield catalogue.OPEN_SESSIONS.of_store(life, evidence, rows, cause=cause)
         return
     if longest is None:
         return
@@ -572,21 +549,16 @@ def _long_sessions(
     usual = short if several else usual
     if life.removals < _FEWEST_GONE or length < 3 * usual or 2 * longest.puts < life.window:
         return
-    words = f"one session{longest.words} is open for {duration_text(length)} at least"
+    them, at_least = "it", f"for {duration_text(length)} at least"
+    words = f"one session{longest.words} is open {at_least}"
     if several:
-        words = (
-            f"{rows:,} of {count_text(life.newest.rows, 'session')} stay open, one{longest.words} "
-            f"for {duration_text(length)} at least"
-        )
+        them, words = "them", f"{subject} stay open, one{longest.words} {at_least}"
     others = f"the others are there for ~{duration_text(round(usual))}"
-    yield catalogue.OPEN_SESSIONS.of_store(
-        life,
-        f"{words}, by the watermark, and was written in {longest.puts:,} of "
-        f"{count_text(life.window, 'version')}; {others}",
-        rows if several else 1,
-        cause=f"{capitalise(words)}, as new events prolong {'them' if several else 'it'} again and "
-        f"again, and {others}: a robot, a heartbeat or a default key?",
-    )
+    evidence = f"{words}, by the watermark, and was written in {longest.puts:,} of "
+    evidence += f"{count_text(life.window, 'version')}; {others}"
+    cause = f"{capitalise(words)}, as new events prolong {them} again and again, and {others}: a "
+    cause += "robot, a heartbeat or a default key?"
+    yield catalogue.OPEN_SESSIONS.of_store(life, evidence, rows if several else 1, cause=cause)
 
 
 def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -608,10 +580,8 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if life.rule.expiry and life.rule.expiry.clock is Clock.TIMEOUT:
         noun, cause, question = _FAR_TIMEOUTS
     elif not alone and life.delays_ms and 2 * max(life.delays_ms[0], life.reach_ms) < ahead:
-        question = (
-            ": by its delay it should be sooner, so their event times lie in the future, and "
-            "other data holds the watermark back."
-        )
+        question = ": by its delay it should be sooner, so their event times lie in the future, "
+        question += "and other data holds the watermark back."
     variable, setting, next_step = "", "delay, gap or timeout", catalogue.FAR_EXPIRY.to_do
     if life.rule.row_kind is RowKind.TTL_VALUE:
         variable = f" of {life.store_name!r}"
@@ -619,19 +589,15 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         next_step = f"compare the TTL that {life.store_name!r} is declared with ({TTL_OPTION}), "
         next_step += "and its unit, with what is meant"
     if alone:
-        next_step = (
-            f"shorten the {setting} if the query can do with less: until the first rows go the "
-            "state only grows. If it is meant to be so long, size the state for it: inspector "
-            "simulate says what another one would hold"
-        )
+        next_step = f"shorten the {setting} if the query can do with less: until the first rows "
+        next_step += "go the state only grows. If it is meant to be so long, size the state for "
+        next_step += "it: inspector simulate says what another one would hold"
     # An expiry that the wall clock set lies near it, however far event times are behind.
     of_clock = not alone and noun in ("timeout", "timer") and life.batch_ms is not None
     if of_clock and 10 * abs(now + ahead - (life.batch_ms or 0)) < ahead:
         behind = duration_text((life.batch_ms or 0) - now)
-        question = (
-            ", near the batch clock: most likely set from the wall clock, while event times are "
-            f"{behind} older."
-        )
+        question = ", near the batch clock: most likely set from the wall clock, while event "
+        question += f"times are {behind} older."
         next_step = _BY_EVENT_TIME
     until, near = time_ms_text(now + ahead), ahead < _DAY_MS
     yield catalogue.FAR_EXPIRY.of_store(
@@ -932,18 +898,15 @@ def _short_delay(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findin
 
 def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Keys that went and are put anew, again and again."""
-    within = life.operator_name in WITHIN_WATERMARK
+    within, versions = life.operator_name in WITHIN_WATERMARK, count_text(life.window, "version")
     filled = [facts for facts in life.versions.values() if facts.rows and not facts.rebased]
     none_old = all(facts.new_rows == facts.rows for facts in filled)
     if within and none_old and len(filled) >= thresholds.window_versions:
         words = "no key outlives the next batch"
-        yield catalogue.SHORT_TTL.of_store(
-            life,
-            f"{words}, in {count_text(life.window, 'version')}",
-            cause=f"The delay of dropDuplicatesWithinWatermark is so short that {words}: "
-            "duplicates that are read later are given out again.",
-            next_step=_LONGER_DELAY,
-        )
+        cause = f"The delay of dropDuplicatesWithinWatermark is so short that {words}: duplicates "
+        cause += "that are read later are given out again."
+        evidence, longer = f"{words}, in {versions}", _LONGER_DELAY
+        yield catalogue.SHORT_TTL.of_store(life, evidence, cause=cause, next_step=longer)
         return
     share = thresholds.alike_share if within else thresholds.hot_share
     least = max(thresholds.unique_puts, share * life.inserts)
@@ -963,12 +926,8 @@ def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
         reason = "they come again later than the delay of withWatermark, and are given out again"
         longer = _LONGER_DELAY
     words = f"{life.returns:,} of {life.inserts:,} keys that came had been removed before"
-    yield catalogue.SHORT_TTL.of_store(
-        life,
-        f"{words}, in {count_text(life.window, 'version')}",
-        cause=f"Keys come back: {words}: {reason}.",
-        next_step=longer,
-    )
+    evidence, cause = f"{words}, in {versions}", f"Keys come back: {words}: {reason}."
+    yield catalogue.SHORT_TTL.of_store(life, evidence, cause=cause, next_step=longer)
 
 
 def _waiting(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -981,12 +940,12 @@ def _waiting(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if short or 2 * rows < life.newest.rows or life.leftovers:
         return
     words = f"at least {rows:,} of {count_text(life.newest.rows, 'row')}"
-    yield catalogue.WAITING.of_store(
-        life,
-        f"the judged batch made the watermark {time_ms_text(until)}, which has passed {words}",
-        cause=f"The watermark of the next batch removes {words}, and no batch without new data has "
-        "ever run: what append mode gives out waits for it.",
+    evidence = (
+        f"the judged batch made the watermark {time_ms_text(until)}, which has passed {words}"
     )
+    cause = f"The watermark of the next batch removes {words}, and no batch without new data has "
+    cause += "ever run: what append mode gives out waits for it."
+    yield catalogue.WAITING.of_store(life, evidence, cause=cause)
 
 
 def _no_puts(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:

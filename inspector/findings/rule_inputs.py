@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -45,7 +45,6 @@ _MOST_TRIES = 6  # of an event that is sent again, in all
 _FEWEST_KEYS = 20  # keys of which a column without equal values is worth a name
 EVENT_TIME = "event time"
 _FAR_DIGITS = 4  # binary digits of 8 minutes
-_TIMESTAMP: Callable[[BatchClock], int | None] = attrgetter("timestamp_ms")
 
 
 def store_lifetimes(
@@ -192,11 +191,11 @@ def _progress(store: StoreInputs, rule: StoreRule, spans: tuple[int, int]) -> An
     """How far the clock of a store's rows went through some versions; and timers that went."""
     clock = rule.expiry and rule.expiry.clock
     kind = store.facts.resolution.usual_clock(store.name)
-    by = {Clock.WATERMARK: [_watermark], Clock.PROCESSING_TIME: [_TIMESTAMP]}.get(
-        clock or Clock.WATERMARK, [_watermark] if kind is TimeoutKind.EVENT_TIME else [_TIMESTAMP]
+    by = {Clock.WATERMARK: [_watermark], Clock.PROCESSING_TIME: [_timestamp]}.get(
+        clock or Clock.WATERMARK, [_watermark] if kind is TimeoutKind.EVENT_TIME else [_timestamp]
     )
     if clock is Clock.TIMEOUT and kind is None:
-        by = [_watermark, _TIMESTAMP]  # by either it is so long
+        by = [_watermark, _timestamp]  # by either it is so long
     quiet, whole = (
         min(_advance_ms(store.checkpoint, store.version, n, of) for of in by) for n in spans
     )
@@ -220,6 +219,10 @@ def _advance_ms(
     first, last = checkpoint.clock(version - versions), checkpoint.clock(version)
     begin = 0 if first is None else by(first) or 0
     return ((by(last) or 0) - begin) if begin and last is not None else 0
+
+
+def _timestamp(clock: BatchClock) -> int | None:
+    return clock.timestamp_ms
 
 
 def _longest(store: StoreInputs) -> LongSession | None:
