@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import gcd
 from statistics import median
 
@@ -116,12 +116,10 @@ def _burst(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         return
     times = f"{most / usual:,.0f} times as many as a batch usually does"
     words = f"batch {largest - 1} wrote {count_text(most, 'row')}, {times}"
-    yield catalogue.BURST.of_store(
-        costs,
-        f"{words}: half of {len(written):,} others wrote {usual:,.0f} or fewer",
-        cause=f"{capitalise(words)}: most likely a backlog was read at once, as at a first "
-        "start or after a stop, without a limit such as maxOffsetsPerTrigger.",
-    )
+    evidence = f"{words}: half of {len(written):,} others wrote {usual:,.0f} or fewer"
+    cause = f"{capitalise(words)}: most likely a backlog was read at once, as at a first start or "
+    cause += "after a stop, without a limit such as maxOffsetsPerTrigger."
+    yield catalogue.BURST.of_store(costs, evidence, cause=cause)
 
 
 def judge_format(operator_id: int, version: str | None) -> Iterator[Finding]:
@@ -346,13 +344,11 @@ def _fan_out(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
         yield from _many_rows(costs, thresholds.rows_per_record * each)
         return
     length, slide = (long_duration_text(ms) for ms in (windows.length_ms, windows.slide_ms))
-    yield catalogue.FAN_OUT.of_store(
-        costs,
-        f"windows are {length} long, and begin every {slide}: {each:,} of them overlap at any time",
-        *costs.total.rows_and_bytes,
-        f"Each event is written to {each:,} windows, which are {length} long and begin every "
-        f"{slide}.",
-    )
+    evidence = f"windows are {length} long, and begin every {slide}: {each:,} of them overlap"
+    cause = f"Each event is written to {each:,} windows, which are {length} long and begin every "
+    cause += f"{slide}."
+    rows_and_bytes = costs.total.rows_and_bytes
+    yield catalogue.FAN_OUT.of_store(costs, f"{evidence} at any time", *rows_and_bytes, cause)
 
 
 def _many_rows(costs: StoreCosts, fewest: float) -> Iterator[Finding]:
@@ -460,8 +456,7 @@ def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     yield catalogue.EMPTY_DELTAS.of_store(costs, words, cause=cause)
 
 
-def _span(versions: Iterable[int]) -> str:
+def _span(versions: Collection[int]) -> str:
     """``versions 3 to 12``, ``version 3``."""
-    span = list(versions)
-    first, last = min(span), max(span)
+    first, last = min(versions), max(versions)
     return f"version {first}" if first == last else f"versions {first} to {last}"

@@ -36,8 +36,7 @@ _WORDS = {
     LeftoverClass.KEPT_WITHOUT_TIMEOUT: "{their} timeout fired and {they} {were} kept without one",
     LeftoverClass.IGNORED_TIMEOUT: "{their} timeout fired and was not answered",
     LeftoverClass.REARMED: "{their} timeout fired and was set again",
-}
-"""What happened to a row, or to several."""
+}  # what happened to a row, or to several
 _PLURAL = ("they", "them", "their", "were", "have")
 _SINGULAR = ("it", "it", "its", "was", "has")
 _CHANGES = {

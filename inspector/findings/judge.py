@@ -7,7 +7,7 @@ from contextlib import suppress
 from types import MappingProxyType
 
 from inspector.decode.row_hash import row_hash
-from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.query_sources import newest_first
 from inspector.discovery.restart import Restart
 from inspector.discovery.what_if import delays_of
@@ -50,7 +50,9 @@ def judge(  # noqa: PLR0913 - what findings rest on
     unfit = {p.store.name for p in problems if p.slug == RowError.slug and p.store is not None}
     for operator in checkpoint.operators:
         findings += judge_files(file_costs(checkpoint, operator, facts), thresholds)
-        findings += judge_format(operator.operator_id, _format(checkpoint, version, operator))
+        if operator.name == "stateStoreSave" and version:
+            state_format = checkpoint.conf(version, "aggregation.stateFormatVersion")
+            findings += judge_format(operator.operator_id, state_format)
         of_run = checkpoint, operator, version, facts
         for life in rule_inputs.store_lifetimes(*of_run, growing, key_words):
             if StoreName(life.operator_id, life.store_name) in unfit:
@@ -131,9 +133,3 @@ def judge_integrity(
 
 def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: (-finding.severity, finding.kind.id)))
-
-
-def _format(checkpoint: Checkpoint, version: int, operator: Operator) -> str | None:
-    if operator.name != "stateStoreSave" or not version:
-        return None
-    return checkpoint.conf(version, "aggregation.stateFormatVersion")

@@ -41,8 +41,7 @@ _FALLS = 0.75  # the most that the share of new keys is of that in the quarter b
 _FEWEST_ALIKE = 5  # keys that differ in one column
 _ALWAYS = 0.9  # of the keys that are there, so many at least are written in a batch
 _MANY = 0.2  # share of the sessions
-_GAPS = 4
-"""How many times the gap a session lasts, at least, for one that events prolong again and again."""
+_GAPS = 4  # times the gap that a session lasts, at least, if events prolong it again and again
 _LONG_GAP_MS = 3 * _HOUR_MS  # shorter ones are usual, whatever the sessions
 _GAPS_LASTING = 20  # times what a session lasts that a gap is, if it is far longer
 _BY_EVENT_TIME = (
@@ -74,8 +73,7 @@ _SET_ALWAYS = (
     "state: each call clears the timer that was set before"
 )
 _MOSTLY = 0.7  # share of puts of new groups from which on they say why an aggregation grows
-_FEW = 0.05
-"""Share of the rows whose growth says nothing of a history that is too short for a trend."""
+_FEW = 0.05  # share of the rows whose growth says nothing, in a history too short for a trend
 
 
 @dataclass(frozen=True)
@@ -271,7 +269,7 @@ def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         f"{capitalise(rule.never)}{_why_more(life, thresholds)}.",
         next_step=rule.advice,
         certainty=Certainty.INFERRED if life.watermark_possible else Certainty.PROVEN,
-        severity=_info_if(life.watermark_possible and not life.watermark_refuted),
+        severity=Severity.INFO if life.watermark_possible and not life.watermark_refuted else None,
     )
 
 
@@ -313,8 +311,7 @@ def _partial_removal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Fi
             severity=Severity.INFO,
         )
         return
-    middle = (min(life.versions, default=0) + max(life.versions, default=0)) // 2
-    ages = life.ages
+    middle, ages = (min(life.versions, default=0) + max(life.versions, default=0)) // 2, life.ages
     if ages is None or ages.window_version > middle or middle not in life.versions:
         return
     rows, newer = life.versions[middle].rows, [v for at, v in life.versions.items() if at > middle]
@@ -338,11 +335,6 @@ def _partial_removal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Fi
         certainty=Certainty.INFERRED,
         severity=Severity.INFO,
     )
-
-
-def _info_if(is_harmless: object) -> Severity | None:
-    """An information, or what the entry of the catalogue says."""
-    return Severity.INFO if is_harmless else None
 
 
 def _never_expires(
@@ -414,7 +406,7 @@ def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
         if sets
         else "drop the rows without an event time before the operator, or give them one; look "
         "at how the column is parsed",
-        severity=_info_if(not warned),
+        severity=None if warned else Severity.INFO,
     )
 
 
@@ -434,7 +426,7 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     differs = bool(life.unique and life.growing and life.operator_name in AGGREGATIONS)
     if goes and not life.exact and (unset or not (lost or differs)):
         return
-    never = life.rule.never or "the function never set a timeout" * bool(unset)
+    never = life.rule.never or ("the function never set a timeout" if unset else "")
     # Event times may be what a function lacks for timeouts.
     if not life.rule.never and unset and _is_bare(life, thresholds):
         never += ", and there is no watermark (are the event times null?)"
@@ -614,7 +606,7 @@ def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         )
         + (_end_of_cause(life, (max(far.rows) + 1) * far.width - now) if alone else question),
         next_step=next_step,
-        severity=_info_if(ahead < thresholds.far_warned * _DAY_MS),
+        severity=Severity.INFO if ahead < thresholds.far_warned * _DAY_MS else None,
     )
 
 
@@ -881,19 +873,17 @@ def _short_delay(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findin
     if field is None or field.clock is not Clock.WATERMARK or not life.delays_ms:
         return
     delay = life.delays_ms[0]
-    if delay >= thresholds.short_delay_ms or life.window < thresholds.window_versions:
+    short = delay < thresholds.short_delay_ms and life.window >= thresholds.window_versions
+    if not short or not life.watermark_ms or not life.puts:
         return
-    if not life.watermark_ms or not life.puts:
-        return
-    yield catalogue.SHORT_TTL.of_store(
-        life,
-        f"by the schema the delay of withWatermark is {duration_text(delay)}; how many records "
-        "came late is not in the checkpoint (numRowsDroppedByWatermark)",
-        cause=f"The delay of withWatermark is {duration_text(delay)}: an event older than the "
-        "newest of an earlier batch is late at once, and is dropped.",
-        next_step="give withWatermark the time by which events come out of order, such as 10 "
-        "minutes; numRowsDroppedByWatermark of the query's progress counts those that were dropped",
-    )
+    words = f"the delay of withWatermark is {duration_text(delay)}"
+    evidence = f"by the schema {words}; how many records came late is not in the checkpoint "
+    evidence += "(numRowsDroppedByWatermark)"
+    cause = f"{capitalise(words)}: an event older than the newest of an earlier batch is late at "
+    cause += "once, and is dropped."
+    step = "give withWatermark the time by which events come out of order, such as 10 minutes; "
+    step += "numRowsDroppedByWatermark of the query's progress counts those that were dropped"
+    yield catalogue.SHORT_TTL.of_store(life, evidence, cause=cause, next_step=step)
 
 
 def _returning(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -982,7 +972,7 @@ def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     yield from _loss_by_data(life, calls, thresholds)
     if not calls.never_armed_rows:
         return
-    rows, size = calls.never_armed_rows, calls.never_armed_bytes
+    rows, versions = calls.never_armed_rows, count_text(life.window, "version")
     clause = f"nothing but new data can have {'it' if rows == 1 else 'them'} removed"
     if not calls.armed_keys:
         few = _small_share(life, thresholds)
@@ -999,16 +989,15 @@ def _judge_timers(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     yield _never_expires(
         life,
         thresholds,
-        f"{rows:,} of {count_text(life.newest.rows, 'row')}: {said} "
-        f"({count_text(life.window, 'version')}); only new data for them can call the function",
+        f"{rows:,} of {count_text(life.newest.rows, 'row')}: {said} ({versions}); only new data "
+        "for them can call the function",
         rows,
-        size,
-        f"The function set no timeout for {count_text(rows, 'key')} in "
-        f"{count_text(life.window, 'version')}, so {clause}.",
+        calls.never_armed_bytes,
+        f"The function set no timeout for {count_text(rows, 'key')} in {versions}, so {clause}.",
         certainty=certainty,
         next_step=_SET_ALWAYS,
         # A function that removes keys may remove the others later.
-        severity=_info_if(life.removals and not calls.armed_keys),
+        severity=Severity.INFO if life.removals and not calls.armed_keys else None,
     )
 
 
@@ -1044,7 +1033,7 @@ def _loss_by_data(
         certainty=Certainty.PROVEN if sure else Certainty.INFERRED,
         next_step=_SET_ALWAYS,
         # Where data removes keys too, those without a timeout may wait for it.
-        severity=_info_if(not (sure and most and 4 * by_data <= life.removals)),
+        severity=None if sure and most and 4 * by_data <= life.removals else Severity.INFO,
     )
 
 
@@ -1060,9 +1049,8 @@ def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     grown = life.newest.rows - life.first.rows
     if is_known or rule.needs_none or life.removals or grown <= 0:
         return
-    if life.window < thresholds.window_versions or _is_quiet(life, thresholds):
-        return
-    if life.growing is not True and grown <= _FEW * life.newest.rows:
+    short = life.window < thresholds.window_versions or _is_quiet(life, thresholds)
+    if short or (life.growing is not True and grown <= _FEW * life.newest.rows):
         return
     rows, versions = count_text(grown, "row"), count_text(life.window, "version")
     evidence = f"{rows} more than {versions} before, and none was removed ({rule.unknown})"

@@ -298,12 +298,12 @@ def _of_clock(
     if delay_ms is not None and delay_ms not in behind:
         return  # current_timestamp() is the clock itself, and the watermark that less the delay
     lag, batches = duration_text(behind.pop()), count_text(len(fed), "batch", "batches")
-    yield catalogue.WATERMARK_OF_CLOCK.of(
-        f"each of {batches} with new data made the watermark that is its own clock less {lag}, to "
-        "the millisecond",
-        cause=f"The watermark is the batch clock less {lag} in each of {batches}: the event time "
-        "is current_timestamp(), so that rows go by when they are read, not by when they happened.",
+    evidence = f"each of {batches} with new data made the watermark that is its own clock less "
+    cause = f"The watermark is the batch clock less {lag} in each of {batches}: the event time is "
+    cause += (
+        "current_timestamp(), so that rows go by when they are read, not by when they happened."
     )
+    yield catalogue.WATERMARK_OF_CLOCK.of(f"{evidence}{lag}, to the millisecond", cause=cause)
 
 
 def _ahead(
