@@ -482,9 +482,9 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         if life.removals or not _is_quiet(life, thresholds):
             yield from _long_sessions(life, far, now, thresholds)
             return
-        them = "it" if rows == 1 else f"all {rows:,} sessions"
+        sessions = "it" if rows == 1 else f"all {rows:,} sessions"
         cause = f"No session has closed while the watermark moved by {moved}: new events prolong "
-        cause += f"{them} before the gap has passed."
+        cause += f"{sessions} before the gap has passed."
     elif calls is not None:
         fired = calls.timeout_kept or calls.timeout_rearmed or calls.timeout_removed
         # Of any other put a timeout may be the reason.
@@ -495,9 +495,9 @@ def _put_off(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
             moved_ms = moved_ms if quiet else life.all_moved_ms
             every = "each batch has data for nearly every key, which"
             every = "each call for new data" if quiet else every
-            moved, them = duration_text(moved_ms), "it" if rows == 1 else f"all {rows:,}"
+            moved, timers = duration_text(moved_ms), "it" if rows == 1 else f"all {rows:,}"
             cause = f"No timeout has fired while its clock moved by {moved}: {every} "
-            cause += f"sets {them} anew before it is due."
+            cause += f"sets {timers} anew before it is due."
     elif life.early > _FEWEST_GONE and not life.on_time and not far.due_rows:
         # Of timers each call deletes one and registers another, so that the keys are never quiet.
         cause = f"No timer has fired while its clock moved by {moved}: each call for new data "
@@ -541,15 +541,15 @@ def _long_sessions(
     usual = short if several else usual
     if life.removals < _FEWEST_GONE or length < 3 * usual or 2 * longest.puts < life.window:
         return
-    them, at_least = "it", f"for {duration_text(length)} at least"
+    pronoun, at_least = "it", f"for {duration_text(length)} at least"
     words = f"one session{longest.words} is open {at_least}"
     if several:
-        them, words = "them", f"{subject} stay open, one{longest.words} {at_least}"
+        pronoun, words = "them", f"{subject} stay open, one{longest.words} {at_least}"
     others = f"the others are there for ~{duration_text(round(usual))}"
     evidence = f"{words}, by the watermark, and was written in {longest.puts:,} of "
     evidence += f"{count_text(life.window, 'version')}; {others}"
-    cause = f"{capitalise(words)}, as new events prolong {them} again and again, and {others}: a "
-    cause += "robot, a heartbeat or a default key?"
+    cause = f"{capitalise(words)}, as new events prolong {pronoun} again and again, and {others}: "
+    cause += "a robot, a heartbeat or a default key?"
     yield catalogue.OPEN_SESSIONS.of_store(life, evidence, rows if several else 1, cause=cause)
 
 
@@ -930,12 +930,10 @@ def _waiting(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if short or 2 * rows < life.newest.rows or life.leftovers:
         return
     words = f"at least {rows:,} of {count_text(life.newest.rows, 'row')}"
-    evidence = (
-        f"the judged batch made the watermark {time_ms_text(until)}, which has passed {words}"
-    )
+    made = f"the judged batch made the watermark {time_ms_text(until)}"
     cause = f"The watermark of the next batch removes {words}, and no batch without new data has "
     cause += "ever run: what append mode gives out waits for it."
-    yield catalogue.WAITING.of_store(life, evidence, cause=cause)
+    yield catalogue.WAITING.of_store(life, f"{made}, which has passed {words}", cause=cause)
 
 
 def _no_puts(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:

@@ -300,9 +300,8 @@ def _of_clock(
     lag, batches = duration_text(behind.pop()), count_text(len(fed), "batch", "batches")
     evidence = f"each of {batches} with new data made the watermark that is its own clock less "
     cause = f"The watermark is the batch clock less {lag} in each of {batches}: the event time is "
-    cause += (
-        "current_timestamp(), so that rows go by when they are read, not by when they happened."
-    )
+    cause += "current_timestamp(), so that rows go by when they are read, not by when they "
+    cause += "happened."
     yield catalogue.WATERMARK_OF_CLOCK.of(f"{evidence}{lag}, to the millisecond", cause=cause)
 
 
