@@ -4,8 +4,7 @@
 
     footer      checksum type, format version, where the metaindex lies
     blocks      a block by its handle: trailer, checksum, decompression
-    metaindex   the properties of a table, and where its other meta blocks lie
-    table       a table file: the parts above together; entries block by block
+    table       a table file: the parts above together; its properties, entries block by block
     tombstones  range deletions of several tables as disjoint ranges
     live        live_entries: the keys that several tables hold together, newest entry first
 
