@@ -280,12 +280,13 @@ def strip_and_verify(buffer: bytes, spans: npt.NDArray[np.int64], raw: int) -> t
         spans[offsets][moved] += ROW_CHECKSUM_BYTES
         spans[lengths][moved] -= ROW_CHECKSUM_BYTES
     rows = zip(sums_at.tolist(), *spans.tolist(), strict=True)
-    return tuple(i for i, row in enumerate(rows) if not _matches(buffer, *row))
+    return tuple(i for i, row in enumerate(rows) if not checksum_matches(buffer, *row))
 
 
-def _matches(
+def checksum_matches(
     buffer: bytes, sum_at: int, key_at: int, key_size: int, value_at: int, value_size: int
 ) -> bool:
+    """Whether the row checksum at an offset is that of key and value; below 0 there is no value."""
     (expected,) = _ROW_CHECKSUM.unpack_from(buffer, sum_at)
     spans = google_crc32c.value(buffer[key_at : key_at + key_size])
     if value_size >= 0:

@@ -6,10 +6,8 @@ key is the key's row with one more column, the place in the list. So no list is 
 
 from __future__ import annotations
 
-import struct
 from typing import NamedTuple
 
-import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
@@ -24,15 +22,20 @@ from inspector.decode.encoded_rows import (
     plain_rows,
     sizes_at,
 )
-from inspector.decode.records import REMOVED, RecordBlock, Scanned
+from inspector.decode.records import (
+    REMOVED,
+    ROW_CHECKSUM_BYTES,
+    RecordBlock,
+    Scanned,
+    checksum_matches,
+)
 from inspector.exceptions import RecordError, RowError
 from inspector.kernel.loader import kernel
+from inspector.kernel.record_layout import KIND_MERGE
 from inspector.light_dataclasses import dataclass
 from inspector.providers.rocksdb.avro_entries import AvroEntries
 
 _GROWN_BY = 1024  # lengths of lists that are made room for at once
-_CHECKSUM = struct.Struct("<I")
-ROW_CHECKSUM_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def _entries(scanned: Scanned, encoding: Encoding) -> _Entries:
             np.where(removed, key_size - ROW_CHECKSUM_BYTES, key_size),
         )
     kinds = scanned.kinds
-    merged = np.zeros(len(removed), np.bool_) if kinds is None else kinds == _MERGE
+    merged = np.zeros(len(removed), np.bool_) if kinds is None else kinds == KIND_MERGE
     if encoding.family is not None:
         own_rows = np.flatnonzero(of_family(buffer, keys, encoding.family))
         if len(own_rows) < len(removed):
@@ -112,9 +115,6 @@ def _entries(scanned: Scanned, encoding: Encoding) -> _Entries:
     return _Entries(keys, values, removed, merged, wrong, keys.offsets)
 
 
-_MERGE = 0x11
-
-
 def _check(
     buffer: bytes, keys: Spans, values: Spans, removed: Bools, sums: Int64s, encoding: Encoding
 ) -> tuple[tuple[int, ...], Spans]:
@@ -126,17 +126,16 @@ def _check(
     for row, sum_at, start, size in zip(
         *(part.tolist() for part in (at, sums[at], keys.offsets[at], keys.lengths[at])), strict=True
     ):
-        if not _matches(buffer, sum_at, (start, size)):
+        if not checksum_matches(buffer, sum_at, start, size, 0, REMOVED):
             wrong.add(row)
     puts = np.flatnonzero(~removed)
     parts = pieces_of(buffer, values.some(puts), encoding.delimiter_bytes, ROW_CHECKSUM_BYTES)
-    rows = puts[parts.owners]
-    pieces = parts.pieces
+    rows, pieces = puts[parts.owners], parts.pieces
     for row, start, size in zip(
         rows.tolist(), pieces.offsets.tolist(), pieces.lengths.tolist(), strict=True
     ):
         key = int(keys.offsets[row]), int(keys.lengths[row])
-        if not _matches(buffer, start - 2 * ROW_CHECKSUM_BYTES, key, (start, size)):
+        if not checksum_matches(buffer, start - 2 * ROW_CHECKSUM_BYTES, *key, start, size):
             wrong.add(row)
     if not encoding.several_values:
         if len(rows) > len(puts):
@@ -145,14 +144,6 @@ def _check(
         values = Spans(values.offsets.copy(), values.lengths.copy())
         values.offsets[rows], values.lengths[rows] = pieces
     return tuple(sorted(wrong)), values
-
-
-def _matches(buffer: bytes, sum_at: int, *covered: tuple[int, int]) -> bool:
-    (expected,) = _CHECKSUM.unpack_from(buffer, sum_at)
-    result = 0
-    for start, size in covered:
-        result = google_crc32c.extend(result, buffer[start : start + size])
-    return bool(result == expected)
 
 
 def _rows(
@@ -217,14 +208,12 @@ def _elements(
 ) -> tuple[npt.NDArray[np.int64], Spans]:
     """The rows of all values: which entry each belongs to, and where it lies."""
     put = np.flatnonzero(~entries.removed)
+    before_size = ROW_CHECKSUM_BYTES if encoding.row_checksum else 0
     values = entries.values.some(put)
-    if not encoding.row_checksum:
-        parts = pieces_of(buffer, values, encoding.delimiter_bytes)
-        return put[parts.owners], plain_rows(buffer, parts.pieces)
-    parts = pieces_of(buffer, values, encoding.delimiter_bytes, ROW_CHECKSUM_BYTES)
-    sizes = sizes_at(buffer, parts.pieces)
-    encoded = Spans(parts.pieces.offsets + ROW_CHECKSUM_BYTES, sizes)
-    return put[parts.owners], plain_rows(buffer, encoded)
+    owners, encoded = pieces_of(buffer, values, encoding.delimiter_bytes, before_size)
+    if encoding.row_checksum:
+        encoded = Spans(encoded.offsets + ROW_CHECKSUM_BYTES, sizes_at(buffer, encoded))
+    return put[owners], plain_rows(buffer, encoded)
 
 
 # --- how many rows each value has, so that what is merged gets its place in the list -------------
