@@ -104,20 +104,13 @@ class Containers:
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
-    """The values of one column."""
-
-    # where each value's slot starts (in an array of narrow values: where the value lies)
-    at: Int64s
-    owner: Int64s  # which of ``within`` it belongs to
-    within: Containers  # the rows or arrays
+class _Values:
     present: Bools  # whether there is a value: neither null nor within something that is not there
     row: Int64s  # the row of the call that it is part of, for misfits
     path: str  # the column in words, for misfits
-    slotted: bool = True  # whether a narrow value has a slot of 8 bytes to itself
 
     def __len__(self) -> int:
-        return len(self.at)
+        return len(self.present)
 
     def live(self) -> Int64s:
         """Indexes of the cells that have a value."""
@@ -125,21 +118,22 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
-class Regions:
+class Cells(_Values):
+    """The values of one column."""
+
+    # where each value's slot starts (in an array of narrow values: where the value lies)
+    at: Int64s
+    owner: Int64s  # which of ``within`` it belongs to
+    within: Containers  # the rows or arrays
+    slotted: bool = True  # whether a narrow value has a slot of 8 bytes to itself
+
+
+@dataclass(frozen=True, slots=True)
+class Regions(_Values):
     """The variable parts that cells refer to, one per cell; without a value both are 0."""
 
     start: Int64s
     size: Int64s
-    present: Bools
-    row: Int64s
-    path: str
-
-    def __len__(self) -> int:
-        return len(self.start)
-
-    def live(self) -> Int64s:
-        """Indexes of the cells that have a value."""
-        return np.flatnonzero(self.present)
 
     def require(self, page: Page, fits: Bools, reason: str) -> Regions:
         """These without those that do not fit, whose rows become misfits."""
@@ -176,7 +170,7 @@ def regions(page: Page, cells: Cells) -> Regions:
     present: Bools = np.zeros(len(cells), np.bool_)
     starts[live], sizes[live] = within.base[owner] + offset[alone], size[alone]
     present[live] = True
-    return Regions(starts, sizes, present, cells.row, cells.path)
+    return Regions(present, cells.row, cells.path, starts, sizes)
 
 
 def null_bits(page: Page, base: Int64s, index: Int64s | int) -> Bools:

@@ -31,7 +31,7 @@ from typing import Any
 from inspector import sparktypes as types
 from inspector.decode.unsafe_rows import write_row
 from inspector.exceptions import DecodeError, LimitError, RowError, TruncatedError
-from inspector.model import LIMITS, Limits, above_limit
+from inspector.model import LIMITS, above_limit
 
 _INT_BITS, _LONG_BITS = 32, 64
 _VOIDS = 1 << 16  # nulls of an array of void, which take no byte, so that nothing else bounds them
@@ -87,22 +87,15 @@ _Read = Callable[[_Cursor], Any]  # reads one value in the form of :mod:`.unsafe
 class AvroRows:
     """Makes UnsafeRows of the Avro records of one schema."""
 
-    def __init__(
-        self,
-        schema: types.StructType,
-        written: types.StructType | None = None,
-        *,
-        limits: Limits = LIMITS,
-    ) -> None:
+    def __init__(self, schema: types.StructType, written: types.StructType | None = None) -> None:
         """Prepare a schema; DecodeError: not as Spark writes Avro, or not to be evolved into."""
         self.schema = schema
-        self._limits = limits
         self._read = _struct(written or schema, schema)
 
     def values(self, data: bytes) -> list[Any]:
         """The fields of one record, as of :mod:`.unsafe_rows`; DecodeError: not of the schema."""
-        if len(data) > self._limits.record_bytes:
-            raise above_limit("record_bytes", f"an Avro row of {len(data)} bytes", self._limits)
+        if len(data) > LIMITS.record_bytes:
+            raise above_limit("record_bytes", f"an Avro row of {len(data)} bytes")
         cursor = _Cursor(data)
         values: list[Any] = self._read(cursor)
         if cursor.remaining:

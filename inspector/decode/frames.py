@@ -69,13 +69,12 @@ def inflate(chunks: Iterable[bytes], codec: str, limits: Limits = LIMITS) -> Ite
     the codec writes. LimitError: a block is larger than the limit, or the file is nothing but
     repetition. DecodeError: no such codec.
     """
-    if codec not in _CODECS:
-        raise DecodeError(f"unknown codec {codec[:120]!r}, expected {', '.join(CODECS)}")
+    framing = _CODECS[codec_of(codec)]
     source = Source(chunks)
     if source.at_end():
         raise TruncatedError("the file is empty", offset=0)
     raw = 0
-    for block in _CODECS[codec].inflate(source, limits):
+    for block in framing.inflate(source, limits):
         raw += len(block)
         if raw > max(limits.ratio_from_bytes, limits.ratio * source.offset):
             text = f"{raw:,} raw bytes from {source.offset:,} compressed ones"

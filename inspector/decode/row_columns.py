@@ -86,7 +86,12 @@ class RowDecoder:
         """Decode rows in a buffer; ValueError: one outside of it. LimitError: too many values."""
         all_rows: Bools = np.ones(len(offsets), np.bool_)
         page = Page(buffer, len(offsets))
-        check_spans(page, offsets, lengths)
+        if len(offsets) != len(lengths):
+            raise ValueError("arrays differ in length")
+        size = len(page.buffer)
+        inside = (offsets >= 0) & (offsets <= size) & (lengths >= 0) & (lengths <= size - offsets)
+        if not inside.all():
+            raise ValueError("a row lies outside of the buffer")
         array = self._decode(page, offsets, lengths, all_rows)
         if page.bad.any():
             # Again without them: what remains was read whole, so that no field of a valid row
@@ -96,7 +101,7 @@ class RowDecoder:
 
     def _decode(self, page: Page, offsets: Int64s, lengths: Int64s, chosen: Bools) -> Array:
         row = np.arange(len(offsets), dtype=np.int64)
-        rows = Regions(offsets, lengths, chosen, row, "")
+        rows = Regions(chosen, row, "", offsets, lengths)
         dummy = self._dummies(page, rows)
         fits = (lengths >= self._fixed) & (lengths % WORD == 0)
         reason = f"a row too short for {len(self.schema.fields)} fields, or not of whole words"
@@ -307,7 +312,7 @@ def struct_fields(
         present[live] = ~null_bits(page, rows.start[live], i)
         at = rows.start + (bits + i * WORD)
         path = f"{rows.path}{'.' if rows.path else ''}{field.name}"
-        cells = Cells(at, owner, within, present, rows.row, path)
+        cells = Cells(present, rows.row, path, at, owner, within)
         children.append(values(page, field.data_type, cells, arrow.field(i).type))
     return struct(arrow, rows.present, children)
 
@@ -386,8 +391,8 @@ def _elements(page: Page, element: types.DataType, spans: Regions, counts: Int64
     at = start + header[owner] + index * width
     fixed = header + counts * width
     within = Containers(spans.start, spans.size, fixed, spans.size - fixed)
-    path = f"{spans.path}[]"
-    return Cells(at, owner, within, present, spans.row[owner], path, slotted=False)
+    row, path = spans.row[owner], f"{spans.path}[]"
+    return Cells(present, row, path, at, owner, within, slotted=False)
 
 
 def _nest(arrow: ArrowType, present: Bools, counts: Int64s, child: Array) -> Array:
@@ -431,16 +436,6 @@ class Int64Path:
         valid: Bools = np.empty(len(offsets), np.bool_)
         kernel().read_slots(buffer, offsets, lengths, self._steps, values, valid)
         return values, valid
-
-
-def check_spans(page: Page, offsets: Int64s, lengths: Int64s) -> None:
-    """Refuse rows outside of the buffer, or arrays of several lengths: ValueError of callers."""
-    if len(offsets) != len(lengths):
-        raise ValueError("arrays differ in length")
-    size = len(page.buffer)
-    inside = (offsets >= 0) & (offsets <= size) & (lengths >= 0) & (lengths <= size - offsets)
-    if not inside.all():
-        raise ValueError("a row lies outside of the buffer")
 
 
 def count_flags(

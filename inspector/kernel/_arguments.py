@@ -46,10 +46,10 @@ def integers(array: Any, dtype: Any = np.int64) -> npt.NDArray[Any]:
 
 def writable(array: Any, dtype: Any) -> npt.NDArray[Any]:
     """An array of 64-bit integers that takes results."""
-    view = np.asarray(memoryview(array))
-    if view.dtype != dtype or not view.flags.c_contiguous or not view.flags.writeable:
-        raise TypeError("expected a writable contiguous array of 64-bit integers")
-    return view.reshape(-1)
+    result = integers(array, dtype)
+    if not result.flags.writeable:
+        raise TypeError("expected a writable array")
+    return result
 
 
 def checked_spans(buffer: Any, offsets: Any, lengths: Any) -> tuple[memoryview, Int64s, Int64s]:

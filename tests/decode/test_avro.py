@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.decode import avro
 from inspector.decode.avro import AvroRows, range_fields
 from inspector.exceptions import DecodeError, LimitError, RowError, TruncatedError
 from inspector.model import Limits
@@ -129,9 +130,10 @@ def test_fields_that_the_schema_adds_are_bounded_by_the_bytes() -> None:
         AvroRows(wide, rows).unsafe_row(ONE + number(200) + b"\2\0" * 200 + number(0))
 
 
-def test_a_row_above_the_limit() -> None:
+def test_a_row_above_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(avro, "LIMITS", Limits(record_bytes=3))
     with pytest.raises(LimitError, match="record_bytes"):
-        AvroRows(parse_ddl("x binary"), limits=Limits(record_bytes=3)).values(bytes(4))
+        AvroRows(parse_ddl("x binary")).values(bytes(4))
 
 
 def test_the_ordered_fields_of_a_range_key() -> None:

@@ -113,12 +113,10 @@ class RocksDbProvider(Provider):
         return None if name is None else name.unique_id
 
 
-Lineage = Callable[[StoreFile], Mapping[int, str]]
-"""Which versions a changelog is based on, with unique ids of checkpoints; empty if unreadable."""
-
-
 def mark_attempts(
-    files: Sequence[StoreFile], committed: Mapping[int, frozenset[str]], lineage: Lineage
+    files: Sequence[StoreFile],
+    committed: Mapping[int, frozenset[str]],
+    lineage: Callable[[StoreFile], Mapping[int, str]],  # of a changelog; empty if unreadable
 ) -> tuple[StoreFile, ...]:
     """The files of a store, those of other attempts than the committed ones as abandoned."""
     # Of a version that neither the commit log nor the lineage says anything of, the attempt that

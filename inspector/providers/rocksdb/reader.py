@@ -9,23 +9,17 @@ from functools import cached_property, partial
 
 from inspector.decode.changelog import read_changelog
 from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder, range_of_family
-from inspector.decode.records import RecordBlock, Scanned
-from inspector.decode.sst.entries import LiveBlock
+from inspector.decode.records import ROW_CHECKSUM_BYTES, RecordBlock, Scanned
 from inspector.decode.sst.live import DELIMITER, live_entries
 from inspector.decode.sst.table import Table
 from inspector.exceptions import DecodeError, NoSchemaError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.file_reader import FileReader
-from inspector.providers.reader_options import AVRO, UNSAFE_ROW, ReadOptions
+from inspector.providers.reader_options import AVRO, UNSAFE_ROW
 from inspector.providers.rocksdb import PIECE_BYTES
 from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.snapshot import Snapshot, StorageSource, read_snapshot
-from inspector.providers.rocksdb.store_records import (
-    ROW_CHECKSUM_BYTES,
-    Encoding,
-    ListLengths,
-    decode_block,
-)
+from inspector.providers.rocksdb.store_records import Encoding, ListLengths, decode_block
 from inspector.providers.task_files import TaskFiles
 
 
@@ -101,9 +95,12 @@ class RocksDbReader(FileReader):
 
     def _entries(self, file: StoreFile, family: int | None = None) -> Iterator[Scanned]:
         """The entries of a snapshot: all, or those of a column family with others around them."""
+        # Of a family only where the tables were read as a whole before.
         self._summed.add(file.path)  # every part of its archive has one, and every block of a table
-        snapshot = self._snapshot(file)
-        for live_block in live_blocks(self._storage, file, snapshot, self._options, family):
+        tables = open_tables(self._storage, file, self._snapshot(file))
+        start, end = (b"", None) if family is None else range_of_family(family)
+        delimiter = DELIMITER if self._options.merge_delimiter else b""
+        for live_block in live_entries(tables, start=start, end=end, delimiter=delimiter):
             self.raw_bytes += int(live_block.spans[1::2].sum())
             yield Scanned(live_block.buffer, 0, 0, live_block.spans, None)
 
@@ -195,27 +192,12 @@ def _agree(families: Mapping[str, int], numbered: Mapping[str, int]) -> bool:
     )
 
 
-def live_blocks(
-    storage: TaskFiles,
-    file: StoreFile,
-    snapshot: Snapshot,
-    options: ReadOptions,
-    family: int | None = None,
-) -> Iterator[LiveBlock]:
-    """The entries of a snapshot in the order of their keys, each with all that was merged into it.
-
-    With a column ``family`` its entries alone, of tables that were read as a whole before; some of
-    others may come with them. DecodeError, with the path and, within a table, the offset: a table
-    is missing, has another size than the snapshot says, or breaks its format. OSError.
-    """
-    tables = open_tables(storage, file, snapshot)
-    start, end = (b"", None) if family is None else range_of_family(family)
-    delimiter = DELIMITER if options.merge_delimiter else b""
-    yield from live_entries(tables, start=start, end=end, delimiter=delimiter)
-
-
 def open_tables(storage: TaskFiles, file: StoreFile, snapshot: Snapshot) -> list[Table]:
-    """The table files of a snapshot, unread; DecodeError, OSError as :func:`live_blocks`."""
+    """The table files of a snapshot, of which no row is read.
+
+    DecodeError, with the path and, within a table, the offset: one is missing, has another size
+    than the snapshot says, or breaks its format. OSError.
+    """
     folder, _, name = file.path.rpartition("/")
     tables = []
     for table in snapshot.tables:

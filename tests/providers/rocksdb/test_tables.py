@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from inspector.checkpoint.storage import Storage
+from inspector.decode.sst.live import live_entries
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile, Version
-from inspector.providers.reader_options import ReadOptions
-from inspector.providers.rocksdb.reader import live_blocks
+from inspector.providers.rocksdb.reader import open_tables
 from inspector.providers.rocksdb.snapshot import Snapshot, TableFile, read_snapshot
 from inspector.providers.task_files import TaskFiles
 from tests.cases import rocksdb_cases
@@ -27,10 +27,10 @@ def entries(folder: Path, version: int) -> list[tuple[str, str]]:
     file = StoreFile(
         storage.full_path(path.name), FileKind.SNAPSHOT, Version(version), path.stat().st_size
     )
-    options = ReadOptions(merge_delimiter=False)
+    tables = open_tables(storage, file, read_snapshot(storage, file))
     return [
         (block.buffer[k : k + ks].hex(), block.buffer[v : v + vs].hex())
-        for block in live_blocks(storage, file, read_snapshot(storage, file), options)
+        for block in live_entries(tables, delimiter=b"")
         for k, ks, v, vs in zip(*block.spans, strict=True)
     ]
 
@@ -71,5 +71,5 @@ def test_what_a_snapshot_names_has_to_be_there(
     file = StoreFile(str(tmp_path / "1.zip"), FileKind.SNAPSHOT, Version(1), 9)
     storage = TaskFiles(Storage(str(tmp_path)))
     with pytest.raises(DecodeError, match=error or None) as found:
-        list(live_blocks(storage, file, Snapshot((table,)), ReadOptions()))
+        open_tables(storage, file, Snapshot((table,)))
     assert found.value.path == str(tmp_path / table.name)
