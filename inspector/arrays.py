@@ -20,13 +20,20 @@ Bools = npt.NDArray[np.bool_]
 ArrayT = TypeVar("ArrayT", bound=npt.NDArray[Any])
 
 
-def longer(array: npt.NDArray[Any], length: int, *, fill: int = 0) -> npt.NDArray[Any]:
-    """A copy of an array, lengthened by a value."""
-    grown = np.zeros(length, array.dtype)  # which costs nothing until they are written
-    grown[: len(array)] = array
-    if fill:
-        grown[len(array) :] = fill
+def longer(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    """A copy of an array, each row of which is lengthened by zeros."""
+    *rows, before = array.shape
+    grown = np.zeros((*rows, length), array.dtype)  # which costs nothing until they are written
+    grown[..., :before] = array
     return grown
+
+
+def make_room(owner: object, names: Sequence[str], elements: int) -> None:
+    """Lengthen columns of an object, which are its attributes, if they are too short."""
+    if elements > getattr(owner, names[0]).shape[-1]:
+        room = max(1024, elements + (elements >> 3))
+        for name in names:
+            setattr(owner, name, longer(getattr(owner, name), room))
 
 
 def chunks(array: ArrayT, most: int) -> Iterator[ArrayT]:
@@ -114,7 +121,7 @@ class GrowingArray:
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
         self._dtype = np.dtype(dtype)
-        self._memory: mmap.mmap | None = None
+        self._memory = _zero_pages(self._SMALLEST)
 
     def reserve(self, room: int) -> npt.NDArray[Any]:
         """The array with room for so many elements at least.
@@ -122,29 +129,22 @@ class GrowingArray:
         If an array of before is still in use anywhere, or what looks at one, it stays valid and
         what this returns is a copy.
         """
-        before = 0 if self._memory is None else len(self._memory)
-        size = max(before, self._SMALLEST)
+        size = len(self._memory)
         while size < room * self._dtype.itemsize:
             size *= 2
-        if self._memory is None or size > before:
-            self._memory = self._grow(size)
+        if size > len(self._memory):
+            self._grow(size)
         return np.frombuffer(self._memory, self._dtype, size // self._dtype.itemsize)
 
-    def _grow(self, size: int) -> mmap.mmap:
-        memory = self._memory
+    def _grow(self, size: int) -> None:
         try:
-            if memory is None:
-                memory = _zero_pages(size)
-            else:
-                memory.resize(size)
+            self._memory.resize(size)
         except (BufferError, SystemError):  # it is in use, or the system cannot
-            assert memory is not None
-            old, memory = memory, _zero_pages(size)
-            memory[: len(old)] = old
+            old, self._memory = self._memory, _zero_pages(size)
+            self._memory[: len(old)] = old
         if size >= self._LARGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
             with contextlib.suppress(OSError):  # of a system without
-                memory.madvise(mmap.MADV_HUGEPAGE)
-        return memory
+                self._memory.madvise(mmap.MADV_HUGEPAGE)
 
 
 def _zero_pages(size: int) -> mmap.mmap:

@@ -336,8 +336,3 @@ class KeyRange:
         """So many ranges, which make the whole; their seed is drawn at random if it is None."""
         seed = int.from_bytes(os.urandom(8), "big") >> 2 if seed is None else seed
         return [cls(number, count, seed) for number in range(count)]
-
-    @property
-    def is_first(self) -> bool:
-        """Whether this is the one that speaks for the files: what is not about single keys."""
-        return self.number == 0

@@ -135,7 +135,7 @@ class Task(Message):
     @property
     def speaks_for_files(self) -> bool:
         """Whether its facts are also on what is not about single keys: files, and all records."""
-        return self.key_range is None or self.key_range.is_first
+        return self.key_range is None or not self.key_range.number
 
     @property
     def sampled_keys(self) -> int:

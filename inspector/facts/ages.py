@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import Int64s, count_by, longer, rows_of, tally, weigh
+from inspector.arrays import Int64s, count_by, make_room, rows_of, tally, weigh
 from inspector.facts.fact import StoreSum, VersionSum, fact
 from inspector.facts.size_distributions import SizeCounts
 from inspector.light_dataclasses import dataclass, field, replace
@@ -171,7 +171,7 @@ class Rewrites:
     """Follows, per key, in how many versions in a row it was put; 8 bytes a key."""
 
     def __init__(self) -> None:
-        self._step = -1
+        self._step = 1  # of a key that was never put the last one is 0
         self._last: npt.NDArray[np.int32] = np.empty(0, np.int32)
         self._run: npt.NDArray[np.int32] = np.empty(0, np.int32)
 
@@ -180,10 +180,7 @@ class Rewrites:
         self._step += 1
         if change.rebased:
             self._last, self._run = np.empty(0, np.int32), np.empty(0, np.int32)
-        if len(state) > len(self._last):
-            room = len(state) + (len(self._last) >> 3)
-            self._last = longer(self._last, room, fill=-2)
-            self._run = longer(self._run, room)
+        make_room(self, ("_last", "_run"), len(state))
         if change.rebased:
             return
         touched = state.touched_keys()

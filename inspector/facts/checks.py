@@ -30,14 +30,7 @@ class SnapshotDiffers(Fact):
 
     path: str
     file_version: int | None
-    missing: int
-    extra: int
-    different: int
-
-    @property
-    def difference(self) -> SnapshotDifference:
-        """The numbers of keys."""
-        return SnapshotDifference(self.missing, self.extra, self.different)
+    difference: SnapshotDifference
 
 
 @fact("problem")

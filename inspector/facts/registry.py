@@ -27,7 +27,7 @@ from inspector.exceptions import UnknownFactError
 from inspector.facts.fact import FACT_TYPES, Fact, FactColumns, Observed
 from inspector.light_dataclasses import fields, hints_of, is_dataclass
 from inspector.model import StoreId
-from inspector.schemas import STORE_COLUMNS, array_of, numbers_of, validity
+from inspector.schemas import STORE_COLUMNS, array_of, numbers_of, parts_of, validity
 from inspector.sums import counter_of
 
 for _module in pkgutil.iter_modules(inspector.facts.__path__):
@@ -137,13 +137,7 @@ def facts_in(batch: pa.RecordBatch | Observed[Any] | FactColumns) -> Iterator[Ob
         return
     if isinstance(batch, FactColumns):
         batch = column_batch([batch])
-    kinds: list[Any] = batch.column("kind").to_pylist()
-    for kind in dict.fromkeys(kinds):
-        of_kind: Any = batch
-        if kinds.count(kind) != len(kinds):
-            of_kind = batch.take(
-                array_of([i for i, k in enumerate(kinds) if k == kind], pa.int64())
-            )
+    for (kind,), of_kind in parts_of(batch, ["kind"]):
         yield from _of_kind(of_kind, kind)
 
 

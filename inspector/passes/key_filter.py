@@ -178,20 +178,16 @@ class BoundFilter:
 _NO_KEY = BoundFilter(rows=(b"", b"\0"))  # what no key is
 
 
-def bound_or_nothing(
-    requested: KeyFilter, key: StructType | None, value: StructType | None = None
-) -> BoundFilter:
-    """The filter for one of several stores: those without the field have no such row."""
+def filter_of(task: Task, store: StoreTask) -> BoundFilter | None:
+    """What a task looks for in one of its stores, of which those without the field have no row.
+
+    None for every row.
+    """
+    requested = KeyFilter(task.key, task.where)
     try:
-        return requested.bind(key, value)
+        return requested.bind(*schemas(store)) if requested else None
     except CheckpointError:
         return _NO_KEY
-
-
-def filter_of(task: Task, store: StoreTask) -> BoundFilter | None:
-    """What a task looks for in one of its stores; None for every row."""
-    requested = KeyFilter(task.key, task.where)
-    return bound_or_nothing(requested, *schemas(store)) if requested else None
 
 
 def select_records(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from inspector.arrays import Int64s
@@ -47,11 +47,8 @@ def live_blocks(
     # To hash each key of a file would take longer than to learn where it lies.
     quick = None if key_filter is not None and key_filter.hashes else key_filter
     files = reader.provider.files_of(store.files)
-    result = _locate(task.version, files, reader, partial(_learn, reader, passes, quick))
-    if result is None or not result[0].files:  # version 0 has no files
-        return
-    chain, positions = result
-    used = {n: file for n, file in enumerate(chain.files) if positions.any_in(n)}
+    chain, positions = _locate(task.version, files, reader, passes, quick)
+    used = {n: file for n, file in enumerate(chain) if positions.any_in(n)}
     reader.files.expect(used.values())
     try:
         for number, file in used.items():
@@ -64,14 +61,14 @@ def live_blocks(
         reader.note_failure(error, file)
 
 
-_Learnt = tuple[Positions, StoreFile | None]
-"""Where the live rows of a version lie, and the file that could not be read, if there is one."""
-
-
 def _locate(
-    version: int, files: StoreFiles, reader: StoreReader, learn: Callable[[Chain], _Learnt]
-) -> tuple[Chain, Positions] | None:
-    """Which files make a version, and where in them its rows lie.
+    version: int,
+    files: StoreFiles,
+    reader: StoreReader,
+    passes: Sequence[RangeFilter | None],
+    key_filter: BoundFilter | None,
+) -> tuple[Sequence[StoreFile], Positions]:
+    """Which files make a version, and where in them its rows lie; none where it cannot be made.
 
     A snapshot that cannot be read is passed over for an older chain of the same version, as Spark
     4.2 and later do (``autoSnapshotRepair``).
@@ -82,13 +79,14 @@ def _locate(
         except MissingVersionError as error:
             if not reader.problems:
                 reader.report(error.slug, error.message)
-            return None
-        positions, bad = learn(chain)
+            break
+        positions, bad = _learn(reader, passes, key_filter, chain)
         if bad is None:
-            return chain, positions
+            return chain.files, positions
         if bad != chain.base:
-            return None
+            break
         files = files.without(bad)
+    return (), Positions(np.empty(0, np.int64))
 
 
 def _learn(
@@ -96,7 +94,8 @@ def _learn(
     passes: Sequence[RangeFilter | None],
     key_filter: BoundFilter | None,
     chain: Chain,
-) -> _Learnt:
+) -> tuple[Positions, StoreFile | None]:
+    """Where the live rows of a version lie, and the file that could not be read, if any."""
     parts = list[Positions]()
     reader.storage.keep(chain.files)  # for the rows themselves
     for keys in passes:

@@ -9,8 +9,8 @@ of the keys begins with the repartitioning.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import astuple, replace
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -377,7 +377,7 @@ class StorePass:
         if self._task.key_range is None:
             self._reader.report(SNAPSHOT_DIFFERS, difference.text, file)
             return
-        result = SnapshotDiffers(file.path, file.version, *astuple(difference))
+        result = SnapshotDiffers(file.path, file.version, difference)
         self._differences.append(Observed(self._reader.store, self._task.version, result))
 
     def take(self, blocks: Iterator[RecordBlock]) -> None:
@@ -417,7 +417,7 @@ class StorePass:
         yield Observed(self._reader.store, change.version, facts)
         yield from self._follow(change)
         if change.rebased and change.version == self._task.repartitioned:
-            inherit(self.state, self.life, self._origins())
+            self._inherit()
 
     def _follow(self, change: Change) -> Iterator[Observed[Any]]:
         """The facts of what follows the keys of a version."""
@@ -430,15 +430,20 @@ class StorePass:
             simulation.update(change, self.state)
         yield from self.life.update(change)
 
-    def _origins(self) -> Iterator[tuple[StateMap, Lifetime] | None]:
-        """The partitions that the rows came from, one after the other; None for one unreadable."""
-        for task, store, reader in origins_of(self._task, self._store, self._reader):
+    def _inherit(self) -> None:
+        """Go on with the history that the keys had elsewhere, if all of it is known."""
+        result, lives = Inherited(self.state), list[Lifetime]()
+        for task, store, reader in _origins_of(self._task, self._store, self._reader):
             pass_ = StorePass(task, store, reader)
             for step in replay_steps(reader.provider.files_of(store.files), task.version):
                 change = pass_.advance(step)
                 deque(pass_.emit_version(change, step) if change is not None else (), maxlen=0)
-            known = pass_.is_complete and not pass_.life.disputed
-            yield (pass_.state, pass_.life) if known else None
+            if not pass_.is_complete or pass_.life.disputed:
+                return
+            result.add(pass_.state, pass_.life.runs, pass_.life.calls())
+            lives.append(pass_.life)
+        if lives and result.whole:
+            self.life.inherit(lives, result)
 
     @property
     def is_complete(self) -> bool:
@@ -507,7 +512,7 @@ _OF_AUDIT = (TopBy.VALUE_BYTES, TopBy.NUMBER)
 """By what keys are ranked where a few are compared: what findings name one by."""
 
 
-def origins_of(
+def _origins_of(
     task: Task, store: StoreTask, reader: StoreReader
 ) -> Iterator[tuple[Task, StoreTask, StoreReader]]:
     """The same store in the partitions that its rows came from, each with a reader."""
@@ -516,27 +521,4 @@ def origins_of(
         whole = replace(origin, clocks=clocks, codecs=task.codecs)
         for origin_store in origin.stores:
             if origin_store.store_name == store.store_name:
-                bare = replace(origin_store, side_files=())
-                yield whole, bare, StoreReader(whole, reader.storage, bare)
-
-
-def inherit(
-    state: StateMap, life: Lifetime, origins: Iterable[tuple[StateMap, Lifetime] | None]
-) -> None:
-    """Go on with the history that the keys of a map had elsewhere, if all of it is known.
-
-    Args:
-        state: the map that a repartitioning's snapshot was loaded into.
-        life: of its rows.
-        origins: maps and lives of the partitions that they came from; None for one that cannot be
-            replayed.
-    """
-    result, lives = Inherited(state), list[Lifetime]()
-    for origin in origins:
-        if origin is None:
-            return
-        origin_state, of_other = origin
-        result.add(origin_state, of_other.runs, of_other.calls())
-        lives.append(of_other)
-    if lives and result.whole:
-        life.inherit(lives, result)
+                yield whole, origin_store, reader.again(whole, origin_store)

@@ -157,16 +157,17 @@ class _Unit:
         """Those of which the value that a filter looks for is the old one or the new one."""
         if not any(part.filter and part.filter.values for part in self._sides[Compared.NEW]):
             return differ
-        sides = {Compared.OLD: differ.removed, Compared.NEW: differ.added}
         kept = [
             ids[part.filter.mask_values(block.some(rows))]
-            for side, alone in sides.items()
-            for part, block, rows, ids in self._rows_of_keys(differ, [differ.changed, alone], side)
+            for side, alone in zip(Compared, ("removed", "added"), strict=True)
+            for part, block, rows, ids in self._rows_of_keys(
+                differ, [differ.ids["changed"], differ.ids[alone]], side
+            )
             if part.filter is not None
         ]
         met = distinct(np.concatenate([np.empty(0, np.int64), *kept]))
-        kept_ids = {name: getattr(differ, name) for name in ("added", "removed", "changed")}
-        return replace(differ, **{name: ids[np.isin(ids, met)] for name, ids in kept_ids.items()})
+        of_change = {change: ids[np.isin(ids, met)] for change, ids in differ.ids.items()}
+        return replace(differ, ids=of_change)
 
     def _counts(self, differ: Differences) -> pa.RecordBatch:
         (first, *_) = [part for parts in self._sides for part in parts]
@@ -174,8 +175,7 @@ class _Unit:
         if max(map(len, self._sides)) > 1:
             location["partition_id"] = None
         rows = []
-        for change in ("added", "removed", "changed"):
-            ids = getattr(differ, change)
+        for change, ids in differ.ids.items():
             key_bytes = int(differ.key_sizes[ids].sum())
             row = {"change": change, "rows": len(ids), "key_bytes": key_bytes}
             if change != "added":
@@ -192,7 +192,7 @@ class _Unit:
         for number, changed in enumerate(self._rounds(differ)):
             old, new = [changed], [changed]
             if number == 0:
-                old, new = [changed, differ.removed], [changed, differ.added]
+                old, new = [changed, differ.ids["removed"]], [changed, differ.ids["added"]]
             held: dict[int, bytes] = {}
             for part, block, rows, ids in self._rows_of_keys(differ, old, Compared.OLD):
                 pair = np.isin(ids, changed, assume_unique=True)
@@ -207,10 +207,11 @@ class _Unit:
 
     def _rounds(self, differ: Differences) -> list[Int64s]:
         """Changed keys in shares whose old values may be held at once; at least one share."""
-        sizes = differ.value_sizes(Compared.OLD, differ.changed) + _HELD
+        changed = differ.ids["changed"]
+        sizes = differ.value_sizes(Compared.OLD, changed) + _HELD
         share = (np.cumsum(sizes) - sizes) // PAIRING_BYTES
         cuts = np.flatnonzero(np.diff(share)) + 1
-        return list(np.split(differ.changed, cuts))
+        return list(np.split(changed, cuts))
 
     def _rows_of_keys(
         self, differ: Differences, keys: Sequence[Int64s], side: Compared

@@ -12,7 +12,7 @@ import enum
 
 import numpy as np
 
-from inspector.arrays import Bools, Int8s, Int64s, UInt64s, longer
+from inspector.arrays import Bools, Int8s, Int64s, UInt64s, make_room
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
@@ -139,11 +139,7 @@ class Presence:
     def _ids(self, block: RecordBlock) -> Int64s:
         ids = np.empty(block.count, np.int64)
         self._interner.intern(block.buffer, block.key_offset, block.key_length, ids)
-        keys = len(self._interner)
-        if keys > len(self._state):
-            room = max(1024, keys + (keys >> 3))
-            for name in ("_state", "_size", "_hash", "_met"):
-                setattr(self, name, longer(getattr(self, name), room))
+        make_room(self, ("_state", "_size", "_hash", "_met"), len(self._interner))
         self._met[ids] = True
         return ids
 

@@ -11,17 +11,16 @@ value's size and hash. The rows that differ are then read again at those positio
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from inspector.arrays import Int32s, Int64s, longer
+from inspector.arrays import Int32s, Int64s, make_room
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
 from inspector.state.events import hash_values
 
-_NEVER = -2  # before every place, and even as that of a removal
 _FILE_SHIFT = 40
 
 
@@ -62,15 +61,13 @@ class LastPuts:
 
     def __init__(self) -> None:
         self._interner = kernel().Interner(hashed=True)
-        self._last = np.full(1024, -1, np.int64)
+        self._last = np.zeros(0, np.int64)
 
     def learn(self, file_number: int, block: RecordBlock, ordinals: Int64s) -> None:
         """Take a block over; files and blocks come in the order in which Spark applies them."""
         ids = np.empty(block.count, np.int64)
         self._interner.intern(block.buffer, block.key_offset, block.key_length, ids)
-        keys = len(self._interner)
-        if keys > len(self._last):
-            self._last = longer(self._last, keys + (keys >> 3), fill=-1)
+        make_room(self, ("_last",), len(self._interner))
         # Positions only grow, so the greatest is the last; the lowest bit marks a put.
         position = positions_of(file_number, ordinals)
         np.maximum.at(self._last, ids, position << 1 | (block.value_length >= 0))
@@ -92,10 +89,9 @@ class Compared(enum.IntEnum):
 class Differences:
     """The keys that differ, by their numbers from 0 on; nothing of their bytes."""
 
-    # added, removed, changed: numbers; the last live in both versions with another value
-    added: Int64s
-    removed: Int64s
-    changed: Int64s
+    # the numbers of the keys that are "added", "removed", and "changed": these are live in both
+    # versions with another value
+    ids: Mapping[str, Int64s]
     last: Int64s  # of each version and key, twice the place of the last record, and 1 for a put
     sizes: Int32s  # bytes of its value there
     key_sizes: Int32s  # bytes of each key
@@ -108,9 +104,10 @@ class Differences:
         starts = np.cumsum([0, *(len(part.key_sizes) for part in parts[:-1])])
         pairs = list(zip(parts, starts, strict=True))
         return cls(
-            np.concatenate([part.added + start for part, start in pairs]),
-            np.concatenate([part.removed + start for part, start in pairs]),
-            np.concatenate([part.changed + start for part, start in pairs]),
+            {
+                change: np.concatenate([part.ids[change] + start for part, start in pairs])
+                for change in parts[0].ids
+            },
             np.concatenate([part.last for part in parts], axis=1),
             np.concatenate([part.sizes for part in parts], axis=1),
             np.concatenate([part.key_sizes for part in parts]),
@@ -133,7 +130,7 @@ class TwoVersions:
 
     def __init__(self) -> None:
         self._interner = kernel().Interner()
-        self._last = np.full((2, 0), _NEVER, np.int64)
+        self._last = np.zeros((2, 0), np.int64)  # of keys without a record as of a removal
         self._hash = np.zeros((2, 0), np.uint64)
         self._size = np.zeros((2, 0), np.int32)
         self._key_size = np.zeros(0, np.int32)
@@ -142,7 +139,7 @@ class TwoVersions:
         """Take a block over; files and blocks come in the order in which Spark applies them."""
         ids = np.empty(block.count, np.int64)
         self._interner.intern(block.buffer, block.key_offset, block.key_length, ids)
-        self._reserve(len(self._interner))
+        make_room(self, ("_key_size", "_last", "_hash", "_size"), len(self._interner))
         self._key_size[ids] = block.key_length
         # Positions only grow, so the greatest is the last; the lowest bit marks a put.
         position = positions_of(file_number, ordinals) << 1 | (block.value_length >= 0)
@@ -158,7 +155,7 @@ class TwoVersions:
 
     def forget(self, side: Compared) -> None:
         """Nothing of a version is known any more."""
-        self._last[side] = _NEVER
+        self._last[side] = 0
 
     def differences(self) -> Differences:
         """The keys that differ."""
@@ -166,19 +163,10 @@ class TwoVersions:
         is_same = (self._hash[0] == self._hash[1]) & (self._size[0] == self._size[1])
         differ = np.flatnonzero((old | new) & ~(old & new & is_same))
         old, new = old[differ], new[differ]
+        masks = {"added": ~old, "removed": ~new, "changed": old & new}
         return Differences(
-            np.flatnonzero(~old),
-            np.flatnonzero(~new),
-            np.flatnonzero(old & new),
+            {change: np.flatnonzero(mask) for change, mask in masks.items()},
             self._last[:, differ],
             self._size[:, differ],
             self._key_size[differ],
         )
-
-    def _reserve(self, keys: int) -> None:
-        if keys > len(self._key_size):
-            more = max(1024, keys + (keys >> 3)) - len(self._key_size)
-            self._last = np.pad(self._last, ((0, 0), (0, more)), constant_values=_NEVER)
-            self._hash = np.pad(self._hash, ((0, 0), (0, more)))
-            self._size = np.pad(self._size, ((0, 0), (0, more)))
-            self._key_size = np.pad(self._key_size, (0, more))

@@ -25,6 +25,7 @@ from inspector.merge.ranges import Listed, fold_ranges
 from inspector.model import StoreId
 from inspector.passes.worker import run_tasks
 from inspector.schemas import task_batch
+from inspector.state.compare import SnapshotDifference
 from tests.cases import FIXTURES
 
 ALL = Path(FIXTURES).parent
@@ -104,7 +105,8 @@ def test_a_problem_that_all_ranges_meet_is_one() -> None:
 
 
 def test_differences_of_a_snapshot_add_to_one_problem() -> None:
-    (problem,) = fold([SnapshotDiffers("7", 7, 1, 0, 2), SnapshotDiffers("7", 7, 2, 3, 0)])
+    differences = SnapshotDifference(1, 0, 2), SnapshotDifference(2, 3, 0)
+    (problem,) = fold([SnapshotDiffers("7", 7, of_range) for of_range in differences])
     assert isinstance(problem, ReadProblem)
     assert problem.slug == "snapshot-differs"
     assert "missing keys: 3, keys too many: 3, keys with another value: 2;" in problem.message

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import CheckpointError
 from inspector.model import Redact
 from inspector.passes.key_filter import (
     BoundFilter,
     KeyFilter,
-    bound_or_nothing,
     check_filter,
+    filter_of,
     select_records,
 )
 from inspector.render.values import RowWords
@@ -235,7 +236,11 @@ def test_without_a_schema_only_hex_will_do() -> None:
 def test_a_store_without_the_field_has_no_such_key() -> None:
     other = StructType((StructField("x", LONG),))
     entries = block([(encode.row(other, (1,)), b"")])
-    assert bound_or_nothing(KeyFilter(('{"user": "a"}',)), other).mask(entries).tolist() == [False]
+    field = {"name": "x", "type": "long", "nullable": True, "metadata": {}}
+    store = StoreTask("default", (), json.dumps({"type": "struct", "fields": [field]}))
+    bound = filter_of(Task("", "", {}, 0, 0, 1, (store,), key=('{"user": "a"}',)), store)
+    assert bound is not None
+    assert bound.mask(entries).tolist() == [False]
 
 
 def test_one_store_with_the_field_is_enough_for_a_checkpoint() -> None:

@@ -77,7 +77,3 @@ def test_a_row_of_a_join_is_in_the_range_of_its_key() -> None:
             one = RangeFilter(range_, counters).of(block([(key, b"12345678")]))
             other = RangeFilter(range_, rows).of(block([(row, b"12345678")]))
             assert one.count == other.count
-
-
-def test_the_first_range_speaks_for_the_files() -> None:
-    assert [each.range.is_first for each in filters(3)] == [True, False, False]

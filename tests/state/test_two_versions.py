@@ -65,11 +65,19 @@ def test_added_removed_and_changed_keys(
     was, now = state(old), state(new)
     differ = Differences.join(parts)
     places = {
-        "added": (Compared.NEW, differ.added, {k: v for k, v in now.items() if k not in was}),
-        "removed": (Compared.OLD, differ.removed, {k: v for k, v in was.items() if k not in now}),
+        "added": (
+            Compared.NEW,
+            differ.ids["added"],
+            {k: v for k, v in now.items() if k not in was},
+        ),
+        "removed": (
+            Compared.OLD,
+            differ.ids["removed"],
+            {k: v for k, v in was.items() if k not in now},
+        ),
         "changed": (
             Compared.NEW,
-            differ.changed,
+            differ.ids["changed"],
             {k: v for k, v in now.items() if k in was and was[k][0] != v[0]},
         ),
     }
@@ -90,6 +98,6 @@ def test_a_side_that_is_forgotten_is_empty() -> None:
     keys = TwoVersions()
     learn(keys, Compared.OLD, [[(b"k", b"v")]])
     learn(keys, Compared.NEW, [[(b"k", b"v")]])
-    assert not len(keys.differences().added)
+    assert not len(keys.differences().ids["added"])
     keys.forget(Compared.OLD)
-    assert len(keys.differences().added) == 1
+    assert len(keys.differences().ids["added"]) == 1
