@@ -35,16 +35,13 @@ from inspector.engines.engine import Job, Work
 from inspector.engines.local import LocalEngine
 from inspector.estimates.heap import (
     COMPRESSED_UP_TO,
-    NO_PREFIXES,
+    READ_AND_WRITE,
     Heap,
     Layout,
     Part,
-    Prefixes,
-    Versions,
-    peak,
-    retained,
+    StoreHeap,
 )
-from inspector.facts.heap_prefixes import LivePrefixes
+from inspector.facts.heap_prefixes import LivePrefixes, PrefixFacts
 from inspector.facts.registry import facts_schema
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import collect
@@ -55,6 +52,7 @@ from inspector.providers.chain import replay_steps
 from inspector.sparktypes.schema_json import parse_schema_json
 from inspector.state.replay import StateMap
 
+Prefixes = dict[int, PrefixFacts]
 SOURCES = Path(__file__).resolve().parent / "heap"
 MAIN_CLASS = "org.apache.spark.sql.execution.streaming.state.HeapQueries"
 STATE = "org.apache.spark.sql.execution.streaming.state"
@@ -227,15 +225,15 @@ def model(case: Case, checkpoint: Path, layout: Layout) -> Heap:
     prefixes = dict(_prefixes(found, tasks)) if case.query == "session" else {}
     total = Heap()
     for store, versions in by_store(facts.versions).items():
-        mine = prefixes.get(store, NO_PREFIXES)
-        if case.query == "working":
-            total += peak(versions, layout, case.retained, mine, read_copy=True)
-        else:
-            total += retained(versions, layout, case.retained, mine)
+        mine = prefixes.get(store, {})
+        heap = StoreHeap(versions, layout, case.retained, mine, READ_AND_WRITE[0])
+        total += heap.peak if case.query == "working" else heap.held
     return total
 
 
-def by_store(facts: dict[tuple[StoreId, int], VersionFacts]) -> dict[StoreId, Versions]:
+def by_store(
+    facts: dict[tuple[StoreId, int], VersionFacts],
+) -> dict[StoreId, dict[int, VersionFacts]]:
     """The facts of each store in each partition by version."""
     stores: dict[StoreId, dict[int, VersionFacts]] = {}
     for (store, version), one in facts.items():

@@ -14,18 +14,11 @@ from inspector.analyses.shared.judged import Judged, file_bytes, store_ids
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import REPLAY, RULES, Options, View
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.store_heaps import (
-    JDK,
-    NEWEST,
-    StoreHeap,
-    object_layout,
-    spark_of,
-    store_heaps,
-)
+from inspector.analyses.shared.store_heaps import JDK, NEWEST, object_layout, spark_of, store_heaps
 from inspector.arrays import median
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Request
-from inspector.estimates.heap import Heap, HeapFacts, Layout, distinct, held, of_rows
+from inspector.estimates.heap import Heap, HeapFacts, Layout, StoreHeap, of_rows
 from inspector.estimates.sizing import (
     MANAGED_PERCENT,
     RESERVED_BYTES,
@@ -36,7 +29,7 @@ from inspector.estimates.sizing import (
     room_bytes,
 )
 from inspector.exceptions import CheckpointError
-from inspector.light_dataclasses import dataclass, field, fields
+from inspector.light_dataclasses import dataclass, field, fields, replace
 from inspector.merge.collect import Facts
 from inspector.model import Certainty, FileKind
 from inspector.quantities import bytes_text, short_count_text
@@ -588,7 +581,7 @@ def _heap_rungs(stores: Sequence[StoreHeap], options: MemoryOptions) -> Iterator
     apart = "the same if no rows were shared"
     working = "including the working copies of the last batch, with all partitions at once"
     for rung, heaps, meaning in (
-        ("heap of 1 version", [store.retained(1) for store in stores], one),
+        ("heap of 1 version", [replace(store, retain=1).held for store in stores], one),
         (of_versions, [store.held for store in stores], several),
         (f"{of_versions} without sharing", [store.unshared for store in stores], apart),
         ("peak heap in a batch", [store.peak for store in stores], working),
@@ -598,7 +591,7 @@ def _heap_rungs(stores: Sequence[StoreHeap], options: MemoryOptions) -> Iterator
 
 def _lower_bound(stores: Sequence[StoreHeap], retain: int) -> str:
     """What to add where the files can restore fewer versions than are retained."""
-    least = min((len(held(store.versions, retain)) for store in stores), default=0)
+    least = min((len(replace(store, retain=retain).known) for store in stores), default=0)
     if least >= retain:
         return ""
     count = short_count_text(least, "version")
@@ -610,7 +603,7 @@ def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOption
     changes: list[tuple[str, int, str]] = []
     for n in WHAT_IF_VERSIONS:
         if n != options.retain:
-            total = sum(store.retained(n).total for store in stores)
+            total = sum(replace(store, retain=n).held.total for store in stores)
             how = f"{RETAIN}{_lower_bound(stores, n)}"
             changes.append((f"{short_count_text(n, 'version')} retained", total, how))
     totals = [total.fact for total in judged.facts.totals]
@@ -624,7 +617,7 @@ def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOption
         how = "inspector leftovers lists them" + _how_sure(judged.facts)
         change = f"{short_count_text(rows, 'leftover row')} removed"
         changes.append((change, max(0, now - sum(heaps)), how))
-    held_objects = [(s, distinct(s.versions, options.retain, s.prefixes)) for s in stores]
+    held_objects = [(store, store.distinct) for store in stores]
     format_1 = sum(_format_2_saving(judged.checkpoint, *of_store) for of_store in held_objects)
     if format_1:
         how = "a new query: format 1 keeps the key twice"

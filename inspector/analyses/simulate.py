@@ -11,11 +11,11 @@ from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged, store_ids
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.store_heaps import heap_by_store, usual_layout
+from inspector.analyses.shared.store_heaps import heap_by_store, object_layout
 from inspector.discovery.checkpoint import Operator
 from inspector.discovery.tasks import Request
 from inspector.discovery.what_if import delay_of, scenario_of
-from inspector.estimates.heap import RETAINED_BY_DEFAULT, of_alike
+from inspector.estimates.heap import StoreHeap
 from inspector.exceptions import CheckpointError
 from inspector.facts.checks import SNAPSHOT_DIFFERS
 from inspector.facts.expiring import Expiring
@@ -460,9 +460,9 @@ def _size(rows: SimulatedRows) -> int:
 def _heap(
     judged: Judged, versions: Mapping[int, VersionFacts], version: int, partitions: int
 ) -> int:
-    layout = usual_layout(judged.checkpoint, judged.version)
+    layout = object_layout(judged.checkpoint, judged.version)
     pair = {v: versions[v] for v in (version - 1, version) if v in versions}
-    return max(1, of_alike(pair, layout, RETAINED_BY_DEFAULT, max(1, partitions)).total)
+    return max(1, StoreHeap(pair, layout).of_alike(max(1, partitions)).total)
 
 
 def _batches(

@@ -6,19 +6,21 @@ between versions by reference; nodes and tables are not. How many objects there 
 from the facts of each version: an object is in the version before, or it is new. What one object
 takes is the JVM's doing (:class:`Layout`), so a result is an estimate whose counts are exact.
 
-The functions take one store in one partition, because a table's size depends on its rows alone;
-the heaps of several add.
+:class:`StoreHeap` is of one store in one partition, because a table's size depends on its rows
+alone; the heaps of several add.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.versions import VersionFacts
-from inspector.light_dataclasses import dataclass, fields, replace
+from inspector.light_dataclasses import dataclass, field, fields, replace
+from inspector.model import DEFAULT_STORE, StoreId
 from inspector.sums import Sums
 
 # --- how large a JVM makes the objects --------------------------------------------------------
@@ -233,94 +235,102 @@ class HeapFacts(Sums):
         return self.values * fields_bytes // self.keys if self.keys else 0
 
 
-Versions = Mapping[int, VersionFacts]  # facts of one store in one partition, by state version
-Prefixes = Mapping[int, PrefixFacts]  # those of a session window; empty for other operators
-
-NO_PREFIXES: Prefixes = {}
-
-
-def held(versions: Versions, n: int) -> list[int]:
-    """Which versions are counted when ``n`` are retained: the newest, oldest first."""
-    # Fewer than n where less history is known. It ends at a version that only a snapshot made,
-    # because what that one shares with the version before is not known.
-    newest = sorted(versions, reverse=True)[:n]
-    for i, (later, version) in enumerate(pairwise(newest), 1):
-        if version != later - 1 or versions[later].rebased:
-            return newest[:i][::-1]
-    return newest[::-1]
-
-
-def distinct(versions: Versions, n: int, prefixes: Prefixes = NO_PREFIXES) -> HeapFacts:
-    """The row objects of the newest ``n`` versions, shared ones once."""
-    total = HeapFacts()
-    for i, version in enumerate(held(versions, n)):
-        count = HeapFacts.new_in if i else HeapFacts.all_of
-        total += count(versions[version], prefixes.get(version))
-    return total
-
-
-def retained(versions: Versions, layout: Layout, n: int, prefixes: Prefixes = NO_PREFIXES) -> Heap:
-    """What the newest ``n`` versions take together, as Spark holds them between batches."""
-    return distinct(versions, n, prefixes).heap(layout) + _maps(versions, layout, n, prefixes)
-
-
-def of_alike(versions: Versions, layout: Layout, n: int, stores: int) -> Heap:
-    """What the newest ``n`` versions of all ``stores`` take, if each has as many rows."""
-    total = distinct(versions, n).heap(layout)
-    for version in held(versions, n):
-        facts = versions[version]
-        most, rows = most_rows(facts) // stores, previous_rows(facts) // stores
-        of_one = _of_map(0, table_slots(rows, version == 1, most), layout, None)
-        nodes = Part(facts.rows, facts.rows * layout.node)
-        total = sum([of_one] * stores, total + Heap(nodes=nodes))
-    return total
-
-
-def without_sharing(
-    versions: Versions, layout: Layout, n: int, prefixes: Prefixes = NO_PREFIXES
+def of_rows(
+    rows: int, key_bytes: int, value_bytes: int, layout: Layout, n: int = RETAINED_BY_DEFAULT
 ) -> Heap:
-    """What they would take if each version had row objects of its own."""
-    distinct_facts = (HeapFacts.all_of(versions[v], prefixes.get(v)) for v in held(versions, n))
-    return sum(distinct_facts, HeapFacts()).heap(layout) + _maps(versions, layout, n, prefixes)
-
-
-def of_rows(rows: int, key_bytes: int, value_bytes: int, layout: Layout, n: int) -> Heap:
     """What rows that no version changes take in ``n`` versions: what removing them saves."""
     # Without their part of the tables, whose sizes are powers of two.
     nodes = Heap(nodes=Part(n * rows, n * rows * layout.node))
     return HeapFacts(rows, key_bytes, rows, value_bytes).heap(layout) + nodes
 
 
-def peak(
-    versions: Versions,
-    layout: Layout,
-    n: int,
-    prefixes: Prefixes = NO_PREFIXES,
-    *,
-    read_copy: bool = False,
-) -> Heap:
-    """What the store took at most in the batch that made the newest version.
+@dataclass(frozen=True)
+class StoreHeap:
+    """One store of one partition, with what its newest versions take."""
 
-    The ``n`` versions before it; the working copy that became the newest, before it removed any
-    row; and with ``read_copy`` the copy that the restore half reads (:data:`READ_AND_WRITE`), which
-    is still there when the delta is closed. With ``n`` 0 the version before is read from its files
-    for the batch, and counts as retained.
-    """
-    order = held(versions, max(n, 1) + 1)
-    if not order:
-        return Heap()
-    newest = order[-1]
-    facts = versions[newest]
-    total = retained(versions, layout, len(order), prefixes)
-    removed = most_rows(facts) - facts.rows
-    total += Heap(nodes=Part(removed, removed * layout.node))
-    # ``getLoadedMapForStore`` of the version before: ``putAll`` and nothing else.
-    rows = previous_rows(facts)
-    slots = table_slots(rows, built_by_put=False)
-    before = _of_map(rows, slots, layout, prefixes.get(newest - 1, prefixes.get(newest)))
-    if len(order) == 1 and newest > 1:
-        total += before  # the version before is not known; this one stands for it
-    return total + before if read_copy and newest > 1 else total
+    versions: Mapping[int, VersionFacts]  # by state version
+    layout: Layout
+    retain: int = RETAINED_BY_DEFAULT  # how many versions executors keep
+    prefixes: Mapping[int, PrefixFacts] = field(default_factory=dict)  # of a session window
+    operator_name: str = ""
+    store: StoreId = StoreId(0, DEFAULT_STORE, 0)
+
+    @cached_property
+    def known(self) -> list[int]:
+        """Which versions are counted: the newest ``retain``, oldest first."""
+        # Fewer where less history is known. It ends at a version that only a snapshot made,
+        # because what that one shares with the version before is not known.
+        newest = sorted(self.versions, reverse=True)[: self.retain]
+        for i, (later, version) in enumerate(pairwise(newest), 1):
+            if version != later - 1 or self.versions[later].rebased:
+                return newest[:i][::-1]
+        return newest[::-1]
+
+    @property
+    def distinct(self) -> HeapFacts:
+        """The row objects of these versions, shared ones once."""
+        total = HeapFacts()
+        for i, version in enumerate(self.known):
+            count = HeapFacts.new_in if i else HeapFacts.all_of
+            total += count(self.versions[version], self.prefixes.get(version))
+        return total
+
+    @cached_property
+    def held(self) -> Heap:
+        """What these versions take together, as Spark holds them between batches."""
+        return self.distinct.heap(self.layout) + self._maps
+
+    @property
+    def unshared(self) -> Heap:
+        """What they would take if each version had row objects of its own."""
+        facts = (HeapFacts.all_of(self.versions[v], self.prefixes.get(v)) for v in self.known)
+        return sum(facts, HeapFacts()).heap(self.layout) + self._maps
+
+    @property
+    def _maps(self) -> Heap:
+        """What each version has for itself: nodes, tables, map objects."""
+        total = Heap()
+        for version in self.known:
+            facts = self.versions[version]
+            slots = table_slots(previous_rows(facts), version == 1, most_rows(facts))
+            total += _of_map(facts.rows, slots, self.layout, self.prefixes.get(version))
+        return total
+
+    def of_alike(self, stores: int) -> Heap:
+        """What all ``stores`` take, if these are their sums, and each has as many rows."""
+        total, layout = self.distinct.heap(self.layout), self.layout
+        for version in self.known:
+            facts = self.versions[version]
+            most, rows = most_rows(facts) // stores, previous_rows(facts) // stores
+            of_one = _of_map(0, table_slots(rows, version == 1, most), layout, None)
+            nodes = Part(facts.rows, facts.rows * layout.node)
+            total = sum([of_one] * stores, total + Heap(nodes=nodes))
+        return total
+
+    @cached_property
+    def peak(self) -> Heap:
+        """What the store took at most in the batch that made the newest version.
+
+        The retained versions before it; the working copy that became the newest, before it removed
+        any row; and the copy that the restore half reads (:data:`READ_AND_WRITE`), which is still
+        there when the delta is closed. If none is retained, the version before is read from its
+        files for the batch, and counts as retained.
+        """
+        more = replace(self, retain=max(self.retain, 1) + 1)
+        if not more.known:
+            return Heap()
+        newest = more.known[-1]
+        facts = self.versions[newest]
+        removed = most_rows(facts) - facts.rows
+        total = more.held + Heap(nodes=Part(removed, removed * self.layout.node))
+        # ``getLoadedMapForStore`` of the version before: ``putAll`` and nothing else.
+        rows = previous_rows(facts)
+        slots = table_slots(rows, built_by_put=False)
+        prefixes = self.prefixes.get(newest - 1, self.prefixes.get(newest))
+        before = _of_map(rows, slots, self.layout, prefixes)
+        if len(more.known) == 1 and newest > 1:
+            total += before  # the version before is not known; this one stands for it
+        return total + before if self.operator_name in READ_AND_WRITE and newest > 1 else total
 
 
 def previous_rows(facts: VersionFacts) -> int:
@@ -331,16 +341,6 @@ def previous_rows(facts: VersionFacts) -> int:
 def most_rows(facts: VersionFacts) -> int:
     """Rows at most while the version was made, since new keys come before expired ones go."""
     return facts.rows + facts.removed_rows
-
-
-def _maps(versions: Versions, layout: Layout, n: int, prefixes: Prefixes) -> Heap:
-    """What each version has for itself: nodes, tables, map objects."""
-    total = Heap()
-    for version in held(versions, n):
-        facts = versions[version]
-        slots = table_slots(previous_rows(facts), version == 1, most_rows(facts))
-        total += _of_map(facts.rows, slots, layout, prefixes.get(version))
-    return total
 
 
 def _of_map(rows: int, slots: int, layout: Layout, prefixes: PrefixFacts | None) -> Heap:

@@ -11,18 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.estimates.heap import (
+    READ_AND_WRITE,
     Heap,
     HeapFacts,
     Layout,
     Part,
-    distinct,
-    held,
-    of_alike,
+    StoreHeap,
     of_rows,
-    peak,
-    retained,
     table_slots,
-    without_sharing,
 )
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.size_distributions import SizeCounts
@@ -57,12 +53,15 @@ TWO = {7: FIRST, 8: LAST}
 
 def test_one_version_is_its_rows_nodes_table_and_map() -> None:
     rows = 100_000 * (40 + (16 + 16) + 40 + (16 + 24) + 16 + 32)
-    assert retained(TWO, LAYOUT, 1).total == rows + (16 + 4 * 524_288) + 64 + 24
-    assert retained(TWO, OLD_SPARK, 1).total == rows - 100_000 * 16 + (16 + 4 * 524_288) + 64 + 24
+    assert StoreHeap(TWO, LAYOUT, 1).held.total == rows + (16 + 4 * 524_288) + 64 + 24
+    assert (
+        StoreHeap(TWO, OLD_SPARK, 1).held.total
+        == rows - 100_000 * 16 + (16 + 4 * 524_288) + 64 + 24
+    )
 
 
 def test_two_versions_add_nodes_table_and_what_was_put_over() -> None:
-    one, two = retained(TWO, LAYOUT, 1), retained(TWO, LAYOUT, 2)
+    one, two = StoreHeap(TWO, LAYOUT, 1).held, StoreHeap(TWO, LAYOUT, 2).held
     before = 32 * 100_000 + 16 + 4 * table_slots(0, built_by_put=False, peak=100_000) + 88
     put_over = 10_000 * (40 + 40 + 16)
     assert two.total == one.total + before + put_over
@@ -70,7 +69,7 @@ def test_two_versions_add_nodes_table_and_what_was_put_over() -> None:
 
 def test_a_live_heap_had_these_objects() -> None:
     """Spark 4.3.0, class histogram: 210,000 UnsafeRow, 110,000 StateStoreRow, two nodes a row."""
-    two = retained(TWO, LAYOUT, 2)
+    two = StoreHeap(TWO, LAYOUT, 2).held
     assert two.unsafe_rows == Part(210_000, 210_000 * 40)
     assert two.byte_arrays.objects == 210_000
     assert two.wrappers == Part(110_000, 110_000 * 16)
@@ -91,19 +90,19 @@ def test_removed_rows_are_held_by_the_version_before() -> None:
         shared_key_bytes=1_584_000,
         shared_value_bytes=2_136_000,
     )
-    objects = distinct({7: FIRST, 8: gone}, 2)
+    objects = StoreHeap({7: FIRST, 8: gone}, LAYOUT, 2).distinct
     assert objects == HeapFacts(100_000, 1_600_000, 110_000, 2_640_000)
 
 
 def test_the_first_version_of_all_was_made_by_puts() -> None:
-    assert retained({1: FIRST}, LAYOUT, 1).tables == Part(1, 16 + 4 * 262_144)
-    assert retained({1: VersionFacts()}, LAYOUT, 1).tables == Part(0, 0)
-    assert retained({2: VersionFacts()}, LAYOUT, 1).tables == Part(1, 24)
+    assert StoreHeap({1: FIRST}, LAYOUT, 1).held.tables == Part(1, 16 + 4 * 262_144)
+    assert StoreHeap({1: VersionFacts()}, LAYOUT, 1).held.tables == Part(0, 0)
+    assert StoreHeap({2: VersionFacts()}, LAYOUT, 1).held.tables == Part(1, 24)
 
 
 def test_nothing_is_retained_of_no_versions() -> None:
-    assert retained(TWO, LAYOUT, 0) == retained({}, LAYOUT, 2) == Heap()
-    assert without_sharing({}, LAYOUT, 2) == peak({}, LAYOUT, 2) == Heap()
+    assert StoreHeap(TWO, LAYOUT, 0).held == StoreHeap({}, LAYOUT, 2).held == Heap()
+    assert StoreHeap({}, LAYOUT, 2).unshared == StoreHeap({}, LAYOUT, 2).peak == Heap()
 
 
 # --- which versions ----------------------------------------------------------------------------
@@ -111,19 +110,19 @@ def test_nothing_is_retained_of_no_versions() -> None:
 
 def test_versions_are_counted_back_from_the_newest() -> None:
     facts = dict.fromkeys(range(3, 9), LAST)
-    assert held(facts, 2) == [7, 8]
-    assert held(facts, 100) == [3, 4, 5, 6, 7, 8]
-    assert held(facts, 0) == []
+    assert StoreHeap(facts, LAYOUT, 2).known == [7, 8]
+    assert StoreHeap(facts, LAYOUT, 100).known == [3, 4, 5, 6, 7, 8]
+    assert StoreHeap(facts, LAYOUT, 0).known == []
 
 
 def test_a_gap_or_a_snapshot_ends_what_is_known() -> None:
-    assert held({3: LAST, 5: LAST, 6: LAST}, 5) == [5, 6]
-    assert held({4: LAST, 5: replace(LAST, rebased=1), 6: LAST}, 5) == [5, 6]
+    assert StoreHeap({3: LAST, 5: LAST, 6: LAST}, LAYOUT, 5).known == [5, 6]
+    assert StoreHeap({4: LAST, 5: replace(LAST, rebased=1), 6: LAST}, LAYOUT, 5).known == [5, 6]
 
 
 def test_a_version_from_a_snapshot_has_a_copy_s_table() -> None:
     rebased = VersionFacts(rebased=1, rows=1000, key_bytes=8000, value_bytes=8000)
-    assert retained({9: rebased}, LAYOUT, 2).tables == Part(1, 16 + 4 * 4096)
+    assert StoreHeap({9: rebased}, LAYOUT, 2).held.tables == Part(1, 16 + 4 * 4096)
 
 
 # --- during a batch ----------------------------------------------------------------------------
@@ -132,29 +131,39 @@ def test_a_version_from_a_snapshot_has_a_copy_s_table() -> None:
 def test_a_batch_holds_the_working_copy_beside_what_is_retained() -> None:
     three = {6: FIRST, 7: LAST, 8: LAST}
     copy = 32 * 100_000 + 16 + 4 * 524_288 + 88
-    assert peak(three, LAYOUT, 2) == retained(three, LAYOUT, 3)
-    assert peak(three, LAYOUT, 2, read_copy=True).total == peak(three, LAYOUT, 2).total + copy
+    assert StoreHeap(three, LAYOUT, 2).peak == StoreHeap(three, LAYOUT, 3).held
+    assert (
+        StoreHeap(three, LAYOUT, 2, operator_name=READ_AND_WRITE[0]).peak.total
+        == StoreHeap(three, LAYOUT, 2).peak.total + copy
+    )
 
 
 def test_rows_to_be_removed_are_still_in_the_working_copy() -> None:
     gone = replace(LAST, rows=99_000, removed_rows=1_500, new_rows=500, inserts=500)
     two = {7: FIRST, 8: gone}
-    more = peak(two, LAYOUT, 1).nodes.objects - retained(two, LAYOUT, 2).nodes.objects
+    more = (
+        StoreHeap(two, LAYOUT, 1).peak.nodes.objects - StoreHeap(two, LAYOUT, 2).held.nodes.objects
+    )
     assert more == 1_500
 
 
 def test_without_retained_versions_the_version_before_is_read_for_the_batch() -> None:
-    assert peak(TWO, LAYOUT, 0) == peak(TWO, LAYOUT, 1)
+    assert StoreHeap(TWO, LAYOUT, 0).peak == StoreHeap(TWO, LAYOUT, 1).peak
 
 
 def test_the_first_batch_has_nothing_to_read() -> None:
-    assert peak({1: FIRST}, LAYOUT, 2, read_copy=True) == retained({1: FIRST}, LAYOUT, 1)
+    assert (
+        StoreHeap({1: FIRST}, LAYOUT, 2, operator_name=READ_AND_WRITE[0]).peak
+        == StoreHeap({1: FIRST}, LAYOUT, 1).held
+    )
 
 
 def test_the_version_before_a_snapshot_is_taken_for_the_same() -> None:
     rebased = {9: VersionFacts(rebased=1, rows=1000, key_bytes=8000, value_bytes=8000)}
     copy = 32 * 1000 + 16 + 4 * 4096 + 88
-    assert peak(rebased, LAYOUT, 2).total == retained(rebased, LAYOUT, 1).total + copy
+    assert (
+        StoreHeap(rebased, LAYOUT, 2).peak.total == StoreHeap(rebased, LAYOUT, 1).held.total + copy
+    )
 
 
 # --- session windows ---------------------------------------------------------------------------
@@ -164,7 +173,10 @@ def test_a_session_window_keeps_a_set_for_each_prefix() -> None:
     facts = VersionFacts(rows=14, key_bytes=14 * 24, value_bytes=14 * 40, new_rows=14, inserts=14)
     sets = SizeCounts(Counter({1: 2, 12: 1}))  # two prefixes with one key, one with twelve
     prefixes = {1: PrefixFacts(3, 3 * 16, 3, 3 * 16, 0, sets)}
-    plain, heap = retained({1: facts}, LAYOUT, 1), retained({1: facts}, LAYOUT, 1, prefixes)
+    plain, heap = (
+        StoreHeap({1: facts}, LAYOUT, 1).held,
+        StoreHeap({1: facts}, LAYOUT, 1, prefixes).held,
+    )
     assert heap.unsafe_rows == Part(28 + 3, 31 * 40)
     assert heap.byte_arrays.bytes == plain.byte_arrays.bytes + 3 * (16 + 16)
     assert heap.nodes.objects == 14 + 3
@@ -180,7 +192,7 @@ def test_the_prefix_rows_are_shared_and_the_sets_are_not() -> None:
         7: PrefixFacts(100_000, 800_000, 100_000, 800_000, 0, sets),
         8: PrefixFacts(100_000, 800_000, 0, 0, 0, sets),
     }
-    two = retained(facts, LAYOUT, 2, prefixes)
+    two = StoreHeap(facts, LAYOUT, 2, prefixes).held
     assert two.unsafe_rows.objects == 210_000 + 100_000
     assert two.prefixes.objects == 2 * 300_000
 
@@ -227,9 +239,9 @@ def test_the_objects_of_n_versions_are_those_of_real_maps(history: list[list[Rec
         values = _by_identity(value for one in newest for value in one.values())
         n_bytes = (sum(len(row.data) for row in rows) for rows in (keys, values))
         key_bytes, value_bytes = n_bytes
-        objects = distinct(versions, n)
+        objects = StoreHeap(versions, LAYOUT, n).distinct
         assert objects == HeapFacts(len(keys), key_bytes, len(values), value_bytes)
-        heap = retained(versions, LAYOUT, n)
+        heap = StoreHeap(versions, LAYOUT, n).held
         assert heap.nodes.objects == sum(map(len, newest))
         rows = [*keys, *values]
         assert heap.byte_arrays == Part(
@@ -246,12 +258,18 @@ def test_more_versions_are_more_and_sharing_is_less(
     history: list[list[Record]], layout: Layout
 ) -> None:
     versions = _versions(history)
-    totals = [retained(versions, layout, n).total for n in range(len(history) + 2)]
+    totals = [StoreHeap(versions, layout, n).held.total for n in range(len(history) + 2)]
     assert totals == sorted(totals)
     for n in range(len(history) + 2):
-        assert retained(versions, layout, n).total <= without_sharing(versions, layout, n).total
-        assert peak(versions, layout, n).total >= retained(versions, layout, n).total or n > 1
-    assert without_sharing(versions, layout, 1) == retained(versions, layout, 1)
+        assert (
+            StoreHeap(versions, layout, n).held.total
+            <= StoreHeap(versions, layout, n).unshared.total
+        )
+        assert (
+            StoreHeap(versions, layout, n).peak.total >= StoreHeap(versions, layout, n).held.total
+            or n > 1
+        )
+    assert StoreHeap(versions, layout, 1).unshared == StoreHeap(versions, layout, 1).held
 
 
 parts = st.builds(Part, st.integers(0, 1 << 40), st.integers(0, 1 << 40))
@@ -279,16 +297,21 @@ def test_facts_add_and_so_do_their_heaps(a: HeapFacts, b: HeapFacts) -> None:
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_heap_of_two_partitions_is_the_sum_of_both(n: int) -> None:
     """But not the heap of their summed facts: two small tables are not one large."""
-    both = retained(TWO, LAYOUT, n) + retained(TWO, LAYOUT, n)
-    assert both.unsafe_rows == retained({v: f + f for v, f in TWO.items()}, LAYOUT, n).unsafe_rows
-    assert both.tables.objects == 2 * retained(TWO, LAYOUT, n).tables.objects
+    both = StoreHeap(TWO, LAYOUT, n).held + StoreHeap(TWO, LAYOUT, n).held
+    assert (
+        both.unsafe_rows
+        == StoreHeap({v: f + f for v, f in TWO.items()}, LAYOUT, n).held.unsafe_rows
+    )
+    assert both.tables.objects == 2 * StoreHeap(TWO, LAYOUT, n).held.tables.objects
 
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_alike_partitions_have_tables_of_their_own(n: int) -> None:
     together = {v: f + f + f for v, f in TWO.items()}
-    assert of_alike(together, LAYOUT, n, 3) == sum([retained(TWO, LAYOUT, n)] * 3, Heap())
-    assert of_alike(TWO, LAYOUT, n, 1) == retained(TWO, LAYOUT, n)
+    assert StoreHeap(together, LAYOUT, n).of_alike(3) == sum(
+        [StoreHeap(TWO, LAYOUT, n).held] * 3, Heap()
+    )
+    assert StoreHeap(TWO, LAYOUT, n).of_alike(1) == StoreHeap(TWO, LAYOUT, n).held
 
 
 def test_rows_that_no_version_changes_take_objects_once_and_nodes_each_time() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
 from itertools import groupby, islice
 from typing import Annotated, Literal
@@ -17,7 +18,7 @@ from inspector.analyses.shared.judged import file_bytes, store_ids
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.store_heaps import usual_layout
+from inspector.analyses.shared.store_heaps import removal_saving
 from inspector.analyses.shared.words import StoreWords
 from inspector.checkpoint.destination import Destination, check_new, new_folder
 from inspector.checkpoint.logfile import UNSEEN
@@ -30,8 +31,6 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.restart import restart_of
 from inspector.discovery.store_schemas import UNKNOWN_OPERATOR
 from inspector.discovery.tasks import Request
-from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
-from inspector.estimates.heap import of_rows
 from inspector.exceptions import CheckpointError, EngineError, SourceNotWholeError
 from inspector.facts.copied import Evicted, EvictedKey, RowPrints, WrittenFiles
 from inspector.facts.fact import Observed
@@ -468,13 +467,12 @@ class _Copy:
         if self._eviction is None:
             return
         checkpoint, rows = self._checkpoint, []
-        layout = usual_layout(checkpoint, self._version)
+        saving = partial(removal_saving, checkpoint, self._version)
         row_bytes = sum(p.key_bytes + p.value_bytes for p in done.sums(RowPrints).values())
         disk = sum(written.bytes for written in done.sums(WrittenFiles).values())
         for name, by_class in sorted(done.merged(Evicted).items()):
             for kind, fact in sorted(by_class.items()):
                 size = fact.key_bytes + fact.value_bytes
-                heap = of_rows(fact.rows, fact.key_bytes, fact.value_bytes, layout, RETAINED)
                 rows.append(
                     EvictionRow(
                         **store_ids(checkpoint, name),
@@ -483,7 +481,7 @@ class _Copy:
                         rows=fact.rows,
                         row_bytes=size,
                         disk_bytes=round(disk * size / (row_bytes + size)),
-                        heap_bytes=heap.total if checkpoint.provider.keeps_maps else None,
+                        heap_bytes=saving(fact.rows, fact.key_bytes, fact.value_bytes),
                         effect=self._ways[name].text,
                     )
                 )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from inspector.analyses.shared.judged import Judged, operator_names, store_ids, store_schemas
-from inspector.analyses.shared.store_heaps import usual_layout
+from inspector.analyses.shared.store_heaps import removal_saving
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Task
-from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
-from inspector.estimates.heap import of_rows
 from inspector.facts.ages import BEFORE as BEFORE_ALL
 from inspector.facts.ages import Ages
 from inspector.facts.fact import Observed
@@ -116,14 +115,7 @@ def class_table(judged: Judged) -> t.Table:
     totals = [(group[:2], total_of(counts)) for group, counts in sorted(groups.items())]
     row_bytes = sum(ages.total[1] for ages in judged.facts.sums(Ages).values())
     files = state_file_bytes(checkpoint)
-    layout = usual_layout(checkpoint, checkpoint.newest_version)
-
-    def heap(total: LeftoverCount) -> int | None:
-        """What removing them saves in the two versions that Spark retains by default."""
-        sizes = total.key_bytes, total.value_bytes
-        heap = of_rows(total.rows, *sizes, layout, RETAINED).total
-        return heap if checkpoint.provider.keeps_maps else None
-
+    saving = partial(removal_saving, checkpoint, checkpoint.newest_version)
     rows = [
         LeftoverClassRow(
             **store_ids(checkpoint, store),
@@ -132,7 +124,7 @@ def class_table(judged: Judged) -> t.Table:
             keys=total.rows,
             row_bytes=total.row_bytes,
             disk_bytes=round(files * total.row_bytes / row_bytes) if row_bytes else None,
-            heap_bytes=heap(total),
+            heap_bytes=saving(total.rows, total.key_bytes, total.value_bytes),
             oldest_expired_batch=None if total.before_window else total.expired_version - 1,
             untouched=total.untouched,
             changed=total.changed,

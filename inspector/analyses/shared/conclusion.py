@@ -9,11 +9,11 @@ from operator import attrgetter
 
 from inspector.analyses.shared.judged import Judged, batch_columns, operator_names
 from inspector.analyses.shared.state_growth import growing_stores, state_growth
-from inspector.analyses.shared.store_heaps import heap_by_store, usual_layout
+from inspector.analyses.shared.store_heaps import heap_by_store, object_layout
 from inspector.analyses.shared.words import StoreWords
 from inspector.discovery.checkpoint import state_file_bytes
 from inspector.discovery.restart import Restart
-from inspector.estimates.heap import RETAINED_BY_DEFAULT, of_rows
+from inspector.estimates.heap import of_rows
 from inspector.facts.versions import VersionFacts
 from inspector.findings import verdict as verdicts
 from inspector.findings.finding import Concerns, Finding, Severity
@@ -130,7 +130,7 @@ class _State:
         self.checkpoint, version = judged.checkpoint, judged.version
         self.stores = {n: of[version] for n, of in judged.facts.by_store(version).items()}
         self.heaps = Counter(heap_by_store(judged))
-        self.layout = usual_layout(self.checkpoint, version)
+        self.layout = object_layout(self.checkpoint, version)
         rows, row_bytes, heap = self._together(self.stores)
         counters = self._together(n for n in self.stores if n.store_name in COUNT_STORES)[0]
         has_heap = self.checkpoint.provider.keeps_maps
@@ -175,10 +175,10 @@ class _State:
             return of_all
         # A finding has the bytes of its rows together: as much of them is keys as in all rows.
         keys = round(size * of_store.key_bytes / max(1, of_store.row_bytes))
-        of_these = of_rows(rows, keys, size - keys, self.layout, RETAINED_BY_DEFAULT).total
+        of_these = of_rows(rows, keys, size - keys, self.layout).total
         if rewritten:
             sizes = of_store.key_bytes, of_store.value_bytes
-            once = of_rows(of_store.rows, *sizes, self.layout, RETAINED_BY_DEFAULT).total
+            once = of_rows(of_store.rows, *sizes, self.layout).total
             of_these += round(max(0, of_all - once) * size / max(1, of_store.row_bytes))
         return min(of_these, of_all)
 

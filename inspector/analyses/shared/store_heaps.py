@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import cached_property
 
 from inspector.analyses.shared.judged import Judged, operator_names
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.estimates import heap
+from inspector.estimates.heap import RETAINED_BY_DEFAULT, Layout, StoreHeap, of_rows
 from inspector.exceptions import CheckpointError
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.versions import VersionFacts
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import replace
 from inspector.model import BatchId, StoreId, StoreName
 from inspector.sums import sum_by_key
 
@@ -34,43 +33,11 @@ _RECORDED_SINCE = (
 _ROW_CHECKSUM = "stateStore.rowChecksum.enabled"
 
 
-@dataclass(frozen=True)
-class StoreHeap:
-    """One store of one partition, with what its heap takes."""
-
-    store: StoreId
-    operator_name: str
-    versions: heap.Versions
-    prefixes: heap.Prefixes
-    layout: heap.Layout
-    retain: int
-
-    def retained(self, n: int) -> heap.Heap:
-        """What ``n`` versions take."""
-        return heap.retained(self.versions, self.layout, n, self.prefixes)
-
-    @cached_property
-    def held(self) -> heap.Heap:
-        """What the retained versions take."""
-        return self.retained(self.retain)
-
-    @cached_property
-    def unshared(self) -> heap.Heap:
-        """The same if every version had rows of its own."""
-        return heap.without_sharing(self.versions, self.layout, self.retain, self.prefixes)
-
-    @cached_property
-    def peak(self) -> heap.Heap:
-        """What they take while a batch updates its working copies."""
-        twice = self.operator_name in heap.READ_AND_WRITE
-        return heap.peak(self.versions, self.layout, self.retain, self.prefixes, read_copy=twice)
-
-
 def heap_by_version(judged: Judged) -> HeapByVersion:
     """The heap of the two versions that Spark retains, by version, of each partition; estimates."""
     result: HeapByVersion = {}
-    layout = usual_layout(judged.checkpoint, judged.version)
-    for store in store_heaps(judged, layout, heap.RETAINED_BY_DEFAULT):
+    layout = object_layout(judged.checkpoint, judged.version)
+    for store in store_heaps(judged, layout):
         of_store, versions = result.setdefault(store.store.name, {}), store.versions
         for version in versions:
             pair = {v: versions[v] for v in (version - 1, version) if v in versions}
@@ -84,27 +51,30 @@ def heap_by_store(judged: Judged) -> dict[StoreName, int]:
 
     By the facts of each partition: a table's size depends on the rows of its own.
     """
-    layout = usual_layout(judged.checkpoint, judged.version)
-    heaps = store_heaps(judged, layout, heap.RETAINED_BY_DEFAULT)
+    heaps = store_heaps(judged, object_layout(judged.checkpoint, judged.version))
     return sum_by_key((of.store.name, of.held.total) for of in heaps)
 
 
-def usual_layout(checkpoint: Checkpoint, version: int) -> heap.Layout:
-    """The object layout of a usual executor: less than 32 GiB of heap, Java 17."""
-    return object_layout(checkpoint, version, spark_of(checkpoint, version))
+def removal_saving(
+    checkpoint: Checkpoint, version: int, rows: int, key_bytes: int, value_bytes: int
+) -> int | None:
+    """What removing rows saves in the versions that Spark retains by default; None without maps."""
+    heap = of_rows(rows, key_bytes, value_bytes, object_layout(checkpoint, version))
+    return heap.total if checkpoint.provider.keeps_maps else None
 
 
 def object_layout(
     checkpoint: Checkpoint,
     version: int,
-    spark: str | None,
+    spark: str | None = None,  # that runs the query; by default the one that has
     heap_bytes: int | None = None,
     jdk: int = JDK,
-) -> heap.Layout:
+) -> Layout:
     """How the JVM of the executors lays out objects; CheckpointError for a Spark that is none."""
     checksums = checkpoint.conf(version, _ROW_CHECKSUM) == "true"
+    spark = spark or spark_of(checkpoint, version) or NEWEST
     try:
-        return heap.Layout.of(heap_bytes, jdk, spark=spark or NEWEST, row_checksum=checksums)
+        return Layout.of(heap_bytes, jdk, spark=spark, row_checksum=checksums)
     except ValueError as error:
         raise CheckpointError(str(error)) from None
 
@@ -121,7 +91,9 @@ def spark_of(checkpoint: Checkpoint, version: int) -> str | None:
     return next(result, "2.3.0" if confs else None)
 
 
-def store_heaps(judged: Judged, layout: heap.Layout, retain: int) -> list[StoreHeap]:
+def store_heaps(
+    judged: Judged, layout: Layout, retain: int = RETAINED_BY_DEFAULT
+) -> list[StoreHeap]:
     """Every store of every partition that has the version; none if no executor has it as a map."""
     checkpoint, facts = judged.checkpoint, judged.facts
     if not checkpoint.provider.keeps_maps:
@@ -134,7 +106,7 @@ def store_heaps(judged: Judged, layout: heap.Layout, retain: int) -> list[StoreH
     for (store, version), prefix_facts in facts.prefixes.items():
         prefixes[store][version] = prefix_facts
     return [
-        StoreHeap(s, names.get(s.operator_id, ""), versions[s], prefixes[s], layout, retain)
+        StoreHeap(versions[s], layout, retain, prefixes[s], names.get(s.operator_id, ""), s)
         for s in sorted(versions)
         if judged.version in versions[s]
     ]
