@@ -206,7 +206,7 @@ def files(path: str | Opened, options: Options | None = None) -> Report:
     if run.engine.reader is not None:
         return replace(files_report(run.subject(), {}), footnotes=(NOT_HERE,))
     shared, problems = folder_contents(run.checkpoint)
-    for _ in range(MORE_LOOKS if run.can_look_again else 0):
+    for _ in range(MORE_LOOKS if run.reopen else 0):
         if not doubts(problems):
             break
         run.look_again()

@@ -125,16 +125,14 @@ def table_slots(rows: int, built_by_put: bool, peak: int = 0) -> int:
     # is putAll(version before) on an empty map (getLoadedMapForStore) and then the batch's own
     # puts. putAll makes room for its rows by tryPresize, which leaves a load of 0.19 to 0.38: up to
     # twice the table that puts alone make. (The same code in JDK 8 to 21.)
-    slots = (16 if rows or peak else 0) if built_by_put else _presize(rows)
+    if built_by_put:
+        slots = 16 if rows or peak else 0
+    else:
+        room = 1 << (rows + (rows >> 1)).bit_length()  # a power of two that is above
+        slots = room if room <= 2 else 2 * room
     while slots and max(rows, peak) >= slots - (slots >> 2):
         slots *= 2
     return slots
-
-
-def _presize(rows: int) -> int:
-    """``ConcurrentHashMap.tryPresize`` of an empty map, as ``putAll`` calls it."""
-    room = 1 << (rows + (rows >> 1)).bit_length()  # a power of two that is above
-    return room if room <= 2 else 2 * room
 
 
 RETAINED_BY_DEFAULT = 2  # ``spark.sql.streaming.maxBatchesToRetainInMemory`` (Spark 2.4 and later)

@@ -413,7 +413,7 @@ class _Copy:
 
     def _check_log(self) -> None:
         """Refuse to finish if the query has gone on meanwhile (CheckpointError)."""
-        if not self._run.can_look_again:
+        if self._run.reopen is None:
             return
         before, now = self._checkpoint.logs, self._run.list_again().logs
         if (before.last_offset, before.last_committed) != (now.last_offset, now.last_committed):

@@ -222,11 +222,6 @@ class Opened:
         return cls(checkpoint, version, options, listed, engine)
 
     @property
-    def can_look_again(self) -> bool:
-        """Whether the checkpoint can be opened again."""
-        return self.reopen is not None
-
-    @property
     def is_of_chosen_version(self) -> bool:
         """Whether its user chose the version, so that no other may take its place."""
         selected = self.checkpoint.selection.version

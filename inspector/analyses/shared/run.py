@@ -147,9 +147,6 @@ def _reading(file_bytes: int) -> Callable[[], Measure]:
     return lambda: Measure(READ.bytes - before, file_bytes, BYTES)
 
 
-RunTasks = Callable[[BatchFunction, Iterable[Task]], Iterator[pa.RecordBatch]]
-"""What gives the facts that a function of the passes makes of tasks."""
-
 # A range reads all records of its partition and keeps its own keys, so that more ranges need less
 # memory at a time and more work altogether. A partition is split if its keys do not fit into the
 # memory that the user allows, or if some cores would idle while one reads it.
@@ -327,7 +324,9 @@ def _file_bytes_of_record(task: Task, store: StoreTask, files: Sequence[StoreFil
     return max(1.0, file.size / max(records, 1))
 
 
-def bound_ranges(tasks: Sequence[Task], run: RunTasks) -> Sequence[Task]:
+def bound_ranges(
+    tasks: Sequence[Task], run: Callable[[BatchFunction, Iterable[Task]], Iterator[pa.RecordBatch]]
+) -> Sequence[Task]:
     """The tasks, those of ranges of a group state's keys with what a pass over all ranges shows.
 
     Who made a record is judged by all records around it.
@@ -364,7 +363,7 @@ def observed(
     result: list[Observed[Any]] = []
     again: set[Place] | None = None
     doubted = _Doubts()
-    looks = MORE_LOOKS if run.can_look_again else 0
+    looks = MORE_LOOKS if run.reopen else 0
     before = version = None
     for left in range(looks, -1, -1):
         tasks = [

@@ -136,7 +136,7 @@ def looking_by(
     at each look; ``again`` is that of :func:`inspector.passes.typed_rows.look_again`.
     """
     look: typed_rows.Look[TaskT] = typed_rows.once
-    if all(run.can_look_again for run in runs):
+    if all(run.reopen for run in runs):
         look = partial(typed_rows.look_again, again=again, looks=MORE_LOOKS)
     reader = runs[0].engine.reader
     if reader is None:

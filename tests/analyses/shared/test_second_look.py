@@ -159,7 +159,7 @@ class Reading:
         read: versions of the deltas that each look was to read.
     """
 
-    can_look_again = True
+    reopen = True
 
     def __init__(self, *gone: int) -> None:
         self.by_look, self.read, self.notes = gone, list[list[int]](), list[Problem]()
