@@ -138,11 +138,9 @@ def judge_heap(heap_bytes: int | None, thresholds: Thresholds) -> Iterator[Findi
     if limit is None or heap_bytes is None or heap_bytes <= limit:
         return
     heap, most = f"an estimated {bytes_text(heap_bytes)} of heap", bytes_text(limit)
-    yield catalogue.HEAP_OVER_LIMIT.of(
-        f"the two versions that Spark retains take {heap} in all executors together; the limit is "
-        f"{most}",
-        cause=f"The state takes {heap}, more than the limit of {most}.",
-    )
+    evidence = f"the two versions that Spark retains take {heap} in all executors together; the "
+    cause = f"The state takes {heap}, more than the limit of {most}."
+    yield catalogue.HEAP_OVER_LIMIT.of(f"{evidence}limit is {most}", cause=cause)
 
 
 @dataclass(frozen=True)

@@ -210,19 +210,15 @@ def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
 
 def _no_timeout_fires(life: StoreLifetime, far: Expiring, batches: str) -> Iterator[Finding]:
     """Timeouts in event time that wait for a watermark where there is none."""
-    rows = sum(far.rows.values())
+    rows, size = sum(far.rows.values()), sum(far.bytes.values())
     if rows:
-        yield catalogue.NO_WATERMARK.of_store(
-            life,
-            "timeouts in event time fire when the watermark has passed them, and the judged batch "
-            f"has none after {batches} with data",
-            rows,
-            sum(far.bytes.values()),
-            f"There is no watermark after {batches} with data, so none of "
-            f"{count_text(rows, 'timeout')} in event time can fire: are all event times null?",
-            next_step="look at how the column of withWatermark is parsed: a text in another format "
-            "than the expected one gives null, and null moves no watermark",
-        )
+        evidence = "timeouts in event time fire when the watermark has passed them, and the judged "
+        evidence += f"batch has none after {batches} with data"
+        cause = f"There is no watermark after {batches} with data, so none of "
+        cause += f"{count_text(rows, 'timeout')} in event time can fire: are all event times null?"
+        step = "look at how the column of withWatermark is parsed: a text in another format than "
+        step += "the expected one gives null, and null moves no watermark"
+        yield catalogue.NO_WATERMARK.of_store(life, evidence, rows, size, cause, next_step=step)
 
 
 def _stay_either_way(life: StoreLifetime, thresholds: Thresholds) -> bool:
@@ -412,11 +408,11 @@ def _null_times(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
 
 def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """A key that every event makes anew, where the operator is to bring events together."""
-    several = life.operator_name in (*AGGREGATIONS, *GROUP_STATE)
-    timed = life.rule.expiry is not None and (life.calls is None or bool(life.calls.armed_keys))
+    several, calls = life.operator_name in (*AGGREGATIONS, *GROUP_STATE), life.calls
     if not several or life.window < thresholds.window_versions:
         return
-    goes, calls = timed or life.removals, life.calls
+    timed = life.rule.expiry is not None and (calls is None or bool(calls.armed_keys))
+    goes = timed or life.removals
     # Of no use is a group state in which no key was met again, if no data removed it, and a window.
     by_data = life.removals + 1 if calls is None else life.removals - calls.timeout_removed
     # Which of two records came of data their order tells, of most of them.
@@ -623,15 +619,12 @@ def _either_clock(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
     if short or fired or life.now_ms != batch or behind < _DAY_MS or 10 * abs(ahead) > behind:
         return
     older, timeouts = duration_text(behind), count_text(rows, "timeout")
-    yield _perhaps_far(
-        life,
-        f"{timeouts} lie near the clock of the judged batch, whose watermark is {older} behind it; "
-        "the files do not show by which of the two they go",
-        f"The expiry of {timeouts} is near the batch clock, and the watermark {older} behind it: "
-        "if the query has EventTimeTimeout, and no such delay, it was set from the wall clock, and "
-        "none fires.",
-        _BY_EVENT_TIME,
-    )
+    evidence = f"{timeouts} lie near the clock of the judged batch, whose watermark is {older} "
+    evidence += "behind it; the files do not show by which of the two they go"
+    cause = f"The expiry of {timeouts} is near the batch clock, and the watermark {older} behind "
+    cause += "it: if the query has EventTimeTimeout, and no such delay, it was set from the wall "
+    cause += "clock, and none fires."
+    yield _perhaps_far(life, evidence, cause, _BY_EVENT_TIME)
 
 
 def _perhaps_far(life: StoreLifetime, evidence: str, cause: str, next_step: str) -> Finding:
@@ -651,15 +644,12 @@ def _long_gap(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     if not _LONG_GAP_MS <= gap <= history or gap < _GAPS_LASTING * lasting:
         return
     versions = count_text(longest.most, "batch", "batches")
-    yield _perhaps_far(
-        life,
-        f"no session was written in more than {versions}; the gap is ~{duration_text(gap)}",
-        f"The gap of session_window is ~{duration_text(gap)}, though no session has events in more "
-        f"than {versions} (~{duration_text(round(lasting))}): they all wait for what does not "
-        "come.",
-        "shorten the gap to somewhat more than the pauses within a session, if no events come "
-        "after longer ones",
-    )
+    evidence = f"no session was written in more than {versions}; the gap is ~{duration_text(gap)}"
+    cause = f"The gap of session_window is ~{duration_text(gap)}, though no session has events in "
+    cause += f"more than {versions} (~{duration_text(round(lasting))}): they all wait for what "
+    cause += "does not come."
+    step = "shorten the gap to somewhat more than the pauses within a session, if no events come "
+    yield _perhaps_far(life, evidence, cause, f"{step}after longer ones")
 
 
 def _end_of_cause(life: StoreLifetime, longest: int) -> str:
@@ -709,10 +699,9 @@ def _far_beside(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
         return
     near = max(end for end in ends if end < limits[0]) + far.width
     noun = "session" if is_session else "timeout"
-    words = (
-        f"{rows:,} of {count_text(sum(far.rows.values()), noun)} can end after "
-        f"{duration_text(limits[0])} at the earliest, and the others within {duration_text(near)}"
-    )
+    words = f"{rows:,} of {count_text(sum(far.rows.values()), noun)} can end after "
+    words += f"{duration_text(limits[0])} at the earliest, and the others within "
+    words += duration_text(near)
     longest = (max(far.rows) + 1) * far.width - now
     reason = "the gap of session_window differs from row to row"
     (batch, back_ms, was_ahead), step, certainty = life.set_back, "", Certainty.PROVEN
@@ -720,10 +709,8 @@ def _far_beside(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
         reason = f"the function sets some far longer{_thousandfold(life, longest)}"
     if not is_session and not life.by_event_time and 2 * was_ahead >= limits[0]:
         certainty = Certainty.INFERRED
-        reason = (
-            f"most likely they were set before the batch clock went back {duration_text(back_ms)}, "
-            f"after batch {batch}"
-        )
+        reason = "most likely they were set before the batch clock went back "
+        reason += f"{duration_text(back_ms)}, after batch {batch}"
         step = "compare the clocks of the machines that the driver ran on; "
     yield catalogue.FAR_EXPIRY.of_store(
         life,
