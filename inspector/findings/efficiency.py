@@ -170,21 +170,16 @@ def judge_files(costs: FileCosts, thresholds: Thresholds) -> Iterator[Finding]:
     yield from _whole_uploads(costs, thresholds)
     if costs.left >= max(thresholds.left_files, costs.stores + 1):
         number = f"{count_text(costs.left, 'temporary file')} ({bytes_text(costs.left_bytes)})"
-        yield catalogue.LEFT_FILES.of(
-            f"{number} in the folders of {count_text(costs.stores, 'store')}",
-            costs.operator_id,
-            cause=f"Attempts that were killed left {number} beside the state; Spark removes none.",
-        )
+        evidence = f"{number} in the folders of {count_text(costs.stores, 'store')}"
+        cause = f"Attempts that were killed left {number} beside the state; Spark removes none."
+        yield catalogue.LEFT_FILES.of(evidence, costs.operator_id, cause=cause)
     kept, logged = costs.versions, costs.logged
     if kept >= thresholds.kept_versions or min(kept, logged) >= thresholds.kept_batches:
         share, size = share_text(costs.old_bytes / max(1, costs.bytes)), bytes_text(costs.bytes)
-        old = f"are of versions more than {USUAL_VERSIONS}"
-        yield catalogue.KEPT_VERSIONS.of(
-            f"{kept:,} versions in a store; {bytes_text(costs.old_bytes)} of {size} {old} old",
-            costs.operator_id,
-            cause=f"The files of {kept:,} versions are kept: {share} of the {size} {old} batches "
-            "old.",
-        )
+        old_size, old = bytes_text(costs.old_bytes), f"are of versions more than {USUAL_VERSIONS}"
+        evidence = f"{kept:,} versions in a store; {old_size} of {size} {old} old"
+        cause = f"The files of {kept:,} versions are kept: {share} of the {size} {old} batches old."
+        yield catalogue.KEPT_VERSIONS.of(evidence, costs.operator_id, cause=cause)
 
 
 def _judge_skew(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
@@ -323,14 +318,11 @@ def _growing_values(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Findi
     if max(means) - min(means) < _STILL * (now - was):
         return  # they were full half-way, as a list of the newest entries is
     span = _span((filled[0], filled[-1]))
-    yield catalogue.GROWING_VALUES.of_store(
-        costs,
-        f"the mean value has {bytes_text(now)}, and had {bytes_text(was)} at the beginning of "
-        f"{span}; {count_text(last.rows, 'row')}",
-        *last.rows_and_bytes,
-        f"The values grow with the updates, from {bytes_text(was)} to {bytes_text(now)} on "
-        f"average{costs.kept}{_where_null(costs.largest)}.",
-    )
+    evidence = f"the mean value has {bytes_text(now)}, and had {bytes_text(was)} at the beginning "
+    evidence += f"of {span}; {count_text(last.rows, 'row')}"
+    cause = f"The values grow with the updates, from {bytes_text(was)} to {bytes_text(now)} on "
+    cause += f"average{costs.kept}{_where_null(costs.largest)}."
+    yield catalogue.GROWING_VALUES.of_store(costs, evidence, *last.rows_and_bytes, cause)
 
 
 def _fan_out(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
@@ -353,15 +345,13 @@ def _many_rows(costs: StoreCosts, fewest: float) -> Iterator[Finding]:
     """At least so many rows for each record of the sources."""
     if costs.written < max(1, fewest * costs.records):
         return
+    rows, records = count_text(costs.written, "row"), count_text(costs.records, "record")
+    evidence = f"{rows} were written for {records} that the sources brought"
+    cause = f"Each input record is written to ~{costs.written / costs.records:,.0f} rows of the "
+    cause += "state: look at explode, flatMap and joins before the operator."
+    step = "aggregate or deduplicate before the explode or the join, or keep the array in one row"
     yield catalogue.FAN_OUT.of_store(
-        costs,
-        f"{count_text(costs.written, 'row')} were written for "
-        f"{count_text(costs.records, 'record')} that the sources brought",
-        *costs.total.rows_and_bytes,
-        f"Each input record is written to ~{costs.written / costs.records:,.0f} rows of the "
-        "state: look at explode, flatMap and joins before the operator.",
-        next_step="aggregate or deduplicate before the explode or the join, or keep the array in "
-        "one row",
+        costs, evidence, *costs.total.rows_and_bytes, cause, next_step=step
     )
 
 
@@ -419,10 +409,10 @@ def _rewrites(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     share = thresholds.same_value_share * total.updates
     if not total.same_value_puts or total.same_value_puts < share:
         return
+    updates = f"{total.same_value_puts:,} of {count_text(total.updates, 'update')}"
     yield catalogue.SAME_VALUE.of_store(
         costs,
-        f"{total.same_value_puts:,} of {count_text(total.updates, 'update')} wrote the value that "
-        f"was there already, in {_span(costs.versions)}",
+        f"{updates} wrote the value that was there already, in {_span(costs.versions)}",
         total.same_value_puts,
         total.same_value_put_bytes,
         f"Updates write what is there already: {share_text(total.same_value_puts / total.updates)} "

@@ -440,15 +440,12 @@ def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
         reason = f"{few} key was met again before its {until}{also}"
         if life.reach_ms and not calls:
             never = f"keys come once in windows of {duration_text(life.reach_ms)}"
-    yield catalogue.UNIQUE_KEYS.of_store(
-        life,
-        f"{life.inserts:,} of {count_text(life.puts, 'put')} in "
-        f"{count_text(life.window, 'version')} were of keys that were not there, and "
-        f"{f'{life.removals:,} keys were' if life.removals else 'no key was'} removed",
-        *life.newest.rows_and_bytes,
-        f"{capitalise(never or 'keys come once')}; {life.inserts:,} of "
-        f"{count_text(life.puts, 'put')} were of new keys: {reason}.",
-    )
+    words = f"{life.inserts:,} of {count_text(life.puts, 'put')}"
+    went = f"{life.removals:,} keys were" if life.removals else "no key was"
+    evidence = f"{words} in {count_text(life.window, 'version')} were of keys that were not there, "
+    evidence += f"and {went} removed"
+    cause = f"{capitalise(never or 'keys come once')}; {words} were of new keys: {reason}."
+    yield catalogue.UNIQUE_KEYS.of_store(life, evidence, *life.newest.rows_and_bytes, cause)
 
 
 def _nearly_equal(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
@@ -712,14 +709,14 @@ def _far_beside(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding
         reason = "most likely they were set before the batch clock went back "
         reason += f"{duration_text(back_ms)}, after batch {batch}"
         step = "compare the clocks of the machines that the driver ran on; "
+    step += "compare what sets the gap or timeout of these rows, and its unit, with what is meant: "
     yield catalogue.FAR_EXPIRY.of_store(
         life,
         f"{words}, by the clock of the judged batch",
         rows,
         sum(far.bytes[bucket] for bucket in late),
         f"{words}: {reason}.",
-        next_step=f"{step}compare what sets the gap or timeout of these rows, and its unit, with "
-        "what is meant: inspector rows lists them",
+        next_step=f"{step}inspector rows lists them",
         severity=Severity.INFO,
         certainty=certainty,
     )
@@ -816,14 +813,14 @@ def _short_ttl(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]
     longest = (max(far.rows) + 1) * far.width - now
     if longest > gap:
         return
+    ttl, pause = duration_text(longest), duration_text(gap)
+    evidence = f"the values that the judged batch put end {ttl} after it at the latest; half of "
+    evidence += f"the batches begin {pause} or more after the one before"
+    cause = f"The TTL of {life.store_name!r} ends before the next batch sees a value: it is {ttl} "
+    cause += f"at most, and batches are {pause} apart."
+    step = _LONGER_TTL.format(life.store_name, "the time from one batch to the next")
     yield catalogue.SHORT_TTL.of_store(
-        life,
-        f"the values that the judged batch put end {duration_text(longest)} after it at the "
-        f"latest; half of the batches begin {duration_text(gap)} or more after the one before",
-        *life.newest.rows_and_bytes,
-        f"The TTL of {life.store_name!r} ends before the next batch sees a value: it is "
-        f"{duration_text(longest)} at most, and batches are {duration_text(gap)} apart.",
-        next_step=_LONGER_TTL.format(life.store_name, "the time from one batch to the next"),
+        life, evidence, *life.newest.rows_and_bytes, cause, next_step=step
     )
 
 
