@@ -34,7 +34,7 @@ from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.inferences import INFERENCES
 from inspector.operators.join import COUNT, COUNT_STORES, time_fields
 from inspector.operators.join import NAMES as JOIN
-from inspector.operators.physical import only_sources_feed
+from inspector.operators.physical import Asks, only_sources_feed
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, RowPart, Scenario, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import is_list
@@ -361,4 +361,4 @@ def _may_ask_always(operator: Operator) -> bool:
     rules = operator.rules.values()
     if operator.name in GROUP_STATE and operator.schemas:
         return any(_has_timers(rule) or rule.user_supplied for rule in rules)
-    return operator.physical.may_ask_always
+    return operator.physical.asks is Asks.PERHAPS_ALWAYS

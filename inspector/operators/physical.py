@@ -33,35 +33,12 @@ from inspector.operators import (
 )
 
 
-class Handover(enum.Enum):
-    """What an operator hands on of the watermark that it gets (``produceOutputWatermark``)."""
-
-    ALL = "the watermark that it gets"
-    LESS = "the least of that and of what its condition says, which is in no file"
-    NONE = "none"
-    UNKNOWN = "not known"
-
-
-class Emission(enum.Enum):
-    """When an operator emits rows in a batch in which it gets none itself."""
-
-    NEVER = "only what comes in"
-    BY_WATERMARK = "when the watermark evicts rows"
-    BY_TIMEOUT = "when timeouts fire"
-    UNKNOWN = "not known"
-
-
 class Asks(enum.Enum):
     """When an operator asks for a batch though no data came (``shouldRunAnotherBatch``)."""
 
     NEVER = "never"
     BY_WATERMARK = "when the watermark that it gets has risen"
-    ALWAYS = "always"
-    BY_TIMEOUT = (
-        "always if its timers follow processing time, as the watermark rises if they follow it, "
-        "and never without timers"
-    )
-    UNKNOWN = "not known"
+    PERHAPS_ALWAYS = "always, or it is not known"
 
 
 @dataclass(frozen=True)
@@ -69,78 +46,50 @@ class PhysicalOperator:
     """What an operator does to those below it, and to its own rows."""
 
     name: str  # as Spark's operator metadata has it
-    hands_on: Handover  # of the watermark that it gets
-    emits: Emission  # without any data
+    hands_on: bool  # for sure all of the watermark that it gets (``produceOutputWatermark``)
+    emits: bool  # perhaps rows in a batch in which it gets none itself
     asks: Asks  # for batches without data
     # it may go by the watermark of the batch before
     # (``spark.sql.streaming.statefulOperator.incrementalCleanupFactor``, 4.3)
     evicts_later: bool = False
     single_partition: bool = False  # all its rows are in partition 0
-    source: str = ""  # where in Spark the row was read
-
-    @property
-    def may_ask_always(self) -> bool:
-        """Whether it may ask for batches though neither data came nor the watermark rose."""
-        return self.asks in (Asks.ALWAYS, Asks.BY_TIMEOUT, Asks.UNKNOWN)
 
 
 _AGGREGATION, _STREAMLINE = aggregation.NAMES
-_EVICTS = Handover.ALL, Emission.BY_WATERMARK, Asks.BY_WATERMARK
-_PASSES_ON = Handover.ALL, Emission.NEVER, Asks.BY_WATERMARK
+_EVICTS = True, True, Asks.BY_WATERMARK  # emits what the watermark evicts
+_PASSES_ON = True, False, Asks.BY_WATERMARK  # emits only what comes in
+_HAS_TIMERS = False, True, Asks.PERHAPS_ALWAYS  # emits when timeouts fire
 _TABLE: Iterable[PhysicalOperator] = (
     # Append emits what the watermark evicts, Complete every group, a global one its row. Complete
-    # never asks; the mode is not in the checkpoint.
-    PhysicalOperator(_AGGREGATION, *_EVICTS, source="StateStoreSaveExec"),
-    PhysicalOperator(
-        _STREAMLINE, *_EVICTS, evicts_later=True, source="StatefulStreamlineAggregateExec (4.3)"
-    ),
-    PhysicalOperator(
-        *(*session_window.NAMES, *_EVICTS), source="SessionWindowStateStoreSaveExec (3.2 to 4.3)"
-    ),
-    # An input row that is new, or nothing; asks whether it has anything to evict or not.
-    PhysicalOperator(
-        *(*deduplicate.NAMES, *_PASSES_ON),
-        evicts_later=True,
-        source="BaseStreamingDeduplicateExec, StreamingDeduplicateExec",
-    ),
-    PhysicalOperator(
-        *(*deduplicate_within_watermark.NAMES, *_PASSES_ON),
-        source="BaseStreamingDeduplicateExec (3.5 to 4.3)",
-    ),
-    # An outer join emits the rows without a partner when they are evicted; that it is an inner one
-    # is not in the checkpoint. It asks only if it evicts at all.
-    PhysicalOperator(
-        *(*join.NAMES, Handover.LESS, Emission.BY_WATERMARK, Asks.BY_WATERMARK),
-        source="StreamingSymmetricHashJoinExec, StreamingSymmetricHashJoinHelper.getStateWatermark",
-    ),
-    *(
-        PhysicalOperator(
-            *(name, Handover.NONE, Emission.BY_TIMEOUT, Asks.BY_TIMEOUT),
-            source="FlatMapGroupsWithStateExecBase",
-        )
-        for name in group_state.NAMES
-    ),
-    # The first of the input rows.
-    PhysicalOperator(
-        *(*global_limit.NAMES, Handover.ALL, Emission.NEVER, Asks.NEVER),
-        single_partition=True,
-        source="StreamingGlobalLimitExec",
-    ),
-    # As long as the time mode is not known; Spark refuses a restart with another.
-    *(
-        PhysicalOperator(
-            *(name, Handover.UNKNOWN, Emission.BY_TIMEOUT, Asks.BY_TIMEOUT),
-            source="TransformWithStateExecBase (4.0 to 4.3)",
-        )
-        for name in transform_with_state.NAMES
-    ),
+    # never asks; the mode is not in the checkpoint (StateStoreSaveExec).
+    PhysicalOperator(_AGGREGATION, *_EVICTS),
+    # StatefulStreamlineAggregateExec (4.3)
+    PhysicalOperator(_STREAMLINE, *_EVICTS, evicts_later=True),
+    # SessionWindowStateStoreSaveExec (3.2 to 4.3)
+    PhysicalOperator(*(*session_window.NAMES, *_EVICTS)),
+    # An input row that is new, or nothing; asks whether it has anything to evict or not
+    # (StreamingDeduplicateExec; BaseStreamingDeduplicateExec, 3.5 to 4.3).
+    PhysicalOperator(*(*deduplicate.NAMES, *_PASSES_ON), evicts_later=True),
+    PhysicalOperator(*(*deduplicate_within_watermark.NAMES, *_PASSES_ON)),
+    # Hands on the least of the watermark and of what its condition says, which is in no file. An
+    # outer join emits the rows without a partner when they are evicted; that it is an inner one is
+    # not in the checkpoint. It asks only if it evicts at all (StreamingSymmetricHashJoinExec,
+    # StreamingSymmetricHashJoinHelper.getStateWatermark).
+    PhysicalOperator(*(*join.NAMES, False, True, Asks.BY_WATERMARK)),
+    # Hands on none. Asks always if its timers follow processing time, as the watermark rises if
+    # they follow it, and never without timers (FlatMapGroupsWithStateExecBase).
+    *(PhysicalOperator(name, *_HAS_TIMERS) for name in group_state.NAMES),
+    # The first of the input rows (StreamingGlobalLimitExec).
+    PhysicalOperator(*(*global_limit.NAMES, True, False, Asks.NEVER), single_partition=True),
+    # In processing time, and as long as the time mode is not known; Spark refuses a restart with
+    # another (TransformWithStateExecBase, 4.0 to 4.3).
+    *(PhysicalOperator(name, *_HAS_TIMERS) for name in transform_with_state.NAMES),
 )
 PHYSICAL: Mapping[str, PhysicalOperator] = {operator.name: operator for operator in _TABLE}
 """Every operator by the name that Spark's metadata gives it."""
 
-_BY_TIME_MODE: Mapping[str, tuple[Handover, Emission, Asks]] = {
-    transform_with_state.PROCESSING_TIME: (Handover.NONE, Emission.BY_TIMEOUT, Asks.ALWAYS),
-    transform_with_state.EVENT_TIME: (Handover.ALL, Emission.BY_TIMEOUT, Asks.BY_WATERMARK),
+_BY_TIME_MODE: Mapping[str, tuple[bool, bool, Asks]] = {
+    transform_with_state.EVENT_TIME: _EVICTS,  # when its timers fire
     transform_with_state.NO_TIME: _PASSES_ON,  # timers are refused in it
 }
 
@@ -151,7 +100,7 @@ def physical_operator(
     """What is known of an operator by its name and by what it says of itself (metadata v2)."""
     result = PHYSICAL.get(name)
     if result is None:
-        return PhysicalOperator(name, Handover.UNKNOWN, Emission.UNKNOWN, Asks.UNKNOWN)
+        return PhysicalOperator(name, *_HAS_TIMERS)  # or whatever else
     mode = transform_with_state.Properties.of(properties or {}).time_mode
     if name not in transform_with_state.NAMES or mode not in _BY_TIME_MODE:
         return result
@@ -163,10 +112,10 @@ def only_sources_feed(upstream: Iterable[PhysicalOperator]) -> bool:
     """Whether only new data of the sources can reach an operator."""
     # A group-state function below one that emits by the clock is called without new data of
     # sources.
-    return all(operator.emits is Emission.NEVER for operator in upstream)
+    return not any(operator.emits for operator in upstream)
 
 
 def holds_watermark_back(upstream: Iterable[PhysicalOperator]) -> PhysicalOperator | None:
     """The last of some operators, from the sources on, that may keep the watermark back."""
-    operators = [operator for operator in upstream if operator.hands_on is not Handover.ALL]
+    operators = [operator for operator in upstream if not operator.hands_on]
     return operators[-1] if operators else None

@@ -7,8 +7,6 @@ import pytest
 from inspector.operators.physical import (
     PHYSICAL,
     Asks,
-    Emission,
-    Handover,
     PhysicalOperator,
     holds_watermark_back,
     only_sources_feed,
@@ -23,41 +21,36 @@ def in_mode(mode: str, name: str = TRANSFORM) -> PhysicalOperator:
     return physical_operator(name, {"timeMode": mode})
 
 
-def test_every_operator_with_a_rule_has_a_row_with_its_source() -> None:
+def test_every_operator_with_a_rule_has_a_row() -> None:
     assert set(PHYSICAL) == set(_MODULE_OF)
     for name, operator in PHYSICAL.items():
         assert operator.name == name
-        assert operator.source
 
 
 def test_what_is_handed_on_of_the_watermark() -> None:
-    by_handover: dict[Handover, set[str]] = {}
-    for name, operator in PHYSICAL.items():
-        by_handover.setdefault(operator.hands_on, set()).add(name)
-    assert by_handover[Handover.LESS] == {"symmetricHashJoin"}
-    assert by_handover[Handover.NONE] == {"flatMapGroupsWithState", "applyInPandasWithState"}
-    # Without its time mode.
-    assert by_handover[Handover.UNKNOWN] == {
-        *(TRANSFORM, "transformWithStateInPySparkExec", "transformWithStateInPandasExec")
+    assert {name for name, row in PHYSICAL.items() if not row.hands_on} == {
+        *("symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState"),
+        # Without its time mode.
+        *(TRANSFORM, "transformWithStateInPySparkExec", "transformWithStateInPandasExec"),
     }
 
 
 def test_what_emits_without_data() -> None:
-    silent = {name for name, row in PHYSICAL.items() if row.emits is Emission.NEVER}
+    silent = {name for name, row in PHYSICAL.items() if not row.emits}
     assert silent == {"dedupe", "dedupeWithinWatermark", "globalLimit"}
 
 
 @pytest.mark.parametrize(
     ("mode", "hands_on", "emits", "asks"),
     [
-        ("ProcessingTime", Handover.NONE, Emission.BY_TIMEOUT, Asks.ALWAYS),
-        ("EventTime", Handover.ALL, Emission.BY_TIMEOUT, Asks.BY_WATERMARK),
-        ("NoTime", Handover.ALL, Emission.NEVER, Asks.BY_WATERMARK),
-        ("unheard-of", Handover.UNKNOWN, Emission.BY_TIMEOUT, Asks.BY_TIMEOUT),
+        ("ProcessingTime", False, True, Asks.PERHAPS_ALWAYS),
+        ("EventTime", True, True, Asks.BY_WATERMARK),
+        ("NoTime", True, False, Asks.BY_WATERMARK),
+        ("unheard-of", False, True, Asks.PERHAPS_ALWAYS),
     ],
 )
 def test_what_transform_with_state_does_depends_on_its_time_mode(
-    mode: str, hands_on: Handover, emits: Emission, asks: Asks
+    mode: str, hands_on: bool, emits: bool, asks: Asks
 ) -> None:
     for name in (TRANSFORM, "transformWithStateInPySparkExec", "transformWithStateInPandasExec"):
         found = in_mode(mode, name)
@@ -66,14 +59,14 @@ def test_what_transform_with_state_does_depends_on_its_time_mode(
 
 
 def test_what_may_ask_for_batches_though_nothing_has_happened() -> None:
-    asking = {name for name, row in PHYSICAL.items() if row.may_ask_always}
+    asking = {name for name, row in PHYSICAL.items() if row.asks is Asks.PERHAPS_ALWAYS}
     assert asking == {
         *("flatMapGroupsWithState", "applyInPandasWithState", TRANSFORM),
         *("transformWithStateInPySparkExec", "transformWithStateInPandasExec"),
     }
-    assert in_mode("ProcessingTime").may_ask_always
-    assert not in_mode("EventTime").may_ask_always
-    assert physical_operator("unheard-of").may_ask_always
+    assert in_mode("ProcessingTime").asks is Asks.PERHAPS_ALWAYS
+    assert in_mode("EventTime").asks is not Asks.PERHAPS_ALWAYS
+    assert physical_operator("unheard-of").asks is Asks.PERHAPS_ALWAYS
 
 
 @pytest.mark.parametrize(
@@ -81,7 +74,7 @@ def test_what_may_ask_for_batches_though_nothing_has_happened() -> None:
     [
         ([], True),
         (["dedupe", "dedupeWithinWatermark", "globalLimit"], True),
-        *(([name], False) for name, row in PHYSICAL.items() if row.emits is not Emission.NEVER),
+        *(([name], False) for name, row in PHYSICAL.items() if row.emits),
         (["dedupe", "symmetricHashJoin"], False),
         (["symmetricHashJoin", "dedupe"], False),
         (["unheard-of"], False),
