@@ -35,7 +35,6 @@ from inspector.model import (
 )
 
 _METADATA = "_metadata"
-_SPARKS_OWN = frozenset({_METADATA, "_stateSchema"})
 FOREIGN = "foreign-folder"  # slug of a problem that is a folder among the stores which is none
 
 
@@ -73,7 +72,6 @@ class OperatorLayout:
     metadata: OperatorMetadata | None = None  # Spark's own (4.0 on); None if none can be read
     expected_stores: tuple[str, ...] = ()  # names of the stores that each of its partitions has
     has_state_schema: bool = False  # whether there is a ``_stateSchema`` folder (schema format 3)
-    others: tuple[str, ...] = ()  # relative paths in its folder that are none of Spark's
 
     @cached_property
     def stores(self) -> tuple[StoreLayout, ...]:
@@ -103,10 +101,8 @@ class OperatorLayout:
 class Layout:
     """What lies in a checkpoint's ``state`` folder."""
 
-    root: str  # the checkpoint, as the user spelled it
     operators: tuple[OperatorLayout, ...] = ()  # by number; empty for a query without state
     has_state: bool = False
-    others: tuple[str, ...] = ()  # relative paths in ``state`` that are none of Spark's
     root_names: frozenset[str] = frozenset()  # files and folders beside ``state``, and itself
     problems: tuple[Problem, ...] = ()  # unreadable folders and metadata; folders of no store
 
@@ -135,10 +131,8 @@ def discover(storage: Storage, classify: Classify) -> Layout:
     folders = storage.list(STATE, missing_ok=True)
     operators = walk.operators([entry for entry in folders if is_numbered(entry)])
     return Layout(
-        root=storage.root,
         operators=operators,
         has_state=bool(folders) or storage.exists(STATE),
-        others=tuple(entry.path for entry in folders if not is_numbered(entry)),
         root_names=frozenset(entry.name for entry in entries),
         problems=walk.problems(),
     )
@@ -172,22 +166,19 @@ class _Walk:
         self, path: str, entries: tuple[Entry, ...], inside: Mapping[str, tuple[Entry, ...]]
     ) -> OperatorLayout:
         operator_id = int(path.rsplit("/", 1)[-1])
-        folders = {entry.name for entry in entries if entry.is_dir}
         metadata = None
         if any(entry.name == _METADATA for entry in entries):
             metadata, trouble = read_operator_metadata(self._storage, operator_id)
             self._found.extend(trouble)
         stores = _names(metadata) or self._recognise(inside.values())
         partitions = self._partitions(inside, stores, by_metadata=bool(_names(metadata)))
-        others = [e.path for e in entries if not is_numbered(e) and e.name not in _SPARKS_OWN]
         return OperatorLayout(
             operator_id=operator_id,
             directory=path,
             partitions=tuple(sorted(partitions, key=lambda partition: partition.partition_id)),
             metadata=metadata,
             expected_stores=stores,
-            has_state_schema="_stateSchema" in folders,
-            others=tuple(others),
+            has_state_schema=any(e.name == "_stateSchema" and e.is_dir for e in entries),
         )
 
     def _recognise(self, partitions: Collection[tuple[Entry, ...]]) -> tuple[str, ...]:

@@ -24,8 +24,8 @@ from inspector.checkpoint.logfile import (
 from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError, InspectorError
-from inspector.light_dataclasses import dataclass, field, replace
-from inspector.model import BatchId, Problem
+from inspector.light_dataclasses import dataclass, field
+from inspector.model import Problem
 
 QUERY_METADATA = "metadata"
 LOST_METADATA = "missing-metadata"  # slug of a problem: metadata which were written and are gone
@@ -52,7 +52,6 @@ class OperatorMetadata:
     stores: tuple[StoreInfo, ...] = ()
     properties: Mapping[str, object] = field(default_factory=dict)  # what the operator adds (v2)
     format: int = 1  # 1 or 2
-    batch_id: BatchId | None = None  # v2: the batch that wrote it
 
 
 def read_query_id(
@@ -112,11 +111,9 @@ def read_operator_metadata(
         path = storage.full_path(chosen.path)
         if not chosen.is_file:
             return None, (chosen.not_a_file(path),)
-        operator_metadata = parse_operator_metadata(storage.read(chosen.path, size=chosen.size))
+        return parse_operator_metadata(storage.read(chosen.path, size=chosen.size)), ()
     except (InspectorError, OSError) as error:
         return None, (problem(error, path),)
-    batch = number(chosen.name)
-    return replace(operator_metadata, batch_id=None if batch is None else BatchId(batch)), ()
 
 
 def _store(item: object) -> StoreInfo:

@@ -305,7 +305,7 @@ def _operators(whole: Layout, of_stores: Mapping[StoreName, StateSchema]) -> tup
         name = metadata.operator_name if metadata else identify(layout.store_names, pairs)
         upstream = tuple(operator.physical for operator in operators)
         properties = metadata.properties if metadata else {}
-        shape = OperatorShape(layout.operator_id, name, pairs, properties)
+        shape = OperatorShape(name, pairs, properties)
         rules = {store: rule_for(shape, store) for store in layout.store_names}
         source = "metadata" if metadata else "schemas"
         operators.append(Operator(layout, name, source, metadata, schemas, rules, upstream))

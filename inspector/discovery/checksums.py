@@ -20,14 +20,13 @@ def count_unsummed_files(checkpoint: Checkpoint, version: int) -> tuple[int, int
     # checksum of each row (stateStore.rowChecksum.enabled); a checksum file beside them.
     files = without = 0
     sums = cache(partial(sums_itself, checkpoint))
-    for operator in checkpoint.operators:
-        for layout in operator.layout.folders:
-            of_store = [file for file in layout.files if is_state(file, version)]
-            beside = {main_path(side) for side in layout.of_kind(*KINDS_OF_SUMS)}
-            files += len(of_store)
-            for file in of_store:
-                own = file.kind is FileKind.SNAPSHOT and checkpoint.provider.sums_snapshots
-                without += not (file.path in beside or sums(file.version or 0) or own)
+    for layout in checkpoint.layout.folders:
+        of_store = [file for file in layout.files if is_state(file, version)]
+        beside = {main_path(side) for side in layout.of_kind(*KINDS_OF_SUMS)}
+        files += len(of_store)
+        for file in of_store:
+            own = file.kind is FileKind.SNAPSHOT and checkpoint.provider.sums_snapshots
+            without += not (file.path in beside or sums(file.version or 0) or own)
     return files, without
 
 

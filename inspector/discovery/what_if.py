@@ -112,25 +112,15 @@ def _deduplication(operator: Operator, store: str, old: int | None, delay: int) 
         )
     if old is None:
         return NO_DELAY
-    if operator.name in deduplicate_within_watermark.NAMES:
-        return _within(old, delay)
+    within = operator.name in deduplicate_within_watermark.NAMES
+    longer = old if within else 0  # than until its event is late a key is kept
     return Scenario(
         Clock.WATERMARK,
         clock_shift_ms=old - delay,
-        field_shift_ms=delay,
+        field_shift_ms=delay - longer,
         first_put=True,
-        event_before_ms=0,
-    )
-
-
-def _within(old: int, delay: int) -> Scenario:
-    return Scenario(
-        Clock.WATERMARK,
-        clock_shift_ms=old - delay,
-        field_shift_ms=delay - old,
-        first_put=True,
-        event_before_ms=old,
-        premise=_ONCE if delay != old else "",
+        event_before_ms=longer,
+        premise=_ONCE if within and delay != old else "",
     )
 
 
@@ -148,7 +138,7 @@ def _delay(operator: Operator, store: str, old: int | None, delay: int) -> Scena
     if old is None:
         return NO_DELAY
     if operator.name in deduplicate_within_watermark.NAMES:
-        return _within(old, delay)
+        return _deduplication(operator, store, old, delay)
     if rule.row_kind is RowKind.TIMER and delay > old:
         return Unknown("a call for data may replace a timer that would not have fired yet")
     by_timer = rule.expiry.clock is Clock.TIMEOUT or rule.row_kind is RowKind.TIMER

@@ -97,7 +97,6 @@ class StoreRule:
 class OperatorShape:
     """What is known of a stateful operator from its metadata, schemas and conf."""
 
-    operator_id: int  # 0 is nearest to the sink
     name: str  # operator name as Spark's operator metadata has it
     # key and value schema by store name; a store without schema file is absent
     schemas: Mapping[str, tuple[StructType, StructType]]

@@ -49,7 +49,6 @@ def test_an_operators_partitions_and_files(tmp_path: Path) -> None:
     assert (operator.operator_id, operator.directory) == (0, "state/0")
     assert operator.expected_stores == ("default",)
     assert not operator.has_state_schema
-    assert operator.others == ()
     assert operator.store_names == ("default",)
     assert [partition.partition_id for partition in operator.partitions] == [0, 9, 10]
     (store,) = operator.partitions[0].stores
@@ -93,16 +92,15 @@ def test_a_query_without_state_has_no_operators(tmp_path: Path) -> None:
     assert layout_of(tmp_path).operators == ()
 
 
-def test_what_is_not_sparks_is_reported_and_not_taken(tmp_path: Path) -> None:
+def test_what_is_not_sparks_is_not_taken(tmp_path: Path) -> None:
     found = layout_of(
         tmp_path,
         *("state/0/0/1.delta", "state/notes.txt", "state/old/0/1.delta", "state/00/0/1.delta"),
         *("state/0/x", "state/0/01/1.delta", "state/0/2147483648/1.delta"),
         "state/0/_stateSchema/default/0_x",
     )
-    assert found.others == ("state/00", "state/notes.txt", "state/old")
-    assert found.operators[0].others == ("state/0/01", "state/0/2147483648", "state/0/x")
-    assert found.operators[0].has_state_schema
+    (operator,) = found.operators
+    assert operator.has_state_schema
     assert len(found.stores) == 1
 
 

@@ -81,15 +81,16 @@ def test_the_first_format_is_one_file(tmp_path: Path) -> None:
     storage = storage_of(tmp_path, {"state/3/_metadata/metadata": V1})
     found, problems = read_operator_metadata(storage, 3)
     assert found is not None
-    assert (found.operator_name, found.batch_id, problems) == ("stateStoreSave", None, ())
+    assert (found.operator_name, problems) == ("stateStoreSave", ())
 
 
 def test_of_the_second_format_the_newest_counts(tmp_path: Path) -> None:
-    names = ("0", "2", "10", "x", ".2.crc", "007")
-    storage = storage_of(tmp_path, {f"state/0/_metadata/v2/{name}": V2 for name in names})
+    contents = {**dict.fromkeys(("0", "2", "x", ".2.crc", "007"), b""), "10": V2}
+    files = {f"state/0/_metadata/v2/{name}": data for name, data in contents.items()}
+    storage = storage_of(tmp_path, files)
     found, problems = read_operator_metadata(storage, 0)
     assert found is not None
-    assert (found.batch_id, found.properties, problems) == (10, PROPERTIES, ())
+    assert (found.properties, problems) == (PROPERTIES, ())
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def key(*fields: str) -> StructType:
 
 
 def shape(schema: StructType, value: StructType = VALUE, name: str = NAMES[0]) -> OperatorShape:
-    return OperatorShape(0, name, {"default": (schema, value)})
+    return OperatorShape(name, {"default": (schema, value)})
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -17,7 +17,7 @@ WITH_TIME = parse_schema_json(
 
 
 def shape(key: StructType, value: StructType = DUMMY) -> OperatorShape:
-    return OperatorShape(0, "dedupe", {"default": (key, value)})
+    return OperatorShape("dedupe", {"default": (key, value)})
 
 
 def test_a_key_goes_with_its_event_time() -> None:

@@ -11,7 +11,7 @@ from inspector.sparktypes.ddl import parse_ddl
 
 def shape(value: str) -> OperatorShape:
     schemas = {"default": (parse_ddl("user string"), parse_ddl(value))}
-    return OperatorShape(0, "dedupeWithinWatermark", schemas)
+    return OperatorShape("dedupeWithinWatermark", schemas)
 
 
 def test_a_key_goes_at_the_time_in_its_value() -> None:

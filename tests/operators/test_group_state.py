@@ -13,7 +13,7 @@ V1 = "user string, visits long, timeoutTimestamp int"
 
 
 def shape(value: str, name: str = NAMES[0]) -> OperatorShape:
-    return OperatorShape(0, name, {"default": (parse_ddl("value string"), parse_ddl(value))})
+    return OperatorShape(name, {"default": (parse_ddl("value string"), parse_ddl(value))})
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -22,7 +22,7 @@ MARKED = parse_schema_json(
 
 def shape(**values: StructType) -> OperatorShape:
     schemas = {f"{side}-keyWithIndexToValue": (KEY, value) for side, value in values.items()}
-    return OperatorShape(0, "symmetricHashJoin", schemas)
+    return OperatorShape("symmetricHashJoin", schemas)
 
 
 @pytest.mark.parametrize("store", VALUE_STORES)
@@ -62,7 +62,7 @@ def test_a_time_in_the_join_key_may_carry_the_watermark(key: str) -> None:
         VALUE_STORES[0]: (parse_ddl(key), MARKED),
         VALUE_STORES[1]: (parse_ddl(key), PLAIN),
     }
-    found = rule(OperatorShape(0, "symmetricHashJoin", schemas), VALUE_STORES[1])
+    found = rule(OperatorShape("symmetricHashJoin", schemas), VALUE_STORES[1])
     assert (found.never, found.event_time) == (None, None)
     assert found.unknown is not None
     assert found.key_times == tuple(key_times(parse_ddl(key)))

@@ -94,7 +94,7 @@ def test_without_schemas_nothing_else_is_told() -> None:
 
 def test_every_operator_of_this_provider_has_a_rule() -> None:
     for name in EVERY:
-        rule = rule_for(OperatorShape(0, name, shape("k int", "v int")), "default")
+        rule = rule_for(OperatorShape(name, shape("k int", "v int")), "default")
         assert "no rule is known" not in (rule.unknown or "")
         given = [rule.expiry is not None, rule.never is not None, rule.unknown is not None]
         assert sum(given) == 1
@@ -102,9 +102,9 @@ def test_every_operator_of_this_provider_has_a_rule() -> None:
 
 
 def test_what_is_not_known_is_said() -> None:
-    unknown = rule_for(OperatorShape(0, "streamingUnion", {}), "default")
+    unknown = rule_for(OperatorShape("streamingUnion", {}), "default")
     assert unknown == StoreRule(unknown="no rule is known for operator 'streamingUnion'")
-    without = rule_for(OperatorShape(0, "dedupe", {}), "default")
+    without = rule_for(OperatorShape("dedupe", {}), "default")
     assert without.unknown is not None
     assert "the state schema (Spark 3.1 and later write one) is missing" in without.unknown
 

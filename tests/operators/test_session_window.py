@@ -23,7 +23,7 @@ def value(metadata: str) -> StructType:
 
 def shape(metadata: str) -> OperatorShape:
     schemas = {"default": (KEY, value(metadata))}
-    return OperatorShape(0, "sessionWindowStateStoreSaveExec", schemas)
+    return OperatorShape("sessionWindowStateStoreSaveExec", schemas)
 
 
 def test_a_session_goes_with_the_end_in_its_value() -> None:

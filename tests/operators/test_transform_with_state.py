@@ -55,7 +55,7 @@ SCHEMAS = {
 
 
 def shape(properties: dict[str, Any] = VARIABLES, name: str = NAMES[0]) -> OperatorShape:
-    return OperatorShape(0, name, SCHEMAS, properties)
+    return OperatorShape(name, SCHEMAS, properties)
 
 
 @pytest.mark.parametrize(
