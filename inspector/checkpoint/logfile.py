@@ -60,14 +60,19 @@ def split_log(data: bytes, newest: int) -> tuple[int, list[str]]:
     """The version in the first line, at most ``newest``, and the lines after it, or DecodeError."""
     # Spark refuses what has no version or a later one too (MetadataVersionUtil.validateVersion).
     lines = [line.removesuffix("\r") for line in text_of(data).split("\n")]
-    match = _VERSION.fullmatch(lines[0].strip())
+    got = "an empty file" if not data else repr(lines[0][:40])
+    return format_of(lines[0].strip(), newest, got, "a version line such as 'v1'"), lines[1:]
+
+
+def format_of(text: str, newest: int, got: str, wanted: str) -> int:
+    """The format that a file begins with, ``v1`` to ``newest`` (DecodeError: another, or none)."""
+    match = _VERSION.fullmatch(text)
     if match is None:
-        got = "an empty file" if not data else repr(lines[0][:40])
-        raise DecodeError(f"got {got}, expected a version line such as 'v1'", offset=0)
+        raise DecodeError(f"got {got}, expected {wanted}", offset=0)
     version = int(match[1])
     if not 1 <= version <= newest:
         raise DecodeError(f"got format v{version}, expected v1 to v{newest}", offset=0)
-    return version, lines[1:]
+    return version
 
 
 def json_object(text: str) -> dict[str, object]:

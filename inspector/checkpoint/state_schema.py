@@ -16,10 +16,9 @@ written (``StateSchemaCompatibilityChecker``).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
-from inspector.checkpoint.logfile import json_object, problem
+from inspector.checkpoint.logfile import format_of, json_object, problem
 from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.trees import Entry
@@ -32,7 +31,6 @@ from inspector.sparktypes.schema_json import parse_schema_json
 
 NEWEST_FORMAT = 3
 
-_VERSION = re.compile(r"v([0-9]{1,9})")
 _FAMILY_BYTES = 22  # of the least column family: three 2-byte and four 4-byte fields
 _MAX_ASTRAL = 0xEF  # greatest first byte in modified UTF-8, which has no sequences of four bytes
 
@@ -70,7 +68,9 @@ def parse_state_schema(data: bytes) -> StateSchema:
     """Read a schema file; TruncatedError has the offset where more was expected; DecodeError."""
     # DecodeError: a later format, no schema, an unknown type, or what goes on after its end.
     cursor = _Cursor(data)
-    version = _version(cursor)
+    text = cursor.utf()
+    got = repr(_join_surrogates(text[:40]))
+    version = format_of(text, NEWEST_FORMAT, got, "a format such as 'v2'")
     if version == NEWEST_FORMAT:
         start = cursor.offset
         families = tuple(_family(cursor) for _ in range(cursor.count(_FAMILY_BYTES)))
@@ -79,8 +79,8 @@ def parse_state_schema(data: bytes) -> StateSchema:
         main = next((family for family in families if family.name == DEFAULT_STORE), families[0])
         schema = StateSchema(NEWEST_FORMAT, main.key, main.value, families)
     else:
-        text = cursor.utf if version == 1 else cursor.chunked
-        key, value = text(), text()
+        read = cursor.utf if version == 1 else cursor.chunked
+        key, value = read(), read()
         schema = StateSchema(version, _struct(key), _struct(value))
     if cursor.remaining:
         message = f"got {cursor.remaining} more bytes, expected the end of the file"
@@ -159,18 +159,6 @@ class _Cursor:
             raise TruncatedError(f"got {self.remaining} bytes, expected {size}", offset=self.offset)
         start, self.offset = self.offset, self.offset + size
         return self._data[start : self.offset]
-
-
-def _version(cursor: _Cursor) -> int:
-    text = cursor.utf()
-    match = _VERSION.fullmatch(text)
-    if match is None:
-        shown = _join_surrogates(text[:40])
-        raise DecodeError(f"got {shown!r}, expected a format such as 'v2'", offset=0)
-    version = int(match[1])
-    if not 1 <= version <= NEWEST_FORMAT:
-        raise DecodeError(f"got format v{version}, expected v1 to v{NEWEST_FORMAT}", offset=0)
-    return version
 
 
 def _family(cursor: _Cursor) -> ColumnFamily:

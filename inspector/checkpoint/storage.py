@@ -383,17 +383,12 @@ class Meter:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._bytes = 0
+        self.bytes = 0  # all that has been counted
 
     def add(self, count: int) -> None:
         """Count bytes that have been read."""
         with self._lock:
-            self._bytes += count
-
-    @property
-    def bytes(self) -> int:
-        """All that has been counted."""
-        return self._bytes
+            self.bytes += count
 
 
 READ = Meter()  # bytes of all storages, since the process began

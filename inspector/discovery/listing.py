@@ -144,9 +144,6 @@ def _stray(checkpoint: Checkpoint, layout: StoreLayout) -> Iterator[Problem]:
 
 STRAY = "stray-version"
 MISSING_OPERATOR = "missing-operator"
-MISSING_PARTITION = "missing-partition"
-EXTRA_PARTITION = "extra-partition"
-PARTITION_COUNTS = "partition-counts"
 UNFINISHED_REPARTITION = "unfinished-repartition"
 UNFINISHED_ERROR = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 
@@ -266,8 +263,8 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
     location = checkpoint.storage.full_path(operator.layout.directory)
     highest = f"0 to {count - 1}" if count > 1 else "0 alone"
     for slug, numbers, fault in (
-        (MISSING_PARTITION, _absent(have, count), "missing"),
-        (EXTRA_PARTITION, [(n, n) for n in sorted(have - left) if n >= count], "too many"),
+        ("missing-partition", _absent(have, count), "missing"),
+        ("extra-partition", [(n, n) for n in sorted(have - left) if n >= count], "too many"),
     ):
         if numbers:
             text = _fault_text("partition", numbers, fault)
@@ -281,7 +278,7 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
             f"got numPartitions {by_metadata} in the operator's metadata, the offset log says "
             f"{by_log} (spark.sql.shuffle.partitions)"
         )
-        yield Problem(PARTITION_COUNTS, message, location)
+        yield Problem("partition-counts", message, location)
 
 
 def _by_metadata(operator: Operator) -> int:

@@ -156,10 +156,8 @@ def _store_task(
     rule = operator.rules[name]
     certainty, reason = _certainty(checkpoint, operator, rule, version)
     expiry = rule.expiry
-    by_watermark = expiry is not None and expiry.clock is Clock.WATERMARK
-    if expiry is not None and by_watermark and operator.physical.evicts_later:
-        stepwise = is_recorded(checkpoint, version, SINCE_4_3)
-        expiry = replace(expiry, previous_bound=stepwise)
+    if expiry and expiry.clock is Clock.WATERMARK and operator.physical.evicts_later:
+        expiry = replace(expiry, previous_bound=is_recorded(checkpoint, version, SINCE_4_3))
     kinds = tuple(TimeoutKind) if request.timeout_kind is None else (request.timeout_kind,)
     return StoreTask(
         store_name=name,

@@ -45,11 +45,6 @@ _TRIED = 20  # versions, restorable by name, whose files are all compared with w
 MOST_REPLAYED = 500  # versions that it goes back (conf ``stateStore.maxChangeFileReplay``)
 RECORDED_SINCE_4_2 = f"{CONF}stateStore.rowChecksum.enabled"
 SOURCES = "sources"
-NOTHING_WRITTEN = (
-    "No task has written state for it: a change of the query that Spark refuses looks so, too "
-    "(inspector explain LOG PATH)."
-)
-_WROTE_ALL = " All partitions have written their state of it: what failed, if it did, came after."
 _LOG_ERROR = "IllegalStateException"
 _UNREADABLE = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 _UNPARSED = ("truncated", "undecodable")
@@ -111,15 +106,15 @@ class Restart:
     obstacles: tuple[Obstacle, ...]  # to the others, in the newest batch's release
     unknown: int  # files that it reads and that could not be judged here
     names: FileNames
-    repairs: bool = False  # the release that ran the newest batch goes back to older snapshots
+    # stores that only releases from :data:`REPAIRS` on load, if an older one may run it
+    needs_repair: tuple[Load, ...] = ()
     wrote: bool | None = None  # some store has files of a batch that runs again; None: no store
-    wrote_all: bool = False  # every store has
     silent: str = ""  # partitions without such files, where others have some, in words
     later: tuple[Obstacle, ...] = ()  # to releases from which that batch may be older
     has_state: bool = True  # whether there is a folder for state, as a query without state has none
     back: int | None = None  # the newest batch as of which a copy restarts, if this does not
     ends: tuple[int, int] | None = None  # least and greatest last version, if the logs are newer
-    reads: str = ""  # what names the files that a batch which runs again reads, in words
+    unfinished_text: str = ""  # ``batch 4 was planned ...``: of one that runs again, in words
     block: str = ""  # the first table file that it loads with a damaged block
 
     @property
@@ -138,25 +133,6 @@ class Restart:
     def by_release(self) -> bool:
         """Whether some releases of Spark restart from it and others do not."""
         return bool(self.needs_repair or self.later)
-
-    @property
-    def unfinished_text(self) -> str:
-        """``batch 4 was planned at ... and has no commit, ...``: of one that runs again."""
-        planned = "" if self.planned_ms is None else f" at {time_ms_text(self.planned_ms)}"
-        since = "nothing" if self.committed is None else f"nothing after batch {self.committed}"
-        return (
-            f"batch {self.batch} was planned{planned} and has no commit, as it runs or failed: "
-            f"a restart runs it again; {since} has been committed."
-            + (_WROTE_ALL if self.wrote_all else "")
-            + (f" It reads {self.reads}." if self.reads else "")
-            + (f" {self.silent} of it." if self.silent else "")
-            + ("" if self.wrote is not False else f" {NOTHING_WRITTEN}")
-        )
-
-    @property
-    def needs_repair(self) -> tuple[Load, ...]:
-        """Stores that only releases from :data:`REPAIRS` on load, if an older one may run it."""
-        return () if self.repairs else tuple(load for load in self.loads if load.skipped)
 
     @property
     def sentence(self) -> str:
@@ -278,27 +254,59 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
     # A batch that failed leaves them one version apart.
     torn = ends is not None and ends[1] - ends[0] > 1
     copied = ends is not None and (torn or ends == ((back or 0) + 1,) * 2)
+    # Whether the release that ran the newest batch goes back to older snapshots.
     repairs = logs.conf_for(planned, RECORDED_SINCE_4_2).origin == "recorded"
-    return Restart(
+    loads = tuple(result for result in stores if isinstance(result, Load))
+    restart = Restart(
         wrote=any(store.newest > batch for store in files) if files else None,
-        wrote_all=again and _have_written(checkpoint, batch),
         silent=next(_silent(checkpoint, batch), "") if again else "",
-        reads=_reads(checkpoint, batch) if again else "",
         batch=batch,
         again=again,
         planned_ms=clock.timestamp_ms if clock else None,
         committed=logs.last_committed,
-        loads=tuple(result for result in stores if isinstance(result, Load)),
+        loads=loads,
         obstacles=tuple(obstacle for obstacle in obstacles if repairs or not obstacle.since),
         later=() if repairs else tuple(obstacle for obstacle in obstacles if obstacle.since),
         unknown=damage.doubted,
         block=damage.block and checkpoint.storage.relative(damage.block),
         names=checkpoint.provider.names,
-        repairs=repairs,
+        needs_repair=() if repairs else tuple(load for load in loads if load.skipped),
         has_state=checkpoint.layout.has_state or not batch,
         back=back,
         ends=ends if copied and back is not None else None,
     )
+    return replace(restart, unfinished_text=_text(checkpoint, restart)) if again else restart
+
+
+def _text(checkpoint: Checkpoint, restart: Restart) -> str:
+    """``batch 4 was planned at ... and has no commit, ...``: of one that runs again."""
+    batch, planned_ms, committed = restart.batch, restart.planned_ms, restart.committed
+    planned = "" if planned_ms is None else f" at {time_ms_text(planned_ms)}"
+    since = "nothing" if committed is None else f"nothing after batch {committed}"
+    text = (
+        f"batch {batch} was planned{planned} and has no commit, as it runs or failed: "
+        f"a restart runs it again; {since} has been committed."
+    )
+    if _have_written(checkpoint, batch):
+        text += " All partitions have written their state of it: "
+        text += "what failed, if it did, came after."
+    # Not the files: their names may hold what is nobody's business.
+    entries = [
+        f"{SOURCES}/{source.name}/{source.log_entry}"
+        for source in checkpoint.logs.sources.get(BatchId(batch), ())
+        if source.moved and source.log_entry is not None
+    ]
+    if entries:
+        names = "names" if len(entries) == 1 else "name"
+        text += f" It reads the files that {' and '.join(entries[:_NAMED])} {names}."
+    if restart.silent:
+        text += f" {restart.silent} of it."
+    if restart.wrote is False:
+        text += (
+            " No task has written state for it: a change of the query that Spark refuses looks so, "
+            "too (inspector explain LOG PATH)."
+        )
+    return text
 
 
 def _ends(checkpoint: Checkpoint, batch: int) -> tuple[int, int] | None:
@@ -350,21 +358,6 @@ def _have_written(checkpoint: Checkpoint, batch: int) -> bool:
         if silent or partitions < count:
             return False
     return bool(batch and checkpoint.operators)
-
-
-def _reads(checkpoint: Checkpoint, batch: int) -> str:
-    """The entries of logs of file sources that name what a batch reads; "" for none."""
-    # Not the files: their names may hold what is nobody's business.
-    sources = checkpoint.logs.sources.get(BatchId(batch), ())
-    entries = [
-        f"{SOURCES}/{source.name}/{source.log_entry}"
-        for source in sources
-        if source.moved and source.log_entry is not None
-    ]
-    return (
-        f"the files that {' and '.join(entries[:_NAMED])} name{'s' * (len(entries) == 1)}"
-        * bool(entries)
-    )
 
 
 _NAMED = 4  # partitions that are named one by one
