@@ -170,8 +170,9 @@ class _Walk:
         if any(entry.name == _METADATA for entry in entries):
             metadata, trouble = read_operator_metadata(self._storage, operator_id)
             self._found.extend(trouble)
-        stores = _names(metadata) or self._recognise(inside.values())
-        partitions = self._partitions(inside, stores, by_metadata=bool(_names(metadata)))
+        infos = metadata.stores if metadata else ()
+        stores = tuple(info.store_name for info in infos) or self._recognise(inside.values())
+        partitions = self._partitions(inside, stores, by_metadata=bool(infos))
         return OperatorLayout(
             operator_id=operator_id,
             directory=path,
@@ -271,10 +272,6 @@ class _Walk:
     def _list(self, folders: Iterable[Entry]) -> dict[str, tuple[Entry, ...]]:
         paths = [folder.path for folder in folders]
         return self._storage.list_many(paths, missing_ok=True, errors=self._errors)
-
-
-def _names(metadata: OperatorMetadata | None) -> tuple[str, ...]:
-    return tuple(store.store_name for store in metadata.stores) if metadata else ()
 
 
 def _select(operators: Iterable[OperatorLayout], selection: Selection) -> Iterator[OperatorLayout]:

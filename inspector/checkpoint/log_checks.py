@@ -89,10 +89,9 @@ def conf_checks(
         later = confs.get(BatchId(after + 1), {})
         for key in sorted((confs[before].keys() & later.keys()) - confs[after].keys()):
             yield _differs(after, f"got no {key}, the entries before and after it record one")
-        names = set(sources.get(before, ())) | set(sources.get(after, ()))
-        old_count, new_count = len(sources.get(before, ())), len(sources.get(after, ()))
-        if old_count != new_count and all(map(str.isdecimal, names)):
-            message = f"got {new_count} sources, offsets/{before} has {old_count} of them"
+        older, newer = sources.get(before, ()), sources.get(after, ())
+        if len(older) != len(newer) and all(map(str.isdecimal, (*older, *newer))):
+            message = f"got {len(newer)} sources, offsets/{before} has {len(older)} of them"
             yield _differs(after, message, CHANGED_SOURCES)
 
 

@@ -47,7 +47,6 @@ class StoreInfo:
 class OperatorMetadata:
     """What Spark wrote about one stateful operator."""
 
-    operator_id: int
     operator_name: str  # Spark's short name, such as ``stateStoreSave``
     stores: tuple[StoreInfo, ...] = ()
     properties: Mapping[str, object] = field(default_factory=dict)  # what the operator adds (v2)
@@ -74,8 +73,7 @@ def parse_operator_metadata(data: bytes) -> OperatorMetadata:
     version, lines = split_log(data, NEWEST_FORMAT)
     fields = json_object("\n".join(lines))
     info = object_field(fields, "operatorInfo")
-    operator_id = long_field(info, "operatorId")
-    if operator_id is None:
+    if long_field(info, "operatorId") is None:
         raise DecodeError("got no operatorId, expected operatorInfo with operatorId")
     stores = fields.get("stateStoreInfo", [])
     if not isinstance(stores, list):
@@ -85,7 +83,6 @@ def parse_operator_metadata(data: bytes) -> OperatorMetadata:
         got = str(properties)[:40]
         raise DecodeError(f"got {got!r} as operatorPropertiesJson, expected a string")
     return OperatorMetadata(
-        operator_id=operator_id,
         operator_name=text_field(info, "operatorName"),
         stores=tuple(map(_store, stores)),
         properties=json_object(properties),

@@ -136,7 +136,6 @@ def _words(error: Exception) -> str:
 
 _FAMILIES = (NotADirectoryError, IsADirectoryError, ConnectionError)
 _STATUS_NAMES = ("status", "status_code", "code", "http_status", "HTTPStatusCode")
-_DENIED_STATUS = (401, 403)
 _DENIED = (  # compiled once there is an error
     r"(?i)(?<![\w/.-])40[13](?![\w/-])|"  # a number in a path is none of theirs
     r"\b(?:Forbidden|Unauthori[sz]ed|AccessDenied|Access ?Denied|InvalidAccessKeyId|"
@@ -205,7 +204,7 @@ def _is_denied(error: Exception) -> bool:
         return True
     statuses = set(_statuses(error))
     if statuses:
-        return bool(statuses & set(_DENIED_STATUS))
+        return bool(statuses & {401, 403})
     return not isinstance(error, (TimeoutError, ConnectionError)) and bool(
         re.search(_DENIED, f"{type(error).__name__}: {_message(error)}")
     )

@@ -87,7 +87,7 @@ class Storage:
     def stat(self, relative: str = "") -> Entry | None:
         """The file or folder at a path, None if absent; OSError if the storage did not answer."""
         try:
-            with self._guard(relative):
+            with _Guard(self, relative):
                 if not self._is_remote:
                     return local_files.entry_at(self._path(relative), relative)
                 return entry_of(self._info(relative), relative)
@@ -102,7 +102,7 @@ class Storage:
         """What a folder holds, sorted by name; sockets, devices and the like are marked special."""
         # missing_ok: a folder that is not there is empty, and raises no FileNotFoundError.
         try:
-            with self._guard(relative):
+            with _Guard(self, relative):
                 return self._listing(relative)
         except FileNotFoundError:
             if not self.exists(relative):
@@ -110,7 +110,7 @@ class Storage:
                     return ()
                 raise
         # The folder is there: a file went between being named and described (older fsspec).
-        with self._guard(relative):
+        with _Guard(self, relative):
             return self._listing(relative)
 
     def list_many(
@@ -151,7 +151,7 @@ class Storage:
             return entries
 
         try:
-            with self._guard(""):
+            with _Guard(self, ""):
                 return tree_of(self._ask("", find), self._base)
         except (PermissionError, TimeoutError, NotADirectoryError):
             return None
@@ -191,7 +191,7 @@ class Storage:
     def _request(
         self, relative: str, limit: int, size: int | None, under_way: Pending[bytes] | None
     ) -> bytes:
-        with self._guard(relative):
+        with _Guard(self, relative):
             known_size = self._file_size(relative) if size is None else size
             data = b""
             if 0 < known_size <= limit:
@@ -200,7 +200,7 @@ class Storage:
         return self._check_limit(relative, data, max(known_size, len(data)), limit)
 
     def _read_local(self, relative: str, limit: int) -> bytes:
-        with self._guard(relative):
+        with _Guard(self, relative):
             data, size = local_files.read_at_most(self._path(relative), limit + 1)
         return self._check_limit(relative, data, max(size, len(data)), limit)
 
@@ -227,7 +227,7 @@ class Storage:
         """The bytes of a file from one place to another; fewer where it ends before (OSError)."""
         if end <= start:
             return b""
-        with self._guard(relative):
+        with _Guard(self, relative):
             if self._is_remote:
                 content = bytes(self._fetch(relative, start, end).result())
             else:
@@ -257,7 +257,7 @@ class Storage:
         else:
             chunks = self._open(relative, chunk_bytes)
         while True:
-            with self._guard(relative):
+            with _Guard(self, relative):
                 chunk = next(chunks, b"")
             if not chunk:
                 return
@@ -348,13 +348,11 @@ class Storage:
 
         return Pending(begin, self.full_path(relative))
 
-    def _guard(self, relative: str) -> _Guard:
-        """Let only errors of this package and ``OSError`` with a path out of a driver."""
-        return _Guard(self, relative)
-
 
 class _Guard:
-    """A context manager; one by contextlib takes as long as to open a small file."""
+    """Lets only errors of this package and ``OSError`` with a path out of a driver."""
+
+    # A context manager by contextlib takes as long as to open a small file.
 
     def __init__(self, storage: Storage, relative: str) -> None:
         self._storage, self._relative = storage, relative

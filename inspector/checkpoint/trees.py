@@ -14,7 +14,6 @@ from inspector.light_dataclasses import dataclass
 from inspector.model import Problem
 
 NOT_A_FILE = "not-a-file"  # slug of a problem: something else under the name of a file of Spark's
-PLAIN = ("file", "directory")  # the types that fsspec gives what can be read or listed
 _TIME_NAMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 """Names that drivers give the time of last change; the first that is there counts."""
 
@@ -46,7 +45,7 @@ class Entry(NamedTuple):
 def entry_of(info: Mapping[str, Any], relative: str) -> Entry:
     """The entry for fsspec's ``info`` of the thing at a relative path."""
     name, is_dir = relative.rsplit("/", 1)[-1], info["type"] == "directory"
-    if info["type"] not in PLAIN:
+    if info["type"] not in ("file", "directory"):
         return Entry(name, relative, is_dir=False, size=0, is_special=True)
     size = 0 if is_dir else int(info.get("size") or 0)
     etag = next((str(info[key]) for key in _ETAG_NAMES if info.get(key)), None)

@@ -37,7 +37,7 @@ from inspector.operators.join import NAMES as JOIN
 from inspector.operators.physical import Asks, only_sources_feed
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, RowPart, Scenario, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
-from inspector.operators.transform_with_state import is_list
+from inspector.operators.transform_with_state import has_several_values
 from inspector.sparktypes import field_at, is_int64
 from inspector.sparktypes.key_encoders import KeyEncoder
 from inspector.sparktypes.schema_json import to_json
@@ -194,8 +194,10 @@ def _store_task(
         column_family=layout.column_family,
         key_encoder=_key_encoder(operator, name, schema),
         scenarios=_scenarios(checkpoint, operator, name, request),
-        several_values=schema is not None
-        and is_list(operator.metadata, schema, operator.layout.store_names),
+        several_values=any(
+            has_several_values(operator.metadata, family, operator.layout.store_names)
+            for family in (schema.column_families if schema else ())
+        ),
     )
 
 

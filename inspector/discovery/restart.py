@@ -317,7 +317,6 @@ def _ends(checkpoint: Checkpoint, batch: int) -> tuple[int, int] | None:
         for partition in operator.partitions
         if not was_left(checkpoint, partition, batch)
         for store in partition.stores
-        if store.directory in checkpoint.store_files
     ]
     return (min(newest), max(newest)) if newest and min(newest) < batch else None
 

@@ -23,8 +23,6 @@ else never (``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``,
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from inspector import model
 from inspector.operators.rule import (
     MICROS_PER_MS,
@@ -80,7 +78,9 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             else "a counter goes with the last row of its join key"
         )
         return StoreRule(unknown=reason, needs_none=True)
-    sides = {name: shape.schemas.get(name) for name in value_stores(shape.schemas)}
+    timed = not set(model.JOIN_TIMED_ROW_STORES).isdisjoint(shape.schemas)
+    of_rows = model.JOIN_TIMED_ROW_STORES if timed else model.JOIN_ROW_STORES
+    sides = {name: shape.schemas.get(name) for name in of_rows}  # left before right
     # Without a schema there is no proof that the watermark is absent.
     if not any(of is None or any(map(event_time_field, of)) for of in sides.values()):
         return StoreRule(
@@ -106,12 +106,6 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         event_time=event_time,
         key_times=tuple(key_times(key)),
     )
-
-
-def value_stores(stores: Collection[str]) -> tuple[str, ...]:
-    """The two stores of rows that a join with these stores has, left before right."""
-    timed = not set(model.JOIN_TIMED_ROW_STORES).isdisjoint(stores)
-    return model.JOIN_TIMED_ROW_STORES if timed else model.JOIN_ROW_STORES
 
 
 def columns_beside(store: str) -> int:

@@ -26,7 +26,7 @@ import enum
 from collections.abc import Collection, Mapping
 
 from inspector.checkpoint.metadata import OperatorMetadata
-from inspector.checkpoint.state_schema import ColumnFamily, StateSchema
+from inspector.checkpoint.state_schema import ColumnFamily
 from inspector.light_dataclasses import dataclass
 from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowKind, RowPart, StoreRule
 from inspector.sparktypes import LONG, StructType
@@ -266,10 +266,3 @@ def has_several_values(
     if family.name in variables:
         return variables[family.name].kind is Family.LIST
     return any(f"{index}{family.name}" in siblings for index in ENTRY_COUNTS)
-
-
-def is_list(
-    metadata: OperatorMetadata | None, schema: StateSchema, siblings: Collection[str] = ()
-) -> bool:
-    """Whether the values of the store that a schema is of hold several rows each."""
-    return any(has_several_values(metadata, family, siblings) for family in schema.column_families)

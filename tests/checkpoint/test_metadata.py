@@ -46,13 +46,13 @@ def storage_of(root: Path, files: dict[str, bytes]) -> Storage:
 
 def test_the_first_format() -> None:
     assert parse_operator_metadata(V1) == OperatorMetadata(
-        0, "stateStoreSave", (StoreInfo("default", 0, 2),), {}, 1
+        "stateStoreSave", (StoreInfo("default", 0, 2),), {}, 1
     )
 
 
 def test_the_second_format_has_schema_paths_and_properties() -> None:
     assert parse_operator_metadata(V2) == OperatorMetadata(
-        0, "transformWithStateExec", (StoreInfo("default", 0, 2, (SCHEMA,)),), PROPERTIES, 2
+        "transformWithStateExec", (StoreInfo("default", 0, 2, (SCHEMA,)),), PROPERTIES, 2
     )
 
 

@@ -43,7 +43,7 @@ def test_operators_of_rocksdb_are_named(tmp_path: Path) -> None:
     assert needs_rocksdb(checkpoint, dedupe) is None
     transform = replace(dedupe, name="transformWithStateExec")
     assert "transformWithStateExec needs RocksDB" in str(needs_rocksdb(checkpoint, transform))
-    metadata = OperatorMetadata(0, join.name, properties={"useVirtualColumnFamilies": True})
+    metadata = OperatorMetadata(join.name, properties={"useVirtualColumnFamilies": True})
     assert "format 3 or 4" in str(needs_rocksdb(checkpoint, replace(join, metadata=metadata)))
 
 

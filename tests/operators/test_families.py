@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from inspector.checkpoint.metadata import OperatorMetadata
-from inspector.checkpoint.state_schema import ColumnFamily, StateSchema
-from inspector.operators.transform_with_state import has_several_values, is_list
+from inspector.checkpoint.state_schema import ColumnFamily
+from inspector.operators.transform_with_state import has_several_values
 from inspector.sparktypes import StructType
 
 NONE = StructType(())
@@ -27,25 +27,21 @@ def test_both_families_of_a_join_of_format_4_do(where: str) -> None:
 
 
 def test_of_state_variables_lists_do() -> None:
-    metadata = OperatorMetadata(
-        0, "transformWithStateExec", properties={"stateVariables": VARIABLES}
-    )
+    metadata = OperatorMetadata("transformWithStateExec", properties={"stateVariables": VARIABLES})
     assert has_several_values(metadata, family("amounts"))
     assert not has_several_values(metadata, family("total"))
     assert not has_several_values(metadata, family("$count_amounts"))
-    assert is_list(metadata, StateSchema(3, NONE, NONE, (family("amounts"),)))
-    assert not is_list(metadata, StateSchema(2, NONE, NONE))
 
 
 @pytest.mark.parametrize("variables", [None, 5, [5], [{"stateName": "amounts"}]])
 def test_properties_of_another_form_name_no_lists(variables: object) -> None:
-    metadata = OperatorMetadata(0, "x", properties={"stateVariables": variables})
+    metadata = OperatorMetadata("x", properties={"stateVariables": variables})
     assert not has_several_values(metadata, family("amounts"))
     assert not has_several_values(None, family("amounts"))
 
 
 def test_a_list_that_is_no_longer_declared_has_its_index_still() -> None:
-    metadata = OperatorMetadata(0, "transformWithStateExec", properties={"stateVariables": []})
+    metadata = OperatorMetadata("transformWithStateExec", properties={"stateVariables": []})
     others = ["amounts", "$rowCounter_amounts", "recent", "$count_recent", "total"]
     found = [has_several_values(metadata, family(name), others) for name in others]
     assert found == [True, False, True, False, False]
