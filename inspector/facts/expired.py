@@ -43,12 +43,6 @@ class Clocks:
         return self.watermark_ms if kind is TimeoutKind.EVENT_TIME else self.timestamp_ms
 
 
-def running_max(times: Int64s) -> Int64s:
-    """At each step, the furthest that a clock had come."""
-    reached: Int64s = np.maximum.accumulate(times)
-    return reached
-
-
 def first_step_at(times: Int64s, since: Int64s, targets: Int64s) -> Int64s:
     """The first step at which a clock that may go back had come so far; -1 where it never did.
 
@@ -57,7 +51,7 @@ def first_step_at(times: Int64s, since: Int64s, targets: Int64s) -> Int64s:
     """
     steps = np.full(len(targets), -1, np.int64)
     for start in distinct(since).tolist():
-        chosen, after = np.flatnonzero(since == start), running_max(times[start:])
+        chosen, after = np.flatnonzero(since == start), np.maximum.accumulate(times[start:])
         positions = np.searchsorted(after, targets[chosen], side="left")
         steps[chosen] = np.where(positions < len(after), positions + start, -1)
     return steps
@@ -77,7 +71,7 @@ def first_due(times: Int64s, since: Int64s, timers: Int64s) -> tuple[Int64s, Int
         chosen, after = np.flatnonzero(since == put), times[put + 1 :]
         if not len(after):
             continue
-        reached, ordered = running_max(after), np.sort(after)
+        reached, ordered = np.maximum.accumulate(after), np.sort(after)
         positions = np.searchsorted(reached, timers[chosen], side="right")
         first[chosen] = np.minimum(positions, len(after) - 1) + put + 1
         often[chosen] = len(after) - np.searchsorted(ordered, timers[chosen], side="right")
@@ -159,11 +153,6 @@ class Leftovers:
     either: Bools | None = None  # it is a leftover of this class by the other clock too
     group: int = 0  # tells them from others of which all but the arrays is the same
 
-    @property
-    def before_window(self) -> bool:
-        """Whether they expired before the oldest version that can be restored."""
-        return self.needs is Needs.BEFORE_WINDOW
-
 
 def past_clock(
     state: StateMap, expiry: ExpiryField, clocks: Clocks, certainty: Certainty, reason: str = ""
@@ -183,7 +172,7 @@ def past_clock(
         return
     # The watermark never goes back: where its log entry is gone, it was at least that of the batch
     # before. The processing time may, on a machine whose clock was set.
-    risen = running_max(times)
+    risen = np.maximum.accumulate(times)
     if expiry.previous_bound:
         risen = np.concatenate([[NO_CLOCK], risen[:-1]])
     # A watermark of zero is none yet.

@@ -115,7 +115,7 @@ class Expiring(Sums, Fact):
         total: Expiring | None = None
         newer = newer_half(state)
         for portion in state.portions():
-            sizes = np.add(state.key_size[portion], state.value_size[portion], dtype=np.int64)
+            sizes = state.row_size(portion)
             columns = state.clock[portion], sizes, state.born_step[portion]
             clock, sizes, born = rows_of(columns, state.live[portion])
             timed = clock != NO_CLOCK

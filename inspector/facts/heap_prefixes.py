@@ -101,8 +101,8 @@ class LivePrefixes:
         fresh = np.arange(len(self._of_key), len(state), dtype=np.int64)
         if not len(fresh):
             return
-        ends = np.zeros(len(fresh) + 1, np.int64)
-        data = np.frombuffer(bytearray(state.interner.gather(fresh, ends)), np.uint8)
+        keys, ends = state.joined_keys(fresh)
+        data = np.frombuffer(bytearray(keys), np.uint8)
         starts = ends[:-1][np.diff(ends) >= self._slot + 8]  # a shorter key does not fit its schema
         for at in range(self._slot, self._slot + 8):
             data[starts + at] = 0

@@ -186,7 +186,7 @@ class _Observer:
         self._versions = np.array(state.versions, np.int64)
         ids = leftovers.ids
         self._appeared = state.appearance(ids)
-        self._size = state.key_size[ids].astype(np.int64) + state.value_size[ids]
+        self._size = state.row_size(ids)
 
     def facts(self, limit: int) -> Iterator[JudgedLeftover]:
         leftovers, conditions = self._leftovers, np.zeros(len(self._size), np.int64)
@@ -237,7 +237,7 @@ class _Observer:
     def _first(self, positions: Int64s) -> int | None:
         """The version of the first timeout in a row, of the oldest of some."""
         leftovers = self._leftovers
-        if leftovers.before_window:
+        if leftovers.needs is Needs.BEFORE_WINDOW:
             return None
         steps = leftovers.expired_step if leftovers.first_step is None else leftovers.first_step
         return int(self._versions[steps[positions]].min())

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from inspector.arrays import Int64s, UInt8s, chunks
+from inspector.arrays import Int64s, UInt8s
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_programs import RowHash
 from inspector.facts.fact import VersionSum, fact
 from inspector.light_dataclasses import dataclass
 from inspector.state.replay import StateMap
 
-KEYS_AT_ONCE = 65_536
 UNKNOWN, HERE, ELSEWHERE = np.arange(3, dtype=np.uint8)  # marks of keys: where they belong
 
 
@@ -44,30 +41,13 @@ class MisplacedKeys(VersionSum):
     misplaced_bytes: int = 0
 
     @classmethod
-    def observe(cls, state: StateMap, placement: Placement) -> MisplacedKeys:
-        """Hold the live keys of a map against their partition, by their marks if they have any."""
+    def observe(cls, state: StateMap) -> MisplacedKeys:
+        """Sum up the marks of a map's live keys."""
         checked = misplaced = size = 0
-        by_marks = state.tracking.mark is not None
-        for count, wrong in _marks_of(state) if by_marks else _hashes_of(state, placement):
-            checked += count
+        for portion in state.portions():
+            mark = np.where(state.live[portion], state.mark[portion], UNKNOWN)
+            checked += int((mark != UNKNOWN).sum())
+            wrong = np.flatnonzero(mark == ELSEWHERE) + portion.start
             misplaced += len(wrong)
-            size += int(state.key_size[wrong].sum(dtype=np.int64))
-            size += int(state.value_size[wrong].sum(dtype=np.int64))
+            size += int(state.row_size(wrong).sum())
         return cls(checked, misplaced, size)
-
-
-def _marks_of(state: StateMap) -> Iterator[tuple[int, Int64s]]:
-    """By the marks of a map: how many keys' partitions are known, and the misplaced keys."""
-    for portion in state.portions():
-        mark = np.where(state.live[portion], state.mark[portion], UNKNOWN)
-        yield int((mark != UNKNOWN).sum()), np.flatnonzero(mark == ELSEWHERE) + portion.start
-
-
-def _hashes_of(state: StateMap, placement: Placement) -> Iterator[tuple[int, Int64s]]:
-    """The same by their hashes."""
-    live = state.where(lambda portion: state.live[portion])
-    for ids in chunks(live, KEYS_AT_ONCE):
-        data, ends = state.joined_keys(ids)
-        spans = data, ends[:-1], np.diff(ends)
-        where, is_known = placement.hash.partitions(*spans, placement.partitions)
-        yield int(is_known.sum()), ids[is_known & (where != placement.partition_id)]

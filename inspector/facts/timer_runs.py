@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from inspector.arrays import Bools, Int32s, Int64s, longer
-from inspector.facts.expired import first_due, running_max
+from inspector.facts.expired import first_due
 from inspector.facts.fact import Fact, fact
 from inspector.facts.timers import Calls, TimerPremises, TimerRecords, is_timer
 from inspector.light_dataclasses import dataclass, field, replace
@@ -147,10 +147,10 @@ class TimerRuns:
                 run.calls,
                 armed_keys=_count(armed),
                 never_armed_rows=len(never),
-                never_armed_bytes=_row_bytes(state, never),
+                never_armed_bytes=int(state.row_size(never).sum()),
                 cleared_rows=len(bare) - len(never),
                 lost_rows=len(lost),
-                lost_bytes=_row_bytes(state, lost),
+                lost_bytes=int(state.row_size(lost).sum()),
             )
             yield CallsByClock(kind, calls)
 
@@ -196,7 +196,7 @@ class TimerRuns:
         if timers.min() >= max(thresholds[:until], default=NO_CLOCK):
             return  # none has run out
         times = np.array(thresholds, np.int64)
-        reached = running_max(times[:until])
+        reached = np.maximum.accumulate(times[:until])
         first = np.maximum(np.searchsorted(reached, timers, side="right"), since + 1)
         starts = np.bincount(first[first < until], minlength=until)[:until]
         # Where the clock had gone back, nothing is said.
@@ -252,11 +252,6 @@ def _by_data(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> Bools:
     last = calls.last_data.get(kind, -1)
     by_data: Bools = (records.positions < calls.sure_from) & (records.positions <= last)
     return by_data
-
-
-def _row_bytes(state: StateMap, ids: Int64s) -> int:
-    sizes = (state.key_size, state.value_size)
-    return sum(int(size[ids].sum(dtype=np.int64)) for size in sizes)
 
 
 def _count(mask: Bools) -> int:

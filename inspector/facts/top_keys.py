@@ -117,9 +117,7 @@ def merge_top(ranked_keys: Iterable[Observed[TopKey]], most: int) -> list[Observ
 _AMOUNTS: Mapping[TopBy, Callable[[StateMap, slice], Int64s]] = {
     TopBy.KEY_BYTES: lambda state, keys: state.key_size[keys].astype(np.int64),
     TopBy.VALUE_BYTES: lambda state, keys: state.value_size[keys].astype(np.int64),
-    TopBy.ROW_BYTES: lambda state, keys: (
-        state.key_size[keys] + np.int64(1) * state.value_size[keys]
-    ),
+    TopBy.ROW_BYTES: StateMap.row_size,
     TopBy.PUTS: lambda state, keys: state.puts[keys].astype(np.int64),
     TopBy.OLDEST: lambda state, keys: -state.put_step[keys].astype(np.int64),
     TopBy.NUMBER: lambda state, keys: np.maximum(state.clock[keys], 0),

@@ -95,9 +95,8 @@ def timers_without_state(
     """Which timers fire for keys that have nothing: ``owners`` by row less those ``with_state``."""
     live = np.flatnonzero(timers.live[: len(timers)])
     bare = live[(owners[live] >= 0) & ~np.isin(owners[live], with_state)]
-    sizes = timers.key_size[bare].astype(np.int64) + timers.value_size[bare]
     keys, without = (len(distinct(owners[rows])) for rows in (live, bare))
-    return TimersWithoutState(len(live), len(bare), int(sizes.sum()), without, keys)
+    return TimersWithoutState(len(live), len(bare), int(timers.row_size(bare).sum()), without, keys)
 
 
 def fired_keys(timers: StateMap, owners: Int64s, now_ms: int) -> Int64s:
@@ -123,8 +122,7 @@ def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[
         *(int((entries > 0).sum()), int(entries.sum()), int(entries.max(initial=0))),
         *(count_by(*powers), len(state.versions) - state.base_step),
     )
-    rows = state.key_size[: len(state)].astype(np.float64) + state.value_size[: len(state)]
-    sizes = np.bincount(owners[live], rows[live], len(keys))
+    sizes = np.bincount(owners[live], state.row_size(np.flatnonzero(live)), len(keys))
     yield from _largest_keys(keys, (entries, sizes, added, removed))
 
 

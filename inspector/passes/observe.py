@@ -40,7 +40,7 @@ from inspector.passes.fit import Fit
 from inspector.passes.life_of_rows import Lifetime
 from inspector.passes.shown_keys import HeldDeltas, shows_few, with_keys
 from inspector.passes.store_reader import READ_ERRORS, Check, StoreReader
-from inspector.passes.tracked import placement_of, schemas, task_tracking
+from inspector.passes.tracked import schemas, task_tracking
 from inspector.providers.chain import Step, replay_steps
 from inspector.state.change import Change, Changes
 from inspector.state.compare import (
@@ -482,9 +482,8 @@ class StorePass:
         for at, rows in chain.from_iterable(each.observe() for each in self._simulations):
             speaks = self._task.speaks_for_files
             yield Observed(store, at, rows if speaks else replace(rows, stores=0, whole=0))
-        placement = placement_of(self._task, self._store)
-        if placement is not None and self._task.request.fit:
-            yield Observed(store, version, MisplacedKeys.observe(self.state, placement))
+        if self.state.tracking.mark is not None:
+            yield Observed(store, version, MisplacedKeys.observe(self.state))
         request = self._task.request
         audited = (*_OF_AUDIT, TopBy.PUTS) if self._store.session_fields else _OF_AUDIT
         rankings = audited if request.sampled else TopBy if request.top else ()

@@ -8,12 +8,13 @@ those of session windows by the grouping columns, which have a second map in Spa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, UInt8s
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_columns import Int64Path, fixed_slot_offset
 from inspector.decode.row_programs import KeyOrder, RowHash
@@ -30,23 +31,22 @@ from inspector.state.replay import NO_CLOCK, Tracking
 
 def task_tracking(task: Task, store: StoreTask, *, hashed: bool) -> Tracking:
     """What a task reads from every record of a store: also which keys, and how they are kept."""
-    placement = placement_of(task, store) if hashed and task.request.fit else None
     return replace(
         tracking(store),
         keys=range_filter(task, store),
-        mark=None if placement is None else placement.marks,
+        mark=_marks(task, store) if task.request.fit else None,
         hashed=hashed,
         most_bytes=task.key_memory,
     )
 
 
-def placement_of(task: Task, store: StoreTask) -> Placement | None:
-    """Where the keys of a store belong; None where that cannot be said."""
+def _marks(task: Task, store: StoreTask) -> Callable[[RecordBlock, Int64s], UInt8s] | None:
+    """What says where the keys of a store belong; None where that cannot be said."""
     key, _ = schemas(store)
     if key is None or not task.partitions:
         return None
     hashed = RowHash.of(key, store.hashed_fields)
-    return None if hashed is None else Placement(hashed, task.partitions, task.partition_id)
+    return None if hashed is None else Placement(hashed, task.partitions, task.partition_id).marks
 
 
 def schemas(store: StoreTask) -> tuple[StructType | None, StructType | None]:

@@ -339,6 +339,10 @@ class StateMap:
         ends = np.zeros(len(ids) + 1, np.int64)
         return self.interner.gather(np.ascontiguousarray(ids, np.int64), ends), ends
 
+    def row_size(self, keys: Int64s | slice) -> Int64s:
+        """Key and value bytes of some ids; of a removed key, its last."""
+        return np.add(self.key_size[keys], self.value_size[keys], dtype=np.int64)
+
     def appearance(self, ids: Int64s) -> Int64s:
         """Numbers by which keys stand in the order in which they appeared.
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.facts.expired import Clocks, first_due, running_max
+from inspector.facts.expired import Clocks, first_due
 from inspector.state.replay import NO_CLOCK
 from tests.queries import EVENT, PROCESSING, clock, clocks_of
 
@@ -26,11 +24,6 @@ def test_clocks_stand_by_step_and_say_what_is_not_known() -> None:
 def test_a_history_without_versions_has_no_clocks() -> None:
     found = Clocks.of([], clocks_of([clock(1)]))
     assert [len(column) for column in vars(found).values()] == [0, 0, 0, 0]
-
-
-@given(st.lists(st.integers(-3, 3), min_size=1))
-def test_how_far_a_clock_had_come_never_goes_back(times: list[int]) -> None:
-    assert running_max(np.array(times, np.int64)).tolist() == list(accumulate(times, max))
 
 
 @pytest.mark.parametrize(

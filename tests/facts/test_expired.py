@@ -131,7 +131,7 @@ def test_what_the_judgement_rests_on_is_told_with_it(certainty: Certainty) -> No
     clocks = clocks_by_step(state, [clock(1, 5)])
     (found,) = past_clock(state, cases.KEY_TIME, clocks, certainty, "because")
     assert (found.certainty, found.reason) == (certainty, "because")
-    assert (found.timeout_kind, found.before_window, found.change) == (None, False, None)
+    assert (found.timeout_kind, found.needs, found.change) == (None, None, None)
 
 
 def test_a_retention_lets_the_rule_go_behind_the_watermark() -> None:

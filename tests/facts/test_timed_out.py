@@ -488,7 +488,7 @@ def test_keys_that_had_no_timer_when_the_window_began_are_told_with_a_proviso() 
     clocks = [clock(v, 10) for v in (1, 2, 3)]
     state, (one,) = view_of(steps, clocks)
     assert state.keys(one.ids) == [A]
-    assert (one.kind, one.certainty, one.before_window) == (KEPT, UNDECIDED, True)
+    assert (one.kind, one.certainty) == (KEPT, UNDECIDED)
     assert (one.reason, one.needs, one.fired.tolist()) == (BEFORE, Needs.BEFORE_WINDOW, [0])
     # Whatever clock it followed.
     by_both = conditions(steps, clocks, EVENT)
