@@ -107,7 +107,7 @@ def preflight(
     summary = {
         "new_checkpoint": None if new_opened is None else new_opened.checkpoint.root,
         "spark": release,
-        "verdict": judgement.worst(lines).value,
+        "verdict": ordered[0].rule.verdict.value,
         **{f"lines_{verdict.value}": counts[verdict] for verdict in Restarts},
     }
     return subject.report(

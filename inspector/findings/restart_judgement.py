@@ -25,7 +25,7 @@ from inspector.model import Problem
 from inspector.operators.aggregation import UNNAMED
 from inspector.operators.rule import WATERMARK_KEY
 from inspector.operators.transform_with_state import TTL_FIELD, Properties
-from inspector.sparktypes import ArrayType, DataType, MapType, StructType, storage_type
+from inspector.sparktypes import ArrayType, DataType, MapType, StructField, StructType, storage_type
 from inspector.sparktypes.ddl import to_ddl
 from inspector.sums import group_by
 
@@ -126,6 +126,12 @@ class Side:
         }
 
     @property
+    def operators(self) -> dict[int, Operator]:
+        """The stateful operators of the query, in order of their numbers."""
+        query = self.checkpoint.query
+        return {o.operator_id: o for o in sorted(query, key=lambda o: o.operator_id)}
+
+    @property
     def watermark_ms(self) -> int:
         """Where the watermark has come to; 0 for nowhere."""
         clocks = self.checkpoint.logs.clocks.values()
@@ -222,17 +228,17 @@ class Preflight:
         self,
         item: str,
         about: str,
-        *sides: str | None,
+        old: str | None = None,
+        new: str | None = None,
+        *,
         detail: str = "",
-        store: tuple[int, str | None] = (-1, None),
+        store: tuple[int | None, str | None] = (None, None),
     ) -> Line:
-        old, new = (*sides, None, None)[:2]
-        operator_id = None if store[0] < 0 else store[0]
         try:
             rule = rule_of(about, self._release)
         except LookupError:  # the release does not have what is compared
             rule = rule_of("older-spark", self._release)
-        return Line(item, rule, old, new, detail, operator_id, store[1])
+        return Line(item, rule, old, new, detail, *store)
 
     def _release_lines(self) -> Iterator[Line]:
         """What an older release than wrote the checkpoint makes of it."""
@@ -381,11 +387,7 @@ class Preflight:
 
     def _logic(self, new: Side, lines: Sequence[Line]) -> Iterator[Line]:
         """Whether both queries make the same state of the same rows."""
-        before, after = (
-            {operator.operator_id: operator.name for operator in side.checkpoint.query}
-            for side in (self._old, new)
-        )
-        both = sorted(number for number, name in before.items() if after.get(number) == name)
+        both = self._in_both(new)
         if not both or any(line.rule.verdict is Restarts.REFUSED for line in lines):
             return
         states, item = self._states, "logic of the query"
@@ -400,7 +402,7 @@ class Preflight:
         if is_later and not delays:
             detail = "The watermarks differ: by another delay, or by another event time."
             yield self._line("watermark of the same rows", "state-unclear", detail=detail)
-        for number in both:
+        for number, name in ((old.operator_id, old.name) for old, _ in both):
             of_operator = [f for f in lines if f.operator_id == number]
             stores = [store for store in states.rows if store[0] == number]
             rows, keys, values = (
@@ -408,7 +410,7 @@ class Preflight:
                 for counts in (states.rows, states.keys, states.values)
             )
             doubt = next(filter(None, (_DOUBTS.get(f.rule.about) for f in of_operator)), "")
-            conf = _FORMATS.get(before[number], "")
+            conf = _FORMATS.get(name, "")
             if states.old.confs.get(conf) != new.confs.get(conf):
                 doubt = f"NEW was made with another {conf}."
             elif {"source-added", "source-removed"} & abouts == {"source-added"}:
@@ -417,27 +419,29 @@ class Preflight:
                 doubt = "Another delay of the watermark may be why."
             elif keys:
                 doubt = ""
-            item, differing = f"state of operator {number} ({before[number]})", keys + values
+            item, differing = f"state of operator {number} ({name})", keys + values
             about = ("state-unclear" if doubt else "state-other") if differing else "state-same"
             sides, detail = (f"{rows} rows", f"{differing} keys differ"), doubt if differing else ""
             yield self._line(item, about, *sides, detail=detail, store=(number, None))
 
+    def _in_both(self, new: Side) -> list[tuple[Operator, Operator]]:
+        """The operators of one number and name that both queries have."""
+        before, after = self._old.operators, new.operators
+        pairs = ((before[number], after[number]) for number in before if number in after)
+        return [(old, changed) for old, changed in pairs if old.name == changed.name]
+
     def _operators(self, new: Side) -> Iterator[Line]:
-        before, after = (
-            {operator.operator_id: operator for operator in side.checkpoint.query}
-            for side in (self._old, new)
-        )
+        before, after = self._old.operators, new.operators
         names = [
-            ", ".join(f"{number} {side[number].name}" for number in sorted(side)) or "none"
+            ", ".join(f"{number} {operator.name}" for number, operator in side.items()) or "none"
             for side in (before, after)
         ]
-        is_same = {n: o.name for n, o in before.items()} == {n: o.name for n, o in after.items()}
         is_known = any(operator.metadata is not None for operator in before.values())
         about = "operators" if is_known else "operators-unnamed" if before else "first-operator"
+        is_same = names[0] == names[1]
         yield self._line("stateful operators", "operators-same" if is_same else about, *names)
-        for number in sorted(before.keys() & after.keys()):
-            if before[number].name == after[number].name:
-                yield from self._operator(before[number], after[number], new)
+        for pair in self._in_both(new):
+            yield from self._operator(*pair, new)
 
     def _operator(self, old: Operator, new: Operator, side: Side) -> Iterator[Line]:
         """The state of an operator that both queries have."""
@@ -478,7 +482,7 @@ class Preflight:
         yield self._line(f"key of {title}", about, *map(to_ddl, keys), store=subject)
         about = self._about_value(operator, *values)
         yield self._line(f"value of {title}", about, *map(to_ddl, values), store=subject)
-        delays = [sorted({*_delays(schema.key), *_delays(schema.value)}) for schema in pair]
+        delays = list(map(_delays, pair))
         if delays[0] != delays[1]:
             kinds = [bool(side_delays) for side_delays in delays]
             about = "watermark-delay" if all(kinds) else f"watermark-{'off' if kinds[0] else 'on'}"
@@ -552,11 +556,6 @@ class Preflight:
             yield self._line(f"state variable {name}", about, before, after, store=subject)
 
 
-def worst(lines: Sequence[Line]) -> Restarts:
-    """The verdict of the whole."""
-    return max((line.rule.verdict for line in lines), key=lambda v: v.rank, default=Restarts.OK)
-
-
 def _accepts(new: DataType, old: DataType, *, nulls: bool = True) -> bool:
     """``DataType.equalsIgnoreNameAndCompatibleNullability(new, old)``."""
     new, old = storage_type(new), storage_type(old)
@@ -596,14 +595,17 @@ def _without_key(schema: StateSchema, version: str | None) -> StateSchema:
     return replace(schema, value=StructType(schema.value.fields[len(schema.key.fields) :]))
 
 
-def _names(schema: StructType) -> list[str]:
-    """The names of all fields, those within structs too."""
-    names = []
+def _fields(schema: StructType, within: str = "") -> Iterator[tuple[str, StructField]]:
+    """All fields by their names, those within structs too."""
     for field in schema.fields:
+        yield within + field.name, field
         inner = storage_type(field.data_type)
-        inside = _names(inner) if isinstance(inner, StructType) else ()
-        names += [field.name, *(f"{field.name}.{name}" for name in inside)]
-    return names
+        if isinstance(inner, StructType):
+            yield from _fields(inner, f"{within}{field.name}.")
+
+
+def _names(schema: StructType) -> list[str]:
+    return [name for name, _ in _fields(schema)]
 
 
 def alike_fields(schema: StructType) -> list[list[int]]:
@@ -613,15 +615,11 @@ def alike_fields(schema: StructType) -> list[list[int]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _delays(schema: StructType) -> Iterator[int]:
+def _delays(schema: StateSchema) -> list[int]:
     """The watermark delays, in ms, that columns of the schema carry."""
-    for field in schema.fields:
-        delay = field.metadata.get(WATERMARK_KEY)
-        if isinstance(delay, int):
-            yield delay
-        inner = storage_type(field.data_type)
-        if isinstance(inner, StructType):
-            yield from _delays(inner)
+    columns = [*_fields(schema.key), *_fields(schema.value)]
+    delays = {column.metadata.get(WATERMARK_KEY) for _, column in columns}
+    return sorted(delay for delay in delays if isinstance(delay, int))
 
 
 def _list(sources: Sequence[QuerySource]) -> str:

@@ -151,23 +151,16 @@ def level_of(findings: Sequence[Finding], problems: Sequence[Problem]) -> Level:
     return Level.OK if worst is None else Level(worst.word)
 
 
-@dataclass(frozen=True)
-class Rank:
-    """A class of findings that explain more than those of the ranks after it."""
-
-    groups: tuple[Group, ...]  # what the findings are about
-    least: Severity  # their severity, at the least
-
-
 RANKS = (
-    Rank((Group.INTEGRITY,), Severity.ERROR),
-    Rank((Group.LIFETIME,), Severity.WARNING),
-    Rank((Group.EFFICIENCY, Group.INTEGRITY), Severity.WARNING),
-    Rank((Group.LIFETIME,), Severity.INFO),
-    Rank((Group.EFFICIENCY, Group.INTEGRITY), Severity.INFO),
+    ((Group.INTEGRITY,), Severity.ERROR),
+    ((Group.LIFETIME,), Severity.WARNING),
+    ((Group.EFFICIENCY, Group.INTEGRITY), Severity.WARNING),
+    ((Group.LIFETIME,), Severity.INFO),
+    ((Group.EFFICIENCY, Group.INTEGRITY), Severity.INFO),
 )
-"""From what explains most to what explains least; why, ``explanation/judgements`` says. Within a
-rank the graver finding comes first, and of two that are as grave the one about more bytes."""
+"""What findings are about, and their least severity; from what explains most to what explains
+least, as ``explanation/judgements`` says. Within a rank the graver finding comes first, and of two
+that are as grave the one about more bytes."""
 
 
 def main_finding(
@@ -195,8 +188,8 @@ def main_finding(
     meant = [
         f for f in findings if f.kind is catalogue.NEVER_EXPIRES and f.severity < Severity.WARNING
     ]
-    for number, rank in enumerate(ranks):
-        ranked = [f for f in findings if f.kind.group in rank.groups and f.severity >= rank.least]
+    for number, (groups, least) in enumerate(ranks):
+        ranked = [f for f in findings if f.kind.group in groups and f.severity >= least]
         if heavy and number and (number >= _INFORMATION or (ranked and number == 1)):
             return max(heavy, key=lambda finding: sizes[finding])
         if ranked:

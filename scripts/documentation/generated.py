@@ -159,10 +159,10 @@ def ranks(before: str) -> str:
     if missing := [name for name in reasons if name not in said]:
         raise ValueError(f"explanation/judgements.md does not say why: {missing}")
     lines = ["| rank | findings | severity | because |", "|---|---|---|---|"]
-    for place, rank in enumerate(RANKS, 1):
-        groups = " and ".join(group.value for group in rank.groups)
-        least = f"{rank.least.word} and graver" if rank.least < Severity.ERROR else rank.least.word
-        lines.append(f"| {place} | {groups} | {least} | {said[str(place)]} |")
+    for place, (groups, least) in enumerate(RANKS, 1):
+        named = " and ".join(group.value for group in groups)
+        words = f"{least.word} and graver" if least < Severity.ERROR else least.word
+        lines.append(f"| {place} | {named} | {words} | {said[str(place)]} |")
     lines += ["", "| cause | is named in place of | because |", "|---|---|---|"]
     for kind in sorted((kind for kind in CATALOGUE if kind.explains), key=by_reach):
         where = ", of the same store" if kind.in_store else ""

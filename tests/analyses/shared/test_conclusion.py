@@ -127,7 +127,7 @@ def test_files_that_changelogs_would_save_explain_least() -> None:
 
 def test_every_kind_of_finding_has_a_rank() -> None:
     def ranked(kind: Kind) -> bool:
-        return any(kind.group in rank.groups and kind.severity >= rank.least for rank in RANKS)
+        return any(kind.group in groups and kind.severity >= least for groups, least in RANKS)
 
     assert [kind.id for kind in CATALOGUE if not ranked(kind)] == []
 
