@@ -14,19 +14,13 @@ from inspector.state.replay import StateMap
 UNKNOWN, HERE, ELSEWHERE = np.arange(3, dtype=np.uint8)  # marks of keys: where they belong
 
 
-@dataclass(frozen=True)
-class Placement:
-    """Where the keys of a store belong: hash of their grouping columns, partitions, its own one."""
-
-    hash: RowHash
-    partitions: int
-    partition_id: int
-
-    def marks(self, block: RecordBlock, rows: Int64s) -> UInt8s:
-        """Whether the keys of some records of a block belong to the partition: a mark each."""
-        offsets, lengths = block.key_offset[rows], block.key_length[rows]
-        where, is_known = self.hash.partitions(block.buffer, offsets, lengths, self.partitions)
-        return np.where(is_known, np.where(where == self.partition_id, HERE, ELSEWHERE), UNKNOWN)
+def marks_of(
+    hashed: RowHash, partitions: int, partition_id: int, block: RecordBlock, rows: Int64s
+) -> UInt8s:
+    """Whether the keys of some records of a block belong to a partition, by hash: a mark each."""
+    offsets, lengths = block.key_offset[rows], block.key_length[rows]
+    where, is_known = hashed.partitions(block.buffer, offsets, lengths, partitions)
+    return np.where(is_known, np.where(where == partition_id, HERE, ELSEWHERE), UNKNOWN)
 
 
 @fact("misplaced_keys")

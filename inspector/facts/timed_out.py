@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s, distinct
 from inspector.facts.expired import Clocks, LeftoverClass, Leftovers, Needs, StateChange, first_due
@@ -236,12 +235,15 @@ class _TimedOut:
         own_due, other_due = self._due_at[step], self._other_due_at[step]
         if self._lags and not (group & _SURE and self._view.premises.all_or_nothing):
             own_due = np.full(len(ids), NO_CLOCK)
+        change = np.where(state.put_same_state[ids], StateChange.UNTOUCHED, StateChange.CHANGED)
+        if self._view.empty_size >= 0:
+            change[state.value_size[ids] == self._view.empty_size] = StateChange.EMPTY
         return Leftovers(
             LeftoverClass.KEPT_WITHOUT_TIMEOUT if group & _KEPT else LeftoverClass.REARMED,
             *(certainty, self._kind, ids, step, over),
             *(np.where(over < self._due_at[step], own_due, other_due), fired),
             first_step=first,
-            change=_change(state, ids, self._view),
+            change=change.astype(np.int8),
             reason=reason,
             needs=None if group & _SURE else self._needs(group),
             kind_step=kind_step,
@@ -330,10 +332,3 @@ def _bound(times: Int64s) -> Int64s:
     """What no timer that ran out can lie at or behind; by a clock that is not known, any may."""
     bound: Int64s = np.where(times == NO_CLOCK, np.iinfo(np.int64).max, times)
     return bound
-
-
-def _change(state: StateMap, ids: Int64s, view: TimerView) -> npt.NDArray[np.int8]:
-    change = np.where(state.put_same_state[ids], StateChange.UNTOUCHED, StateChange.CHANGED)
-    if view.empty_size >= 0:
-        change = np.where(state.value_size[ids] == view.empty_size, StateChange.EMPTY, change)
-    return change.astype(np.int8)

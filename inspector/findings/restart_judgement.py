@@ -7,6 +7,7 @@ makes of the same rows: of all that a restart takes over, state alone depends on
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
@@ -637,6 +638,4 @@ def _is_ambiguous(before: Sequence[QuerySource], after: Sequence[QuerySource]) -
 
 def _path(url: str) -> str:
     """A path without its scheme: Hadoop spells ``file:/a``, ``file:///a`` and ``/a`` alike."""
-    _, colon, tail = url.partition(":")
-    path = tail if colon and "/" not in url.partition(":")[0] else url
-    return "/" + path.strip("/")
+    return "/" + re.sub("^[^:/]*:", "", url).strip("/")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from inspector.decode.records import RecordBlock
 from inspector.decode.row_columns import Int64Path, fixed_slot_offset
 from inspector.decode.row_programs import KeyOrder, RowHash
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.facts.misplaced import Placement
+from inspector.facts.misplaced import marks_of
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.fit import puts_of
@@ -46,7 +47,7 @@ def _marks(task: Task, store: StoreTask) -> Callable[[RecordBlock, Int64s], UInt
     if key is None or not task.partitions:
         return None
     hashed = RowHash.of(key, store.hashed_fields)
-    return None if hashed is None else Placement(hashed, task.partitions, task.partition_id).marks
+    return None if hashed is None else partial(marks_of, hashed, task.partitions, task.partition_id)
 
 
 def schemas(store: StoreTask) -> tuple[StructType | None, StructType | None]:
