@@ -69,22 +69,16 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
 
             write_by_executors(analysis, run, parsed, keywords)
         arguments = [run]
-    pages = output_files.Pages(analysis, parsed, many=False)
-    if pages.wanted:
-        keywords["page"] = True
-    record = output_files.record_of(analysis, parsed, keywords, options.engine)
+    beside = output_files.Beside(analysis, parsed, keywords, options.engine)
     report = analysis.function(*arguments, options, **keywords)
-    pages.add(report)
+    beside.add(report)
     fail_on = parsed.get("fail_on", NEVER)
     if output in analysis.formats:
         from inspector.cli.export_files import write_parquet  # noqa: PLC0415 - takes a while to import
 
         write_parquet(report, target, force=parsed["force"])
         sys.exit(output_files.code_of(report, fail_on))
-    pages.write()
-    if record is not None:
-        record.add(report)
-        record.write()
+    beside.write()
     output_files.write_report(output_files.failing_on(report, fail_on), parsed)
     sys.exit(output_files.code_of(report, fail_on))
 

@@ -43,7 +43,6 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
         shown = Shown.of(parsed.get("level"), parsed.get("finding"))
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    pages = output_files.Pages(analysis, parsed, many=True)
     options = api_options(parsed, analysis.shared)
     candidates: Iterable[Found] = _outside_outputs(
         find_all(parsed["paths"], options, recursive=parsed["recursive"]), parsed
@@ -53,20 +52,19 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
     with Spool() as spool:
         output, display = parsed["output"], display_of(parsed)
         form = Form(analysis.name, output, display, parsed["details"], spool.keep)
-        fleet = _Fleet(analysis, parsed, options, form, pages)
+        fleet = _Fleet(analysis, parsed, options, form)
         members = list(fleet.members(candidates, options, shown))
         if options.cache is not None:
             counts = f"{len(fleet.recalled):,} of {len(members) + fleet.left_out:,}"
             options.engine.notify(f"cache: {counts} reports are from {shown_url(options.cache)}")
         gone = fleet.gone()
-        pages.write()
-        if fleet.record is not None:
-            fleet.record.write()
+        fleet.beside.write()
         with output_files.destination(parsed["output_file"], force=parsed["force"]) as file:
-            is_page = parsed["output"] == "html" and pages.wanted
-            output_files.write(
-                pages.page() if is_page else document(form, members, gone, fleet.left_out), file
-            )
+            if parsed["output"] == "html" and fleet.beside.has_page:
+                pieces = fleet.beside.page()
+            else:
+                pieces = document(form, members, gone, fleet.left_out)
+            output_files.write(pieces, file)
     sys.exit(fleet.exit_code)
 
 
@@ -81,16 +79,12 @@ def _outside_outputs(candidates: Iterable[Found], parsed: dict[str, Any]) -> Ite
 
 class _Fleet:
     def __init__(
-        self,
-        analysis: Analysis,
-        parsed: dict[str, Any],
-        options: Options,
-        form: Form,
-        pages: output_files.Pages,
+        self, analysis: Analysis, parsed: dict[str, Any], options: Options, form: Form
     ) -> None:
-        self._analysis, self._parsed, self._form, self._pages = analysis, parsed, form, pages
-        self._own = own_options(analysis, parsed) | ({"page": True} if pages.wanted else {})
-        self.record = output_files.record_of(analysis, parsed, self._own, options.engine)
+        self._analysis, self._parsed, self._form = analysis, parsed, form
+        self._own = own_options(analysis, parsed)
+        outputs = analysis, parsed, self._own, options.engine
+        self.beside = output_files.Beside(*outputs, many=True)
         self._identities: list[tuple[str, str | None]] = []
         self.recalled: list[str] = []
         self.exit_code, self.left_out = int(Exit.OK), 0
@@ -107,12 +101,9 @@ class _Fleet:
                 self.recalled.append(report.checkpoint)
             self._note(report.checkpoint, report.summary.get("query_id"))
             report = output_files.failing_on(report, fail_on)
-            if self.record is not None:
-                self.record.add(report)
             member = self._form.member(report, lambda: output_files.code_of(report, fail_on))
             is_shown = shown.shows(report)
-            if is_shown:
-                self._pages.add(report)
+            self.beside.add(report, is_shown=is_shown)
             return member, is_shown
 
         at_once: int | None = self._parsed["at_once"]
@@ -125,7 +116,7 @@ class _Fleet:
 
     def _ahead(self) -> Ahead | None:
         """What makes reports on Spark, for an analysis that takes those that are there."""
-        if self._pages.wanted or CACHE not in self._analysis.uses:
+        if self.beside.has_page or CACHE not in self._analysis.uses:
             return None
         from inspector.api.many import audits_by_executors  # noqa: PLC0415 - takes an audit
 
@@ -135,11 +126,9 @@ class _Fleet:
         error, path = outcome.error, redact(outcome.path)
         assert error is not None
         self._note(path, None)
-        self._pages.fail(path, error)
+        self.beside.fail(path, error)
         kind = error.slug if isinstance(error, InspectorError) else type(error).__name__
         message = message_of(error)
-        if self.record is not None:
-            self.record.fail(path, message)
         click.echo(f"error: {escape(message)}", err=True)
         message = message.removeprefix(f"{path}: ")
         return self._form.failure(path, message, kind, exit_of(error))

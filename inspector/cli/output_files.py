@@ -17,7 +17,7 @@ import click
 
 from inspector.analyses.shared.declare import Analysis
 from inspector.checkpoint.urls import lies_in
-from inspector.cli.exits import Exit
+from inspector.cli.exits import Exit, message_of
 from inspector.cli.partial_files import is_written_through, partial_file, real_target
 from inspector.cli.terminal import NEVER, display_of
 from inspector.credentials import mask_secrets
@@ -64,13 +64,12 @@ def history_options() -> Iterator[click.Option]:
     )
 
 
-def record_of(
+def _record_of(
     analysis: Analysis, parsed: Mapping[str, Any], keywords: dict[str, Any], engine: EngineOptions
 ) -> Record | None:
     """What a run adds to a history; None without ``--history``. Its Spark, if any, is the engine's.
 
-    What the history knows is added to ``keywords``. click.UsageError: it would lie in a checkpoint;
-    EngineError: Spark has no such format; OSError: it cannot be read.
+    What the history knows is added to ``keywords``.
     """
     if not analysis.remembered:
         return None
@@ -166,45 +165,63 @@ def failing_on(report: Report, fail_on: str) -> Report:
     return replace(report, fail_on=None if fail_on == NEVER else Severity[fail_on.upper()])
 
 
-class Pages:
-    """The page of a run: beside its reports by ``--html``, or instead of them by ``-o html``.
+class Beside:
+    """What a run makes of its reports besides writing them: a page, and rows of a history.
 
-    click.UsageError: its file is there, or is the report's, or would lie in a checkpoint.
+    The page is beside them by ``--html``, or instead of them by ``-o html``. What they need of an
+    analysis is added to ``keywords``. click.UsageError: a file is there, or is the report's, or
+    would lie in a checkpoint; EngineError: Spark has no such format of a history; OSError: it
+    cannot be read.
     """
 
-    def __init__(self, analysis: Analysis, parsed: Mapping[str, Any], *, many: bool) -> None:
+    def __init__(
+        self,
+        analysis: Analysis,
+        parsed: Mapping[str, Any],
+        keywords: dict[str, Any],
+        engine: EngineOptions,
+        *,
+        many: bool = False,
+    ) -> None:
         self._parsed, self._many = parsed, many
         self._reports: list[Report] = []
         self._failures: list[tuple[str, str]] = []
         target = self._target = parsed["html"] if analysis.page else None
-        # what a page shows has to be computed
-        self.wanted = analysis.page and (parsed["output"] == "html" or target is not None)
-        if target is None:
-            return
-        # Said before a long audit, and not at its end.
-        for path in parsed["paths"]:
-            outside(path, target)
-        output = parsed["output_file"]
-        if output and Path(output).resolve() == Path(target).resolve():
-            raise click.UsageError("--html and --output-file name the same file")
-        if Path(target).exists() and not parsed["force"]:
-            raise click.UsageError(f"{target} exists; --force overwrites it")
+        self.has_page = analysis.page and (parsed["output"] == "html" or target is not None)
+        if self.has_page:
+            keywords["page"] = True  # what it shows has to be computed
+        if target is not None:
+            # Said before a long audit, and not at its end.
+            for path in parsed["paths"]:
+                outside(path, target)
+            output = parsed["output_file"]
+            if output and Path(output).resolve() == Path(target).resolve():
+                raise click.UsageError("--html and --output-file name the same file")
+            if Path(target).exists() and not parsed["force"]:
+                raise click.UsageError(f"{target} exists; --force overwrites it")
+        self._record = _record_of(analysis, parsed, keywords, engine)
 
-    def add(self, report: Report) -> None:
-        """Take a report."""
-        if self.wanted:
+    def add(self, report: Report, *, is_shown: bool = True) -> None:
+        """Take a report; a history has those too that are not shown."""
+        if self._record is not None:
+            self._record.add(report)
+        if self.has_page and is_shown:
             self._reports.append(report)
 
     def fail(self, path: str, error: Exception) -> None:
         """Take a checkpoint of which there is no report."""
-        if self.wanted:
+        if self._record is not None:
+            self._record.fail(path, message_of(error))
+        if self.has_page:
             self._failures.append((path, str(error)))
 
     def write(self) -> None:
-        """Write the page that stands beside the reports, if there is to be one."""
+        """Write the page that stands beside the reports, if there is to be one; then the rows."""
         if self._target is not None:
             with destination(self._target, force=self._parsed["force"]) as file:
                 write(self.page(), file)
+        if self._record is not None:
+            self._record.write()
 
     def page(self) -> Iterator[str]:
         """The page."""
