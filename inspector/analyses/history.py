@@ -28,8 +28,6 @@ from inspector.schemas import CHANGES
 from inspector.state.events import WORDS, Event
 from inspector.sums import group_by
 
-_FILE_ORDER = {WORDS[Event.IN_SNAPSHOT]: 1}  # behind what the delta of the same version did
-
 HISTORY_NOTE = (
     "insert: the key was absent; update: it was there; same_value: put again with the value it "
     "had; put: what was there before is unknown; removal; absent_removal: nothing was there; "
@@ -141,7 +139,8 @@ def _order(row: EventRow) -> tuple[Any, ...]:
     group = (row.operator_id, row.store_name, row.partition_id)
     # A removal that a comparison of snapshots shows is no record, and comes after those.
     record = (row.record is None, row.record or 0)
-    return (row.version, _FILE_ORDER.get(row.event, 0), *group, record)
+    # The value in a snapshot comes behind what the delta of the same version did.
+    return (row.version, row.event == WORDS[Event.IN_SNAPSHOT], *group, record)
 
 
 def _history_row(checkpoint: Checkpoint, row: EventRow) -> HistoryRow:

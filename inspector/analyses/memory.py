@@ -420,8 +420,6 @@ def spark_text(spark: str | None, given: str | None) -> str:
     return f"Spark {spark.removesuffix('.0')} or later, by the confs that its offset log records"
 
 
-WHAT_IF_VERSIONS = (1, 2)
-RETAIN = "spark.sql.streaming.maxBatchesToRetainInMemory"
 _WORD = 8
 FOOTNOTE = (
     "Counts of objects are exact. Bytes of the heap are estimates, which assume the JVM's object "
@@ -601,10 +599,10 @@ def _lower_bound(stores: Sequence[StoreHeap], retain: int) -> str:
 def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> t.Table:
     now = sum(store.held.total for store in stores)
     changes: list[tuple[str, int, str]] = []
-    for n in WHAT_IF_VERSIONS:
+    for n in (1, 2):
         if n != options.retain:
             total = sum(replace(store, retain=n).held.total for store in stores)
-            how = f"{RETAIN}{_lower_bound(stores, n)}"
+            how = "spark.sql.streaming.maxBatchesToRetainInMemory" + _lower_bound(stores, n)
             changes.append((f"{short_count_text(n, 'version')} retained", total, how))
     totals = [total.fact for total in judged.facts.totals]
     rows = sum(total.rows for total in totals)

@@ -130,8 +130,7 @@ class RewriteRow(
 
 
 _COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased", "empty_deltas"))
-_SUMS = ("two_versions_bytes", "two_versions_unshared_bytes")
-_MEASURED = (*_COUNTED, *_SUMS)
+_MEASURED = (*_COUNTED, "two_versions_bytes", "two_versions_unshared_bytes")
 _NOT_OF_CHANGES = ("rows", "key_bytes", "value_bytes", "raw_bytes", "delta_bytes", "snapshot_bytes")
 # What is known of a version only together with the one before.
 _OF_CHANGES = tuple(name for name in _MEASURED if name not in _NOT_OF_CHANGES)

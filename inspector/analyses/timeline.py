@@ -86,8 +86,6 @@ _BY = {
     Width.MONTH: "30 days",
 }
 _CLOCKS = {TimeoutKind.EVENT_TIME: "watermark", TimeoutKind.PROCESSING_TIME: "processing time"}
-_NO_FIELD = "their field is null"
-_NO_TIMER = "no timer is set"
 
 
 def expiring_table(judged: Judged) -> t.Table:
@@ -187,7 +185,7 @@ def _expiring_rows(
         times = max(bucket * expiring.width, -(1 << 63)), int(expiring.width)
         yield _expiring_row(store, amounts, left, times, clock=clock, fate="expires")
     if expiring.endless_rows:
-        why = _NO_FIELD if expiring.timeout_kind is None else _NO_TIMER
+        why = "their field is null" if expiring.timeout_kind is None else "no timer is set"
         yield _expiring_row(store, endless, endless, clock=clock, fate="never", why=why)
 
 
