@@ -75,55 +75,43 @@ class AvroEntries:
     # -- keys --------------------------------------------------------------------------------
 
     def _key(self, data: bytes) -> bytes:
+        first_columns, others = self._parts_of_key
         if self.encoder.kind is KeyEncoding.ROW:
-            return _VERSION + self._whole.unsafe_row(_record(data, has_id=True))
+            return _VERSION + first_columns.unsafe_row(_record(data, has_id=True))
         size = int.from_bytes(data[:_SIZE_BYTES], "little")
         if len(data) < _SIZE_BYTES or size > len(data) - _SIZE_BYTES:
             raise RecordError("a part longer than what it lies in")
         prefix = _record(data[_SIZE_BYTES : _SIZE_BYTES + size], has_id=False)
-        first = _VERSION + self._first(prefix)
+        first = _VERSION + self._first(first_columns, prefix)
         remainder = data[_SIZE_BYTES + size :]
         behind = b""
-        if self._rest.schema.fields:
-            behind = _VERSION + self._rest.unsafe_row(_record(remainder, has_id=True))
+        if others.schema.fields:
+            behind = _VERSION + others.unsafe_row(_record(remainder, has_id=True))
         return len(first).to_bytes(_SIZE_BYTES, "little") + first + behind
 
-    def _first(self, record: bytes) -> bytes:
+    def _first(self, columns: AvroRows, record: bytes) -> bytes:
         if self.encoder.kind is KeyEncoding.PREFIX:
-            return self._leading.unsafe_row(record)
-        parts = self._order.values(record)
+            return columns.unsafe_row(record)
+        parts = columns.values(record)
         marks, numbers = parts[::2], parts[1::2]
         if any(mark is None or number is None for mark, number in zip(marks, numbers, strict=True)):
             raise RecordError("a column without a mark")
         ordered = [mark + number for mark, number in zip(marks, numbers, strict=True)]
-        return write_row(self._binaries, ordered)
+        binaries = StructType((StructField("", BINARY),) * len(ordered))
+        return write_row(binaries, ordered)
 
     @cached_property
-    def _whole(self) -> AvroRows:
-        return AvroRows(self.key)
-
-    @cached_property
-    def _leading(self) -> AvroRows:
-        return AvroRows(StructType(self.key.fields[: self.encoder.prefix_columns]))
-
-    @cached_property
-    def _order(self) -> AvroRows:
-        columns = [self.key.fields[at] for at in self.encoder.ordinals]
-        return AvroRows(range_fields(StructType(tuple(columns))))
-
-    @cached_property
-    def _binaries(self) -> StructType:
-        return StructType(tuple(StructField(str(at), BINARY) for at in self.encoder.ordinals))
-
-    @cached_property
-    def _rest(self) -> AvroRows:
-        if self.encoder.kind is KeyEncoding.PREFIX:
-            return AvroRows(StructType(self.key.fields[self.encoder.prefix_columns :]))
-        if self.encoder.kind is not KeyEncoding.RANGE:
+    def _parts_of_key(self) -> tuple[AvroRows, AvroRows]:
+        """What reads the columns that come first in a key, and the others."""
+        columns, ordinals = self.key.fields, self.encoder.ordinals
+        if self.encoder.kind is KeyEncoding.RANGE:
+            first = range_fields(StructType(tuple(columns[at] for at in ordinals)))
+            others = tuple(column for at, column in enumerate(columns) if at not in ordinals)
+            return AvroRows(first), AvroRows(StructType(others))
+        if self.encoder.kind not in (KeyEncoding.ROW, KeyEncoding.PREFIX):
             raise DecodeError(f"keys of Avro are arranged by {self.encoder.name!r}")
-        ordered = set(self.encoder.ordinals)
-        columns = [column for at, column in enumerate(self.key.fields) if at not in ordered]
-        return AvroRows(StructType(tuple(columns)))
+        count = self.encoder.prefix_columns or len(columns)
+        return AvroRows(StructType(columns[:count])), AvroRows(StructType(columns[count:]))
 
     # -- values ------------------------------------------------------------------------------
 

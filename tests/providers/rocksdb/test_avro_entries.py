@@ -154,3 +154,9 @@ def test_any_bytes_give_entries_or_an_error(
     entries = AvroEntries(how[0], VALUE, how[1], {0: VALUE}, delimiter, checksum)
     with contextlib.suppress(DecodeError):
         transcoded(entries, key, value)
+
+
+def test_keys_of_another_arrangement_are_named() -> None:
+    encoder = KeyEncoder(KeyEncoding.TIMESTAMP_FIRST, name="TimestampAsPrefix")
+    with pytest.raises(RecordError, match="keys of Avro are arranged by 'TimestampAsPrefix'"):
+        key_row(KEY, encoder, sized(avro(KEY, (None, None), None)))
