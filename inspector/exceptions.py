@@ -46,9 +46,9 @@ class InspectorError(Exception):
     def __str__(self) -> str:
         return where(self.path, self.offset) + self.message
 
-    def at(self: E, path: str) -> E:
-        """The same error with the path it happened in, unless it has one already."""
-        if self.path is None:
+    def at(self: E, path: str | None) -> E:
+        """The same error with the path it happened in, if known, unless it has one already."""
+        if self.path is None and path is not None:
             self.path = redact(path)
             self.args = (self.message, self.path, self.offset)
         return self

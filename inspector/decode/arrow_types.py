@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from inspector import sparktypes as types
 from inspector.exceptions import DecodeError
-from inspector.model import LIMITS, Limits
+from inspector.model import LIMITS
 
 MICROS_UTC = pa.timestamp("us", tz="UTC")
 MICROS = pa.timestamp("us")
@@ -48,24 +48,20 @@ _ATOMIC: Mapping[str, pa.DataType] = {
 }
 
 
-def arrow_type(data_type: types.DataType, limits: Limits = LIMITS) -> pa.DataType:
+def arrow_type(data_type: types.DataType, depth: int = LIMITS.nesting) -> pa.DataType:
     """The Arrow type of a Spark type; DecodeError: unknown layout, or nested too deeply."""
-    return _arrow_type(data_type, limits.nesting)
-
-
-def _arrow_type(data_type: types.DataType, depth: int) -> pa.DataType:
     if depth < 0:
         raise DecodeError("types are nested too deeply")
     data_type = types.storage_type(data_type)
     if isinstance(data_type, types.StructType):
         names = types.unique_names(data_type.fields)
-        parts = [_arrow_type(field.data_type, depth - 1) for field in data_type.fields]
+        parts = [arrow_type(field.data_type, depth - 1) for field in data_type.fields]
         return pa.struct(list(zip(names, parts, strict=True)))
     if isinstance(data_type, types.ArrayType):
-        return pa.list_(_arrow_type(data_type.element, depth - 1))
+        return pa.list_(arrow_type(data_type.element, depth - 1))
     if isinstance(data_type, types.MapType):
-        key = _arrow_type(data_type.key, depth - 1)
-        return pa.map_(key, _arrow_type(data_type.value, depth - 1))
+        key = arrow_type(data_type.key, depth - 1)
+        return pa.map_(key, arrow_type(data_type.value, depth - 1))
     if isinstance(data_type, types.DecimalType):
         return pa.decimal128(data_type.precision, data_type.scale)
     if isinstance(data_type, types.StringType):

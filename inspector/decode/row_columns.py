@@ -43,7 +43,6 @@ from inspector.decode.arrow_types import arrow_type
 from inspector.exceptions import DecodeError, LimitError
 from inspector.kernel.loader import kernel
 from inspector.light_dataclasses import dataclass
-from inspector.model import LIMITS, Limits
 
 Array: TypeAlias = "pa.Array[Any]"
 ArrowType: TypeAlias = Any  # the stubs of pyarrow do not know the parts of nested types
@@ -76,10 +75,10 @@ class DecodedRows:
 class RowDecoder:
     """Decodes the rows of one schema; repeated names in its ``arrow_type`` are numbered."""
 
-    def __init__(self, schema: types.StructType, *, limits: Limits = LIMITS) -> None:
+    def __init__(self, schema: types.StructType) -> None:
         """Prepare a schema (DecodeError: it has a type whose layout is unknown)."""
         self.schema = schema
-        self.arrow_type = arrow_type(schema, limits)
+        self.arrow_type = arrow_type(schema)
         self._fixed = fixed_bytes(len(schema.fields))
 
     def decode(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> DecodedRows:
@@ -136,24 +135,13 @@ def column(page: Page, data_type: types.DataType, cells: Cells, arrow: ArrowType
     return _OTHERS[kind](page, cells, arrow)
 
 
-def validity(present: Bools) -> pa.Buffer | None:
-    """Arrow's validity bits; None if nothing is null."""
-    return None if present.all() else memory(np.packbits(present, bitorder="little"))
-
-
-def memory(values: Any) -> pa.Buffer:
-    """The memory of a numpy array, not copied."""
-    return pa.py_buffer(values)
-
-
-def array(arrow: ArrowType, present: Bools, values: npt.NDArray[Any]) -> Array:
-    """An Arrow array over the memory of a numpy one."""
-    return pa.Array.from_buffers(arrow, len(present), [validity(present), memory(values)])
-
-
-def struct(arrow: ArrowType, present: Bools, children: list[Array]) -> Array:
-    """An Arrow struct array of finished fields."""
-    return pa.Array.from_buffers(arrow, len(present), [validity(present)], children=children)
+def array(
+    arrow: ArrowType, present: Bools, *buffers: Any, children: list[Array] | None = None
+) -> Array:
+    """An Arrow array over the memory of numpy arrays or bytes, and of its finished children."""
+    validity: Any = None if present.all() else np.packbits(present, bitorder="little")
+    memory = [None if item is None else pa.py_buffer(item) for item in (validity, *buffers)]
+    return pa.Array.from_buffers(arrow, len(present), memory, children=children)
 
 
 def _values(page: Page, cells: Cells, dtype: str) -> npt.NDArray[Any]:
@@ -222,8 +210,7 @@ def blob(page: Page, arrow: ArrowType, spans: Regions) -> Array:
     offsets = np.zeros(len(spans) + 1, np.int32)
     np.cumsum(spans.size, out=offsets[1:])
     data = kernel().gather(page.buffer, spans.start, spans.size)
-    buffers = [validity(spans.present), memory(offsets), pa.py_buffer(data)]
-    return pa.Array.from_buffers(arrow, len(spans), buffers)
+    return array(arrow, spans.present, offsets, data)
 
 
 def text(page: Page, spans: Regions) -> Array:
@@ -248,7 +235,7 @@ def _parts(page: Page, cells: Cells, arrow: ArrowType, dtypes: Mapping[int, str]
         values = np.zeros(len(cells), dtype)
         values[live] = page.numbers(dtype, result.start[live] + position)
         children.append(array(arrow.field(i).type, result.present, values))
-    return struct(arrow, result.present, children)
+    return array(arrow, result.present, children=children)
 
 
 def _variant(page: Page, cells: Cells, arrow: ArrowType) -> Array:
@@ -263,7 +250,7 @@ def _variant(page: Page, cells: Cells, arrow: ArrowType) -> Array:
     value = result.part(result.start + _VARIANT_LENGTH, length, "value")
     metadata = result.part(value.start + length, remainder - length, "metadata")
     children = [blob(page, pa.binary(), value), blob(page, pa.binary(), metadata)]
-    return struct(arrow, result.present, children)
+    return array(arrow, result.present, children=children)
 
 
 _OTHERS: Mapping[str, Callable[[Page, Cells, ArrowType], Array]] = {
@@ -314,7 +301,7 @@ def struct_fields(
         path = f"{rows.path}{'.' if rows.path else ''}{field.name}"
         cells = Cells(present, rows.row, path, at, owner, within)
         children.append(values(page, field.data_type, cells, arrow.field(i).type))
-    return struct(arrow, rows.present, children)
+    return array(arrow, rows.present, children=children)
 
 
 def _lists(page: Page, data_type: types.ArrayType, spans: Regions, arrow: ArrowType) -> Array:
@@ -398,8 +385,7 @@ def _elements(page: Page, element: types.DataType, spans: Regions, counts: Int64
 def _nest(arrow: ArrowType, present: Bools, counts: Int64s, child: Array) -> Array:
     offsets = np.zeros(len(present) + 1, np.int32)
     np.cumsum(counts, out=offsets[1:])
-    buffers = [validity(present), memory(offsets)]
-    return pa.Array.from_buffers(arrow, len(present), buffers, children=[child])
+    return array(arrow, present, offsets, children=[child])
 
 
 def fixed_slot_offset(schema: types.StructType, ordinal: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from inspector.arrays import concatenate
 from inspector.decode.composed_rows import Column, columns_of, compose_rows
-from inspector.decode.encoded_rows import FAMILY_BYTES, Spans
+from inspector.decode.encoded_rows import FAMILY_BYTES
 from inspector.encode.records import Record, row_checksum_of
 from inspector.exceptions import DecodeError
 from inspector.light_dataclasses import dataclass
@@ -67,8 +67,8 @@ class StoredRows:
     def _parts(self, rows: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
         """Of each key a row of the columns that it is scanned by, and one of the others."""
         types = [field.data_type for field in self.schema.fields] if self.schema else []
-        buffer, spans = join_rows(rows)
-        columns = columns_of(buffer, *spans, types)
+        buffer, offsets, lengths = concatenate(rows)
+        columns = columns_of(buffer, offsets, lengths, types)
         if self.encoder.kind is KeyEncoding.PREFIX:
             first = tuple(range(self.encoder.prefix_columns))
             scanned = split(buffer, [columns[at] for at in first], len(rows))
@@ -81,12 +81,6 @@ class StoredRows:
             raise DecodeError(f"keys that are arranged by {self.encoder.name!r} are not written")
         others = [column for at, column in enumerate(columns) if at not in first]
         return scanned, split(buffer, others, len(rows)) if others else [b""] * len(rows)
-
-
-def join_rows(rows: Sequence[bytes]) -> tuple[bytes, Spans]:
-    """Rows one after the other, and where each lies."""
-    buffer, *spans = concatenate(rows)
-    return buffer, Spans(*spans)
 
 
 def split(buffer: bytes, columns: Sequence[Column], count: int) -> list[bytes]:

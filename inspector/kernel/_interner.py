@@ -51,15 +51,11 @@ class Interner:
             same_length(starts, numbers)
             pairs = zip(starts.tolist(), sizes.tolist(), strict=True)
             for i, (start, size) in enumerate(pairs):
-                numbers[i] = self._number(bytes(view[start : start + size]))
-
-    def _number(self, key: bytes) -> int:
-        key = self._stored_form(key)
-        number = self._ids.setdefault(key, len(self._keys))
-        if number == len(self._keys):
-            self._keys.append(key)
-            self._bytes += len(key)
-        return number
+                key = self._stored_form(bytes(view[start : start + size]))
+                numbers[i] = self._ids.setdefault(key, len(self._keys))
+                if numbers[i] == len(self._keys):
+                    self._keys.append(key)
+                    self._bytes += len(key)
 
     def _stored_form(self, key: bytes) -> bytes:
         if self._secret is None:

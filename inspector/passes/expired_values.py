@@ -13,11 +13,11 @@ from functools import partial
 
 import numpy as np
 
-from inspector.arrays import Int64s
+from inspector.arrays import Int64s, concatenate
 from inspector.decode.composed_rows import Column, columns_of
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask
-from inspector.encode.stored_rows import Entry, join_rows, split
+from inspector.encode.stored_rows import Entry, split
 from inspector.light_dataclasses import dataclass, field
 from inspector.operators.transform_with_state import Family, variable_of
 from inspector.passes.binary_columns import records_of
@@ -57,9 +57,9 @@ class ExpiredValues:
         self._rows_of_twins: Counter[str] = Counter()
         for store in stores:
             if store.family is Family.LIST and leftovers.get(store.store_name):
-                buffer, spans = join_rows(list(leftovers[store.store_name]))
-                columns = columns_of(buffer, *spans, _types(store))
-                keys = split(buffer, columns[:-1], len(spans.offsets))
+                buffer, offsets, lengths = concatenate(list(leftovers[store.store_name]))
+                columns = columns_of(buffer, offsets, lengths, _types(store))
+                keys = split(buffer, columns[:-1], len(offsets))
                 self._lists[store.store_name] = {key: _Entries() for key in keys}
 
     def others(self, store: StoreTask, block: RecordBlock, rows: Int64s) -> Int64s:

@@ -83,8 +83,8 @@ class TaskFiles(Storage):
         self.__dict__.update(storage.__dict__)
         self._whole = storage  # what belongs to it goes when it does
         self._to_keep: set[str] = set()
-        self._kept: dict[str, tuple[int, int]] = {}
-        self._ranges_kept: dict[tuple[str, int, int], tuple[int, int]] = {}
+        # Of files, by path, and of ranges of them: where they lie in the content.
+        self._kept: dict[str | tuple[str, int, int], tuple[int, int]] = {}
         self._content: Any = None
         self.turns: Turns | None = None  # while several stores read the same files in turns
         self.known: dict[str, Any] = {}  # what stores know of files that they share, by path
@@ -108,15 +108,13 @@ class TaskFiles(Storage):
         """As of Storage; of a remote one once: what is read by ranges are shared tables."""
         if not self._is_remote:
             return super().read_range(relative, start, end)
-        kept = self._ranges_kept.get((relative, start, end))
-        if kept is not None:
-            return b"".join(self._between(*kept, LIMITS.chunk_bytes))
+        key = relative, start, end
+        if key in self._kept:
+            return self._kept_content(key)
         content = super().read_range(relative, start, end)
         self._open_content()
-        location = self._content.seek(0, 2)
-        if location + len(content) <= MOST_SHARED_BYTES:
-            self._content.write(content)
-            self._ranges_kept[relative, start, end] = location, location + len(content)
+        if self._content.seek(0, 2) + len(content) <= MOST_SHARED_BYTES:
+            self._keep_content(key, content)
         return content
 
     def _open_content(self) -> None:
@@ -129,8 +127,7 @@ class TaskFiles(Storage):
     ) -> Callable[[], bytes]:
         """As of :class:`inspector.checkpoint.storage.Storage`; what is there is not requested."""
         if relative in self._kept:
-            location = self._kept[relative]
-            return lambda: b"".join(self._between(*location, LIMITS.chunk_bytes))
+            return partial(self._kept_content, relative)
         next_tasks = _places.get(self.url) if self._is_remote else None
         requested = None if next_tasks is None else next_tasks.take(relative)
         if requested is None:
@@ -165,10 +162,16 @@ class TaskFiles(Storage):
 
     def _keeping(self, relative: str, requested: Callable[[], bytes]) -> bytes:
         content = requested()
+        self._keep_content(relative, content)
+        return content
+
+    def _keep_content(self, key: str | tuple[str, int, int], content: bytes) -> None:
         start = self._content.seek(0, 2)
         self._content.write(content)
-        self._kept[relative] = start, start + len(content)
-        return content
+        self._kept[key] = start, start + len(content)
+
+    def _kept_content(self, key: str | tuple[str, int, int]) -> bytes:
+        return b"".join(self._between(*self._kept[key], LIMITS.chunk_bytes))
 
     def _between(self, start: int, end: int, chunk_bytes: int) -> Iterator[bytes]:
         while start < end:

@@ -9,7 +9,6 @@ import pytest
 
 from inspector.decode.arrow_types import arrow_type
 from inspector.exceptions import DecodeError
-from inspector.model import Limits
 from inspector.sparktypes import KINDS, LONG, ArrayType, AtomicType, UserDefinedType
 from inspector.sparktypes.ddl import parse_ddl
 
@@ -50,6 +49,6 @@ def test_an_unknown_type_is_named() -> None:
 
 def test_depth_is_limited() -> None:
     nested = ArrayType(ArrayType(LONG))
-    assert arrow_type(nested, Limits(nesting=2)) == pa.list_(pa.list_(pa.int64()))
+    assert arrow_type(nested, depth=2) == pa.list_(pa.list_(pa.int64()))
     with pytest.raises(DecodeError, match="nested too deeply"):
-        arrow_type(nested, Limits(nesting=1))
+        arrow_type(nested, depth=1)

@@ -114,14 +114,13 @@ class EntryReader:
                 yield self._block(count, used, bool(plain), blocks, state)
             if status == layout.FULL and int(state[2]) > len(self._out):
                 self._out = bytearray(int(state[2]))
-        if status != layout.MORE:
-            raise self._error(status, int(blocks.place[state[0]]))
-
-    def _error(self, status: int, offset: int) -> DecodeError:
+        if status == layout.MORE:
+            return
+        offset = int(blocks.place[state[0]])
         if status == layout.OVER_LIMIT:
             text = "a key or value is too long (offset of its block)"
-            return above_limit("record_bytes", text, self._limits, offset)
-        return RecordError(f"{_MESSAGES[status]} (offset of its block)", offset=offset)
+            raise above_limit("record_bytes", text, self._limits, offset)
+        raise RecordError(f"{_MESSAGES[status]} (offset of its block)", offset=offset)
 
     def _block(
         self, count: int, used: int, plain: bool, blocks: RawBlocks, state: Int64s

@@ -19,7 +19,7 @@ import numpy as np
 from inspector.arrays import Int64s, concatenate
 from inspector.decode.sst.entries import MERGE, EntryBlock, LiveBlock
 from inspector.decode.sst.table import RangeDeletion, Table
-from inspector.exceptions import DecodeError, RecordError
+from inspector.exceptions import RecordError
 from inspector.kernel.loader import kernel
 from inspector.kernel.record_layout import MORE
 from inspector.light_dataclasses import dataclass
@@ -174,12 +174,12 @@ class _Merge:
         if status != MORE:
             number = int(np.searchsorted(runs, self._state[1], "right")) - 1
             error = RecordError("a key that is there twice with one sequence number")
-            raise _at(tables[number], error)
+            raise error.at(tables[number].path)
         for block, table in zip(blocks, tables, strict=True):
             operator = table.properties.merge_operator
             if operator != _OPERATOR and not block.plain and bool((block.type == MERGE).any()):
                 text = f"operands of the merge operator {operator[:80]!r}, expected {_OPERATOR}"
-                raise _at(table, RecordError(text))
+                raise RecordError(text).at(table.path)
         return self._values(all_of_them, order[:used], pieces[:keys], tables[0])
 
     def _values(self, block: EntryBlock, order: Int64s, pieces: Int64s, table: Table) -> LiveBlock:
@@ -192,7 +192,7 @@ class _Merge:
             lengths += (pieces[several] - 1) * len(self._delimiter)
             if int(lengths.max()) > self._limits.record_bytes:
                 text = f"a merged value of {int(lengths.max()):,} bytes"
-                raise _at(table, above_limit("record_bytes", text, self._limits))
+                raise above_limit("record_bytes", text, self._limits).at(table.path)
             spans[2, several] = len(buffer) + np.cumsum(lengths) - lengths
             spans[3, several] = lengths
             # The values one behind the other, and a delimiter between the pieces of each.
@@ -203,10 +203,6 @@ class _Merge:
             sizes[2 * np.cumsum(pieces[several]) - 1] = 0  # none behind the last piece of a key
             buffer += kernel().gather(buffer + self._delimiter, starts, sizes)
         return LiveBlock(buffer, spans)
-
-
-def _at(table: Table, error: DecodeError) -> DecodeError:
-    return error if table.path is None else error.at(table.path)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -318,4 +318,4 @@ def _located(path: str | None) -> Iterator[None]:
     try:
         yield
     except DecodeError as error:
-        raise error if path is None else error.at(path) from None
+        raise error.at(path) from None

@@ -25,17 +25,15 @@ SPELLED = FileNames(
 )
 
 _STATE = re.compile(r"([0-9]+)\.(delta|snapshot)", re.IGNORECASE)
-_KINDS = {"delta": FileKind.DELTA, "snapshot": FileKind.SNAPSHOT}
 
 
 @lru_cache(maxsize=1 << 14)  # all partitions have the same names
-def classify_state_file(name: str) -> tuple[FileKind, Version | None]:
-    """Delta or snapshot and its version; OTHER if it is none that Spark would read."""
+def _classify(name: str) -> tuple[FileKind, Version | None]:
     match = _STATE.fullmatch(name)
     version = None if match is None else number(match[1], MAX_BATCH)
     if match is None or version is None:
-        return FileKind.OTHER, None
-    return _KINDS[match[2].lower()], Version(version)
+        return classify_side_file(name)
+    return FileKind(match[2].lower()), Version(version)
 
 
 class HdfsProvider(Provider):
@@ -48,10 +46,7 @@ class HdfsProvider(Provider):
 
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
         """Deltas and snapshots, and what lies beside them; no folder is its own."""
-        if is_dir:
-            return FileKind.OTHER, None
-        of_state = classify_state_file(name)
-        return classify_side_file(name) if of_state[1] is None else of_state
+        return (FileKind.OTHER, None) if is_dir else _classify(name)
 
     def detect(self, provider_class: str | None, files: Iterable[StoreFile]) -> bool:
         """Always: also of a query without state, and of a provider class that nobody knows."""
