@@ -104,6 +104,11 @@ class AvroEntries:
     def _parts_of_key(self) -> tuple[AvroRows, AvroRows]:
         """What reads the columns that come first in a key, and the others."""
         columns, ordinals = self.key.fields, self.encoder.ordinals
+        if max(ordinals, default=-1) >= len(columns):
+            raise DecodeError(
+                f"the encoder of the keys names column {max(ordinals)}, the schema has "
+                f"{len(columns)}"
+            )
         if self.encoder.kind is KeyEncoding.RANGE:
             first = range_fields(StructType(tuple(columns[at] for at in ordinals)))
             others = tuple(column for at, column in enumerate(columns) if at not in ordinals)

@@ -160,3 +160,9 @@ def test_keys_of_another_arrangement_are_named() -> None:
     encoder = KeyEncoder(KeyEncoding.TIMESTAMP_FIRST, name="TimestampAsPrefix")
     with pytest.raises(RecordError, match="keys of Avro are arranged by 'TimestampAsPrefix'"):
         key_row(KEY, encoder, sized(avro(KEY, (None, None), None)))
+
+
+def test_an_encoder_of_more_columns_than_there_are_is_refused() -> None:
+    encoder = KeyEncoder(KeyEncoding.RANGE, ordinals=(0, len(TTL.fields)))
+    with pytest.raises(RecordError, match=f"names column {len(TTL.fields)}, the schema has"):
+        key_row(TTL, encoder, sized(b"\0" + number(0) * 2))
