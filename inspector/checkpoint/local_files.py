@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from typing import Any
 
 from inspector.checkpoint.trees import Entry
-from inspector.kernel.loader import kernel
+from inspector.kernel.loader import compiled
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_BINARY", 0)
 
@@ -19,10 +18,9 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_BINARY", 0)
 def listing(folder: str, relative: str) -> tuple[Entry, ...]:
     """What a folder holds, by name (OSError); links followed, what is no file marked special."""
     start = f"{relative}/" if relative else ""
-    # The compiled kernel lists what has files and folders alone.
-    compiled: Any = getattr(kernel(), "list_folder", None)
+    list_folder = compiled("list_folder")  # of what has files and folders alone
     result: list[Entry] = []
-    if compiled is not None and (items := compiled(folder, start)) is not None:
+    if list_folder is not None and (items := list_folder(folder, start)) is not None:
         result = list(map(Entry._make, items))
         result.sort()  # by their names, which differ
         return tuple(result)

@@ -11,7 +11,7 @@ import functools
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from inspector.exceptions import EngineError
 
@@ -42,6 +42,16 @@ def load(choice: str) -> Kernel:
 def kernel() -> Kernel:
     """The kernel, chosen at the first call (EngineError: the environment's is not there)."""
     return load(os.environ.get(ENVIRONMENT, ""))
+
+
+def compiled(name: str) -> Any:
+    """A function that only the compiled kernel has; None without it: its twin is not loaded."""
+    if os.environ.get(ENVIRONMENT) == PYTHON:
+        return None
+    try:
+        return getattr(importlib.import_module(_C_MODULE), name)
+    except ImportError:
+        return None
 
 
 def slow_kernel_text() -> str:
