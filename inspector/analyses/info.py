@@ -15,6 +15,7 @@ from inspector.decode.frames import codec_of
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator, state_file_bytes
 from inspector.discovery.copy_contents import read_record
 from inspector.discovery.formats import codec_in_use, needs_rocksdb
+from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
 from inspector.discovery.lost_files import SINCE_4_0
 from inspector.discovery.placement import was_left
 from inspector.discovery.user_schemas import GIVEN
@@ -118,7 +119,7 @@ class ConfRow(t.Row, table="confs"):
 def info(path: str | Opened, options: Options | None = None) -> Report:
     """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration."""
     run = Opened.start(path, options, whole_logs=False)
-    return info_report(run.subject())
+    return info_report(run.subject(loaded_snapshot_problems(run.checkpoint)))
 
 
 def info_report(subject: Subject) -> Report:
@@ -132,7 +133,9 @@ def info_report(subject: Subject) -> Report:
         "state_file_bytes": state_file_bytes(checkpoint),
     }
     if subject.restart is not None:
-        summary["restart"] = f"{subject.restart.sentence[:-1]}{BY_NAMES}."
+        refused = any(obstacle.words for obstacle in subject.restart.obstacles)
+        by_names = "" if refused else BY_NAMES
+        summary["restart"] = f"{subject.restart.sentence[:-1]}{by_names}."
     of_stores = [row for o in checkpoint.operators for row in _store_rows(checkpoint, o, version)]
     held = [row for operator in checkpoint.operators for row in _variable_rows(operator)]
     confs = []

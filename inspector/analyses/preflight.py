@@ -12,6 +12,7 @@ from inspector.analyses.shared.conclusion import counted_verdict
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import STORAGE, Option, Options, View
+from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
 from inspector.discovery.query_sources import query_sources
 from inspector.exceptions import CheckpointError
 from inspector.findings import restart_judgement as judgement
@@ -99,10 +100,13 @@ def preflight(
     states = None
     if before is not None and new_opened is not None:
         states = _same_rows(Opened.start(before, run.options), new_opened)
-    lines = judgement.Preflight(old, side, conf, release, run.listed, states).lines()
+    of_snapshots = loaded_snapshot_problems(run.checkpoint)
+    problems = (*run.listed, *of_snapshots)
+    lines = judgement.Preflight(old, side, conf, release, problems, states).lines()
     ordered = sorted(lines, key=lambda line: (-line.rule.verdict.rank, line.rule.informs))
     findings = [_finding(line) for line in ordered if line.rule.verdict is not Restarts.OK]
-    subject = run.subject(new_opened.listed if new_opened is not None else ())
+    new_problems = new_opened.listed if new_opened is not None else ()
+    subject = run.subject((*of_snapshots, *new_problems))
     counts = Counter(line.rule.verdict for line in lines)
     summary = {
         "new_checkpoint": None if new_opened is None else new_opened.checkpoint.root,

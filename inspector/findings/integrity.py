@@ -9,13 +9,19 @@ from inspector.checkpoint.log_checks import LOST_ENTRY
 from inspector.discovery.listing import STRAY
 from inspector.discovery.lost_files import EXCHANGED
 from inspector.discovery.restart import Restart
-from inspector.exceptions import NoSchemaError, TailError, TruncatedError
+from inspector.exceptions import (
+    REFUSES,
+    NoSchemaError,
+    RefusedSnapshotError,
+    TailError,
+    TruncatedError,
+)
 from inspector.facts.join_rows import least_size
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings import catalogue
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.model import COMPARED, LEFT, Problem, StoreId, StoreName
+from inspector.model import COMPARED, LEFT, UNLISTED, Problem, StoreId, StoreName
 from inspector.quantities import capitalise, count_text, duration_text
 from inspector.sparktypes import StructType
 
@@ -44,6 +50,8 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
     "unfinished-repartition": catalogue.UNFINISHED_REPARTITION,
     STRAY: catalogue.STRAY_VERSIONS,
     EXCHANGED: catalogue.WRONG_PARTITION,
+    RefusedSnapshotError.slug: catalogue.SNAPSHOT_CONTRADICTED,
+    UNLISTED: catalogue.SNAPSHOT_CONTRADICTED,
 }
 
 
@@ -63,9 +71,19 @@ _FOR_A_ROLLBACK = (
     ", and Spark's cleanup removes the file in time; to roll back to a version that is lost "
     "restore it from a backup"
 )
-_SPARED = (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE, catalogue.LOG_CONTRADICTION)
+_SPARED = (
+    catalogue.MISSING_DELTA,
+    catalogue.UNDECODABLE_FILE,
+    catalogue.LOG_CONTRADICTION,
+    catalogue.SNAPSHOT_CONTRADICTED,
+)
 """Findings of files that a restart may do without."""
-_STOPPING = (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE, catalogue.NOT_RESTORABLE)
+_STOPPING = (
+    catalogue.MISSING_DELTA,
+    catalogue.UNDECODABLE_FILE,
+    catalogue.NOT_RESTORABLE,
+    catalogue.SNAPSHOT_CONTRADICTED,
+)
 """Findings that a copy as of an earlier batch can be free of."""
 _SHORT = 80
 _BY_PLACE = (
@@ -75,6 +93,7 @@ _BY_PLACE = (
     catalogue.LOG_CONTRADICTION,
     catalogue.STRAY_VERSIONS,
     catalogue.WRONG_PARTITION,
+    catalogue.SNAPSHOT_CONTRADICTED,
 )
 """Findings whose cause names the first place."""
 
@@ -157,7 +176,7 @@ def _cause(kind: Kind, severity: Severity, first: Problem, place: str, harm: str
         return kind.cause
 
     # A comma begins what was expected instead, which the table of problems has.
-    message = first.message.rstrip(".")
+    message, _, words = first.message.rstrip(".").partition(REFUSES)
     if len(message) > _SHORT:
         message = message.partition(", expected")[0]
     if first.slug == TruncatedError.slug:
@@ -166,6 +185,10 @@ def _cause(kind: Kind, severity: Severity, first: Problem, place: str, harm: str
         return f"{place}: {message}; Spark does not read so far, and no row is lost."
     if severity is Severity.WARNING and kind in _SPARED:
         return f"{place}: {message}; the query restarts without it{harm}."
+    if words:
+        return f"{place}: {message}; RocksDB refuses it ({words})."
+    if first.slug == UNLISTED:
+        return f"{place}: {first.message}."
     if kind is catalogue.MISSING_DELTA:
         return f"{place}: {message}, so no version that needs it can be loaded."
     return f"{place}: {message}."
