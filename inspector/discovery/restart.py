@@ -22,6 +22,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from inspector.checkpoint.layout import StoreLayout
@@ -530,8 +531,28 @@ def source_log_gaps(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
             if f"{number}.compact" in names:
                 break
             if str(number) not in names:
-                yield f"{folder}/{number}" if names else folder
+                yield f"{folder}/{_source_entry(number, names)}" if names else folder
                 break
+
+
+_COMPACT_INTERVAL = 10  # default of spark.sql.streaming.fileSource.log.compactInterval
+_MOST_INTERVAL = 10_000  # entries between two compact ones that are believed
+_COMPACT = re.compile(r"\.?([0-9]{1,18})\.compact(\.crc)?")
+
+
+def _source_entry(number: int, names: Collection[str]) -> str:
+    """Return the name of an entry of a file source's log that is gone: ``9.compact`` or ``8``.
+
+    ``names`` are those of the files in the folder of the log.
+    """
+    compact = [int(match[1]) for name in names if (match := _COMPACT.fullmatch(name))]
+    interval, newest = _COMPACT_INTERVAL, max(compact, default=0) + 1
+    if newest % interval and newest > 1:
+        # The conf was another one when that entry was written (deriveCompactInterval).
+        divisors = range(interval, min(newest // 2, _MOST_INTERVAL) + 1)
+        interval = next((divisor for divisor in divisors if not newest % divisor), newest)
+    is_compact = number in compact or (number + 1) % interval == 0
+    return f"{number}.compact" if is_compact else f"{number}"
 
 
 def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:
