@@ -116,6 +116,10 @@ class ChecksumError(DecodeError, slug="bad-checksum"):
     """A file is not the one that its checksum file was made of."""
 
 
+class NewerFormError(DecodeError, slug="newer-form"):
+    """A form of a MANIFEST of RocksDB that is not read here, and that RocksDB may well read."""
+
+
 class RefusedSnapshotError(DecodeError, slug="refused-snapshot"):
     """A snapshot that RocksDB does not open, because its own files contradict each other.
 

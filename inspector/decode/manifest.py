@@ -21,7 +21,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from inspector.exceptions import DecodeError, RecordError
+from inspector.exceptions import NewerFormError, RecordError
 from inspector.light_dataclasses import dataclass, field
 
 BLOCK = 1 << 15  # bytes of a block of the log
@@ -43,10 +43,6 @@ _LAST_FIELD, _UNIQUE_ID, _REFUSED_IF_UNKNOWN = 1, 12, 1 << 6
 _PATH = 65
 _ID = struct.Struct("<QQ")
 _NONE = (0, 0)
-
-
-class NewerFormError(DecodeError, slug="newer-form"):
-    """A form of a MANIFEST that is not read here, which RocksDB may well read."""
 
 
 class LiveTable(NamedTuple):
@@ -225,6 +221,10 @@ class _Edit:
 
     def _varint(self) -> int:
         data, value, bits = self._data, 0, 0
+        first = data[self._position] if self._position < len(data) else 0x80
+        if first < 0x80:  # noqa: PLR2004 - most numbers have one byte, whose highest bit is not set
+            self._position += 1
+            return first
         for position in range(self._position, min(len(data), self._position + 10)):
             byte = data[position]
             value |= (byte & 0x7F) << bits

@@ -15,11 +15,10 @@ from inspector.decode.manifest import (
     BLOCK,
     LiveTable,
     Manifest,
-    NewerFormError,
     log_records,
     read_manifest,
 )
-from inspector.exceptions import DecodeError, RecordError
+from inspector.exceptions import DecodeError, NewerFormError, RecordError
 from tests.rocks import fragment, manifest, numbers_edit, table_edit, varint
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -17,8 +17,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from inspector.decode.manifest import LiveTable, NewerFormError, read_manifest
-from inspector.exceptions import DecodeError, RefusedSnapshotError
+from inspector.decode.manifest import LiveTable, read_manifest
+from inspector.exceptions import DecodeError, NewerFormError, RefusedSnapshotError
 from inspector.light_dataclasses import dataclass, field
 
 CURRENT = "CURRENT"
