@@ -222,7 +222,7 @@ class _Edit:
     def _varint(self) -> int:
         data, value, bits = self._data, 0, 0
         first = data[self._position] if self._position < len(data) else 0x80
-        if first < 0x80:  # noqa: PLR2004 - most numbers have one byte, whose highest bit is not set
+        if first < 0x80:  # most numbers have one byte, whose highest bit is not set
             self._position += 1
             return first
         for position in range(self._position, min(len(data), self._position + 10)):

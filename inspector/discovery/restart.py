@@ -22,7 +22,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from inspector.checkpoint.layout import StoreLayout
@@ -30,6 +29,7 @@ from inspector.checkpoint.log_checks import CONTRADICTION, LOST_ENTRY
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA
+from inspector.checkpoint.names import number as as_number
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
 from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_repartitioning
 from inspector.discovery.lost_files import LOST_SCHEMA
@@ -537,7 +537,6 @@ def source_log_gaps(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
 
 _COMPACT_INTERVAL = 10  # default of spark.sql.streaming.fileSource.log.compactInterval
 _MOST_INTERVAL = 10_000  # entries between two compact ones that are believed
-_COMPACT = re.compile(r"\.?([0-9]{1,18})\.compact(\.crc)?")
 
 
 def _source_entry(number: int, names: Collection[str]) -> str:
@@ -545,7 +544,8 @@ def _source_entry(number: int, names: Collection[str]) -> str:
 
     ``names`` are those of the files in the folder of the log.
     """
-    compact = [int(match[1]) for name in names if (match := _COMPACT.fullmatch(name))]
+    stems = (name.lstrip(".").partition(".compact") for name in names)
+    compact = [n for stem, suffix, _ in stems if suffix and (n := as_number(stem)) is not None]
     interval, newest = _COMPACT_INTERVAL, max(compact, default=0) + 1
     if newest % interval and newest > 1:
         # The conf was another one when that entry was written (deriveCompactInterval).

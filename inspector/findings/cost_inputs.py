@@ -153,12 +153,13 @@ def file_costs(checkpoint: Checkpoint, operator: Operator, facts: Facts) -> effi
     layouts = operator.layout.folders
     folders = [checkpoint.store_files[layout.directory] for layout in layouts]
     files_there = [file for layout in layouts for file in layout.files]
-    # A checksum file is counted if its temporary file was renamed or removed without it.
     temporary = {file.path for file in files_there if file.kind is FileKind.TEMPORARY}
+    # A checksum file is counted if its temporary file was renamed or removed without it.
     left = [
         file
         for file in files_there
-        if file.path in temporary or (is_left_sum(file) and main_path(file) not in temporary)
+        if file.kind is FileKind.TEMPORARY
+        or (is_left_sum(file) and main_path(file) not in temporary)
     ]
     newest = max((files.newest for files in folders), default=0)
     stored = [f for of in folders for f in (*of.deltas.values(), *of.snapshots.values())]

@@ -19,8 +19,9 @@ _LEADING = re.compile(r"\.*([0-9]+)[._]")
 
 def is_left_sum(file: StoreFile) -> bool:
     """Return whether a file is Hadoop's checksum of a temporary file, which nothing removes."""
-    name = main_path(file).rpartition("/")[2]
-    return file.kind is FileKind.HADOOP_CHECKSUM and bool(_TEMPORARY.fullmatch(name))
+    if file.kind is not FileKind.HADOOP_CHECKSUM:
+        return False
+    return bool(_TEMPORARY.fullmatch(main_path(file).rpartition("/")[2]))
 
 
 def classify_side_file(name: str) -> tuple[FileKind, Version | None]:
