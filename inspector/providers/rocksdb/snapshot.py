@@ -211,6 +211,8 @@ class _Zip:
 def _bookkeeping(zip_file: _Zip, snapshot: Snapshot, fields: Mapping[str, object]) -> Bookkeeping:
     """What RocksDB's own files in a zip say of its tables."""
     names = zip_file.names
+    if CURRENT not in names and not any(name.startswith("MANIFEST-") for name in names):
+        return Bookkeeping()  # no zip that Spark made: what reads it is not known
     try:
         name = manifest_name(zip_file.content(CURRENT) if CURRENT in names else None, names)
         content = zip_file.content(name) if name else b""

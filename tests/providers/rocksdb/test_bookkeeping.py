@@ -140,6 +140,26 @@ def test_tables_of_metadata_and_manifest_are_compared() -> None:
         assert words in refusal.message
 
 
+def test_a_zip_without_any_file_of_rocksdb_is_not_judged(zips: Path) -> None:
+    path = newest_zip(zips / STORE)
+    rewrite_zip(path, {"metadata": entries_of(path)["metadata"]})
+    report = api.verify(str(zips))
+    assert report.verdict.restart.possible
+    assert not any(finding.kind.id == "SS126" for finding in report.findings)
+
+
+def test_without_current_and_a_log_of_writes_all_rows_are_lost(zips: Path) -> None:
+    """RocksDB begins an empty database, as Spark 4.3.0 did."""
+    path = newest_zip(zips / STORE)
+    entries = entries_of(path)
+    own = {name: content for name, content in entries.items() if not name.endswith(".log")}
+    del own["CURRENT"]
+    rewrite_zip(path, own)
+    report = api.verify(str(zips))
+    assert report.verdict.restart.possible
+    assert any(problem.slug == UNLISTED for problem in report.problems)
+
+
 def test_what_cannot_be_compared_is_not_judged() -> None:
     later = manifest([numbers_edit(), b"\xff\x1f"])
     odd = [("SSTs/a.sst", {"localFileName": "a.sst"})]
