@@ -1,4 +1,4 @@
-"""``info``: identity, from listings and small files alone."""
+"""``info``: identity, from listings, small files, and RocksDB's own files in snapshots."""
 
 from __future__ import annotations
 
@@ -119,7 +119,9 @@ class ConfRow(t.Row, table="confs"):
 def info(path: str | Opened, options: Options | None = None) -> Report:
     """Overview: query, operators, stores, schemas, rules, batches, watermark, configuration."""
     run = Opened.start(path, options, whole_logs=False)
-    return info_report(run.subject(loaded_snapshot_problems(run.checkpoint)))
+    is_newest = run.version == run.checkpoint.newest_version
+    problems = loaded_snapshot_problems(run.checkpoint) if is_newest else ()
+    return info_report(run.subject(problems))
 
 
 def info_report(subject: Subject) -> Report:

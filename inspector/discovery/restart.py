@@ -11,6 +11,9 @@
   releases fail. RocksDB up to 3.4 loads the zip of the very version, as it writes no changelogs.
 * RocksDB opens the tables of a snapshot without reading their blocks of rows: one that is damaged
   is no reason to go back to an older snapshot, and stops the batch that reads it, if any does.
+* RocksDB opens a snapshot with its own files, ``CURRENT`` and ``MANIFEST``, which have to be whole
+  and of the tables that are there. One that it refuses is as one that cannot be read. Tables that
+  its MANIFEST does not list it deletes, and the query restarts without their rows.
 * With checkpoint format 2, Spark 4.0 gives a zip the number v2, which later releases refuse
   (``RocksDBCheckpointMetadata.readFromFile``).
 * Without ``metadata`` a query gets another id; from 4.2 on it does not start, if there are entries

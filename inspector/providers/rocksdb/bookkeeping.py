@@ -25,6 +25,7 @@ CURRENT = "CURRENT"
 _MANIFEST = re.compile(r"MANIFEST-[0-9]+")
 _LOG = re.compile(r"[0-9]+\.log")
 _TABLE = re.compile(r"([0-9]{1,19})\.sst")
+_MOST_BYTES = 8 << 20  # of a MANIFEST that is read; Spark's have some kilobytes
 _SHOWN = 60  # characters of what CURRENT says
 
 
@@ -85,6 +86,8 @@ def compare_tables(
     ``name`` and ``content`` are those of the MANIFEST, no text and no bytes if there is none.
     ``listed`` are pairs of a table's name on the storage and its entry in ``metadata``.
     """
+    if len(content) > _MOST_BYTES:
+        return Bookkeeping(manifest=name)
     by_number: dict[int, tuple[str, object]] = {}
     for path, fields in listed:
         match = _TABLE.fullmatch(str(fields.get("localFileName")).rpartition("/")[2])

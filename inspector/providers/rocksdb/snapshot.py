@@ -51,6 +51,7 @@ _SHOWN_OF_NAME = 60
 _LOCAL_HEADER = struct.Struct("<I22xHH")  # before an entry: signature, bytes of name and extra
 _LOCAL_SIGNATURE, _ENCRYPTED = 0x04034B50, 1
 _MOST_CHECKED = 4 << 20  # raw bytes of the entries of a zip that are all read
+_MOST_TABLES = 1_000  # tables of a snapshot whose ends are read for the restart alone
 _TAIL_BYTES = 1 << 13  # bytes at the end of a table that hold its properties, as a rule
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError)
 
@@ -343,7 +344,7 @@ def check_snapshot(storage: Storage, file: StoreFile, files: Sequence[StoreFile]
     bookkeeping = snapshot.bookkeeping
     if bookkeeping.refusal is not None:
         raise bookkeeping.refusal.at(file.path)
-    for table, of_table in tables:
+    for table, of_table in tables[:_MOST_TABLES]:
         if table.name in bookkeeping.unique_ids:
             try:
                 stored = Table(_Tail(storage, of_table), of_table.path).properties.stored

@@ -184,3 +184,9 @@ def test_any_entries_are_read_or_a_typed_error(
     )
     with suppress(DecodeError):
         read_snapshot(storage, file)
+
+
+def test_a_manifest_above_the_limit_is_not_judged() -> None:
+    large = b"\xff\x7f" + b"\x80\x80\x80\x05" + bytes(5 << 21)
+    found = compare_tables("M", manifest([large]), [listed(8, 50)])
+    assert (found.refusal, found.unlisted) == (None, frozenset())
