@@ -19,6 +19,7 @@ from inspector.findings import restart_judgement as judgement
 from inspector.findings.finding import Finding
 from inspector.findings.restart_rules import RELEASES, RULES, Restarts, release_of
 from inspector.findings.verdict import Cause, Level, level_of
+from inspector.model import UNLISTED
 from inspector.operators.transform_with_state import TTL_FIELD
 from inspector.quantities import capitalise
 from inspector.render import tabular as t
@@ -106,7 +107,9 @@ def preflight(
     ordered = sorted(lines, key=lambda line: (-line.rule.verdict.rank, line.rule.informs))
     findings = [_finding(line) for line in ordered if line.rule.verdict is not Restarts.OK]
     new_problems = new_opened.listed if new_opened is not None else ()
-    subject = run.subject((*of_snapshots, *new_problems))
+    # A line says what Spark refuses; of rows that it loses without an error only a problem does.
+    lost = [problem for problem in of_snapshots if problem.slug == UNLISTED]
+    subject = run.subject((*lost, *new_problems))
     counts = Counter(line.rule.verdict for line in lines)
     summary = {
         "new_checkpoint": None if new_opened is None else new_opened.checkpoint.root,
