@@ -161,8 +161,8 @@ class Runs:
             writer = writer.format("json").option("path", str(live / "out"))
         else:
             writer = writer.format(shape.sink).queryName(f"q{uuid.uuid4().hex}")
-        if SINK_EVOLUTION in shape.confs and hasattr(writer, "name"):
-            writer = writer.name("sink_0")
+        if confs.get(SINK_EVOLUTION) == "true":  # PySpark 4.3 itself cannot name a sink
+            writer._jwrite = writer._jwrite.name("sink_0")
         writer = writer.option("checkpointLocation", (live / name).as_uri())
         query = writer.trigger(availableNow=True).start()
         if not query.awaitTermination(PATIENCE_S):
@@ -242,13 +242,8 @@ def answers(checkpoint: Path, release: tuple[int, ...], confs: Mapping[str, str]
     from inspector import api
     from inspector.model import Certainty
 
-    text = ".".join(map(str, release))
     report = api.audit(str(checkpoint))
     restart = report.verdict.restart if report.verdict else None
-    checked = api.preflight(str(checkpoint), str(checkpoint), conf=dict(confs), to_spark=text)
-    lines = [row for row in checked.primary.rows if row["rule"][:4] in ("SS48", "SS49", "SS42")]
-    refused = any(row["verdict"] == "refused" for row in lines)
-    doubted = any(row["verdict"] == "unknown" and row["rule"] in _OPEN for row in lines)
     damage = [
         finding.kind.id
         for finding in report.findings
@@ -256,13 +251,32 @@ def answers(checkpoint: Path, release: tuple[int, ...], confs: Mapping[str, str]
     ]
     return {
         "audit": _answer(restart, release, confs),
-        "preflight": "no" if refused else "unknown" if doubted else "yes",
+        "preflight": _preflight_answer(checkpoint, release, confs),
         "sentence": restart.sentence if restart else "",
         "info": str(api.info(str(checkpoint)).summary.get("restart", "")),
         "file": restart.obstacles[0].name if restart and restart.obstacles else "",
         "findings": sorted(set(damage)),
         "level": report.verdict.level.name if report.verdict else "",
     }
+
+
+def _preflight_answer(checkpoint: Path, release: tuple[int, ...], confs: Mapping[str, str]) -> str:
+    """Return what ``preflight`` says of a checkpoint and itself: yes, no or unknown."""
+    from inspector import api
+
+    try:
+        report = api.preflight(
+            str(checkpoint),
+            str(checkpoint),
+            conf=dict(confs),
+            to_spark=".".join(map(str, release)),
+        )
+    except api.InspectorError:
+        return "unknown"  # it says that there is nothing to compare
+    rows = report.primary.rows
+    if any(row["verdict"] == "refused" for row in rows):
+        return "no"
+    return "unknown" if any(row["rule"] in _OPEN for row in rows) else "yes"
 
 
 _OPEN = ("SS482",)
