@@ -12,6 +12,17 @@ from inspector.analyses.shared.conclusion import counted_verdict
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.opening import Opened
 from inspector.analyses.shared.options import STORAGE, Option, Options
+from inspector.analyses.shared.rehearsals import (
+    MOST_VERSIONS,
+    TIMEOUT,
+    Snapshot,
+    Store,
+    compared_versions,
+    coverage_of,
+    has_user_code,
+    timeout_ms,
+    timer_clock,
+)
 from inspector.discovery.loaded_snapshots import loaded_snapshot_problems
 from inspector.discovery.query_sources import query_sources
 from inspector.exceptions import CheckpointError
@@ -19,15 +30,16 @@ from inspector.findings import restart_judgement as judgement
 from inspector.findings.finding import Finding
 from inspector.findings.restart_rules import RELEASES, RULES, Restarts, release_of
 from inspector.findings.verdict import Cause, Level, level_of
-from inspector.model import UNLISTED
-from inspector.operators.transform_with_state import TTL_FIELD
+from inspector.light_dataclasses import dataclass, replace
+from inspector.model import UNLISTED, TimeoutKind
+from inspector.operators.group_state import NAMES as GROUP_STATE
+from inspector.operators.transform_with_state import NAMES as TRANSFORM
+from inspector.operators.transform_with_state import TTL_FIELD, Properties
 from inspector.quantities import capitalise
 from inspector.render import tabular as t
 from inspector.render.plain import fields_of
 from inspector.render.report import Report
 
-_TIMEOUT = "timeoutTimestamp"
-_CLOCKS = {TTL_FIELD, _TIMEOUT}  # fields that hold a time: two runs never write the same
 _CLOCK_STORES = ("$procTimers", "$ttl_", "$min_")  # beginnings of stores that hold such times
 
 
@@ -122,7 +134,7 @@ def preflight(
         (PreflightRow.table("what a restart depends on", list(map(_row, ordered))),),
         summary,
         findings=findings,
-        verdict=counted_verdict(findings, subject.problems, _cause(findings)),
+        verdict=counted_verdict(findings, subject.problems, _cause(findings, ordered, release)),
         rules=tuple(rule.kind for rule in RULES if rule.verdict is not Restarts.OK),
     )
 
@@ -143,34 +155,121 @@ def _same_rows(before: Opened, new: Opened) -> judgement.SameRows:
         if before.checkpoint.logs.conf_for(0, judgement.ENCODING).value == judgement.AVRO
         and sides[0][store].value != sides[1][store].value
     }
-    distinct: set[_Store] = set()  # stores of the old query where the fields of each group differ
-    olds, unread_before = _rehearsed_rows(before, groups, evolved, distinct)
-    news, unread = _rehearsed_rows(new, groups, evolved, set())
-    rows, keys, values = {}, {}, {}
-    for store in sides[1].keys() | (olds.keys() & news.keys()):
-        old_rows, new_rows = olds.get(store, Counter()), news.get(store, Counter())
-        rows[store] = old_rows.total()
-        keys[store] = len({key for key, _ in old_rows} ^ {key for key, _ in new_rows})
-        differing = (old_rows - new_rows) | (new_rows - old_rows)
-        values[store] = len({key for key, _ in differing}) - keys[store]
-    indistinct = groups.keys() - distinct
+    distinct: set[Store] = set()  # stores of the old query where the fields of each group differ
+    old_history = _rehearsed_history(before, groups, evolved, distinct)
+    new_history = _rehearsed_history(new, groups, evolved, set())
+    newest = old_history[before.checkpoint.newest_version]
+    unread = newest.unread or new_history[new.checkpoint.newest_version].unread
+    kinds = _timer_kinds((before, old_history), (new, new_history))
+    stores = sides[1].keys() | {s for rows in old_history.values() for s in rows.counts}
+    rows = {store: newest.counts.get(store, Counter()).total() for store in stores}
+    if not any(rows.values()):  # a time jump at the end may have removed all rows
+        for of_version in old_history.values():
+            rows = {s: max(n, of_version.counts.get(s, Counter()).total()) for s, n in rows.items()}
+    keys, values, timers = ({store: set[str]() for store in stores} for _ in range(3))
+    for versions in compared_versions(before.checkpoint, new.checkpoint):
+        if versions[0] not in old_history or versions[1] not in new_history:
+            continue
+        pair = old_history[versions[0]], new_history[versions[1]]
+        for store in stores:
+            old_rows, new_rows = (side.counts.get(store, Counter()) for side in pair)
+            alone = {key for key, _ in old_rows} ^ {key for key, _ in new_rows}
+            differing = (old_rows - new_rows) | (new_rows - old_rows)
+            keys[store] |= alone
+            values[store] |= {key for key, _ in differing}
+            of_timers = [side.timers.get(store, {}) for side in pair]
+            shared = of_timers[0].keys() & of_timers[1].keys()
+            moved = {key for key in shared if of_timers[0][key] != of_timers[1][key]}
+            kind = kinds.get(store[0])
+            if kind is TimeoutKind.EVENT_TIME:
+                values[store] |= moved
+            elif kind is None:
+                timers[store] |= moved
+    coverages = [
+        coverage_of(run.checkpoint, {v: rows.snapshot for v, rows in history.items()}, kinds)
+        for run, history in ((before, old_history), (new, new_history))
+    ]
+    user_code = {o.operator_id for o in before.checkpoint.query if has_user_code(o)}
+    fired = coverages[0].fired | coverages[1].fired
+    by_clock = {n for n, kind in kinds.items() if kind is TimeoutKind.PROCESSING_TIME} | {
+        o.operator_id for o in before.checkpoint.query if o.processor and _is_by_clock(o.processor)
+    }
     return judgement.SameRows(
-        _side(before), rows, keys, values, indistinct, unread_before or unread
+        _side(before),
+        rows,
+        {store: len(of) for store, of in keys.items()},
+        {store: len(of - keys[store]) for store, of in values.items()},
+        groups.keys() - distinct,
+        unread,
+        timers={store: len(of) for store, of in timers.items()},
+        unread_operators=user_code - coverages[0].read_back - coverages[1].read_back,
+        unfired_operators={
+            number: number in by_clock
+            for number in (coverages[0].timed | coverages[1].timed) - fired
+        },
     )
 
 
-_Store = tuple[int, str]
+def _is_by_clock(processor: Properties) -> bool:
+    return "processing" in (processor.time_mode or "").lower()
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """The live rows of one state version of a rehearsal."""
+
+    counts: Mapping[Store, Counter[tuple[str, str]]]  # number of rows by key and value as texts
+    timers: Mapping[Store, Mapping[str, int]]  # timers of group states by the text of the key
+    snapshot: Snapshot
+    unread: str  # a sentence on why not all rows could be read; "" if all were read
+
+
+def _rehearsed_history(
+    run: Opened,
+    groups: Mapping[Store, Sequence[Sequence[Sequence[int]]]],  # fields of one name and type
+    # the fields that both schemas of a store have whose values Avro resolves
+    evolved: Mapping[Store, Collection[str]],
+    distinct: set[Store],  # gets the stores with a row in which the fields of each group differ
+) -> dict[int, _Rows]:
+    """Return the rows of a rehearsal by state version; only the newest may be unreadable."""
+    newest = run.checkpoint.newest_version
+    versions = range(1, newest) if newest <= MOST_VERSIONS else ()
+    history = {}
+    for version in versions:
+        if run.checkpoint.clock(version) is not None:
+            options = replace(run.options, state_version=version)
+            at_version = Opened.at(run.checkpoint, version, options, run.engine)
+            rows = _rehearsed_rows(at_version, groups, evolved, distinct)
+            if not rows.unread:
+                history[version] = rows
+    return {**history, newest: _rehearsed_rows(run, groups, evolved, distinct)}
+
+
+def _timer_kinds(
+    *sides: tuple[Opened, Mapping[int, _Rows]],
+) -> dict[int, TimeoutKind | None]:
+    """Return the clock that the timers of each group state follow; None if it is not known."""
+    kinds: dict[int, TimeoutKind | None] = {}
+    for run, history in sides:
+        stores = {store for rows in history.values() for store in rows.timers}
+        for store in sorted(stores):
+            timers = (t for rows in history.values() for t in rows.timers.get(store, {}).values())
+            kind = run.options.timeout_kind or timer_clock(run.checkpoint, timers)
+            kinds[store[0]] = kinds.get(store[0]) or kind
+    return kinds
 
 
 def _rehearsed_rows(
     run: Opened,
-    groups: Mapping[_Store, Sequence[Sequence[Sequence[int]]]],  # fields of one name and type
-    # those that both schemas of a store have whose values Avro resolves
-    evolved: Mapping[_Store, Collection[str]],
-    distinct: set[_Store],  # gets the stores with a row in which the fields of each group differ
-) -> tuple[dict[_Store, Counter[tuple[str, str]]], str]:
-    """How often each key and value is there by store, and why not all rows could be read or ""."""
-    stores: dict[_Store, Counter[tuple[str, str]]] = {}
+    groups: Mapping[Store, Sequence[Sequence[Sequence[int]]]],
+    evolved: Mapping[Store, Collection[str]],
+    distinct: set[Store],
+) -> _Rows:
+    """Return the rows of one state version, with the arguments of :func:`_rehearsed_history`."""
+    counts: dict[Store, Counter[tuple[str, str]]] = {}
+    timers: dict[Store, dict[str, int]] = {}
+    snapshot: dict[Store, dict[str, tuple[Any, Any]]] = {}
+    names = {o.operator_id: o.name for o in run.checkpoint.query}
     report = live_rows(run, raw=True)
     for row in report.primary.rows:
         store = (row["operator_id"], row["store_name"])
@@ -178,6 +277,8 @@ def _rehearsed_rows(
         if all(map(_differ, pair, groups.get(store, ((), ())))):
             distinct.add(store)
         words = [row["key_hex"], row["value_hex"]]
+        name = names.get(store[0])
+        clocks = {TIMEOUT} if name in GROUP_STATE else {TTL_FIELD} if name in TRANSFORM else set()
         if store in evolved:
             shared = evolved[store]
             # A whole number is that which Avro may promote it to.
@@ -187,13 +288,18 @@ def _rehearsed_rows(
                 if name in shared
             }
         elif store[1].startswith(_CLOCK_STORES) or (
-            isinstance(pair[1], dict) and not _CLOCKS.isdisjoint(pair[1])
+            isinstance(pair[1], dict) and not clocks.isdisjoint(pair[1])
         ):
             words = [_without_clock(word, store[1]) for word in pair]
         key, value = (json.dumps(word, default=str) for word in words)
-        stores.setdefault(store, Counter())[key, value] += 1
+        counts.setdefault(store, Counter())[key, value] += 1
+        timer = timeout_ms(pair[1]) if name in GROUP_STATE else None
+        if timer is not None:
+            timers.setdefault(store, {})[key] = timer
+        snapshot.setdefault(store, {})[str(row["key_hex"])] = pair
     is_whole = level_of((), report.problems) is not Level.UNREADABLE
-    return stores, "" if is_whole else f"{run.checkpoint.root} cannot be read as a whole."
+    unread = "" if is_whole else f"{run.checkpoint.root} cannot be read as a whole."
+    return _Rows(counts, timers, snapshot, unread)
 
 
 def _differ(row: Any, groups: Sequence[Sequence[int]]) -> bool:
@@ -209,7 +315,7 @@ def _without_clock(word: Any, store: str) -> Any:
     # In a timer and in the index of a TTL whole numbers are such times.
     integers = store.startswith(_CLOCK_STORES)
     return [
-        value is not None and value > 0 if name == _TIMEOUT else value
+        value is not None and value > 0 if name == TIMEOUT else value
         for name, value in word.items()
         if name != TTL_FIELD and not (integers and isinstance(value, int))
     ]
@@ -234,12 +340,67 @@ def _finding(line: judgement.Line) -> Finding:
     return Finding(kind, *of, severity=kind.severity)
 
 
-def _cause(findings: Sequence[Finding]) -> Cause | None:
+def _cause(
+    findings: Sequence[Finding], lines: Sequence[judgement.Line], release: str
+) -> Cause | None:
+    """Return the first screen's sentence: what Spark will do, and what is certain besides."""
     if not findings:
         return None
-    first = findings[0]
-    sentence = f"{capitalise(first.kind.title)}: {first.cause}"
+    first, line = findings[0], lines[0]
+    verdict = line.rule.verdict
+    if verdict is Restarts.REFUSED:
+        error = f" Spark {release} raises {line.rule.error}." if line.rule.error else ""
+        sentence = f"Spark will refuse to start: {_refusal(line)}.{error}"
+    elif verdict is Restarts.SILENT:
+        sentence = f"Spark will start, and its results will be wrong. {_doubt(first)}"
+    elif verdict is Restarts.UNKNOWN:
+        sentence = f"Whether the restart is right is not known. {_doubt(first)}"
+    else:
+        sentence = ""
+    ignored = [line for line in lines if line.rule.verdict is Restarts.IGNORED]
+    if verdict is not Restarts.REFUSED and ignored:
+        kept = ", ".join(f"{o.item}={o.new} (it keeps {o.old or 'its default'})" for o in ignored)
+        sentence = f"{sentence} Spark will ignore {kept}.".lstrip()
     return Cause(first, sentence, None, None, None, f"{first.next_step}.", first.command)
+
+
+def _doubt(finding: Finding) -> str:
+    return f"{capitalise(finding.kind.title)}: {finding.cause}"
+
+
+def _refusal(line: judgement.Line) -> str:
+    """Return why Spark refuses, with both sides if the line has them; no full stop."""
+    if line.rule.about in _PARTS and line.old and line.new:
+        part, old, new = _PARTS[line.rule.about], line.old, line.new
+        names = [_names_of(side) for side in (old, new)]
+        if names[0] != names[1]:
+            old, new = names
+        return f"the new {part} ({new}) does not match the state's ({old})"
+    sides = [f"{side} {word}" for side, word in ((line.old, "before"), (line.new, "now")) if side]
+    where = f": {', '.join(sides)}" if sides else ""
+    return f"{line.rule.kind.title} ({line.item}{where})"
+
+
+_PARTS = {
+    "key-schema": "key",
+    "value-schema": "value",
+    "operators": "list of stateful operators",
+    "variable-kind": "kind of the state variable",
+    "time-mode": "time mode",
+    "output-mode": "output mode",
+}
+"""Things that two checkpoints have: what a rule compares -> its name in a sentence."""
+
+
+def _names_of(fields: str) -> str:
+    """Return the names of the fields in a text such as ``date date, id struct<a: int>``."""
+    names, depth, start = [], 0, 0
+    for place, letter in enumerate(f"{fields},"):
+        depth += (letter in "<(") - (letter in ">)")
+        if letter == "," and depth == 0:
+            names.append(fields[start:place].strip().partition(" ")[0])
+            start = place + 1
+    return ", ".join(names)
 
 
 def _row(line: judgement.Line) -> PreflightRow:

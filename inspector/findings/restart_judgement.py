@@ -21,7 +21,7 @@ from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.query_sources import FILES, KAFKA, NO_OFFSET, QuerySource
 from inspector.discovery.restart import restart_of
 from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, rule_of
-from inspector.light_dataclasses import dataclass, replace
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import Problem
 from inspector.operators.aggregation import UNNAMED
 from inspector.operators.rule import WATERMARK_KEY
@@ -82,6 +82,14 @@ _DOUBTS = {
     "value-buffer": "The bytes of the buffers differ, which another order in a set does too.",
 }
 """What another value does not show."""
+_UNKNOWN_CLOCK = (
+    "The timers differ, and the files do not show whether they follow event time or processing "
+    "time. Rehearse with event times that are years before today."
+)
+_BY_CLOCK = (
+    "The timers follow processing time: for the rehearsal, give both queries a timeout that is "
+    "shorter than the time between two inputs."
+)
 _OVERWRITTEN = {"first": "last"}
 """Buffers of which an aggregate of the other name replaces whatever the first one kept."""
 
@@ -152,6 +160,13 @@ class SameRows:
     # operators and stores with fields of one name and type that no row tells apart
     indistinct: Collection[tuple[int, str]]
     unread: str = ""  # why the states could not be read; "" if they could
+    # keys with another timer, of timers that follow a clock that the files do not show
+    timers: Mapping[tuple[int, str], int] = field(default_factory=dict)
+    # ids of operators with code of the user of which no batch read a key back
+    unread_operators: Collection[int] = ()
+    # ids of operators with timers or a watermark where nothing fired and nothing was evicted;
+    # True if the timers follow processing time
+    unfired_operators: Mapping[int, bool] = field(default_factory=dict)
 
     def obstacle(self, production: Side, new: Side) -> str:
         """Why the states say nothing about a change, a sentence; "" if they do."""
@@ -410,20 +425,58 @@ class Preflight:
                 sum(counts[store] for store in stores)
                 for counts in (states.rows, states.keys, states.values)
             )
-            doubt = next(filter(None, (_DOUBTS.get(f.rule.about) for f in of_operator)), "")
-            conf = _FORMATS.get(name, "")
-            if states.old.confs.get(conf) != new.confs.get(conf):
-                doubt = f"NEW was made with another {conf}."
-            elif {"source-added", "source-removed"} & abouts == {"source-added"}:
-                doubt = "The source that was added brings rows of its own."
-            elif number in delays or is_later:
-                doubt = "Another delay of the watermark may be why."
-            elif keys:
-                doubt = ""
-            item, differing = f"state of operator {number} ({name})", keys + values
+            moved = sum(states.timers.get(store, 0) for store in stores)
+            is_late = number in delays or is_later
+            doubt = self._doubt(new, name, of_operator, abouts, is_late=is_late, has_keys=keys > 0)
+            if moved and not keys + values:
+                doubt = _UNKNOWN_CLOCK
+            item, differing = f"state of operator {number} ({name})", keys + values or moved
             about = ("state-unclear" if doubt else "state-other") if differing else "state-same"
             sides, detail = (f"{rows} rows", f"{differing} keys differ"), doubt if differing else ""
             yield self._line(item, about, *sides, detail=detail, store=(number, None))
+            if about == "state-same":
+                yield from self._unseen(states, number, name)
+
+    def _doubt(
+        self,
+        new: Side,
+        name: str,
+        of_operator: Sequence[Line],
+        abouts: Collection[str],
+        *,
+        is_late: bool,
+        has_keys: bool,
+    ) -> str:
+        """Return why other state of an operator may not be other logic; "" if nothing else is."""
+        conf, confs = _FORMATS.get(name, ""), self._states.old.confs if self._states else {}
+        if confs.get(conf) != new.confs.get(conf):
+            return f"NEW was made with another {conf}."
+        if {"source-added", "source-removed"} & set(abouts) == {"source-added"}:
+            return "The source that was added brings rows of its own."
+        if is_late:
+            return "Another delay of the watermark may be why."
+        if has_keys:
+            return ""
+        return next(filter(None, (_DOUBTS.get(line.rule.about) for line in of_operator)), "")
+
+    def _unseen(self, states: SameRows, number: int, name: str) -> Iterator[Line]:
+        """Yield a line for each part of an operator's logic that the rehearsals did not run."""
+        of_operator, subject = f"operator {number} ({name})", (number, None)
+        if number in states.unread_operators:
+            yield self._line(
+                f"existing state of {of_operator}",
+                "rehearsal-unread",
+                detail="No batch after the first changed a key that was there.",
+                store=subject,
+            )
+        if number in states.unfired_operators:
+            is_by_clock = states.unfired_operators[number]
+            yield self._line(
+                f"timers and eviction of {of_operator}",
+                "rehearsal-unfired",
+                detail=_BY_CLOCK if is_by_clock else "",
+                store=subject,
+            )
 
     def _in_both(self, new: Side) -> list[tuple[Operator, Operator]]:
         """The operators of one number and name that both queries have."""
@@ -598,11 +651,11 @@ def _without_key(schema: StateSchema, version: str | None) -> StateSchema:
 
 def _fields(schema: StructType, within: str = "") -> Iterator[tuple[str, StructField]]:
     """All fields by their names, those within structs too."""
-    for field in schema.fields:
-        yield within + field.name, field
-        inner = storage_type(field.data_type)
+    for column in schema.fields:
+        yield within + column.name, column
+        inner = storage_type(column.data_type)
         if isinstance(inner, StructType):
-            yield from _fields(inner, f"{within}{field.name}.")
+            yield from _fields(inner, f"{within}{column.name}.")
 
 
 def _names(schema: StructType) -> list[str]:

@@ -180,6 +180,8 @@ RULES: tuple[RestartRule, ...] = (
     RestartRule("SS496", "state-same", _OK),
     RestartRule("SS497", "state-other", _SILENT),
     RestartRule("SS498", "state-unclear", _UNKNOWN),
+    RestartRule("SS475", "rehearsal-unread", _UNKNOWN),
+    RestartRule("SS476", "rehearsal-unfired", _UNKNOWN),
     # The checkpoint itself
     RestartRule("SS480", "restorable", _OK),
     RestartRule("SS481", "not-restorable", _REFUSED),

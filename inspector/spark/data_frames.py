@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 import tempfile
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Union
 
 from inspector import api
 from inspector.analyses.shared.data_tables import plan_table
 from inspector.analyses.shared.declare import DataTable, TableOptions
-from inspector.discovery.query_sources import STAND_IN
+from inspector.checkpoint.logs import COMMITS
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.query_sources import STAND_IN, query_sources
 from inspector.engines.spark import SparkEngine
+from inspector.exceptions import InspectorError
 from inspector.model import ProblemMode
 
 if TYPE_CHECKING:
@@ -24,7 +29,10 @@ if TYPE_CHECKING:
 FAILFAST = ProblemMode.FAILFAST.value
 
 StartQuery = Callable[..., "StreamingQuery"]
+Inputs = Union["DataFrame", Sequence["DataFrame"]]
 _ALONE = "rows"
+_IDLE_BATCHES = 3  # batches without data after which a query is known to begin them for ever
+_POLL_S = 0.2  # seconds between two looks at the commits
 
 _ARGUMENTS = """
 
@@ -91,19 +99,27 @@ def on(spark: SparkSession, options: api.Options | None) -> api.Options:
 
 def rehearse(
     start_query: StartQuery,
-    rows: DataFrame | Mapping[str, DataFrame],
+    rows: Inputs | Mapping[str, Inputs],
     folder: str | Path | None = None,
 ) -> str:
-    """Run a query on a few rows, and give the checkpoint that it made, for ``preflight``.
+    """Run a query on a few inputs, and return the checkpoint that it made, for ``preflight``.
 
     ::
 
         def test_the_change_can_go_on(spark, tmp_path):
-            rows = spark.createDataFrame([("a", 1)], "user string, amount long")
-            new = inspector.spark.rehearse(start_orders, rows, tmp_path / "new")
-            before = inspector.spark.rehearse(start_old_orders, rows, tmp_path / "before")
+            schema = "user string, amount long, at timestamp"
+            inputs = [
+                spark.createDataFrame(rows, schema)
+                for rows in (FIRST, SAME_USERS_AGAIN, ONE_A_YEAR_LATER, ONE_A_DAY_AFTER_THAT)
+            ]
+            new = inspector.spark.rehearse(start_orders, inputs, tmp_path / "new")
+            before = inspector.spark.rehearse(start_old_orders, inputs, tmp_path / "before")
             report = api.preflight("s3a://bucket/checkpoints/orders", new, before=before)
             assert report.summary["verdict"] in ("ok", "ignored")
+
+    Each DataFrame of a list is one batch. Give at least two over the same keys, so that the query
+    reads state back, and two last ones whose event times are later than every timer and window, so
+    that timers fire and rows are evicted. ``preflight`` says ``unknown`` of code that did not run.
 
     The rows are written to files and read as a stream, in place of the query's own sources, so that
     preflight compares the number of sources and not their kinds. The folder of the files is named
@@ -111,30 +127,103 @@ def rehearse(
 
     Args:
         start_query: starts the query as production does and returns it: it is called with the
-            streaming DataFrame (of several inputs, with each under its name, in the order in
-            which they are given) and ``checkpoint=``, the path for ``checkpointLocation``.
-        rows: of its input, or of each of its inputs by the name of the parameter.
+            streaming DataFrame (of several sources, with each under its name, in the order in
+            which they are given) and ``checkpoint=``, the path for ``checkpointLocation``. It is
+            called again with the same arguments if the query has ended, as with
+            ``availableNow``, and before each further input of a query with several sources.
+        rows: of its source, or of each of its sources by the name of the parameter: a DataFrame
+            for one batch, or a list of them.
         folder: where rows and checkpoint are kept, on storage that Spark's executors see; by
             default a new temporary one, which nobody removes.
 
     Returns:
         The path of the checkpoint, with at least one batch committed (StreamingQueryException).
+
+    Raises:
+        ValueError: there is no input, or the sources have different numbers of inputs.
     """
     location = Path(tempfile.mkdtemp(prefix="rehearsal-") if folder is None else folder).resolve()
-    inputs = dict(rows) if isinstance(rows, Mapping) else {_ALONE: rows}
-    streams: dict[str, DataFrame] = {}
-    for name, frame in inputs.items():
-        digest = hashlib.sha256(repr((frame.schema, sorted(map(repr, frame.collect())))).encode())
-        path = str(location / f"{STAND_IN}{name}-{digest.hexdigest()[:12]}")
-        frame.coalesce(1).write.parquet(path)
-        streams[name] = frame.sparkSession.readStream.schema(frame.schema).parquet(path)
+    by_name = rows if isinstance(rows, Mapping) else {_ALONE: rows}
+    inputs = {
+        name: list(frames) if isinstance(frames, Sequence) else [frames]
+        for name, frames in by_name.items()
+    }
+    counts = {len(frames) for frames in inputs.values()}
+    if len(counts) != 1 or 0 in counts:
+        numbers = ", ".join(f"{name}: {len(frames)}" for name, frames in inputs.items())
+        raise ValueError(
+            f"got these numbers of inputs: {numbers or 'none'}; expected the same number, at least "
+            "1, for each source. A source without rows in a batch takes an empty DataFrame."
+        )
+    folders = {name: f"{location / STAND_IN}{name}-{_digest(of)}" for name, of in inputs.items()}
     checkpoint = str(location / "checkpoint")
-    query = _start(start_query, streams, checkpoint)
+    streams: dict[str, DataFrame] = {}
+    query: Any = None
     try:
-        query.processAllAvailable()
+        for step in range(counts.pop()):
+            if query is not None and len(inputs) > 1:
+                query.stop()  # else a batch may begin between the files of two sources
+            for name, frames in inputs.items():
+                frames[step].coalesce(1).write.mode("append").parquet(folders[name])
+            if not streams:
+                for name, (first, *_) in inputs.items():
+                    reader = first.sparkSession.readStream.schema(first.schema)
+                    streams[name] = reader.parquet(folders[name])
+            if query is None or not query.isActive:
+                query = _start(start_query, streams, checkpoint)
+            _wait(query, checkpoint, step)
     finally:
-        query.stop()
+        if query is not None:
+            query.stop()
     return checkpoint
+
+
+def _digest(frames: Sequence[DataFrame]) -> str:
+    """Return a name for the rows of the inputs of a source."""
+    # That of a single input is the one that earlier releases gave.
+    texts = [repr((frame.schema, sorted(map(repr, frame.collect())))) for frame in frames]
+    text = texts[0] if len(texts) == 1 else repr(texts)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _wait(query: Any, checkpoint: str, step: int) -> None:
+    """Wait until a query has committed an input, and the batches without data that follow it."""
+    errors: list[BaseException] = []
+
+    def process() -> None:
+        try:
+            query.processAllAvailable()
+        except BaseException as error:  # noqa: BLE001 - raised below, in the caller's thread
+            errors.append(error)
+
+    # With a timeout by processing time Spark begins batches without data for ever, and
+    # processAllAvailable never returns. It does when the query is stopped.
+    thread = threading.Thread(target=process, daemon=True)
+    thread.start()
+    while thread.is_alive() and _batches_since(checkpoint, step) < _IDLE_BATCHES:
+        thread.join(_POLL_S)
+    if errors:
+        raise errors[0]
+
+
+def _batches_since(checkpoint: str, step: int) -> int:
+    """Return the number of batches committed after the one that read an input; 0 if unknown."""
+    storage = Storage(checkpoint)
+    try:
+        batches = sorted(
+            int(entry.name) for entry in storage.list(COMMITS) if entry.name.isdecimal()
+        )
+        done = [batch for batch in batches[-_IDLE_BATCHES - 1 :] if _has_read(storage, batch, step)]
+    except (InspectorError, OSError):
+        return 0  # nothing is committed yet
+    return max(0, len(done) - 1)
+
+
+def _has_read(storage: Storage, batch: int, step: int) -> bool:
+    """Return True if the offsets of a batch include the file of an input for every source."""
+    offsets = [source.offset for source in query_sources(storage, batch)]
+    found = [re.fullmatch(r'\{"logOffset":(\d+)\}', offset or "") for offset in offsets]
+    return bool(found) and all(match and int(match[1]) >= step for match in found)
 
 
 def _start(start_query: StartQuery, streams: Mapping[str, Any], checkpoint: str) -> Any:

@@ -1,0 +1,264 @@
+"""The history of a rehearsal: which operators read state back, fired timers or evicted rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.light_dataclasses import dataclass
+from inspector.model import BatchClock, TimeoutKind
+from inspector.operators.group_state import NAMES as GROUP_STATE
+from inspector.operators.rule import WATERMARK_KEY, Clock, RowPart
+from inspector.operators.transform_with_state import TTL_FIELD, Family
+from inspector.sparktypes import StructField
+
+TIMEOUT = "timeoutTimestamp"  # the field of a group state that holds its timer, epoch ms
+EXPIRY = "expiryTimestampMs"  # the field of a timer of transformWithState, epoch ms
+YEAR_MS = 365 * 24 * 3_600_000
+DAY_MS = 24 * 3_600_000  # the time range of a join that a rehearsal is trusted to show
+MOST_VERSIONS = 64  # state versions of one rehearsal that are read
+
+Store = tuple[int, str]  # operator id, store name
+Snapshot = Mapping[Store, Mapping[str, tuple[Any, Any]]]
+"""Live rows of one state version: by store and by the text of the key, the key and the value."""
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What the batches of one rehearsal made each operator do, by operator id."""
+
+    read_back: frozenset[int] = frozenset()  # a later batch with data changed a key that was there
+    # a timer fired, a row was evicted, or a row that the watermark had passed stayed
+    fired: frozenset[int] = frozenset()
+    timed: frozenset[int] = frozenset()  # a timer was set, or the watermark decides which rows stay
+
+
+def has_user_code(operator: Operator) -> bool:
+    """Return True if a function of the user reads the operator's existing state.
+
+    Such a function is that of arbitrary state, a processor, or an aggregate whose buffer is
+    serialized.
+    """
+    if operator.name in GROUP_STATE or operator.processor is not None:
+        return True
+    schemas = operator.schemas.values()
+    return any(field.name == "buf" for schema in schemas for field in schema.value.fields)
+
+
+def timeout_ms(value: Any) -> int | None:
+    """Return the timer in the value of a group state; None if no timer is set."""
+    timeout = value.get(TIMEOUT) if isinstance(value, dict) else None
+    return timeout if isinstance(timeout, int) and timeout > 0 else None
+
+
+def timer_clock(checkpoint: Checkpoint, timers: Iterable[int]) -> TimeoutKind | None:
+    """Return the clock that the timers of a group state follow; None if the files do not show it.
+
+    A timer by processing time is later than the clock of the first batch. A timer by event time
+    requires a watermark, and is set from event times: all timers later than that clock follow it
+    if the watermark is a year or more behind it.
+    """
+    clocks = checkpoint.logs.clocks
+    first = next((clock for batch, clock in clocks.items() if batch == 0), None)
+    if first is not None and first.timestamp_ms is not None:
+        first_ms = first.timestamp_ms
+        if any(timer <= first_ms for timer in timers):
+            return TimeoutKind.EVENT_TIME
+        watermark = max(c.next_watermark_ms or c.watermark_ms or 0 for c in clocks.values())
+        if watermark < first_ms - YEAR_MS:  # 0 without a watermark
+            return TimeoutKind.PROCESSING_TIME
+    return None
+
+
+def compared_versions(before: Checkpoint, new: Checkpoint) -> list[tuple[int, int]]:
+    """Return the pairs of state versions in which both rehearsals had read the same inputs.
+
+    The last pair are the newest versions. It is the only pair if the batches do not correspond.
+    """
+    newest = before.newest_version, new.newest_version
+    flags = [_data_flags(checkpoint) for checkpoint in (before, new)]
+    if not all(flags):
+        return [newest]
+    if list(flags[0].values()) == list(flags[1].values()):
+        return [*zip(flags[0], flags[1], strict=True)]
+    with_data = [[version for version, is_data in side.items() if is_data] for side in flags]
+    pairs = list(zip(*with_data, strict=False)) if len(with_data[0]) == len(with_data[1]) else []
+    return [*(pair for pair in pairs if pair != newest), newest]
+
+
+def _data_flags(checkpoint: Checkpoint) -> dict[int, bool]:
+    """Return whether each batch from the first read new rows, by the version that it made."""
+    newest = checkpoint.newest_version
+    clocks = {version: checkpoint.clock(version) for version in range(1, newest + 1)}
+    if not 0 < newest <= MOST_VERSIONS or None in clocks.values():
+        return {}
+    return {version: _has_data(clock) for version, clock in clocks.items()}
+
+
+def _has_data(clock: BatchClock | None) -> bool:
+    return clock is None or clock.has_new_data is not False  # None: no batch is before it
+
+
+def coverage_of(
+    checkpoint: Checkpoint,
+    snapshots: Mapping[int, Snapshot],  # by state version; versions may be absent
+    kinds: Mapping[int, TimeoutKind | None],  # clocks of group states' timers by operator id
+) -> Coverage:
+    """Return what the batches of a rehearsal made each operator do, as far as its rows show."""
+    read_back, fired, timed = set(), set(), set()
+    for operator in checkpoint.query:
+        number = operator.operator_id
+        if _follows_watermark(operator):
+            timed.add(number)
+        for version, snapshot in snapshots.items():
+            if any(_timers(operator, snapshot)):
+                timed.add(number)
+            previous = {} if version == 1 else snapshots.get(version - 1)
+            clock = checkpoint.clock(version)
+            if previous is None or clock is None:
+                continue
+            is_fired, is_read = _step(operator, previous, snapshot, clock, kinds.get(number))
+            if is_fired:
+                fired.add(number)
+            if is_read:
+                read_back.add(number)
+    return Coverage(frozenset(read_back), frozenset(fired), frozenset(timed))
+
+
+def _follows_watermark(operator: Operator) -> bool:
+    """Return True if logic that no schema shows decides which rows the watermark removes.
+
+    A join has a time range, and an aggregation has an output mode.
+    """
+    if operator.name == "symmetricHashJoin":
+        schemas = operator.schemas.values()
+        fields = [f for s in schemas for f in (*s.key.fields, *s.value.fields)]
+        return any(map(_has_delay, fields))
+    rules = operator.rules.values()
+    return operator.name == "stateStoreSave" and any(
+        rule.expiry is not None and rule.expiry.clock is Clock.WATERMARK for rule in rules
+    )
+
+
+def _of_operator(
+    operator: Operator, snapshot: Snapshot
+) -> Iterator[tuple[str, Mapping[str, tuple[Any, Any]]]]:
+    for (number, store), rows in snapshot.items():
+        if number == operator.operator_id:
+            yield store, rows
+
+
+def _timers(operator: Operator, snapshot: Snapshot) -> Iterator[int]:
+    """Yield the timers that are set in a version."""
+    for store, rows in _of_operator(operator, snapshot):
+        if operator.name in GROUP_STATE:
+            yield from filter(None, (timeout_ms(value) for _, value in rows.values()))
+        elif operator.family(store) is Family.TIMERS:
+            yield from (_expiry_ms(key) for key, _ in rows.values())
+
+
+def _expiry_ms(key: Any) -> int:
+    time = key.get(EXPIRY) if isinstance(key, dict) else None
+    return time if isinstance(time, int) else 0
+
+
+def _step(
+    operator: Operator,
+    previous: Snapshot,
+    snapshot: Snapshot,
+    clock: BatchClock,
+    kind: TimeoutKind | None,
+) -> tuple[bool, bool]:
+    """Return whether a batch fired a timer or evicted a row, and whether it read state back."""
+    if operator.processor is not None:
+        return _processor_step(operator, previous, snapshot, clock)
+    fired, read_back, has_data = False, False, _has_data(clock)
+    thresholds = [clock.time_ms(k) or 0 for k in ([kind] if kind else TimeoutKind)]
+    after = dict(_of_operator(operator, snapshot))
+    for store, rows in _of_operator(operator, previous):
+        for text, row in rows.items():
+            later = after.get(store, {}).get(text)
+            if operator.name not in GROUP_STATE:
+                fired |= later is None or _is_due(operator, store, row, clock)
+                read_back |= has_data and later is not None and later != row
+                continue
+            timer = timeout_ms(row[1])
+            due = [timer is not None and timer < threshold for threshold in thresholds]
+            # A batch with data may call the function for the rows of a key whose timer is due.
+            fired |= all(due) and (not has_data or later in (None, row))
+            read_back |= has_data and not any(due) and later != row
+    return fired, read_back
+
+
+def _is_due(operator: Operator, store: str, row: tuple[Any, Any], clock: BatchClock) -> bool:
+    """Return True if the watermark has passed a row, so that the row shows that it stays."""
+    watermark, rule = clock.watermark_ms or 0, operator.rules.get(store)
+    if operator.name == "symmetricHashJoin":
+        schema = operator.schemas.get(store)
+        columns = schema.value.fields if schema is not None else ()
+        times = [_field_ms(row[1], (i,), 1000) for i, c in enumerate(columns) if _has_delay(c)]
+        return any(time is not None and time + DAY_MS <= watermark for time in times)
+    expiry = rule.expiry if rule is not None else None
+    if expiry is None or expiry.clock is not Clock.WATERMARK:
+        return False
+    part = row[0] if expiry.part is RowPart.KEY else row[1]
+    time = _field_ms(part, expiry.path, expiry.per_ms)
+    return time is not None and time + expiry.delay_ms <= watermark
+
+
+def _has_delay(column: StructField) -> bool:
+    return WATERMARK_KEY in column.metadata
+
+
+def _field_ms(part: Any, path: tuple[int, ...], per_ms: int) -> int | None:
+    """Return the time at a path of ordinals in a decoded row, epoch ms; None if it has none."""
+    for ordinal in path:
+        values = list(part.values()) if isinstance(part, dict) else []
+        part = values[ordinal] if ordinal < len(values) else None
+    if isinstance(part, int):
+        return part // per_ms
+    try:
+        time = datetime.fromisoformat(part.replace("Z", "+00:00"))
+    except (AttributeError, ValueError):  # null, no time, or beyond the years of Python
+        return None
+    return int((time if time.tzinfo else time.replace(tzinfo=timezone.utc)).timestamp() * 1000)
+
+
+def _processor_step(
+    operator: Operator, previous: Snapshot, snapshot: Snapshot, clock: BatchClock
+) -> tuple[bool, bool]:
+    """Return whether a batch fired a timer of a processor, and whether it read state back."""
+    after = dict(_of_operator(operator, snapshot))
+    fired, present, touched = set(), set(), set()
+    for store, rows in _of_operator(operator, previous):
+        family = operator.family(store)
+        later = after.get(store, {})
+        if family is Family.TIMERS:
+            is_event = store.startswith("$event")
+            now = clock.time_ms(TimeoutKind.EVENT_TIME if is_event else TimeoutKind.PROCESSING_TIME)
+            gone = (key for text, (key, _) in rows.items() if text not in later)
+            fired |= {_group(key) for key in gone if _expiry_ms(key) <= (now or 0)}
+        elif family is not None and family.is_variable:
+            present |= {_group(key) for key, _ in rows.values()}
+            for text, row in rows.items():
+                expired = text not in later and _ttl_ms(row[1]) <= (clock.timestamp_ms or 0)
+                if later.get(text) != row and not expired:
+                    touched.add(_group(row[0]))
+    for store, rows in after.items():  # rows that are new, such as another entry of a map
+        family = operator.family(store)
+        if family is not None and family.is_variable:
+            old = previous.get((operator.operator_id, store), {})
+            touched |= {_group(key) for text, (key, _) in rows.items() if text not in old}
+    return bool(fired), _has_data(clock) and bool((touched & present) - fired)
+
+
+def _group(key: Any) -> str:
+    """Return the grouping key within the key of a map entry, a timer or a value."""
+    return repr(key["key"] if isinstance(key, dict) and "key" in key else key)
+
+
+def _ttl_ms(value: Any) -> float:
+    time = value.get(TTL_FIELD) if isinstance(value, dict) else None
+    return time if isinstance(time, int) else float("inf")
