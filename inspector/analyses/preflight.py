@@ -254,8 +254,7 @@ def _timer_kinds(
         stores = {store for rows in history.values() for store in rows.timers}
         for store in sorted(stores):
             timers = (t for rows in history.values() for t in rows.timers.get(store, {}).values())
-            kind = run.options.timeout_kind or timer_clock(run.checkpoint, timers)
-            kinds[store[0]] = kinds.get(store[0]) or kind
+            kinds[store[0]] = kinds.get(store[0]) or timer_clock(run.checkpoint, timers)
     return kinds
 
 

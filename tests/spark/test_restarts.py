@@ -6,6 +6,7 @@ The changes, and the record of all, are those of ``scripts/judge_restarts.py``.
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -98,3 +99,84 @@ def test_rehearsed_inputs_that_change_places_are_seen(spark: Any, tmp_path: Path
     assert api.preflight(old, swapped).summary["verdict"] == "unknown"
     rows = api.preflight(old, swapped, before=old).primary.rows
     assert "SS413" in {row["rule"] for row in rows}
+
+
+def count_rows(events: Any, checkpoint: str, timeout: str, factor: int = 1, delay: int = 1) -> Any:
+    """Start a query with a function that counts the rows of each user."""
+
+    def count(_key: Any, frames: Any, state: Any) -> Any:
+        rows = sum(map(len, frames))
+        if state.hasTimedOut:
+            state.remove()
+        else:
+            state.update((rows + (state.get[0] * factor if state.exists else 0),))
+            if timeout == "EventTimeTimeout":
+                state.setTimeoutTimestamp(state.getCurrentWatermarkMs() + delay * 1000)
+            else:
+                state.setTimeoutDuration(delay * 1000)
+        return iter(())
+
+    watermarked = events.withWatermark("at", "1 hour").groupBy("user")
+    counts = watermarked.applyInPandasWithState(
+        count, "user string", "rows long", "update", timeout
+    )
+    writer = counts.writeStream.outputMode("update").format("noop")
+    return writer.option("checkpointLocation", checkpoint).start()
+
+
+def inputs_of(spark: Any, *days: int) -> list[Any]:
+    """One DataFrame for each day of 2024, all with the same users."""
+    start = datetime(2024, 1, 1, tzinfo=timezone.utc)
+    return [
+        spark.createDataFrame(
+            [(user, start + timedelta(days=day)) for user in "ab"], "user string, at timestamp"
+        )
+        for day in days
+    ]
+
+
+def test_a_rehearsal_of_several_inputs_shows_existing_state_and_timers(
+    spark: Any, tmp_path: Path
+) -> None:
+    start_old = partial(count_rows, timeout="EventTimeTimeout")
+    inputs = inputs_of(spark, 0, 1, 200, 201)
+
+    def rehearsed(name: str, frames: Any, **changes: int) -> str:
+        return inspector.spark.rehearse(partial(start_old, **changes), frames, tmp_path / name)
+
+    old = rehearsed("old", inputs)
+    assert api.preflight(old, rehearsed("same", inputs), before=old).summary["verdict"] == "ok"
+    for name, change in (("factor", {"factor": 10}), ("delay", {"delay": 60})):
+        report = api.preflight(old, rehearsed(name, inputs, **change), before=old)
+        assert report.summary["verdict"] == "silent", name
+    one = [rehearsed(f"one {factor}", inputs[:1], factor=factor) for factor in (1, 10)]
+    report = api.preflight(one[0], one[1], before=one[0])
+    assert report.summary["verdict"] == "unknown"
+    assert {"SS475", "SS476"} <= {row["rule"] for row in report.primary.rows}
+
+
+def test_a_rehearsal_of_timers_by_processing_time_ends(spark: Any, tmp_path: Path) -> None:
+    endless = partial(count_rows, timeout="ProcessingTimeTimeout", delay=3600)
+    old = inspector.spark.rehearse(endless, inputs_of(spark, 0, 1), tmp_path / "old")
+    report = api.preflight(old, old, before=old)
+    assert report.summary["verdict"] == "unknown"
+    assert "SS476" in {row["rule"] for row in report.primary.rows}
+
+
+def test_each_source_needs_as_many_inputs_as_the_others(spark: Any, tmp_path: Path) -> None:
+    frames = inputs_of(spark, 0, 1)
+    with pytest.raises(ValueError, match="a: 2, b: 1; expected the same number"):
+        inspector.spark.rehearse(start, {"a": frames, "b": frames[0]}, tmp_path)
+    with pytest.raises(ValueError, match="rows: 0"):
+        inspector.spark.rehearse(start, [], tmp_path)
+
+
+def test_one_batch_reads_one_input_of_each_source(spark: Any, tmp_path: Path) -> None:
+    def start_union(checkpoint: str, left: Any, right: Any) -> Any:
+        users = left.union(right).groupBy("user").count()
+        writer = users.writeStream.outputMode("update").format("noop")
+        return writer.option("checkpointLocation", checkpoint).start()
+
+    frames = inputs_of(spark, 0, 1, 2)
+    made = inspector.spark.rehearse(start_union, {"left": frames, "right": frames}, tmp_path)
+    assert len(list((Path(made) / "commits").glob("[0-9]*"))) == len(frames)

@@ -1,0 +1,252 @@
+"""``preflight --before``: what the batches of two rehearsals show, without a Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector import api
+from inspector.analyses.preflight import _names_of
+from inspector.analyses.shared.opening import Opened
+from inspector.analyses.shared.rehearsals import (
+    YEAR_MS,
+    compared_versions,
+    has_user_code,
+    timeout_ms,
+    timer_clock,
+)
+from inspector.model import TimeoutKind
+from tests.cases import (
+    GROUP_STATE,
+    USER,
+    Batch,
+    put,
+    user,
+    write_logs,
+    write_operator,
+    write_schema,
+    write_store,
+)
+from tests.cli.support import checkpoint_of, run
+from tests.encode import Record
+
+NOW = 1_795_802_052_000  # the wall clock of the rehearsals
+EVENT = NOW - 2 * YEAR_MS
+LATER = EVENT + 100_000_000
+A, B = user("a"), user("b")
+
+Deltas = Mapping[int, Sequence[Record]]
+FIRST = [put(A, EVENT + 15_000), put(B, EVENT + 16_000)]
+AGAIN = [put(A, EVENT + 20_000, visits=2)]
+FIRED = [(A, None), (B, None)]
+
+
+def rehearsal(
+    root: Path,
+    deltas: Deltas,
+    sources: Sequence[int] = (0, 1, 2, 2),
+    watermarks: Sequence[int] = (0, EVENT, EVENT, LATER),
+) -> str:
+    """Write a rehearsal of a group state: two inputs, a time jump, and a batch without data."""
+    batches = [
+        Batch(watermark, NOW + 1000 * number, source)
+        for number, (watermark, source) in enumerate(zip(watermarks, sources, strict=True))
+    ]
+    write_logs(root, batches, {"shuffle.partitions": "1"})
+    write_operator(root, 0, "applyInPandasWithState", "default", partitions=1)
+    folder = root / "state" / "0" / "0"
+    write_store(
+        folder, {version: deltas.get(version, ()) for version in range(1, len(batches) + 1)}
+    )
+    write_schema(folder, USER, GROUP_STATE)
+    return str(root)
+
+
+FULL: Deltas = {1: FIRST, 2: AGAIN, 4: FIRED}
+
+
+def verdict(old: str, new: str) -> tuple[str, dict[str, str]]:
+    report = api.preflight(old, new, before=old)
+    lines = {str(r["rule"]): str(r["new"]) for r in report.primary.rows if r["verdict"] != "ok"}
+    return str(report.summary["verdict"]), lines
+
+
+def test_the_same_query_rehearsed_in_full_is_ok(tmp_path: Path) -> None:
+    old, new = (rehearsal(tmp_path / name, FULL) for name in ("old", "new"))
+    assert verdict(old, new) == ("ok", {})
+
+
+def test_another_timer_by_event_time_is_silent(tmp_path: Path) -> None:
+    old = rehearsal(tmp_path / "old", {1: FIRST, 2: AGAIN})
+    new = rehearsal(tmp_path / "new", {1: FIRST, 2: [put(A, EVENT + 80_000, visits=2)]})
+    assert verdict(old, new) == ("silent", {"SS497": "1 keys differ"})
+
+
+def test_another_timer_is_seen_where_it_has_fired_at_the_end(tmp_path: Path) -> None:
+    old = rehearsal(tmp_path / "old", FULL)
+    new = rehearsal(tmp_path / "new", {**FULL, 1: [FIRST[0], put(B, EVENT + 61_000)]})
+    assert verdict(old, new) == ("silent", {"SS497": "1 keys differ"})
+
+
+def test_another_value_of_existing_state_is_seen_where_it_is_gone_at_the_end(
+    tmp_path: Path,
+) -> None:
+    old = rehearsal(tmp_path / "old", FULL)
+    new = rehearsal(tmp_path / "new", {**FULL, 2: [put(A, EVENT + 20_000, visits=20)]})
+    assert verdict(old, new) == ("silent", {"SS497": "1 keys differ"})
+
+
+def test_timers_by_processing_time_are_set_or_not(tmp_path: Path) -> None:
+    sides = []
+    for name, delay in (("old", 15_000), ("new", 15_777)):
+        deltas = {1: [put(A, NOW + delay)], 2: [put(A, NOW + 1000 + delay, visits=2)]}
+        sides.append(rehearsal(tmp_path / name, deltas, watermarks=(0, 0, 0, 0)))
+    found, lines = verdict(*sides)
+    assert (found, set(lines)) == ("unknown", {"SS476"})  # they are equal, and none has fired
+    unset = {1: [put(A, -1)], 2: [put(A, -1, 2)]}
+    without = rehearsal(tmp_path / "without", unset, watermarks=(0, 0, 0, 0))
+    assert verdict(sides[0], without)[0] == "silent"
+
+
+def test_timers_of_an_unknown_clock_that_differ_are_unknown(tmp_path: Path) -> None:
+    # The event time is that of the wall clock, so that the timers may follow either.
+    marks = (0, NOW - 5000, NOW - 5000, NOW - 5000)
+    sides = [
+        rehearsal(tmp_path / str(delay), {1: [put(A, NOW + delay)]}, watermarks=marks)
+        for delay in (15_000, 60_000)
+    ]
+    report = api.preflight(sides[0], sides[1], before=sides[0])
+    assert report.summary["verdict"] == "unknown"
+    (line,) = [row for row in report.primary.rows if row["rule"] == "SS498"]
+    assert "event times that are years before today" in str(line["spark"])
+    assert "SS498" not in verdict(sides[0], sides[0])[1]
+
+
+def test_state_that_no_batch_reads_back_is_unknown(tmp_path: Path) -> None:
+    old, new = (rehearsal(tmp_path / name, {1: FIRST, 4: FIRED}) for name in ("old", "new"))
+    report = api.preflight(old, new, before=old)
+    (line,) = [row for row in report.primary.rows if row["verdict"] != "ok"]
+    assert (line["rule"], line["verdict"], line["operator_id"]) == ("SS475", "unknown", 0)
+    assert "at least two inputs that have the same keys" in str(line["what_to_do"])
+
+
+def test_timers_that_never_fire_are_unknown(tmp_path: Path) -> None:
+    old, new = (rehearsal(tmp_path / n, {1: FIRST, 2: AGAIN}, watermarks=(0,) * 4) for n in "ab")
+    assert verdict(old, new) == ("unknown", {"SS476": "None"})
+
+
+def test_a_timer_that_fires_and_leaves_the_state_has_fired(tmp_path: Path) -> None:
+    old = rehearsal(tmp_path / "old", {1: FIRST, 2: AGAIN})
+    assert verdict(old, old) == ("ok", {})
+
+
+def test_a_function_without_timers_needs_no_time_jump(tmp_path: Path) -> None:
+    deltas = {1: [put(A, -1)], 2: [put(A, -1, visits=2)]}
+    old = rehearsal(tmp_path / "old", deltas, watermarks=(0,) * 4)
+    assert verdict(old, old) == ("ok", {})
+
+
+@pytest.mark.parametrize(
+    ("case", "found"),
+    [
+        ("agg_append", "ok"),
+        ("agg_complete", "ok"),  # rows that the watermark has passed show that none is evicted
+        ("agg_update", "ok"),
+        ("dedup_no_watermark", "ok"),
+        ("fmgws_event_remove", "ok"),
+        ("fmgws_no_timeout", "ok"),
+        ("fmgws_processing_time", "ok"),
+        ("pandas_event_ignore", "ok"),
+        ("rocksdb_fmgws_event_ignore", "ok"),
+    ],
+)
+def test_a_fixture_with_many_batches_shows_all(case: str, found: str) -> None:
+    old = str(checkpoint_of(case))
+    assert verdict(old, old)[0] == found
+
+
+@pytest.mark.parametrize("case", ["rocksdb_tws_event", "rocksdb_tws_pandas_event"])
+def test_timers_of_a_processor_fire_and_its_state_is_read(case: str) -> None:
+    old = str(checkpoint_of(case))
+    assert not {"SS475", "SS476"} & verdict(old, old)[1].keys()
+
+
+def test_versions_are_paired_by_the_inputs_that_they_have_read(tmp_path: Path) -> None:
+    def opened(name: str, sources: Sequence[int]) -> Opened:
+        return Opened.start(rehearsal(tmp_path / name, {}, sources, (0,) * len(sources)), None)
+
+    plain = opened("plain", (0, 1, 2)).checkpoint
+    idle = opened("idle", (0, 0, 1, 2, 2)).checkpoint
+    fewer = opened("fewer", (0, 1)).checkpoint
+    assert compared_versions(plain, plain) == [(1, 1), (2, 2), (3, 3)]
+    assert compared_versions(plain, idle) == [(1, 1), (2, 3), (3, 4), (3, 5)]
+    assert compared_versions(plain, fewer) == [(3, 2)]
+
+
+def test_the_clock_of_timers(tmp_path: Path) -> None:
+    event = Opened.start(rehearsal(tmp_path / "event", FULL), None).checkpoint
+    assert timer_clock(event, [EVENT + 1, NOW + 5]) is TimeoutKind.EVENT_TIME
+    assert timer_clock(event, [NOW + 5]) is TimeoutKind.PROCESSING_TIME
+    marks = (0, NOW, NOW, NOW)
+    recent = Opened.start(rehearsal(tmp_path / "recent", FULL, watermarks=marks), None).checkpoint
+    assert timer_clock(recent, [NOW + 5]) is None
+
+
+def test_code_of_the_user() -> None:
+    def of(case: str) -> bool:
+        (operator,) = Opened.start(str(checkpoint_of(case)), None).checkpoint.query
+        return has_user_code(operator)
+
+    assert of("fmgws_no_timeout")
+    assert of("rocksdb_tws_pandas_event")
+    assert not of("agg_update")
+    assert not of("join_left_outer")
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text() | st.floats(),
+        lambda of: st.lists(of) | st.dictionaries(st.sampled_from(["timeoutTimestamp", "k"]), of),
+    )
+)
+def test_any_value_has_a_timer_or_none(value: object) -> None:
+    timer = timeout_ms(value)
+    assert timer is None or timer > 0
+
+
+def test_the_first_line_says_what_spark_does(tmp_path: Path) -> None:
+    def first_lines(*args: str | Path) -> str:
+        return " ".join(run("preflight", *args, "--wide").out.split("checkpoint  ")[0].split())
+
+    old = checkpoint_of("agg_update")
+    refused = first_lines(old, checkpoint_of("dedup_event_time"))
+    assert "Spark will refuse to start: the new list of stateful operators (0 dedupe)" in refused
+    assert "STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA" in refused
+    confs = ("--conf", "spark.sql.shuffle.partitions=400")
+    unknown = first_lines(old, *confs, "--conf", "spark.executor.memory=8g")
+    assert "is not known" in unknown
+    assert "Spark will ignore spark.sql.shuffle.partitions=400 (it keeps 2)" in unknown
+    assert "Spark will ignore spark.sql.shuffle.partitions=400" in first_lines(old, *confs)
+    full = rehearsal(tmp_path / "old", {1: FIRST, 2: AGAIN})
+    other = rehearsal(tmp_path / "new", {1: FIRST})
+    silent = first_lines(full, other, "--before", full)
+    assert "Spark will start, and its results will be wrong" in silent
+
+
+def test_a_refused_key_is_named_by_its_columns(tmp_path: Path) -> None:
+    old = rehearsal(tmp_path / "old", FULL)
+    new = Path(rehearsal(tmp_path / "new", FULL))
+    write_schema(new / "state" / "0" / "0", GROUP_STATE, GROUP_STATE)
+    out = " ".join(run("preflight", old, new, "--wide").out.split())
+    columns = [", ".join(column.name for column in of.fields) for of in (GROUP_STATE, USER)]
+    assert f"the new key ({columns[0]}) does not match the state's ({columns[1]})" in out
+    assert "raises STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE" in out
+
+
+def test_names_of_columns() -> None:
+    text = "window struct<start: timestamp, end: timestamp>, user string, n decimal(10,2)"
+    assert _names_of(text) == "window, user, n"
