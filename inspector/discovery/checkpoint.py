@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from inspector.checkpoint.copy_record import RECORD, CopyRecord, read_record
 from inspector.checkpoint.layout import Layout, OperatorLayout, StoreLayout, discover
 from inspector.checkpoint.logs import OFFSETS, Logs, Near, read_logs
 from inspector.checkpoint.metadata import OperatorMetadata
@@ -107,6 +108,7 @@ class Checkpoint:
     query: tuple[Operator, ...] = ()  # all operators, with the rules that files show
     small_files: int = 0  # logs, metadata and schemas that were read
     unsummed_small_files: int = 0  # those of them that no checksum vouches for
+    copy_record: CopyRecord | None = None  # how a copy was made; None if it is no copy
 
     @property
     def root(self) -> str:
@@ -257,6 +259,8 @@ def checkpoint_at(
     # The logs first: then all that is committed by them is among the files.
     logs = read_logs(verified, near=near)
     whole = discover(verified, classify)
+    record = read_record(storage) if RECORD in whole.root_names else None
+    logs = logs if record is None else with_changed_versions(logs, record)
     files = tuple(file for store in whole.stores for file in store.files)
     provider = provider_for(logs.provider_class, files, storage.root)
     whole = resolve_attempts(verified, whole, provider, logs)
@@ -286,7 +290,18 @@ def checkpoint_at(
         *(storage, chosen, selected, logs, operators, provider, tuple(problems), query),
         small_files=len(verified.vouched),
         unsummed_small_files=list(verified.vouched.values()).count(False),
+        copy_record=record,
     )
+
+
+def with_changed_versions(logs: Logs, record: CopyRecord) -> Logs:
+    """Return logs whose clocks say which versions a copy has with other rows than its source."""
+    changed = {BatchId(version - 1) for version in record.changed_versions}
+    clocks = {
+        batch: replace(clock, edited=True) if batch in changed else clock
+        for batch, clock in logs.clocks.items()
+    }
+    return replace(logs, clocks=clocks)
 
 
 def state_file_bytes(checkpoint: Checkpoint) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import groupby, islice
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from inspector import __version__
 from inspector.analyses.copy import evicting
@@ -20,8 +20,10 @@ from inspector.analyses.shared.options import Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_heaps import removal_saving
 from inspector.analyses.shared.words import StoreWords
+from inspector.checkpoint.copy_record import RECORD, CopyRecord, read_record
 from inspector.checkpoint.destination import Destination, check_new, new_folder
 from inspector.checkpoint.logfile import UNSEEN
+from inspector.checkpoint.logs import Logs
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
@@ -60,13 +62,29 @@ FACTS = Request(fit=True)
 
 STOPPED = (
     "Stop the query before its checkpointLocation becomes the copy, and never run both: they have "
-    "one query id, so that sinks take the batches of the one for those of the other."
+    "one query id, so that sinks take the batches of the one for those of the other. Between two "
+    "batches a checkpoint does not show whether its query runs; a batch that begins after the copy "
+    "is not in it."
 )
 EARLIER = (
-    "The copy goes on after batch {batch}, though the query has gone further: sinks have seen the "
-    "batch ids that come next. The file sink and Delta skip such a batch, so that its rows are "
-    "lost; a foreachBatch or Kafka sink writes its rows once more."
+    "The copy resumes after batch {batch}, and the query has gone further: a foreachBatch, Kafka, "
+    "console or memory sink gets the rows of the batches that come next once more."
 )
+PLANNED = (
+    "Batch {batch} was planned and not committed. The copy has its plan, and the state files that "
+    "it has written, so that the batch runs again first, as it would from the source."
+)
+SKIPPED = (
+    "batch {next} was planned before, so that the sink may have it. Sinks that store batch ids "
+    "(the file sink, Delta and others) skip a batch that they have: {effect}. {instead}Add "
+    "--sink-has-no-batch-ids if the sink stores none (foreachBatch without a check of its own, "
+    "Kafka, console, memory, noop), or no longer has the batches after {batch}"
+)
+LOSES_STATE = (
+    "Spark then runs no job and writes no state for it, and the batch after it fails "
+    "(CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS)"
+)
+LOSES_ROWS = "its rows are then lost"
 PLAN = "Nothing was written: this is a plan."
 REFUSED = f"{PLAN} Without --plan the command would refuse to write the copy, for the reason above."
 ERASED = (
@@ -74,9 +92,9 @@ ERASED = (
     "snapshot that was written anew. {source}"
 )
 REMOVED = (
-    "Removed, not erased ({rows}): the tables and changelogs up to version {before} were copied as "
-    "they are and hold keys and values, the changelog of version {version} holds the keys. They "
-    "are gone when Spark has compacted the tables and cleaned up these versions. {source}"
+    "Removed, not erased ({rows}): tables and changelogs were copied with the keys and values that "
+    "they have, and the changelog of version {version} has the keys once more, as removals. They "
+    "are gone when Spark has compacted the tables and removed these files. {source}"
 )
 WAITING = (
     "Not erased ({rows} by timeout): keys and values are in the copy until the function has "
@@ -146,7 +164,9 @@ _HELP = {  # of options, by their names
     "function for them.  [default: timeout for group state with timers, else removal]",
     "compact": "Write one snapshot in place of a snapshot and its deltas (HDFS-backed state).",
     "stopped": "Assume that the query is stopped, even if there are files newer than its last "
-    "commit.",
+    "commit, or a batch is planned that was not committed.",
+    "sink_has_no_batch_ids": "The sink of the query stores no ids of batches, or has none after "
+    "--batch: copy an earlier batch though later ones were planned.",
     "dest_storage_options": "Option for the fsspec driver of DEST; repeatable.  [default: those "
     "of --storage-option]",
 }
@@ -173,6 +193,7 @@ def copy(  # noqa: PLR0913 - the options of one command
         bool, Option("Write nothing. Report what would be evicted, and the effect.")
     ] = False,
     stopped: Annotated[bool, Option(_HELP["stopped"])] = False,
+    sink_has_no_batch_ids: Annotated[bool, Option(_HELP["sink_has_no_batch_ids"])] = False,
     dest_storage_options: Annotated[
         Mapping[str, str] | None, Option(_HELP["dest_storage_options"], metavar="KEY=VALUE")
     ] = None,
@@ -181,7 +202,8 @@ def copy(  # noqa: PLR0913 - the options of one command
 
     PATH is only read. DEST must not exist, or be empty. The copy holds what a restart needs of the
     newest committed batch, or of --batch, and is read back and compared before it gets its name.
-    With --evict one batch is appended to it that removes rows, or lets their timers run out.
+    With --evict its state is that of the same batch without these rows, or with timers that have
+    run out. No batch is added, so that every sink sees the batch ids that it would have seen.
 
     Exit codes: 0 written and checked; 1 nothing to evict; 4 the checkpoint is not whole.
 
@@ -195,7 +217,8 @@ def copy(  # noqa: PLR0913 - the options of one command
     if plan and eviction is None:
         raise CheckpointError("a plan says what is evicted: give --evict, --key or --where")
     given = dest_storage_options or run.options.storage_options
-    return _Copy(run, dest, given, eviction, compact=compact, stopped=stopped).report(plan=plan)
+    assumed = _Assumed(stopped, sink_has_no_batch_ids)
+    return _Copy(run, dest, given, eviction, compact=compact, assumed=assumed).report(plan=plan)
 
 
 def _eviction_of(
@@ -216,6 +239,13 @@ def _eviction_of(
     return evicting.Eviction(evict or evicting.ROWS, by, operator, certainties, keys)
 
 
+class _Assumed(NamedTuple):
+    """Facts that a checkpoint does not show, as the user states them."""
+
+    stopped: bool  # the query is stopped
+    sink_has_no_batch_ids: bool  # the sink skips no batch
+
+
 class _Copy:
     def __init__(
         self,
@@ -225,11 +255,19 @@ class _Copy:
         eviction: evicting.Eviction | None,
         *,
         compact: bool,
-        stopped: bool,
+        assumed: _Assumed,
     ) -> None:
         self._run, self._dest, self._options = run, dest, dict(dest_options)
-        self._eviction, self._stopped = eviction, stopped
+        self._eviction, self._assumed = eviction, assumed
         self._checkpoint, self._version = run.checkpoint, run.version
+        logs = run.checkpoint.logs
+        # The next batch was planned and not committed, and runs again from the copy.
+        self._planned = (
+            not run.is_of_chosen_version
+            and logs.last_committed is not None
+            and self._version == logs.last_committed + 1
+            and logs.last_offset == self._version
+        )
         can_compact = run.checkpoint.provider.snapshot_name(run.version) is not None
         if compact and not can_compact:
             raise CheckpointError(
@@ -257,7 +295,12 @@ class _Copy:
         facts = self._run.facts(replace(FACTS, leftover_limit=0) if every_key else FACTS)
         self._check_whole(facts)
         eviction = self._eviction
-        work = evicting.copying(self._run, appended=eviction is not None, compact=self._compact)
+        work = evicting.copying(
+            self._run,
+            changing=eviction is not None,
+            compact=self._compact,
+            planned=self._planned,
+        )
         tasks = list(work.tasks)
         if eviction is not None:
             tasks = evicting.with_eviction(self._run, tasks, eviction, facts)
@@ -293,20 +336,52 @@ class _Copy:
             raise CheckpointError(message, root)
         if self._version > logs.last_committed + 1:
             raise CheckpointError(f"batch {self._version - 1} was not committed", root)
-        if not self._run.is_of_chosen_version and logs.last_offset != logs.last_committed:
-            raise CheckpointError(
-                f"batch {logs.last_offset} was planned and not committed: let the query run it, or "
-                f"leave it out with --batch {logs.last_committed} --stopped",
-                root,
-            )
+        self._check_planned(logs)
         newer = [v for v in checkpoint.uncommitted_versions if v > logs.last_committed + 1]
-        if newer and not self._stopped:
+        if newer and not self._assumed.stopped:
             raise CheckpointError(
                 f"there are state files of version {newer[0]}, which no batch has committed: a "
                 "query runs, or ended within a batch; stop it, and add --stopped",
                 root,
             )
-        copy_contents.check_file_logs(checkpoint, self._version - 1)
+        copy_contents.check_file_logs(checkpoint, self._version - 1 + self._planned)
+
+    def _check_planned(self, logs: Logs) -> None:
+        """Refuse a copy whose next batch the sink may skip, or which may still run."""
+        root, batch = self._checkpoint.root, self._version - 1
+        last = logs.last_committed if logs.last_offset is None else logs.last_offset
+        if last is None or last <= batch:
+            return
+        if self._planned:
+            if self._eviction is not None:
+                raise CheckpointError(
+                    f"batch {last} was planned and not committed, and runs again from a copy, with "
+                    "state that it has written before: let the query run it, stop the query, and "
+                    "evict then",
+                    root,
+                )
+            if not self._assumed.stopped:
+                raise CheckpointError(
+                    f"batch {last} was planned and not committed: the query runs, or ended within "
+                    "the batch. Stop it and add --stopped: the copy has the planned batch, which "
+                    "then runs again",
+                    root,
+                )
+            return
+        is_unfinished = not self._run.is_of_chosen_version
+        if is_unfinished:
+            raise CheckpointError(
+                f"batches up to {last} were planned, and {batch} is the last that was committed: "
+                "let the query run them",
+                root,
+            )
+        if self._assumed.sink_has_no_batch_ids:
+            return
+        keeps = last == batch + 1 == (logs.last_committed or 0) + 1 and self._eviction is None
+        instead = "A copy without --batch has the planned batch. " if keeps else ""
+        effect = LOSES_STATE if self._checkpoint.operators else LOSES_ROWS
+        text = SKIPPED.format(next=batch + 1, batch=batch, effect=effect, instead=instead)
+        raise CheckpointError(text, root)
 
     def _check_whole(self, facts: Facts) -> None:
         """Refuse a state that Spark would not load, or not as written (SourceNotWholeError)."""
@@ -339,7 +414,6 @@ class _Copy:
         SourceNotWholeError: it is not what it should be; _NothingError: none of the rows is there.
         """
         storage, batch = self._checkpoint.storage, self._version - 1
-        appended = work.unique_ids is not None
         with new_folder(self._dest, self._options, storage) as place:
             into = [task.into(place.url, place.options) for task in tasks]
             done = evicting.copy_facts(self._run, into)
@@ -349,11 +423,17 @@ class _Copy:
             if self._eviction is not None and not done.of(Evicted):
                 raise _NothingError(done)
             of_checkpoint = self._checkpoint, batch, self._dest
-            first, last = copy_contents.small_files(*of_checkpoint, unique_ids=work.unique_ids)
-            content = self._record(done, appended=appended).to_json().encode()
-            record = copy_contents.SmallFile(copy_contents.RECORD, content=content)
+            stores = {observed.store for observed in done.of(Evicted)}
+            changed = {(store.operator_id, store.partition_id) for store in stores}
+            ids = copy_contents.NewIds(
+                {old: new for at in changed for old, new in work.unique_ids.get(at, {}).items()},
+                {old for at in changed for old in work.renamed.get(at, ())},
+            )
+            first, last = copy_contents.small_files(*of_checkpoint, ids=ids, planned=self._planned)
+            content = self._record(done, renamed=bool(changed & work.renamed.keys()))
+            record = copy_contents.SmallFile(RECORD, content=content.to_json().encode())
             self._write_small(place, (*first, record))
-            self._check_rows(place, done, self._version + appended)
+            self._check_rows(place, done, self._version)
             self._check_log()
             self._write_small(place, last)
             restart = restart_of(open_checkpoint(place.url, self._options))
@@ -377,12 +457,17 @@ class _Copy:
                 message = f"{file.path}: the copy does not hold what was written, {_GIVEN_UP}"
                 raise SourceNotWholeError(message, spell_root(self._dest))
 
-    def _record(self, done: Facts, *, appended: bool) -> copy_contents.CopyRecord:
-        return copy_contents.CopyRecord(
+    def _record(self, done: Facts, *, renamed: bool) -> CopyRecord:
+        """Return the record of the copy; a ``renamed`` snapshot has an older version's name."""
+        version, before = self._version, read_record(self._checkpoint.storage)
+        changed = {version, *([version - 1] if renamed else [])} if done.of(Evicted) else set()
+        # A copy of a copy has the changed files of the first one.
+        changed.update(() if before is None else before.changed_versions)
+        return CopyRecord(
             source=spell_root(self._checkpoint.storage.url),
             query_id=self._checkpoint.logs.query_id,
-            batch=self._version - 1,
-            appended_batch=self._version if appended else None,
+            batch=version - 1,
+            changed_versions=tuple(sorted(changed)),
             made_ms=time.time_ns() // 1_000_000,
             made_by=__version__,
             evicted=tuple(
@@ -427,7 +512,8 @@ class _Copy:
         summary = {
             "destination": spell_root(self._dest),
             "written": wrote,
-            **({"appended_batch": self._version} if evicted else {}),
+            **({"changed_version": self._version} if evicted else {}),
+            **({"planned_batch": self._version} if self._planned else {}),
             **({} if self._eviction is None else {"evicted_rows": evicted}),
             **({"refused_rows": refused} if refused else {}),
             "rows": sum(prints.rows for prints in done.sums(RowPrints).values()),
@@ -513,6 +599,8 @@ class _Copy:
         newest, batch = self._checkpoint.logs.last_committed, self._version - 1
         if newest is not None and batch < newest:
             notes.append(EARLIER.format(batch=batch))
+        if self._planned:
+            notes.append(PLANNED.format(batch=self._version))
         root = spell_root(self._dest)
         return [*notes, f"The copy is {root}: set checkpointLocation to it. {STOPPED}"]
 
@@ -526,8 +614,7 @@ class _Copy:
             if rows:
                 yield words.format(
                     rows=short_count_text(rows, "row"),
-                    before=self._version,
-                    version=self._version + 1,
+                    version=self._version,
                     source=f"{self._checkpoint.root} has them as before, and so may its backups.",
                 )
 

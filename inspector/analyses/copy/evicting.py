@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -180,49 +180,68 @@ def _leftovers(request: EvictTask) -> Mapping[str, Mapping[bytes, str]]:
 
 
 class Copying(NamedTuple):
-    """The tasks of a copy, one for each partition; where a version is appended, its unique ids.
-
-    They stand by those of the version before; empty where names have none.
-    """
+    """The tasks of a copy, one for each partition, and the ids of versions whose rows change."""
 
     tasks: Sequence[EvictTask]
-    unique_ids: Mapping[str, str] | None = None
+    # checkpoint format 2: the new id of the version of each partition by its id in the source;
+    # empty where names have no ids
+    unique_ids: Mapping[PartitionKey, Mapping[str, str]]
+    # partitions whose version only a snapshot makes, with the ids of these snapshots: the snapshot
+    # gets the name of the version before if rows are evicted
+    renamed: Mapping[PartitionKey, Collection[str]]
+
+
+PartitionKey = tuple[int, int]
+"""An operator and a partition."""
 
 
 def copying(
-    run: Run, *, appended: bool = False, compact: bool = False, checked: bool = False
+    run: Run,
+    *,
+    changing: bool = False,
+    compact: bool = False,
+    checked: bool = False,
+    planned: bool = False,
 ) -> Copying:
-    """The tasks that copy a run's version, which every store can restore, and evict nothing yet.
+    """Return the tasks that copy a run's version, which every store can restore.
 
-    With ``checked`` every file is held against its checksums, as a copy that is read back.
+    They evict nothing yet. With ``changing`` they have new ids for versions whose rows change. With
+    ``checked`` every file is compared with its checksums, as a copy that is read back. With
+    ``planned`` the files of the next version are copied too.
     """
     checkpoint, version = run.checkpoint, run.version
     layouts = ((o.operator_id, p) for o in checkpoint.operators for p in o.layout.partitions)
     partitions = {(number, layout.partition_id): layout for number, layout in layouts}
-    ids: dict[str, str] = {}
+    ids: dict[PartitionKey, dict[str, str]] = {}
+    renamed: dict[PartitionKey, set[str]] = {}
     tasks = []
     for task in run.tasks(replace(ALL_LEFTOVERS, fit=checked)):
-        partition = partitions[task.operator_id, task.partition_id]
-        if task.present and version:
-            folders = tuple(_folders(checkpoint, partition, version, ids if appended else None))
-            tasks.append(EvictTask(CopyTask(task, folders, appended=appended, compact=compact)))
-    return Copying(tasks, ids if appended else None)
+        key = task.operator_id, task.partition_id
+        if not task.present or not version:
+            continue
+        folders = []
+        for folder in _folders(partitions[key], version + planned):
+            newest = chain_for(checkpoint.store_files[folder.directory], version).files[-1]
+            old = checkpoint.provider.unique_id(newest)
+            if changing and newest.kind is FileKind.SNAPSHOT:
+                renamed.setdefault(key, set()).update([] if old is None else [old])
+            if changing and old is not None:
+                new = ids.setdefault(key, {}).setdefault(old, str(uuid.uuid4()))
+                folder = replace(folder, unique_id=new)
+            folders.append(folder)
+        copy = CopyTask(task, tuple(folders), compact=compact, planned=planned)
+        tasks.append(EvictTask(copy))
+    return Copying(tasks, ids, renamed)
 
 
-def _folders(
-    checkpoint: Checkpoint, partition: PartitionLayout, version: int, ids: dict[str, str] | None
-) -> Iterator[FolderCopy]:
+def _folders(partition: PartitionLayout, newest: int) -> Iterator[FolderCopy]:
+    """Yield the folders of a partition with their files up to a version."""
     layouts = {layout.directory: layout for layout in partition.stores}
     for directory, layout in layouts.items():
         names = tuple(s.store.store_name for s in partition.stores if s.directory == directory)
         of_kinds = (file for file in layout.files if file.kind in _KINDS)
-        files = tuple(f for f in of_kinds if f.version is None or f.version <= version)
-        own = None
-        if ids is not None:
-            newest = chain_for(checkpoint.store_files[directory], version).files[-1]
-            before = checkpoint.provider.unique_id(newest)
-            own = None if before is None else ids.setdefault(before, str(uuid.uuid4()))
-        yield FolderCopy(directory, files, names, own)
+        files = tuple(f for f in of_kinds if f.version is None or f.version <= newest)
+        yield FolderCopy(directory, files, names)
 
 
 def with_eviction(
@@ -244,7 +263,9 @@ def with_eviction(
         named = replace(task, key=eviction.keys.key, where=eviction.keys.where)
         return replace(
             request,
-            copy=replace(request.copy, task=named, timer=timers[-1] if timers else None),
+            copy=replace(
+                request.copy, task=named, evicts=bool(stores), timer=timers[-1] if timers else None
+            ),
             stores=tuple(store.store_name for store in stores),
             refused=tuple(s.store_name for s in stores if ways[s.name].refused),
             classes=classes,

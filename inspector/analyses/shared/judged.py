@@ -239,6 +239,11 @@ def appended_notes(checkpoint: Checkpoint) -> Iterator[str]:
             else:
                 text = "was appended by a tool"
             yield f"Batch {batch} {text}; no query ran it, and it shows nothing of the query."
+        elif clock.edited and clock.committed:
+            yield (
+                f"State version {batch + 1} was changed when this copy was made; its rows are not "
+                f"those that batch {batch} left, and they show nothing of the query."
+            )
 
 
 def expiry_text(rule: StoreRule) -> str:
