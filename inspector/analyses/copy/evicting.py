@@ -15,7 +15,6 @@ from inspector.arrays import Int64s
 from inspector.checkpoint.layout import PartitionLayout
 from inspector.codec import Message
 from inspector.decode.records import RecordBlock
-from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import ALL_LEFTOVERS, StoreTask
 from inspector.engines.engine import Work
 from inspector.facts.expired import LeftoverClass
