@@ -93,6 +93,7 @@ class TypedMethods:
         compact: bool = ...,
         plan: bool = ...,
         stopped: bool = ...,
+        sink_has_no_batch_ids: bool = ...,
         dest_storage_options: Mapping[str, str] | None = ...,
         storage_options: Mapping[str, str] = ...,
         batch: int | None = ...,

@@ -198,8 +198,8 @@ def with_unique_ids(commit: bytes, unique_ids: Mapping[str, str]) -> bytes:
         fields["stateUniqueIds"] = {name: replace_ids(value) for name, value in ids.items()}
     if left:
         raise CheckpointError(
-            f"the commit log does not name {sorted(left)[0]}, the id of a state file of its batch: "
-            "copy an earlier batch (--batch)"
+            f"the commit log does not name {sorted(left)[0]}, the id of a state file of its batch, "
+            "so that Spark would not load the changed state: let the query run one more batch"
         )
     head = commit.split(b"\n", 1)[0]
     return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()

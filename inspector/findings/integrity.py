@@ -63,6 +63,11 @@ _FOR_A_ROLLBACK = (
     ", and Spark's cleanup removes the file in time; to roll back to a version that is lost "
     "restore it from a backup"
 )
+_GO_BACK = (
+    "go back to batch {shown} in a copy (inspector copy PATH NEW --batch {batch} "
+    "--sink-has-no-batch-ids), the newest as of which all is there. A sink that stores batch ids, "
+    "such as the file sink or Delta, skips the batches after it, and the copy then does not restart"
+)
 _SPARED = (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE, catalogue.LOG_CONTRADICTION)
 """Findings of files that a restart may do without."""
 _STOPPING = (catalogue.MISSING_DELTA, catalogue.UNDECODABLE_FILE, catalogue.NOT_RESTORABLE)
@@ -123,9 +128,8 @@ def _to_do(kind: Kind, severity: Severity, path: str, restart: Restart | None) -
     remedy = "" if restart is None else restart.remedy(path)
     if remedy or restart is None or restart.back is None or kind not in _STOPPING:
         return remedy or kind.to_do
-    back = f"go back to batch {restart.back:,} in a copy (inspector copy --batch {restart.back})"
     restore = "" if kind is catalogue.NOT_RESTORABLE else f"{catalogue.UNDECODABLE_FILE.to_do}, or "
-    return f"{restore}{back}, the newest as of which all is there"
+    return restore + _GO_BACK.format(shown=f"{restart.back:,}", batch=restart.back)
 
 
 def _harm(problems: Sequence[Problem], restart: Restart | None) -> str:

@@ -392,8 +392,8 @@ class _Copy:
         more = f" (and {short_count_text(len(further), 'more problem')})" if further else ""
         to_do = "; nothing was written"
         if first.slug not in (*UNSEEN, UNKNOWN_OPERATOR):
-            to_do += ". Copy a batch that can be restored (--batch); "
-            to_do += "the command verify lists all that is wrong"
+            to_do += ". The command verify lists all that is wrong, and names a batch that can be "
+            to_do += "copied with --batch if there is one"
         path = first.path or self._checkpoint.root
         raise SourceNotWholeError(f"{first.message}{more}{to_do}", path, first.offset)
 
