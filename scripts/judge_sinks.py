@@ -324,6 +324,11 @@ class Runner:
             for path in (origin / "commits").glob(f"*{newest}*"):
                 path.unlink()
             words = {"stopped": True}
+            if store.startswith("format2"):
+                # A sink that skips the batch stops the original query, too.
+                words["sink_has_no_batch_ids"] = True
+                for path in (home / "out/_spark_metadata").glob(f"*{newest}*"):
+                    path.unlink()
         elif way in ("batch", "batch-told"):
             batch = newest - 1
             words = {"sink_has_no_batch_ids": way == "batch-told"}

@@ -85,6 +85,13 @@ LOSES_STATE = (
     "(CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS)"
 )
 LOSES_ROWS = "its rows are then lost"
+NO_IDS = (
+    "batch {batch} was planned and not committed, and the sink may have it. The state has ids of "
+    "its checkpoints (format 2), and a query that has such state fails if the sink skips a batch "
+    "(CheckpointInfo length: 0), from the source as from a copy. Remove the batch from the sink, "
+    "such as its entry in _spark_metadata of a file sink. Add --sink-has-no-batch-ids if the sink "
+    "has no longer the batch, or stores no batch ids"
+)
 PLAN = "Nothing was written: this is a plan."
 REFUSED = f"{PLAN} Without --plan the command would refuse to write the copy, for the reason above."
 ERASED = (
@@ -367,6 +374,9 @@ class _Copy:
                     "then runs again",
                     root,
                 )
+            has_ids = bool(self._checkpoint.logs.unique_ids and self._checkpoint.operators)
+            if has_ids and not self._assumed.sink_has_no_batch_ids:
+                raise CheckpointError(NO_IDS.format(batch=last), root)
             return
         is_unfinished = not self._run.is_of_chosen_version
         if is_unfinished:
