@@ -34,8 +34,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from copies.families import OTHER, PROVIDERS, SCHEMA, VICTIMS, write_input
 from copies.families import FAMILIES as ALL_FAMILIES
+from copies.families import OTHER, PROVIDERS, SCHEMA, VICTIMS, write_input
 
 BEFORE, AFTER = 4, 3
 ROWS_OF_RATE = 40
@@ -236,9 +236,9 @@ class Runner:
         query_run.awaitTermination()
         ids = [progress["batchId"] for progress in query_run.recentProgress]
         if sink == "memory":
-            rows.update(map(tuple, self.spark.table("result").collect()))
+            rows.update(tuple(row) for row in self.spark.table("result").collect())
         if sink == "file":
-            rows.update(map(str, self.spark.read.text(str(home / "out")).collect()))
+            rows.update((str(row),) for row in self.spark.read.text(str(home / "out")).collect())
         return rows, ids
 
     def go_on(self, query: Query, sink: str, home: Path, number: int) -> tuple[Rows, list[int]]:
@@ -267,74 +267,49 @@ class Runner:
         for batch in range(BEFORE):
             write_input(self.inputs, batch, victims=True)
         self.go_on(query, sink, source, BEFORE)
-        homes = {way: self._copy(query, sink, source, home / way, way) for way in ways}
+        refusals = {way: self._copy(source, home / way, way, store) for way in ways}
         shutil.copytree(source, home / "twin")
         for batch in range(BEFORE, BEFORE + AFTER):
             write_input(self.inputs, batch, victims=False)
         expected, _ = self.go_on(query, sink, home / "twin", AFTER)
-        state = self.ask("rows", str(home / "twin/ck"), "", [], None, {})
+        twin = Seen(
+            query, sink, expected, self.ask("rows", str(home / "twin/ck"), "", [], None, {})
+        )
         verdicts = []
-        for way, refused in homes.items():
-            if refused:
-                verdicts.append((way, refused if way == "batch" else f"DIFFERS: {refused}"))
-                continue
+        for way, refusal in refusals.items():
             if way == "batch":
-                verdicts.append((way, "DIFFERS: it was not refused"))
-                continue
-            before = self.ask("rows", str(home / way / "ck"), "", [], None, {})
-            try:
-                more = 1 if way in ("planned", "batch-told") else 0
-                actual, ids = self.go_on(query, sink, home / way, AFTER + more)
-            except Exception as error:  # noqa: BLE001 - the others are judged too
-                verdicts.append((way, f"DIFFERS: no restart: {str(error)[:300]}"))
-                continue
-            after = self.ask("rows", str(home / way / "ck"), "", [], None, {})
-            faults = _differences(way, sink, query, expected, actual, state, after)
-            faults += [f"before: {before}"] * ("error" in before)
-            severe = {*before.get("findings", ()), *after.get("findings", ())}
-            severe -= set(state.get("findings", ()))
-            faults += [f"the audit finds {sorted(severe)}"] * bool(severe)
-            if ids != sorted(set(ids)):
-                faults.append(f"batches {ids}")
-            verdicts.append((way, f"DIFFERS: {'; '.join(faults)}" if faults else "equal"))
+                verdict = refusal or "DIFFERS: it was not refused"
+            else:
+                verdict = f"DIFFERS: {refusal}" if refusal else self._restart(way, home / way, twin)
+            verdicts.append((way, verdict))
         shutil.rmtree(home, ignore_errors=True)
         return verdicts
 
-    def _copy(self, query: Query, sink: str, source: Path, home: Path, way: str) -> str:
+    def _restart(self, way: str, home: Path, twin: Seen) -> str:
+        """Restart a copy and compare it with its twin."""
+        before = self.ask("rows", str(home / "ck"), "", [], None, {})
+        try:
+            more = 1 if way in ("planned", "batch-told") else 0
+            actual, ids = self.go_on(twin.query, twin.sink, home, AFTER + more)
+        except Exception as error:  # noqa: BLE001 - the others are judged too
+            return f"DIFFERS: no restart: {str(error)[:300]}"
+        after = self.ask("rows", str(home / "ck"), "", [], None, {})
+        faults = _differences(way, twin, Seen(twin.query, twin.sink, actual, after))
+        faults += [f"before: {before}"] * ("error" in before)
+        found = {*before.get("findings", ()), *after.get("findings", ())}
+        found -= {*twin.state.get("findings", ())}
+        faults += [f"the audit finds {sorted(found)}"] * bool(found)
+        faults += [f"batches {ids}"] * (ids != sorted(set(ids)))
+        return f"DIFFERS: {'; '.join(faults)}" if faults else "equal"
+
+    def _copy(self, source: Path, home: Path, way: str, store: str) -> str:
         """Make a copy with its sink's output; the reason if it is refused."""
         home.mkdir(parents=True)
-        for kept in ("out",):
-            if (source / kept).exists():
-                shutil.copytree(source / kept, home / kept)
+        if (source / "out").exists():
+            shutil.copytree(source / "out", home / "out")
         origin = home / "origin"
         shutil.copytree(source / "ck", origin)
-        newest = max(int(p.name) for p in (origin / "commits").iterdir() if p.name.isdecimal())
-        where, batch, words = [], None, {}
-        if way == "compact":
-            words = {"compact": True}
-        elif way in ("evict", "rearm"):
-            where = [f"user<{VICTIMS}"]
-            words = {"evict": "rows", "by": "removal" if way == "evict" else "timeout"}
-        elif way == "foreign":
-            log = origin / "sources/0"
-            last = max(int(p.name) for p in log.iterdir() if p.name.isdecimal())
-            entry = {"path": "file:///another/query/a.json", "timestamp": 0, "batchId": last + 1}
-            (log / str(last + 1)).write_text(f"v1\n{json.dumps(entry)}", "utf-8")
-        elif way == "planned":
-            for path in (origin / "commits").glob(f"*{newest}*"):
-                path.unlink()
-            words = {"stopped": True}
-            if store.startswith("format2"):
-                # A sink that skips the batch stops the original query, too.
-                words["sink_has_no_batch_ids"] = True
-                for path in (home / "out/_spark_metadata").glob(f"*{newest}*"):
-                    path.unlink()
-        elif way in ("batch", "batch-told"):
-            batch = newest - 1
-            words = {"sink_has_no_batch_ids": way == "batch-told"}
-            if way == "batch-told":
-                for path in (home / "out/_spark_metadata").glob(f"*{newest}*"):
-                    path.unlink()
+        where, batch, words = _prepare(way, store, home)
         report = self.ask("copy", str(origin), str(home / "ck"), where, batch, words)
         if "error" in report:
             return f"refused: {report['error'].partition(': ')[2].partition(': ')[2][:90]}"
@@ -343,23 +318,56 @@ class Runner:
         return ""
 
 
-def _differences(
-    way: str,
-    sink: str,
-    query: Query,
-    expected: Rows,
-    actual: Rows,
-    state: Mapping[str, Any],
-    after: Mapping[str, Any],
-) -> list[str]:
+@dataclass(frozen=True)
+class Seen:
+    """What a restart of a query gave."""
+
+    query: Query
+    sink: str
+    rows: Rows
+    state: Mapping[str, Any]  # its rows and findings, by the inspector
+
+
+def _prepare(way: str, store: str, home: Path) -> tuple[list[str], int | None, dict[str, Any]]:
+    """Make of a checkpoint and its output what a way begins with; the options of its copy."""
+    commits, log = home / "origin/commits", home / "origin/sources/0"
+    newest = max(int(p.name) for p in commits.iterdir() if p.name.isdecimal())
+    drops_output = way == "batch-told"
+    where: list[str] = []
+    batch: int | None = None
+    words: dict[str, Any] = {}
+    if way == "compact":
+        words = {"compact": True}
+    elif way in ("evict", "rearm"):
+        where = [f"user<{VICTIMS}"]
+        words = {"evict": "rows", "by": "removal" if way == "evict" else "timeout"}
+    elif way == "foreign":
+        last = max(int(p.name) for p in log.iterdir() if p.name.isdecimal())
+        entry = {"path": "file:///another/query/a.json", "timestamp": 0, "batchId": last + 1}
+        (log / str(last + 1)).write_text(f"v1\n{json.dumps(entry)}", "utf-8")
+    elif way == "planned":
+        for path in commits.glob(f"*{newest}*"):
+            path.unlink()
+        # A sink that skips the batch stops the original query too if state has ids.
+        drops_output = store.startswith("format2")
+        words = {"stopped": True, "sink_has_no_batch_ids": drops_output}
+    elif way in ("batch", "batch-told"):
+        batch, words = newest - 1, {"sink_has_no_batch_ids": drops_output}
+    if drops_output:
+        for path in (home / "out/_spark_metadata").glob(f"*{newest}*"):
+            path.unlink()
+    return where, batch, words
+
+
+def _differences(way: str, expected: Seen, actual: Seen) -> list[str]:
     """Compare the output and the state of two restarts, without the users that were evicted."""
-    evicts = way in ("evict", "rearm")
+    evicts, sink = way in ("evict", "rearm"), expected.sink
     faults = []
     if sink != "noop":
-        pairs = [expected, actual]
+        pairs = [expected.rows, actual.rows]
         if evicts and sink != "file":
             pairs = [Counter({r: n for r, n in of.items() if r[0] >= VICTIMS}) for of in pairs]
-        if way in ("planned", "batch-told") and sink == "foreach" and query.mode != "complete":
+        if way in ("planned", "batch-told") and sink == "foreach":
             # The sink gets the rows of one batch once more.
             pairs = [pairs[0], pairs[0] & pairs[1]]
         if pairs[0] != pairs[1]:
@@ -369,17 +377,18 @@ def _differences(
                 f"{[*only[0], *only[1]][:1]}"
             )
         if way == "rearm":
-            called = sum(row[-1] == "timeout" for row in actual if row[0] < VICTIMS)
+            called = sum(row[-1] == "timeout" for row in actual.rows if row[0] < VICTIMS)
             if not called:
                 faults.append("no function was called with hasTimedOut")
-    if "error" in after or "error" in state:
-        return [*faults, f"state: {after.get('error')} {state.get('error')}"]
+    states = expected.state, actual.state
+    if any("error" in state for state in states):
+        return [*faults, f"state: {[state.get('error') for state in states]}"]
     users = [
-        [row for row in of["rows"] if not evicts or _user(row) >= VICTIMS] for of in (state, after)
+        [row for row in state["rows"] if not evicts or _user(row) >= VICTIMS] for state in states
     ]
     if users[0] != users[1]:
         faults.append(f"state: {len(users[1])} rows, expected {len(users[0])}")
-    if evicts and any(_user(row) < VICTIMS for row in after["rows"]):
+    if evicts and any(_user(row) < VICTIMS for row in states[1]["rows"]):
         faults.append("evicted users are in the state")
     return faults
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -17,7 +17,6 @@ from inspector.checkpoint.copy_record import RECORD, read_record
 from inspector.checkpoint.storage import Storage
 from inspector.decode.changelog import raw_records, read_changelog
 from inspector.decode.frames import inflate, sniff
-from inspector.decode.records import LIMITS
 from inspector.discovery.copy_contents import with_ids_of
 from inspector.encode.records import changelog
 from inspector.model import Redact
@@ -167,7 +166,7 @@ def test_raw_records_are_what_a_changelog_was_made_of(
 ) -> None:
     data = b"".join(changelog(entries, version))
     blocks = [data[at : at + size] for at in range(0, len(data), size)]
-    raw = b"".join(raw_records(blocks, LIMITS))
+    raw = b"".join(raw_records(blocks))
     assert b"".join(changelog([raw] if raw else [], version)) == data
 
 
@@ -186,7 +185,7 @@ def test_timers_that_a_copy_set_are_no_fault_of_the_query(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("by", ["timeout", "removal"])
 def test_no_leftover_is_concluded_from_a_snapshot_that_a_copy_wrote(
-    by: str, tmp_path: Path
+    by: Literal["timeout", "removal"], tmp_path: Path
 ) -> None:
     report = api.copy(str(IGNORED), str(tmp_path / "copy"), evict="leftovers", by=by)
     assert report.summary["evicted_rows"] > 0
