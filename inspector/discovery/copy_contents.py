@@ -24,7 +24,7 @@ from inspector.discovery.restart import SOURCES, source_log_gaps
 from inspector.exceptions import CheckpointError, SourceNotWholeError
 from inspector.light_dataclasses import dataclass, field
 from inspector.model import DEFAULT_STORE, BatchId
-from inspector.providers.common_names import hadoop_sums_name
+from inspector.providers.common_names import hadoop_sums_name, name_without_sums
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _source_files(checkpoint: Checkpoint, batch: int) -> Iterator[SmallFile]:
 def _log_entry(path: str) -> tuple[str, int | None]:
     """Return the folder of a source that a file is in, and the number of its log's entry if any."""
     folder, _, name = path.partition("/")[2].partition("/")
-    return folder, number(name.lstrip(".").removesuffix(".crc").removesuffix(".compact"))
+    return folder, number(name_without_sums(name).removesuffix(".compact"))
 
 
 def check_file_logs(checkpoint: Checkpoint, batch: int) -> None:
