@@ -42,7 +42,7 @@ def main_path(side: StoreFile) -> str:
 
 
 def name_without_sums(name: str) -> str:
-    """Return the name of the file that Hadoop's checksum file of this name is about; or the name."""
+    """Return the name of the file that a Hadoop checksum file is about; of others the name."""
     is_sums = name.startswith(".") and name.endswith(_CHECKSUM)
     return name[1:].removesuffix(_CHECKSUM) if is_sums else name
 
