@@ -21,6 +21,7 @@ from inspector.discovery.copy_contents import with_ids_of
 from inspector.encode.records import changelog
 from inspector.model import Redact
 from tests import cases
+from tests.cli.support import run
 
 RELEASES = cases.FIXTURES.parent
 TIMERS = RELEASES / "4.3.0/rocksdb_fmgws_event_ignore/checkpoint"
@@ -275,3 +276,38 @@ def test_every_log_is_copied_up_to_the_newest_offset_if_it_is_unclear_whose_it_i
     api.copy(str(root), str(tmp_path / "copy"))
     names = {path.name for path in (tmp_path / "copy/sources/1").iterdir()}
     assert names == set(map(str, range(6)))
+
+
+# --- what leads to a copy ----------------------------------------------------------------------
+
+
+def test_a_finding_whose_rows_can_be_evicted_ends_with_the_command(tmp_path: Path) -> None:
+    root = RELEASES / "4.3.0/trouble_kept_timeouts/checkpoint"
+    (found,) = (f for f in api.audit(str(root)).findings if f.kind.id == "SS203")
+    assert found.next_step.endswith("inspector copy PATH NEW --evict leftovers --plan")
+    words = found.next_step.rpartition("inspector ")[2].replace("PATH", str(root)).split()
+    outcome = run(*(str(tmp_path / word) if word == "NEW" else word for word in words))
+    assert outcome.code == 0
+    screen = run("audit", root).out.splitlines()
+    assert f"inspector copy {root} NEW --evict leftovers --plan" in screen
+
+
+def test_a_finding_whose_rows_are_refused_names_no_copy() -> None:
+    root = RELEASES / "4.3.0/agg_complete/checkpoint"
+    assert not any("inspector copy" in f.next_step for f in api.audit(str(root)).findings)
+
+
+def test_a_plan_says_both_ways_the_steps_and_what_stays(tmp_path: Path) -> None:
+    root, dest = RELEASES / "4.3.0/trouble_kept_timeouts/checkpoint", tmp_path / "copy"
+    plan = api.copy(str(root), str(dest), evict="leftovers", plan=True)
+    assert plan.summary["timed_out_rows"] == plan.summary["evicted_rows"] == 80
+    assert any(note.startswith("With --by removal (operator 0): If data") for note in plan.notes)
+    assert any(note.startswith("Steps: 1. Stop the query.") for note in plan.notes)
+    cut = RELEASES / "4.3.0/fmgws_snapshots_cleaned/checkpoint"
+    plan = api.copy(str(cut), str(dest), evict="leftovers", plan=True)
+    (note,) = (note for note in plan.notes if "stay" in note)
+    assert note.startswith("41 keys of operator 0 stay, because")
+    condition = "value.timeoutTimestamp=-1"
+    assert f"--evict rows --where {condition} takes every key" in note
+    taken = api.copy(str(cut), str(dest), Options(where=(condition,)), evict="rows", plan=True)
+    assert taken.summary["evicted_rows"] >= 41

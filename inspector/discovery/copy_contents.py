@@ -205,21 +205,22 @@ def with_unique_ids(commit: bytes, unique_ids: Mapping[str, str]) -> bytes:
     return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
 
 
-def with_ids_of(commit: bytes, other: bytes, chosen: Collection[str]) -> bytes:
-    """Return a commit log's entry with some ids of another entry, in the same positions."""
+def with_ids_of(commit: bytes, newer: bytes, chosen: Collection[str]) -> bytes:
+    """Return a commit log's entry with some ids of a newer entry, in the same positions."""
 
-    def chosen_ids(own: object, others: object) -> object:
-        if isinstance(own, dict) and isinstance(others, dict):
-            return {name: chosen_ids(item, others.get(name)) for name, item in own.items()}
-        if isinstance(own, list) and isinstance(others, list) and len(own) == len(others):
-            return [chosen_ids(*items) for items in zip(own, others, strict=True)]
-        return others if isinstance(others, str) and others in chosen else own
+    def replace_ids(ids: object, newer_ids: object) -> object:
+        if isinstance(ids, dict) and isinstance(newer_ids, dict):
+            return {name: replace_ids(item, newer_ids.get(name)) for name, item in ids.items()}
+        if isinstance(ids, list) and isinstance(newer_ids, list) and len(ids) == len(newer_ids):
+            return [replace_ids(*items) for items in zip(ids, newer_ids, strict=True)]
+        return newer_ids if isinstance(newer_ids, str) and newer_ids in chosen else ids
 
     name = "stateUniqueIds"
-    fields, theirs = (json_object(split_log(entry, MAX_FORMAT)[1][0]) for entry in (commit, other))
+    entries = [json_object(split_log(entry, MAX_FORMAT)[1][0]) for entry in (commit, newer)]
+    fields, newer_fields = entries
     if name not in fields:
         return commit
-    fields[name] = chosen_ids(fields[name], theirs.get(name))
+    fields[name] = replace_ids(fields[name], newer_fields.get(name))
     head = commit.split(b"\n", 1)[0]
     return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
 

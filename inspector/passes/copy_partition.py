@@ -139,8 +139,8 @@ class _Folder:
             self._copy_files(names)
         else:
             self._copy_files({file.path: name for file, name in changed.copied})
-            rest = entries if first is None else chain([first], entries)
-            self._write_with_sums(changed.form, chain(self._own_records(changed), rest))
+            entries = entries if first is None else chain([first], entries)
+            self._write_with_sums(changed.form, chain(self._own_records(changed), entries))
         self._copy_planned()
         yield from self._found
         for _, reader in self._stores[:1]:
@@ -166,9 +166,9 @@ class _Folder:
 
     def _own_records(self, changed: ChangedVersion) -> Iterator[RawRecords]:
         """The records that the batch of the version made."""
-        if changed.own is not None:
-            relative, codec = self._source.relative(changed.own.path), changed.form.codec
-            chunks = self._source.stream(relative, size=changed.own.size)
+        if changed.changelog is not None:
+            relative, codec = self._source.relative(changed.changelog.path), changed.form.codec
+            chunks = self._source.stream(relative, size=changed.changelog.size)
             yield from raw_records(inflate(chunks, codec))
 
     def _copy_files(self, names: Mapping[str, str]) -> None:
@@ -194,8 +194,8 @@ class _Folder:
             files = self._files_of(self._folder_at(self._version + 1))
         except MissingVersionError:
             return
-        known = {file.path for file in self._files_of(self._of_version)}
-        self._copy_files({f.path: self._name_of(f) for f in files if f.path not in known})
+        copied = {file.path for file in self._files_of(self._of_version)}
+        self._copy_files({f.path: self._name_of(f) for f in files if f.path not in copied})
 
     def _write_with_sums(self, form: DeltaForm, entries: Iterable[Record | RawRecords]) -> None:
         sums = SideSums()

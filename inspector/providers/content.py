@@ -79,7 +79,7 @@ class ChangedVersion:
     # files that are copied byte for byte, each with its name in the copy: a path in the folder
     copied: tuple[tuple[StoreFile, str], ...] = ()
     # the changelog of the version, whose records are written before the changes; None: it has none
-    own: StoreFile | None = None
+    changelog: StoreFile | None = None
     has_all_rows: bool = False  # the file has all rows of the version, not only what is changed
 
 

@@ -151,7 +151,12 @@ def _leads_with_batch(verdict: Verdict) -> bool:
 
 
 def _next(to_do: str, command: str, report: ReportData) -> Iterator[Line]:
-    yield Line("to_do", f"Recommended action: {to_do}")
+    action, mark, rest = to_do.partition(": inspector copy PATH ")
+    yield Line("to_do", f"Recommended action: {action}{':' * bool(mark)}")
+    if mark:
+        # A line of its own, which can be copied as it is.
+        copying = f"inspector copy {shlex.quote(report.checkpoint)} {rest}"
+        yield Line("more", copying)
     code = command_line(command, report)
     yield Line("more", f"For details: {code}", code)
 

@@ -93,6 +93,11 @@ NO_IDS = (
     "has no longer the batch, or stores no batch ids"
 )
 PLAN = "Nothing was written: this is a plan."
+STEPS = (
+    "Steps: 1. Stop the query. 2. Run this command without --plan. 3. Set checkpointLocation of "
+    "the fixed query to {dest}. 4. Start the query. 5. After some batches run inspector audit "
+    "{dest} to see whether keys leak again."
+)
 REFUSED = f"{PLAN} Without --plan the command would refuse to write the copy, for the reason above."
 ERASED = (
     "Erased ({rows}): no state file of the copy holds these bytes, as every partition is one "
@@ -139,7 +144,8 @@ class EvictionRow(t.StoreRow, table="evictions"):
     class_: Annotated[t.Text, "The class of leftovers; `rows` where they were named.", t.Rank(3)]
     way: Annotated[
         t.Text,
-        "`removal`, `timeout` where their timer is set, or, in a plan, `refused`.",
+        "`removal`, `timeout` where their timer is set so that the next batch calls the function, "
+        "or, in a plan, `refused`.",
         t.Rank(4),
     ]
     rows: Annotated[t.Count, "How many rows.", t.Rank(5)]
@@ -321,8 +327,11 @@ class _Copy:
                 if plan or not any(rows.values()):
                     refused = any(n and self._ways[name].refused for name, n in rows.items())
                     note = REFUSED if refused else PLAN if any(rows.values()) else NOTHING
-                    erasure = () if refused else self._erasure(planned)
-                    return self._report(planned, facts, notes=[*erasure, note], wrote=False)
+                    notes = [] if refused else list(self._erasure(planned))
+                    if note is PLAN:
+                        notes += self._other_ways(rows)
+                        notes.append(STEPS.format(dest=spell_root(self._dest)))
+                    return self._report(planned, facts, notes=[*notes, note], wrote=False)
             if first or not eviction.keys:
                 self._check_effects(rows)
         try:
@@ -519,12 +528,14 @@ class _Copy:
         by_store = _evicted_rows(done)
         refused = sum(rows for name, rows in by_store.items() if self._ways[name].refused)
         evicted = sum(by_store.values()) - refused
+        timed_out = sum(n for name, n in by_store.items() if self._is_timed_out(name))
         summary = {
             "destination": spell_root(self._dest),
             "written": wrote,
             **({"changed_version": self._version} if evicted else {}),
             **({"planned_batch": self._version} if self._planned else {}),
             **({} if self._eviction is None else {"evicted_rows": evicted}),
+            **({"timed_out_rows": timed_out} if timed_out else {}),
             **({"refused_rows": refused} if refused else {}),
             "rows": sum(prints.rows for prints in done.sums(RowPrints).values()),
             "source_state_bytes": sum(file_bytes(self._checkpoint).values()),
@@ -539,12 +550,18 @@ class _Copy:
         root, unneeded = self._checkpoint.root, [p for p in listed if p.slug not in READABLE]
         said = [f"{p.path or root}: {p.message}" for p in unneeded]
         effects = []
+        if self._eviction is not None and self._eviction.expired:
+            said += self._eviction.remaining(self._run, facts)
         for way, names in group_by(by_store, self._ways.__getitem__).items():
             operators = ", ".join(map(str, sorted({name.operator_id for name in names})))
             effects.append(f"By {way.way} (operator {operators}): {way.text}")
         report = subject.report("copy", tables, summary, notes=[*said, *effects, *notes])
         idle = self._eviction is not None and not evicted
         return replace(report, nothing_done=idle or bool(refused))
+
+    def _is_timed_out(self, name: StoreName) -> bool:
+        """True if rows of a store stay until the function is called for them."""
+        return self._ways[name].way == TIMEOUT and not self._ways[name].refused
 
     def _rows(self, done: Facts) -> Iterator[CopiedRow]:
         written, evicted = done.sums(WrittenFiles), _evicted_rows(done)
@@ -613,6 +630,17 @@ class _Copy:
             notes.append(PLANNED.format(batch=self._version))
         root = spell_root(self._dest)
         return [*notes, f"The copy is {root}: set checkpointLocation to it. {STOPPED}"]
+
+    def _other_ways(self, rows: Mapping[StoreName, int]) -> Iterator[str]:
+        """Yield what the other value of --by would do to rows that can be evicted in both ways."""
+        if self._eviction is None:
+            return
+        for name, count in sorted(rows.items()):
+            way = self._ways[name]
+            if count and way.timer is not None:
+                word = TIMEOUT if way.way == REMOVAL else REMOVAL
+                opposite = replace(self._eviction, way=word).ways(self._run)[name]
+                yield f"With --by {word} (operator {name.operator_id}): {opposite.text}"
 
     def _erasure(self, done: Facts) -> Iterator[str]:
         """Where the bytes of the rows that were named are gone, and where they are not."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,11 +18,11 @@ from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import ALL_LEFTOVERS, StoreTask
 from inspector.engines.engine import Work
 from inspector.facts.expired import LeftoverClass
-from inspector.facts.leftover_facts import Leftover
+from inspector.facts.leftover_facts import Leftover, LeftoverCount
 from inspector.facts.registry import fact_batches
 from inspector.light_dataclasses import dataclass, field, replace
 from inspector.merge.collect import Facts, collect
-from inspector.merge.resolution import Resolution
+from inspector.merge.resolution import Resolution, reasons_of
 from inspector.model import Certainty, FileKind, StoreId, StoreName
 from inspector.operators.eviction import TIMEOUT, Way, way_of
 from inspector.passes.binary_columns import records_of
@@ -31,6 +31,7 @@ from inspector.passes.key_filter import KeyFilter, check_filter, filter_of
 from inspector.passes.worker import run_tasks
 from inspector.providers.chain import chain_for
 from inspector.providers.reader_options import UNSAFE_ROW
+from inspector.quantities import short_count_text
 from inspector.schemas import specs_in, task_batch
 from inspector.sums import sum_by_key
 
@@ -77,6 +78,53 @@ class Eviction:
             in_operator = self.operator_id in (None, observed.store.operator_id)
             if chosen and in_operator and fact.certainty in self.certainties:
                 yield observed.store, fact.rows
+
+    def remaining(self, run: Run, facts: Facts) -> Iterator[str]:
+        """Yield a sentence on keys that may be leftovers, and stay: how many, why, what takes them.
+
+        Stores from which no rows may be evicted are passed over.
+        """
+        ways = {name: way for name, way in self.ways(run).items() if not way.refused}
+        likely: Counter[StoreName] = Counter()
+        for observed in facts.totals:
+            fact, name = observed.fact, observed.store.name
+            of_class = fact.leftover_class.value in self.classes
+            if of_class and name in ways and fact.certainty not in self.certainties:
+                likely[name] += fact.rows
+        for name, rows in sorted(likely.items()):
+            yield (
+                f"{short_count_text(rows, 'likely leftover')} of operator {name.operator_id} "
+                f"{'stays' if rows == 1 else 'stay'}; --certainty inferred takes likely ones too."
+            )
+        undecided: dict[tuple[StoreName, LeftoverClass], list[LeftoverCount]] = defaultdict(list)
+        for observed in facts.undecided_totals:
+            if observed.fact.leftover_class.value in self.classes and observed.store.name in ways:
+                kind = observed.store.name, observed.fact.leftover_class
+                undecided[kind].append(observed.fact)
+        for (name, of_kind), counts in sorted(undecided.items(), key=lambda item: item[0][0]):
+            rows = sum(count.rows for count in counts)
+            condition = ""
+            if of_kind is LeftoverClass.KEPT_WITHOUT_TIMEOUT:
+                condition = self._without_timer(run, name, ways[name])
+            advice = (
+                "inspector leftovers lists them in the table undecided_keys, and --key takes one"
+            )
+            if condition:
+                advice = f"--evict rows --where {condition} takes every key without a timer"
+            yield (
+                f"{short_count_text(rows, 'key')} of operator {name.operator_id} "
+                f"{'stays' if rows == 1 else 'stay'}, because the files do not show whether a "
+                f"timeout or the watermark left {'it' if rows == 1 else 'them'} behind "
+                f"({reasons_of(counts) or of_kind.value}): {advice}."
+            )
+
+    def _without_timer(self, run: Run, name: StoreName, way: Way) -> str:
+        """Return the condition that a key has no timer; empty if its state has none."""
+        operator = next(o for o in run.checkpoint.operators if o.operator_id == name.operator_id)
+        schema = operator.schemas.get(name.store_name)
+        if way.timer is None or schema is None:
+            return ""
+        return f"value.{schema.value.fields[way.timer].name}=-1"
 
     def ways(self, run: Run) -> dict[StoreName, Way]:
         """Of each store that it may be done in: how, and what that does."""
