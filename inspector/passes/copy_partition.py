@@ -139,8 +139,8 @@ class _Folder:
             self._copy_files(names)
         else:
             self._copy_files({file.path: name for file, name in changed.copied})
-            entries = entries if first is None else chain([first], entries)
-            self._write_with_sums(changed.form, chain(self._own_records(changed), entries))
+            records: Iterator[Record] = chain([] if first is None else [first], entries)
+            self._write_with_sums(changed.form, chain(self._own_records(changed), records))
         self._copy_planned()
         yield from self._found
         for _, reader in self._stores[:1]:

@@ -415,6 +415,20 @@ def test_a_planned_batch_is_copied_with_its_state_files(tmp_path: Path) -> None:
     assert "evict then" in refusal(root, tmp_path / "other", evict="leftovers", stopped=True)
 
 
+def test_a_planned_batch_without_all_its_state_is_in_no_sink(tmp_path: Path) -> None:
+    """Spark hands a batch to the sink when every task has written its state."""
+    root = tmp_path / "source"
+    shutil.copytree(checkpoint("uncommitted"), root)
+    newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
+    for path in (root / "state/0/0").glob(f"*{newest + 2}.delta*"):
+        path.unlink()
+    assert f"leave the batch out with --batch {newest}" in refusal(root, tmp_path / "copy")
+    options = Options(batch=newest)
+    assert api.copy(str(root), str(tmp_path / "copy"), options, stopped=True).summary["written"]
+    assert not (tmp_path / "copy/offsets" / str(newest + 1)).exists()
+    assert api.copy(str(root), str(tmp_path / "kept"), stopped=True).summary["planned_batch"]
+
+
 def test_files_of_a_batch_that_runs_are_refused(tmp_path: Path) -> None:
     root = tmp_path / "source"
     shutil.copytree(checkpoint(LEFT), root)

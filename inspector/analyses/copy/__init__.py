@@ -376,15 +376,17 @@ class _Copy:
                     "evict then",
                     root,
                 )
+            unwritten = self._is_next_unwritten()
             if not self._assumed.stopped:
+                without = f". Or leave the batch out with --batch {batch}" if unwritten else ""
                 raise CheckpointError(
                     f"batch {last} was planned and not committed: the query runs, or ended within "
                     "the batch. Stop it and add --stopped: the copy has the planned batch, which "
-                    "then runs again",
+                    f"then runs again{without}",
                     root,
                 )
             has_ids = bool(self._checkpoint.logs.unique_ids and self._checkpoint.operators)
-            if has_ids and not self._assumed.sink_has_no_batch_ids:
+            if has_ids and not (unwritten or self._assumed.sink_has_no_batch_ids):
                 raise CheckpointError(NO_IDS.format(batch=last), root)
             return
         is_unfinished = not self._run.is_of_chosen_version
@@ -394,13 +396,25 @@ class _Copy:
                 "let the query run them",
                 root,
             )
-        if self._assumed.sink_has_no_batch_ids:
+        if self._assumed.sink_has_no_batch_ids or self._is_next_unwritten():
             return
         keeps = last == batch + 1 == (logs.last_committed or 0) + 1 and self._eviction is None
         instead = "A copy without --batch has the planned batch. " if keeps else ""
         effect = LOSES_STATE if self._checkpoint.operators else LOSES_ROWS
         text = SKIPPED.format(next=batch + 1, batch=batch, effect=effect, instead=instead)
         raise CheckpointError(text, root)
+
+    def _is_next_unwritten(self) -> bool:
+        """True if no sink can have the next batch: it did not write the state of all partitions.
+
+        Spark hands a batch to the sink when all its tasks have ended, and each of them has written
+        its state before.
+        """
+        logs, version = self._checkpoint.logs, self._version
+        if logs.last_committed != version - 1 or logs.last_offset != version:
+            return False
+        stores = self._checkpoint.store_files.values()
+        return any(version + 1 not in {*of.deltas, *of.snapshots} for of in stores)
 
     def _check_whole(self, facts: Facts) -> None:
         """Refuse a state that Spark would not load, or not as written (SourceNotWholeError)."""
@@ -456,7 +470,7 @@ class _Copy:
             self._check_log()
             self._write_small(place, last)
             restart = restart_of(open_checkpoint(place.url, self._options))
-            if not restart.possible:
+            if restart.possible is False:
                 raise SourceNotWholeError(
                     f"no query would restart from a copy of it, so that it was given up. "
                     f"{restart.sentence} Restore that from a backup of the checkpoint first.",
