@@ -218,7 +218,8 @@ def copy(  # noqa: PLR0913 - the options of one command
     With --evict its state is that of the same batch without these rows, or with timers that have
     run out. No batch is added, so that every sink sees the batch ids that it would have seen.
 
-    Exit codes: 0 written and checked; 1 nothing to evict; 4 the checkpoint is not whole.
+    Exit codes: 0 written and checked; 1 nothing to evict, or a plan of what would be refused; 2
+    refused, with the reason; 4 the checkpoint is not whole.
 
     Raises:
         CheckpointError: it cannot be done, or not so; says why, and what to do.
