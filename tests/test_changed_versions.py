@@ -311,3 +311,23 @@ def test_a_plan_says_both_ways_the_steps_and_what_stays(tmp_path: Path) -> None:
     assert f"--evict rows --where {condition} takes every key" in note
     taken = api.copy(str(cut), str(dest), Options(where=(condition,)), evict="rows", plan=True)
     assert taken.summary["evicted_rows"] >= 41
+
+
+def test_rows_of_the_first_version_are_refused_for_their_own_reason(tmp_path: Path) -> None:
+    root = RELEASES / "4.3.0/rocksdb_tws_processing_snapshots/checkpoint"
+    row = next(iter(api.rows(str(root), Options(batch=0), raw=True).primary.rows))
+    options = Options(key=f"hex:{row['key_hex']}", batch=0)
+    with pytest.raises(api.CheckpointError, match="Only values of transformWithState"):
+        api.copy(str(root), str(tmp_path / "copy"), options, sink_has_no_batch_ids=True)
+
+
+def test_the_first_version_that_is_a_snapshot_becomes_a_changelog(tmp_path: Path) -> None:
+    root = RELEASES / "4.3.0/rocksdb_agg_update_zips_one/checkpoint"
+    rows_of_first = list(api.rows(str(root), Options(batch=0), raw=True).primary.rows)
+    options = Options(
+        key=f"hex:{rows_of_first[0]['key_hex']}", batch=0, operator_rules=("0=never",)
+    )
+    api.copy(str(root), str(tmp_path / "copy"), options, sink_has_no_batch_ids=True)
+    partition = rows_of_first[0]["partition_id"]
+    assert state_files(tmp_path / "copy", partition) == {"1.changelog"}
+    assert len(keys(tmp_path / "copy")) == len(rows_of_first) - 1

@@ -311,7 +311,10 @@ def with_eviction(
         return replace(
             request,
             copy=replace(
-                request.copy, task=named, evicts=bool(stores), timer=timers[-1] if timers else None
+                request.copy,
+                task=named,
+                evicts=any(not ways[s.name].refused for s in stores),
+                timer=timers[-1] if timers else None,
             ),
             stores=tuple(store.store_name for store in stores),
             refused=tuple(s.store_name for s in stores if ways[s.name].refused),
