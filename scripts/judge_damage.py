@@ -359,10 +359,9 @@ def judge(folders: Sequence[Path], only: str) -> int:
             row = table.setdefault(damage, Counter())
             row["restarts" if restarted else "refused"] += 1
             scores = {command: _score(said[command], restarted) for command in COMMANDS}
-            if scores["audit"] == "right" and _has_other_rows(
-                shape, outcome, sound.get(shape.name)
-            ):
-                scores["audit"] = "wrong"
+            other = _has_other_rows(shape, outcome, sound.get(shape.name))
+            if scores["audit"] == "right" and other and not said["findings"]:
+                scores["audit"] = "wrong"  # it restarts without some rows, and nothing says so
             for command, score in scores.items():
                 row[f"{command} {score}"] += 1
                 total[f"{command} {score}"] += 1
