@@ -215,7 +215,7 @@ def _side(run: Opened) -> judgement.Side:
         message = "no batch was planned, so there is nothing to compare"
         raise CheckpointError(message, checkpoint.root)
     is_read = batch in checkpoint.logs.confs  # else it is a problem already
-    return judgement.Side(checkpoint, query_sources(checkpoint.storage, batch) if is_read else ())
+    return judgement.Side(checkpoint, query_sources(checkpoint, batch) if is_read else ())
 
 
 def _finding(line: judgement.Line) -> Finding:

@@ -33,6 +33,8 @@ from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
 from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_repartitioning
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.placement import partition_count, partition_counts, was_left
+from inspector.discovery.source_conditions import SourceDoubt, SourceRefusal, judge_sources
+from inspector.discovery.source_logs import SourceFolders, source_folders
 from inspector.exceptions import FrameError, LimitError, NoSchemaError, RowError
 from inspector.light_dataclasses import dataclass, replace
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
@@ -44,7 +46,6 @@ REPAIRS = "4.2"  # first release that goes back to an older snapshot where the n
 _TRIED = 20  # versions, restorable by name, whose files are all compared with what is damaged
 MOST_REPLAYED = 500  # versions that it goes back (conf ``stateStore.maxChangeFileReplay``)
 RECORDED_SINCE_4_2 = f"{CONF}stateStore.rowChecksum.enabled"
-SOURCES = "sources"
 _LOG_ERROR = "IllegalStateException"
 _UNREADABLE = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 _UNPARSED = ("truncated", "undecodable")
@@ -67,6 +68,7 @@ class Obstacle:
     verb: str = "needs"  # what Spark does with it
     since: str = ""  # the first release of which this holds; no text if it holds of all
     files: int = 1  # how many of its store are missing or unreadable, this one among them
+    to_do: str = ""  # what the user can do; "" for what its finding says
 
     @property
     def is_listed(self) -> bool:
@@ -116,13 +118,15 @@ class Restart:
     ends: tuple[int, int] | None = None  # least and greatest last version, if the logs are newer
     unfinished_text: str = ""  # ``batch 4 was planned ...``: of one that runs again, in words
     block: str = ""  # the first table file that it loads with a damaged block
+    source_doubts: tuple[SourceDoubt, ...] = ()  # why sources leave it open whether it restarts
+    assumption: str = ""  # what a restart assumes of the sources, as a clause; "" for nothing
 
     @property
     def possible(self) -> bool | None:
         """Whether Spark of the newest release restarts; None where a file could not be judged."""
         if self.obstacles:
             return False
-        return None if self.unknown else True
+        return None if self.unknown or self.source_doubts else True
 
     @property
     def is_plain(self) -> bool:
@@ -153,14 +157,8 @@ class Restart:
                     copied = f"partitions end at versions {least:,} to {most:,}, as in a copy made"
                     remainder = f"; the files of {copied} while the query ran"
             return f"{begin}: no, {self.obstacles[0]}{remainder}."
-        if self.block:
-            return (
-                f"{begin}: unknown, because a block of {self.block} is damaged: RocksDB loads the "
-                "table and fails when it reads that block."
-            )
-        if self.unknown:
-            files = "1 file" if self.unknown == 1 else f"{self.unknown:,} files"
-            return f"{begin}: unknown, because {files} that it loads could not be read here."
+        if self.block or self.unknown or self.source_doubts:
+            return f"{begin}: unknown, because {self._doubt()}."
         if self.needs_repair:
             load = self.needs_repair[0]
             return (
@@ -176,7 +174,8 @@ class Restart:
             )
         if not self.has_state:
             return f"{begin}: yes if the query keeps no state; else no, as it needs state."
-        return f"{begin}: yes{self._files()}."
+        assumed = f" This assumes that {self.assumption}." if self.assumption else ""
+        return f"{begin}: yes{self._files()}.{assumed}"
 
     def loads_without(self, problem: Problem) -> bool:
         """Whether every release loads the partition of a problem, or starts without an entry."""
@@ -215,6 +214,18 @@ class Restart:
             )
         return ""
 
+    def _doubt(self) -> str:
+        """Why it is not known whether the query restarts."""
+        if self.block:
+            return (
+                f"a block of {self.block} is damaged: RocksDB loads the table and fails when it "
+                "reads that block"
+            )
+        if self.unknown:
+            files = "1 file" if self.unknown == 1 else f"{self.unknown:,} files"
+            return f"{files} that it loads could not be read here"
+        return self.source_doubts[0].reason
+
     def _files(self) -> str:
         """The snapshot and the number of deltas that the stores are loaded from."""
         if not self.loads:
@@ -243,8 +254,11 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         for operator in (checkpoint.operators if batch else ())
         for result in _stores(checkpoint, operator, batch, damage)
     ]
+    folders = _source_folders(checkpoint, planned, damage)
+    of_sources = [*judge_sources(checkpoint, planned, folders)]
     obstacles = [
-        *_in_logs(checkpoint, planned, damage),
+        *_in_logs(checkpoint, planned, damage, folders),
+        *(_refused(result) for result in of_sources if isinstance(result, SourceRefusal)),
         *_in_metadata(checkpoint, damage),
         *(result for result in stores if isinstance(result, Obstacle)),
     ]
@@ -269,6 +283,8 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         later=() if repairs else tuple(obstacle for obstacle in obstacles if obstacle.since),
         unknown=damage.doubted,
         block=damage.block and checkpoint.storage.relative(damage.block),
+        source_doubts=tuple(result for result in of_sources if isinstance(result, SourceDoubt)),
+        assumption=folders.assumption,
         names=checkpoint.provider.names,
         needs_repair=() if repairs else tuple(load for load in loads if load.skipped),
         has_state=checkpoint.layout.has_state or not batch,
@@ -276,6 +292,19 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         ends=ends if copied and back is not None else None,
     )
     return replace(restart, unfinished_text=_text(checkpoint, restart)) if again else restart
+
+
+def _source_folders(checkpoint: Checkpoint, planned: int, damage: _Damage) -> SourceFolders:
+    """Return the folders of the newest batch's sources; their logs count as doubted if unlisted."""
+    try:
+        return source_folders(checkpoint, planned)
+    except OSError:
+        damage.doubted += 1
+        return SourceFolders({})
+
+
+def _refused(refusal: SourceRefusal) -> Obstacle:
+    return Obstacle(refusal.name, refusal.error, verb="refuses", to_do=refusal.to_do)
 
 
 def _text(checkpoint: Checkpoint, restart: Restart) -> str:
@@ -291,11 +320,7 @@ def _text(checkpoint: Checkpoint, restart: Restart) -> str:
         text += " All partitions have written their state of it: "
         text += "what failed, if it did, came after."
     # Not the files: their names may hold what is nobody's business.
-    entries = [
-        f"{SOURCES}/{source.name}/{source.log_entry}"
-        for source in checkpoint.logs.sources.get(BatchId(batch), ())
-        if source.moved and source.log_entry is not None
-    ]
+    entries = _planned_entries(checkpoint, batch)
     if entries:
         names = "names" if len(entries) == 1 else "name"
         text += f" It reads the files that {' and '.join(entries[:_NAMED])} {names}."
@@ -307,6 +332,18 @@ def _text(checkpoint: Checkpoint, restart: Restart) -> str:
             "too (inspector explain LOG PATH)."
         )
     return text
+
+
+def _planned_entries(checkpoint: Checkpoint, batch: int) -> list[str]:
+    """Return the entries of source logs that a batch reads up to; none if they cannot be listed."""
+    sources = checkpoint.logs.sources.get(BatchId(batch), ())
+    moved = [source for source in sources if source.moved and source.log_entry is not None]
+    try:
+        folders = source_folders(checkpoint, batch)
+    except OSError:
+        return []
+    # A source that is used twice has two lines and one log.
+    return list(dict.fromkeys(f"{folders.folder(each)}/{each.log_entry}" for each in moved))
 
 
 def _ends(checkpoint: Checkpoint, batch: int) -> tuple[int, int] | None:
@@ -428,7 +465,9 @@ class _Damage:
         return "" if problem is None else problem.path or file.path
 
 
-def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[Obstacle]:
+def _in_logs(
+    checkpoint: Checkpoint, planned: int, damage: _Damage, sources: SourceFolders
+) -> Iterator[Obstacle]:
     logs = checkpoint.logs
     needed = [f"{OFFSETS}/{planned}"] if planned >= 0 else []
     if planned > 0:
@@ -447,7 +486,8 @@ def _in_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[
         else:
             yield Obstacle(name, _LOG_ERROR, missing=problem.slug in _ABSENT)
     yield from _lost_ids(checkpoint, planned, damage)
-    yield from _absent_logs(checkpoint, planned, damage)
+    yield from [Obstacle(name, "") for name in sources.lost]
+    yield from _absent_logs(checkpoint, planned)
     if is_repartitioning(checkpoint):
         yield Obstacle(f"{COMMITS}/{planned}", UNFINISHED_ERROR)
 
@@ -468,12 +508,8 @@ def _lost_ids(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator
             return
 
 
-def _absent_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Iterator[Obstacle]:
+def _absent_logs(checkpoint: Checkpoint, planned: int) -> Iterator[Obstacle]:
     committed = checkpoint.logs.last_committed
-    try:
-        yield from [Obstacle(name, "") for name in source_log_gaps(checkpoint, planned)]
-    except OSError:
-        damage.doubted += 1
     if planned < 0 and committed is not None:
         yield Obstacle("the entries of offsets", "")
     elif planned < 0 and any(store.newest for store in checkpoint.store_files.values()):
@@ -482,26 +518,6 @@ def _absent_logs(checkpoint: Checkpoint, planned: int, damage: _Damage) -> Itera
     if committed is not None and committed > planned >= 0:
         # Spark takes the batch, which runs again though its commit is there, for another query's.
         yield Obstacle(f"{OFFSETS}/{committed}", "CONCURRENT_STREAM_LOG_UPDATE")
-
-
-def source_log_gaps(checkpoint: Checkpoint, batch: int) -> Iterator[str]:
-    """What is gone of the logs of sources of files, up to a batch: they, or an entry each."""
-    # Offsets of such a source are numbers of entries of its log, which names what it has read. When
-    # it starts it reads them from the newest compact one on (CompactibleFileStreamLog.allFiles),
-    # and with a restart those of the last batch (FileStreamSource.getBatch).
-    for source in checkpoint.logs.sources.get(BatchId(batch), ()):
-        if source.log_entry is None:
-            continue
-        folder = f"{SOURCES}/{source.name}"
-        is_there = SOURCES in checkpoint.layout.root_names
-        listed = checkpoint.storage.list(folder, missing_ok=True) if is_there else ()
-        names = {entry.name for entry in listed}
-        for number in range(source.log_entry, -1, -1):
-            if f"{number}.compact" in names:
-                break
-            if str(number) not in names:
-                yield f"{folder}/{number}" if names else folder
-                break
 
 
 def _in_metadata(checkpoint: Checkpoint, damage: _Damage) -> Iterator[Obstacle]:

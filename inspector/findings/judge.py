@@ -19,6 +19,7 @@ from inspector.findings.efficiency import judge_costs, judge_files, judge_format
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
+from inspector.findings.sources import judge_setbacks, judge_source_logs
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.findings.variables import judge_variable
 from inspector.findings.watermarks import judge_watermark
@@ -126,6 +127,12 @@ def judge_integrity(
         # Cleanup has removed an old one, or else the file that is gone has a problem of its own.
         problems = [p for p in problems if p.slug != MissingVersionError.slug]
     reported += integrity.judge_problems(problems, thresholds, restart, relative)
+    positions = {batch: s for batch, s in checkpoint.logs.sources.items() if batch < version}
+    reported += judge_setbacks(
+        positions if restart is None else checkpoint.logs.sources, thresholds
+    )
+    if restart is not None:
+        reported += judge_source_logs(restart, thresholds)
     if restart is not None and all(f.severity is not Severity.ERROR for f in reported):
         reported += integrity.judge_restart(restart, thresholds)
     return _gravest_first(reported)

@@ -11,7 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, default_of, full_key
+from inspector.checkpoint.confs import (
+    PROVIDER_CLASS,
+    SHUFFLE_PARTITIONS,
+    SOURCE_EVOLUTION,
+    default_of,
+    full_key,
+)
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import STATE
@@ -31,7 +37,7 @@ from inspector.sparktypes.ddl import to_ddl
 from inspector.sums import group_by
 
 STREAMING = "spark.sql.streaming."
-EVOLUTION = f"{STREAMING}queryEvolution.enableSourceEvolution"
+EVOLUTION = SOURCE_EVOLUTION
 OFFSET_FORMAT = f"{STREAMING}offsetLog.formatVersion"
 CHECKPOINT_FORMAT = f"{STREAMING}stateStore.checkpointFormatVersion"
 SCHEMA_CHECK = f"{STREAMING}stateStore.stateSchemaCheck"
@@ -631,7 +637,9 @@ def _is_ambiguous(before: Sequence[QuerySource], after: Sequence[QuerySource]) -
     """Whether sources of one kind may have changed places, as nothing shows which is which."""
     kinds = Counter(source.kind for source in before)
     locations = [(source.kind, source.place) for source in before]
-    shown = all(location for _, location in locations) and len(set(locations)) == len(locations)
+    # Of two lines with one place and one offset, as of one source used twice, either may be first.
+    positions = {(source.kind, source.place, source.offset) for source in before}
+    shown = all(location for _, location in locations) and len(set(locations)) == len(positions)
     is_same = locations == [(source.kind, source.place) for source in after]
     return max(kinds.values(), default=0) > 1 and not (shown and is_same)
 

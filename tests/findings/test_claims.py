@@ -43,6 +43,7 @@ CLEANS = "test_slow_reader.py::test_no_report_takes_a_query_for_damage"
 FAILS = f"{SPARK}::test_maintenance_that_fails_is_in_the_log_and_the_query_goes_on"
 STRAY = f"{SPARK}::test_a_stray_version_is_not_read_and_ends_the_cleanup_of_its_partition"
 NO_DATA = "analyses/test_troubles.py::test_a_batch_without_new_data_runs_unless_it_is_off"
+ANOTHER_JOB = "spark/test_sources.py::test_restart_with_an_entry_of_another_job"
 NO_CLAIM = "-"
 """In place of a test: the sentence names Spark, and says nothing of what it does."""
 
@@ -130,6 +131,10 @@ CLAIMS: dict[str, dict[str, str]] = {
     "SS121": {
         "A restart does not read it": STRAY,
         "maintenance takes it for the newest version": STRAY,
+    },
+    "SS127": {
+        "This happens if another job was started": ANOTHER_JOB,
+        "Spark stops with `Wrong basePath`": ANOTHER_JOB,
     },
     "SS202": {"which keeps every group": EVICTS},
     "SS203": {

@@ -1,0 +1,215 @@
+"""What the sources of a query let a restart do, by the offset log and the logs of file sources.
+
+* A restart compares the newest entry of the offset log with the one before it, and no others. It
+  calls ``getBatch(previous, newest)`` for sources of the first API (files, Delta Lake), whether the
+  newest batch is committed or not (``MicroBatchExecution.populateStartOffsets``). ``rate``,
+  ``rate-micro-batch`` and Kafka plan the range again only if that batch runs again.
+* A file source whose ``logOffset`` goes back there fails: ``AssertionError`` [Spark 4.3.0].
+* A file source reads the entries of its log from the last batch on, up to the newest one, though no
+  batch refers to that. It gives them its input path as ``basePath``, if that path is no glob. A
+  file whose path does not begin with it stops the query: "Wrong basePath" [Spark 4.3.0]. Which path
+  the query reads is in no file of the checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from inspector.checkpoint.log_entries import (
+    DELTA_TABLE,
+    DELTA_VERSION,
+    FILES,
+    KAFKA,
+    NUMBER,
+    RATE_MICRO_BATCH,
+    Setback,
+    SourceOffset,
+)
+from inspector.checkpoint.logfile import json_object, split_log
+from inspector.checkpoint.logs import OFFSETS
+from inspector.checkpoint.names import number
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.source_logs import COMPACT, SourceFolders
+from inspector.exceptions import InspectorError
+from inspector.light_dataclasses import dataclass
+from inspector.model import BatchId
+
+_ENTRY_BYTES = 1 << 20  # of an entry of a source log whose files are compared
+_MOST_ENTRIES = 8  # entries that are compared: those that no finished batch has read
+_COMPARED_WITH = 4  # entries that a finished batch has read, and that show the input folder
+_SAME_STORAGE = {"s3a": "s3", "s3n": "s3", "wasbs": "wasb", "abfss": "abfs"}
+
+
+@dataclass(frozen=True)
+class SourceRefusal:
+    """Why Spark refuses the offsets of a source."""
+
+    name: str  # what it refuses, by the entries that show it
+    error: str  # Spark's error class
+    to_do: str  # what the user can do
+
+
+@dataclass(frozen=True)
+class SourceDoubt:
+    """Why the files do not tell whether a source lets the query restart."""
+
+    reason: str  # a clause behind "because"
+    foreign: ForeignEntry | None = None  # the entry that the doubt is about, if it is one
+
+
+@dataclass(frozen=True)
+class ForeignEntry:
+    """An entry of a source log that names files outside the folder of the entries before it."""
+
+    path: str  # of the entry, below the root
+    file: str  # the first such file
+    folder: str  # of the files that finished batches have read
+    planned: str  # the unfinished entry of the offset log that reads it; "" if none does
+
+    @property
+    def to_do(self) -> str:
+        """What the user can do."""
+        entries = f"{self.path} and {self.planned}" if self.planned else self.path
+        return (
+            f"if another job wrote it, stop the query and delete {entries} with the .crc files of "
+            "these entries; if the query reads both folders, nothing is needed"
+        )
+
+
+def judge_sources(
+    checkpoint: Checkpoint, planned: int, folders: SourceFolders
+) -> Iterator[SourceRefusal | SourceDoubt]:
+    """Yield what keeps the query from its restart, or may; ``planned`` is its newest batch."""
+    for path in folders.doubtful:
+        yield SourceDoubt(
+            f"{path} is missing: Spark writes it again if it finds the files again that the entry "
+            "named, and fails if it does not"
+        )
+    again = checkpoint.logs.last_committed != planned
+    for source in checkpoint.logs.sources.get(BatchId(planned), ()):
+        if source.setback is not None:
+            yield from _judge_setback(source.setback, source.called, planned, again=again)
+    for foreign in foreign_entries(checkpoint, planned, folders):
+        yield SourceDoubt(
+            f"{foreign.path} names files outside {foreign.folder}, the folder of the files that "
+            'the query has read: Spark fails with "Wrong basePath" unless the query reads both '
+            "folders",
+            foreign,
+        )
+
+
+def _judge_setback(
+    setback: Setback, source: str, planned: int, *, again: bool
+) -> Iterator[SourceRefusal | SourceDoubt]:
+    """Yield what a restart makes of an offset that goes back in the newest entry."""
+    place = f"{OFFSETS}/{planned}"
+    moved = f"{source} goes back in {place}, from {setback.before} to {setback.after}"
+    refused = f"{place}, in which {source} goes back from {setback.before} to {setback.after}"
+    to_do = (
+        f"restore {place} and {OFFSETS}/{planned - 1} from a backup; one of the two entries was "
+        "changed"
+    )
+    if setback.kind == FILES:
+        yield SourceRefusal(refused, "AssertionError", to_do)
+    elif setback.kind in (DELTA_TABLE, DELTA_VERSION):
+        yield SourceDoubt(f"{moved}: Delta Lake refuses an offset of another table or version")
+    elif again and setback.kind == RATE_MICRO_BATCH:
+        yield SourceRefusal(refused, "MALFORMED_STATE_IN_RATE_PER_MICRO_BATCH_SOURCE", to_do)
+    elif again and setback.kind == KAFKA:
+        yield SourceDoubt(f"{moved}: Spark fails unless failOnDataLoss is false")
+    elif again and setback.kind == NUMBER:
+        yield SourceDoubt(f"{moved}: the rate source fails at such a range")
+
+
+def foreign_entries(
+    checkpoint: Checkpoint, planned: int, folders: SourceFolders
+) -> Iterator[ForeignEntry]:
+    """Yield the first foreign entry of each source log that no finished batch has read."""
+    committed = checkpoint.logs.last_committed
+    if committed is None or committed > planned:
+        return
+    finished = {s.name: s for s in checkpoint.logs.sources.get(BatchId(committed), ())}
+    seen: set[str] = set()
+    for source in checkpoint.logs.sources.get(BatchId(planned), ()):
+        folder = folders.folder(source)
+        read = finished.get(source.name)
+        if folder in seen or read is None or read.log_entry is None:
+            continue
+        seen.add(folder)
+        with suppress(OSError):
+            yield from _foreign_entry(
+                checkpoint.storage,
+                folder,
+                read.log_entry,
+                source if committed < planned else None,
+                planned,
+            )
+
+
+def _foreign_entry(
+    storage: Storage, folder: str, read: int, unfinished: SourceOffset | None, planned: int
+) -> Iterator[ForeignEntry]:
+    """Yield the first entry behind ``read`` with files outside the folder of those before."""
+    names = {
+        (entry_number, entry.name)
+        for entry in storage.list(folder, missing_ok=True)
+        if entry.is_file and (entry_number := number(entry.name.removesuffix(COMPACT))) is not None
+    }
+    newer = sorted(item for item in names if item[0] > read)[:_MOST_ENTRIES]
+    if not newer:
+        return
+    older = sorted((item for item in names if item[0] <= read), reverse=True)[:_COMPARED_WITH]
+    known = {_folder_of(file) for n, name in older for file in _files(storage, folder, name, n)}
+    base = _common_folder(sorted(known))
+    for entry, name in newer if base else ():
+        for file in _files(storage, folder, name, entry):
+            if not _location(file).startswith(base):
+                reads = unfinished is not None and (unfinished.log_entry or 0) >= entry
+                yield ForeignEntry(
+                    f"{folder}/{name}", file, base, f"{OFFSETS}/{planned}" if reads else ""
+                )
+                return
+
+
+def _files(storage: Storage, folder: str, name: str, entry: int) -> list[str]:
+    """Return the paths that an entry of a source log names; none if it cannot be read whole."""
+    try:
+        _, lines = split_log(storage.read(f"{folder}/{name}", _ENTRY_BYTES), 1)
+        files = [json_object(line) for line in lines if line]
+    except (InspectorError, OSError):
+        return []
+    # A compact entry names the files of older entries, too.
+    paths = [file.get("path") for file in files if file.get("batchId") == entry]
+    return [path for path in paths if isinstance(path, str)]
+
+
+def _location(url: str) -> str:
+    """Return a URL without what Hadoop spells in several ways: its scheme and empty authority."""
+    scheme, colon, path = url.partition(":")
+    if not colon or "/" in scheme:
+        return url
+    path = "/" + path.lstrip("/")
+    scheme = _SAME_STORAGE.get(scheme.lower(), scheme.lower())
+    return path if scheme == "file" else f"{scheme}:/{path}"
+
+
+def _folder_of(url: str) -> str:
+    """Return the folder of a file, above the folders of its partition columns."""
+    parts = _location(url).split("/")[:-1]
+    while len(parts) > 1 and "=" in parts[-1]:
+        parts.pop()
+    return "/".join(parts)
+
+
+def _common_folder(folders: Sequence[str]) -> str:
+    """Return the folder that all these are in, or are; "" without any or if they share none."""
+    if len(set(folders)) < 2:
+        return folders[0] if folders else ""
+    shared = []
+    for parts in zip(*(folder.split("/") for folder in folders), strict=False):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    return "/".join(shared)
