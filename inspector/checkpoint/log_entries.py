@@ -223,12 +223,12 @@ def _setback(source: str, before: OffsetEntry, after: OffsetEntry) -> Setback | 
     if _DELTA.match(old) and _DELTA.match(new):
         return _delta_setback(old, new)
     start, end = before.positions.get(source, {}), after.positions.get(source, {})
-    for place in sorted(start.keys() & end.keys()):
+    for topic, partition in sorted(start.keys() & end.keys()):
+        position = topic, partition
         # Kafka's -1 and -2 mean the latest and the earliest offset.
-        if 0 <= end[place] < start[place]:
-            topic, partition = place
+        if 0 <= end[position] < start[position]:
             name = f"partition {printable(partition)} of topic {printable(topic)}"[:_SHOWN]
-            return Setback(KAFKA, f"{start[place]} ({name})", f"{end[place]}")
+            return Setback(KAFKA, f"{start[position]} ({name})", f"{end[position]}")
     return None
 
 

@@ -104,11 +104,11 @@ def _judge_setback(
     setback: Setback, source: str, planned: int, *, again: bool
 ) -> Iterator[SourceRefusal | SourceDoubt]:
     """Yield what a restart makes of an offset that goes back in the newest entry."""
-    place = f"{OFFSETS}/{planned}"
-    moved = f"{source} goes back in {place}, from {setback.before} to {setback.after}"
-    refused = f"{place}, in which {source} goes back from {setback.before} to {setback.after}"
+    entry = f"{OFFSETS}/{planned}"
+    moved = f"{source} goes back in {entry}, from {setback.before} to {setback.after}"
+    refused = f"{entry}, in which {source} goes back from {setback.before} to {setback.after}"
     to_do = (
-        f"restore {place} and {OFFSETS}/{planned - 1} from a backup; one of the two entries was "
+        f"restore {entry} and {OFFSETS}/{planned - 1} from a backup; one of the two entries was "
         "changed"
     )
     if setback.kind == FILES:
@@ -161,8 +161,10 @@ def _foreign_entry(
     if not newer:
         return
     older = sorted((item for item in names if item[0] <= read), reverse=True)[:_COMPARED_WITH]
-    known = {_folder_of(file) for n, name in older for file in _files(storage, folder, name, n)}
-    base = _common_folder(sorted(known))
+    input_folders = {
+        _folder_of(file) for n, name in older for file in _files(storage, folder, name, n)
+    }
+    base = _common_folder(sorted(input_folders))
     for entry, name in newer if base else ():
         for file in _files(storage, folder, name, entry):
             if not _location(file).startswith(base):

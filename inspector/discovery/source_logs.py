@@ -152,24 +152,24 @@ def _histories(
 ) -> list[tuple[str | None, ...]]:
     """The offsets of each source in every entry with the same number of sources."""
     entries = [e for e in checkpoint.logs.sources.values() if len(e) == len(sources)]
-    return [tuple(entry[place].offset for entry in entries) for place in range(len(sources))]
+    return [tuple(entry[position].offset for entry in entries) for position in range(len(sources))]
 
 
 def _by_uses(
     listing: _Listing, sources: Sequence[SourceOffset], histories: Sequence[tuple[str | None, ...]]
 ) -> SourceFolders:
     """Folders of offset log v1, where a source has as many lines as uses."""
-    first_uses = {history: place for place, history in reversed([*enumerate(histories)])}
+    first_uses = {history: position for position, history in reversed([*enumerate(histories)])}
     if len(first_uses) == len(sources):
         return _plain(listing, sources)
     # The number of folders so far -> the folder of each line. More folders replace fewer, because
     # a folder that is there belongs to a source.
     assignments: dict[int, tuple[int, ...]] = {0: ()}
-    for place, source in enumerate(sources):
-        first_use = first_uses[histories[place]]
+    for position, source in enumerate(sources):
+        first_use = first_uses[histories[position]]
         extended: dict[int, tuple[int, ...]] = {}
         for count, folders in assignments.items():
-            if first_use < place:
+            if first_use < position:
                 extended.setdefault(count, (*folders, folders[first_use]))
             if listing.gap(str(count), source) is None:
                 extended[count + 1] = (*folders, count)
@@ -224,31 +224,31 @@ def _by_last_uses(listing: _Listing, sources: Sequence[SourceOffset]) -> SourceF
     for position in range(end):
         extended: set[tuple[int, ...]] = set()
         rejected: str | None = None
-        for known in assignments:
-            if _is_known_use(position, known, by_position):
-                extended.add(known)
-            for candidate in _first_uses(position, known, by_position):
-                gap = listing.gap(str(len(known)), by_position[candidate])
+        for assigned in assignments:
+            if _is_known_use(position, assigned, by_position):
+                extended.add(assigned)
+            for candidate in _first_uses(position, assigned, by_position):
+                gap = listing.gap(str(len(assigned)), by_position[candidate])
                 if gap is None:
-                    extended.add((*known, candidate))
+                    extended.add((*assigned, candidate))
                 rejected = rejected or gap
         if not extended:
             return listing.lost([rejected])
         if len(extended) > _MOST_STATES:
             return SourceFolders({})
         assignments = extended
-    known = min(assignments)
-    return SourceFolders({str(position): str(folder) for folder, position in enumerate(known)})
+    assigned = min(assignments)
+    return SourceFolders({str(position): str(folder) for folder, position in enumerate(assigned)})
 
 
-def _is_known_use(position: int, known: Collection[int], lines: Collection[int]) -> bool:
+def _is_known_use(position: int, assigned: Collection[int], lines: Collection[int]) -> bool:
     """True if a position can be a use of a source that has a folder already."""
     if position in lines:
-        return position in known
-    return any(last_use > position for last_use in known)
+        return position in assigned
+    return any(last_use > position for last_use in assigned)
 
 
-def _first_uses(position: int, known: Collection[int], lines: Collection[int]) -> list[int]:
+def _first_uses(position: int, assigned: Collection[int], lines: Collection[int]) -> list[int]:
     """Return the last uses of the sources whose first use a position can be."""
     candidates = [position] if position in lines else [p for p in lines if p > position]
-    return [last_use for last_use in candidates if last_use not in known]
+    return [last_use for last_use in candidates if last_use not in assigned]

@@ -39,7 +39,7 @@ def judge_setbacks(
 
     The newest such batch of a source is named; ``sources`` are the offsets of each batch.
     """
-    setbacks: dict[str, list[tuple[int, SourceOffset]]] = {}
+    setbacks: dict[str, list[tuple[BatchId, SourceOffset]]] = {}
     for batch in sorted(sources, reverse=True):
         for source in sources[batch]:
             if source.setback is not None:
