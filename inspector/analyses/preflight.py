@@ -11,7 +11,7 @@ from inspector.analyses.rows import rows as live_rows
 from inspector.analyses.shared.conclusion import counted_verdict
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.opening import Opened
-from inspector.analyses.shared.options import STORAGE, Option, Options, View
+from inspector.analyses.shared.options import FORMAT, STORAGE, Option, Options, View
 from inspector.discovery.query_sources import query_sources
 from inspector.exceptions import CheckpointError
 from inspector.findings import restart_judgement as judgement
@@ -50,7 +50,7 @@ class PreflightRow(t.Row, table="lines"):
     store_name: Annotated[t.StoreName | None, t.WIDE]
 
 
-@analysis(uses=(STORAGE,), tables=(PreflightRow,), fail_on="error", has_verdict=True)
+@analysis(uses=(STORAGE, FORMAT), tables=(PreflightRow,), fail_on="error", has_verdict=True)
 def preflight(
     path: str | Opened,
     new: Annotated[

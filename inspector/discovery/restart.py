@@ -32,8 +32,9 @@ from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
 from inspector.discovery.listing import MISSING_OPERATOR, UNFINISHED_ERROR, is_repartitioning
 from inspector.discovery.lost_files import LOST_SCHEMA
+from inspector.discovery.partition_shape import SHIFT_ENDS, SinglePartition
 from inspector.discovery.placement import partition_count, partition_counts, was_left
-from inspector.discovery.source_conditions import SourceDoubt, SourceRefusal, judge_sources
+from inspector.discovery.source_conditions import RestartDoubt, SourceRefusal, judge_sources
 from inspector.discovery.source_logs import SourceFolders, source_folders
 from inspector.exceptions import FrameError, LimitError, NoSchemaError, RowError
 from inspector.light_dataclasses import dataclass, replace
@@ -118,15 +119,15 @@ class Restart:
     ends: tuple[int, int] | None = None  # least and greatest last version, if the logs are newer
     unfinished_text: str = ""  # ``batch 4 was planned ...``: of one that runs again, in words
     block: str = ""  # the first table file that it loads with a damaged block
-    source_doubts: tuple[SourceDoubt, ...] = ()  # why sources leave it open whether it restarts
-    assumption: str = ""  # what a restart assumes of the sources, as a clause; "" for nothing
+    doubts: tuple[RestartDoubt, ...] = ()  # why the files do not tell whether it restarts
+    assumption: str = ""  # what the answer assumes, as a clause; "" for nothing
 
     @property
     def possible(self) -> bool | None:
         """Whether Spark of the newest release restarts; None where a file could not be judged."""
         if self.obstacles:
             return False
-        return None if self.unknown or self.source_doubts else True
+        return None if self.unknown or self.doubts else True
 
     @property
     def is_plain(self) -> bool:
@@ -157,7 +158,7 @@ class Restart:
                     copied = f"partitions end at versions {least:,} to {most:,}, as in a copy made"
                     remainder = f"; the files of {copied} while the query ran"
             return f"{begin}: no, {self.obstacles[0]}{remainder}."
-        if self.block or self.unknown or self.source_doubts:
+        if self.block or self.unknown or self.doubts:
             return f"{begin}: unknown, because {self._doubt()}."
         if self.needs_repair:
             load = self.needs_repair[0]
@@ -224,7 +225,7 @@ class Restart:
         if self.unknown:
             files = "1 file" if self.unknown == 1 else f"{self.unknown:,} files"
             return f"{files} that it loads could not be read here"
-        return self.source_doubts[0].reason
+        return self.doubts[0].reason
 
     def _files(self) -> str:
         """The snapshot and the number of deltas that the stores are loaded from."""
@@ -283,8 +284,11 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         later=() if repairs else tuple(obstacle for obstacle in obstacles if obstacle.since),
         unknown=damage.doubted,
         block=damage.block and checkpoint.storage.relative(damage.block),
-        source_doubts=tuple(result for result in of_sources if isinstance(result, SourceDoubt)),
-        assumption=folders.assumption,
+        doubts=(
+            *(result for result in of_sources if isinstance(result, RestartDoubt)),
+            *_partition_doubts(checkpoint),
+        ),
+        assumption=folders.assumption or _assumed_partitions(checkpoint),
         names=checkpoint.provider.names,
         needs_repair=() if repairs else tuple(load for load in loads if load.skipped),
         has_state=checkpoint.layout.has_state or not batch,
@@ -301,6 +305,27 @@ def _source_folders(checkpoint: Checkpoint, planned: int, damage: _Damage) -> So
     except OSError:
         damage.doubted += 1
         return SourceFolders({})
+
+
+def _partition_doubts(checkpoint: Checkpoint) -> Iterator[RestartDoubt]:
+    """Yield a doubt for each operator of which one partition is there, and no row of it."""
+    for operator in checkpoint.operators:
+        if operator.shape.single is SinglePartition.UNKNOWN:
+            yield RestartDoubt(
+                f"operator {operator.operator_id} has partition 0 alone and no row: without keys "
+                "or as a limit it needs no other one, else its partitions are lost"
+            )
+
+
+def _assumed_partitions(checkpoint: Checkpoint) -> str:
+    """Return what the answer assumes of the partitions of operators; "" for nothing."""
+    for operator in checkpoint.operators:
+        if operator.shape.single is SinglePartition.LIKELY:
+            return (
+                f"operator {operator.operator_id} is a limit, which has partition 0 alone: its "
+                "only key is null"
+            )
+    return ""
 
 
 def _refused(refusal: SourceRefusal) -> Obstacle:
@@ -563,13 +588,16 @@ def _stores(
     count = 1 if operator.single_partition else partition_count(checkpoint, version)
     selected = checkpoint.selection.partition_id is not None
     missing = [] if selected else sorted(set(range(count)) - present)
+    if operator.shape.single is SinglePartition.UNKNOWN:
+        missing = []  # a doubt of its own
     older = min(partition_counts(checkpoint), default=0) if missing else 0
     for partition_id in missing:
         store, absent = StoreId(operator.operator_id, "", partition_id), names.delta.format(1)
         if partition_id >= older > 0:
             entry = f"offsets/{version - 1}"
             absent += f", as {entry} has {count} partitions where an older entry has {older}"
-        yield Obstacle(absent, names.absent, store)
+        since = SHIFT_ENDS if operator.shape.first else ""
+        yield Obstacle(absent, names.absent, store, since=since)
     for partition in operator.layout.partitions:
         if was_left(checkpoint, partition, version):
             continue

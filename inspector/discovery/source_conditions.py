@@ -52,7 +52,7 @@ class SourceRefusal:
 
 
 @dataclass(frozen=True)
-class SourceDoubt:
+class RestartDoubt:
     """Why the files do not tell whether a source lets the query restart."""
 
     reason: str  # a clause behind "because"
@@ -73,17 +73,17 @@ class ForeignEntry:
         """What the user can do."""
         entries = f"{self.path} and {self.planned}" if self.planned else self.path
         return (
-            f"if another job wrote it, stop the query and delete {entries} with the .crc files of "
-            "these entries; if the query reads both folders, nothing is needed"
+            f"if another job wrote it, stop the query and delete {entries} and the checksum files "
+            "of these entries; if the query reads both folders, nothing is needed"
         )
 
 
 def judge_sources(
     checkpoint: Checkpoint, planned: int, folders: SourceFolders
-) -> Iterator[SourceRefusal | SourceDoubt]:
+) -> Iterator[SourceRefusal | RestartDoubt]:
     """Yield what keeps the query from its restart, or may; ``planned`` is its newest batch."""
     for path in folders.doubtful:
-        yield SourceDoubt(
+        yield RestartDoubt(
             f"{path} is missing: Spark writes it again if it finds the files again that the entry "
             "named, and fails if it does not"
         )
@@ -92,7 +92,7 @@ def judge_sources(
         if source.setback is not None:
             yield from _judge_setback(source.setback, source.called, planned, again=again)
     for foreign in foreign_entries(checkpoint, planned, folders):
-        yield SourceDoubt(
+        yield RestartDoubt(
             f"{foreign.path} names files outside {foreign.folder}, the folder of the files that "
             'the query has read: Spark fails with "Wrong basePath" unless the query reads both '
             "folders",
@@ -102,7 +102,7 @@ def judge_sources(
 
 def _judge_setback(
     setback: Setback, source: str, planned: int, *, again: bool
-) -> Iterator[SourceRefusal | SourceDoubt]:
+) -> Iterator[SourceRefusal | RestartDoubt]:
     """Yield what a restart makes of an offset that goes back in the newest entry."""
     entry = f"{OFFSETS}/{planned}"
     moved = f"{source} goes back in {entry}, from {setback.before} to {setback.after}"
@@ -114,13 +114,13 @@ def _judge_setback(
     if setback.kind == FILES:
         yield SourceRefusal(refused, "AssertionError", to_do)
     elif setback.kind in (DELTA_TABLE, DELTA_VERSION):
-        yield SourceDoubt(f"{moved}: Delta Lake refuses an offset of another table or version")
+        yield RestartDoubt(f"{moved}: Delta Lake refuses an offset of another table or version")
     elif again and setback.kind == RATE_MICRO_BATCH:
         yield SourceRefusal(refused, "MALFORMED_STATE_IN_RATE_PER_MICRO_BATCH_SOURCE", to_do)
     elif again and setback.kind == KAFKA:
-        yield SourceDoubt(f"{moved}: Spark fails unless failOnDataLoss is false")
+        yield RestartDoubt(f"{moved}: Spark fails unless failOnDataLoss is false")
     elif again and setback.kind == NUMBER:
-        yield SourceDoubt(f"{moved}: the rate source fails at such a range")
+        yield RestartDoubt(f"{moved}: the rate source fails at such a range")
 
 
 def foreign_entries(

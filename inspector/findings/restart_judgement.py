@@ -263,13 +263,14 @@ class Preflight:
         checkpoint = self._old.checkpoint
         restart = restart_of(checkpoint, self._problems)
         # What only some releases mind has lines of its own.
-        stop = next((obstacle for obstacle in restart.obstacles if not obstacle.since), None)
+        obstacles = (*restart.obstacles, *restart.later)
+        stop = next((o for o in obstacles if not o.since or o.since not in RELEASES), None)
         item = "files that a restart reads"
         if stop is not None:
             detail = f"Batch {restart.batch} does not run: {stop}."
             yield self._line(item, "not-restorable", stop.name, detail=detail)
         else:
-            about = "restorable-unknown" if restart.unknown else "restorable"
+            about = "restorable-unknown" if restart.possible is None else "restorable"
             yield self._line(item, about, restart.sentence)
         refuses_v2 = RELEASES.index(self._release) >= RELEASES.index("4.1")
         if refuses_v2 and checkpoint.newest_snapshot_format > 1:

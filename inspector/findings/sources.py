@@ -66,7 +66,7 @@ def judge_setbacks(
 
 def judge_source_logs(restart: Restart, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
     """Yield a finding for each source log whose newest entries name files of another folder."""
-    foreign = [doubt.foreign for doubt in restart.source_doubts if doubt.foreign is not None]
+    foreign = [doubt.foreign for doubt in restart.doubts if doubt.foreign is not None]
     if not thresholds.reports(catalogue.FOREIGN_SOURCE.id, len(foreign)):
         return
     for entry in foreign:

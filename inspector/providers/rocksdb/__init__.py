@@ -75,12 +75,6 @@ class RocksDbProvider(Provider):
         result = parse_name(name)
         return (result.kind, result.version) if result else classify_side_file(name)
 
-    def detect(self, provider_class: str | None, files: Iterable[StoreFile]) -> bool:
-        """By any class of RocksDB, or else by its files."""
-        if provider_class is not None:
-            return "RocksDB" in provider_class
-        return super().detect(None, files)
-
     def resolve_attempts(
         self,
         files: Sequence[StoreFile],
