@@ -13,7 +13,7 @@ versions: of the others the lineage in a changelog says it, by what that changel
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
