@@ -286,7 +286,7 @@ ILL: dict[str, Ill] = {
     "SS119": Ill("4.3.0/rocksdb_agg_update", repartitioning_begun),
     "SS120": Ill("troubles/trouble_agg_no_watermark", _source_log_gone),
     "SS121": Ill("4.3.0/agg_update", _delta_of_no_batch),
-    "SS126": Ill("troubles/trouble_agg_no_watermark", _source_goes_back),
+    "SS128": Ill("troubles/trouble_agg_no_watermark", _source_goes_back),
     "SS127": Ill("troubles/trouble_agg_no_watermark", _source_of_another_job),
     "SS201": Ill("4.3.0/trouble_dedup_without_time"),
     "SS202": Ill("4.3.0/trouble_complete_mode"),

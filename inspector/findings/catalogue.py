@@ -121,13 +121,13 @@ REFUSED_RESTART = _kind("SS120", _ERROR, command="info")
 STRAY_VERSIONS = _kind(
     "SS121", _WARNING, "A state file is of a version that no batch has made.", command="files"
 )
-OFFSET_BACK = _kind("SS126", _WARNING)
 FOREIGN_SOURCE = _of_inference(
     "SS127",
     _WARNING,
     "The log of a file source names files that its query does not read.",
     command="info",
 )
+OFFSET_BACK = _kind("SS128", _WARNING)
 NEVER_EXPIRES = _of_proof_or_inference("SS201", _WARNING, explains=("SS204",), in_store=True)
 PAST_WATERMARK = _of_proof_or_inference("SS202", _WARNING, command="leftovers")
 TIMEOUT_KEPT = _of_proof_or_inference(

@@ -100,7 +100,7 @@ def test_a_finding_names_the_newest_batch_that_goes_back(tmp_path: Path) -> None
     offsets = [KAFKA.format(n, n) for n in (5, 3, 4, 2, 9)]
     checkpoint = write_checkpoint(tmp_path, [[offset] for offset in offsets], {})
     (found,) = judge_setbacks(checkpoint.logs.sources)
-    assert found.kind.id == "SS126"
+    assert found.kind.id == "SS128"
     assert found.cause.startswith("Source 0 (Kafka topic t) goes back in batch 3, from 4 (parti")
     assert found.evidence.endswith("2 in offsets/3; 2 batches in all")
 
