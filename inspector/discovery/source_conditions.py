@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
 from inspector.checkpoint.log_entries import (
@@ -64,17 +64,20 @@ class ForeignEntry:
     """An entry of a source log that names files outside the folder of the entries before it."""
 
     path: str  # of the entry, below the root
-    file: str  # the first such file
+    other: str  # folder of the first such file
     folder: str  # of the files that finished batches have read
     planned: str  # the unfinished entry of the offset log that reads it; "" if none does
 
     @property
     def to_do(self) -> str:
         """What the user can do."""
-        entries = f"{self.path} and {self.planned}" if self.planned else self.path
+        entries = f"{self.path}, all newer entries of this log"
+        if self.path.endswith(COMPACT):  # it repeats all older entries
+            entries = f"the lines of {self.other} in {self.path}, all newer entries of this log"
+        planned = f", {self.planned}" if self.planned else ""
         return (
-            f"if another job wrote it, stop the query and delete {entries} and the checksum files "
-            "of these entries; if the query reads both folders, nothing is needed"
+            f"if another job wrote it, stop the query and delete {entries}{planned}, and the "
+            "checksum files of these entries; if the query reads both folders, nothing is needed"
         )
 
 
@@ -138,31 +141,31 @@ def foreign_entries(
         if folder in seen or read is None or read.log_entry is None:
             continue
         seen.add(folder)
+        names = folders.listed.get(folder, ())
         with suppress(OSError):
+            pending = source if committed < planned else None
             yield from _foreign_entry(
-                checkpoint.storage,
-                folder,
-                read.log_entry,
-                source if committed < planned else None,
-                planned,
+                checkpoint.storage, folder, names, read.log_entry, pending, planned
             )
 
 
 def _foreign_entry(
-    storage: Storage, folder: str, read: int, unfinished: SourceOffset | None, planned: int
+    storage: Storage,
+    folder: str,
+    names: Collection[str],
+    read: int,
+    unfinished: SourceOffset | None,
+    planned: int,
 ) -> Iterator[ForeignEntry]:
     """Yield the first entry behind ``read`` with files outside the folder of those before."""
-    names = {
-        (entry_number, entry.name)
-        for entry in storage.list(folder, missing_ok=True)
-        if entry.is_file and (entry_number := number(entry.name.removesuffix(COMPACT))) is not None
-    }
-    newer = sorted(item for item in names if item[0] > read)[:_MOST_ENTRIES]
+    numbers = ((number(name.removesuffix(COMPACT)), name) for name in names)
+    entries = [(entry, name) for entry, name in numbers if entry is not None]
+    newer = sorted(item for item in entries if item[0] > read)[:_MOST_ENTRIES]
     if not newer:
         return
-    older = sorted((item for item in names if item[0] <= read), reverse=True)[:_COMPARED_WITH]
+    older = sorted((item for item in entries if item[0] <= read), reverse=True)[:_COMPARED_WITH]
     input_folders = {
-        _folder_of(file) for n, name in older for file in _files(storage, folder, name, n)
+        _folder_of(file) for entry, name in older for file in _files(storage, folder, name, entry)
     }
     base = _common_folder(sorted(input_folders))
     for entry, name in newer if base else ():
@@ -170,7 +173,7 @@ def _foreign_entry(
             if not _location(file).startswith(base):
                 reads = unfinished is not None and (unfinished.log_entry or 0) >= entry
                 yield ForeignEntry(
-                    f"{folder}/{name}", file, base, f"{OFFSETS}/{planned}" if reads else ""
+                    f"{folder}/{name}", _folder_of(file), base, f"{OFFSETS}/{planned}" * reads
                 )
                 return
 

@@ -30,7 +30,7 @@ from inspector.checkpoint.logs import OFFSETS
 from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.light_dataclasses import dataclass
+from inspector.light_dataclasses import dataclass, field, replace
 from inspector.model import BatchId
 from inspector.sums import group_by
 
@@ -49,6 +49,8 @@ class SourceFolders:
     lost: tuple[str, ...] = ()  # missing logs, or one missing entry each, as paths below the root
     doubtful: tuple[str, ...] = ()  # missing newest entries that Spark may write again
     assumption: str = ""  # why fewer folders than lines are enough, as a clause; "" if not needed
+    # names in each folder that was listed, by the folder's path below the root
+    listed: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def folder(self, source: SourceOffset) -> str:
         """The path of a source's folder below the root, by its number if it is not known."""
@@ -61,6 +63,13 @@ def source_folders(checkpoint: Checkpoint, batch: int) -> SourceFolders:
     listing = _Listing(checkpoint)
     if not any(source.log_entry is not None for source in sources):
         return SourceFolders({})
+    return replace(_assigned(checkpoint, batch, sources, listing), listed=listing.paths())
+
+
+def _assigned(
+    checkpoint: Checkpoint, batch: int, sources: Sequence[SourceOffset], listing: _Listing
+) -> SourceFolders:
+    """Assign sources to folders by the format of the offset log."""
     if checkpoint.logs.formats.get(OFFSETS, 1) < _V2:
         return _by_uses(listing, sources, _histories(checkpoint, sources))
     has_names = any(number(source.name) is None for source in sources)
@@ -98,12 +107,18 @@ class _Listing:
             self._names[folder] = frozenset(entry.name for entry in listed)
         return self._names[folder]
 
+    def paths(self) -> dict[str, frozenset[str]]:
+        """Return the names in each folder that was listed, by its path."""
+        return {f"{SOURCES}/{folder}": names for folder, names in self._names.items()}
+
     def gap(self, folder: str, source: SourceOffset) -> str | None:
         """The path of what a source lacks in a folder, or None if its whole log is there."""
         newest = source.log_entry
+        if newest is None:
+            return None
         names = self.names(folder)
-        lost = None if newest is None else _missing_entry(names, newest)
-        if newest is None or lost is None:
+        lost = _missing_entry(names, newest)
+        if lost is None:
             return None
         path = f"{SOURCES}/{folder}/{lost}" if names else f"{SOURCES}/{folder}"
         if lost == newest and source.moved is False and _missing_entry(names, newest - 1) is None:

@@ -71,7 +71,7 @@ def judge_source_logs(restart: Restart, thresholds: Thresholds = DEFAULTS) -> It
         return
     for entry in foreign:
         yield catalogue.FOREIGN_SOURCE.of(
-            f"{entry.path} names {entry.file}; the files that the query has read are in "
+            f"{entry.path} names files of {entry.other}; the files that the query has read are in "
             f"{entry.folder}",
             next_step=entry.to_do,
             cause=f"{entry.path} names files outside {entry.folder}, the folder that the query "

@@ -170,11 +170,20 @@ def test_the_unfinished_batch_that_reads_foreign_files_is_named(tmp_path: Path) 
     assert restart_of(open_checkpoint(str(tmp_path))).possible is True  # it was finished
     (tmp_path / "commits/2").unlink()
     (finding,) = judge_source_logs(restart_of(open_checkpoint(str(tmp_path))))
-    assert "delete sources/0/2 and offsets/2 and the checksum files" in finding.next_step
+    assert "delete sources/0/2, all newer entries of this log, offsets/2, and the checksum" in (
+        finding.next_step
+    )
+    assert finding.evidence.startswith("sources/0/2 names files of /other; ")  # and no file
     # Without the newest entry of the offset log its batch is not planned, and still reads them.
     (tmp_path / "offsets/2").unlink()
     (finding,) = judge_source_logs(restart_of(open_checkpoint(str(tmp_path))))
-    assert "delete sources/0/2 and the checksum files" in finding.next_step
+    assert "delete sources/0/2, all newer entries of this log, and the checksum" in (
+        finding.next_step
+    )
+    # A compact entry repeats the older ones.
+    (tmp_path / "sources/0/2").rename(tmp_path / "sources/0/2.compact")
+    (finding,) = judge_source_logs(restart_of(open_checkpoint(str(tmp_path))))
+    assert "delete the lines of /other in sources/0/2.compact" in finding.next_step
 
 
 @pytest.mark.parametrize(
